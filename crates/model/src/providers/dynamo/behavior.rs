@@ -16,7 +16,7 @@ const SCALING: &str = "internal/dynamo/hash.go: replicas are not hashed";
 /// Anything else of a pod is one.
 const GENERATION: &str =
     "internal/dynamo/worker-hash.md: a changed worker spec rolls the workers; a frontend's Deployment rolls";
-const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable but for its requests";
+const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable except for its requests";
 
 const fn graph(path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
     Behavior { kind: GRAPH, path, reaction, source }
@@ -33,7 +33,7 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         InPlace,
         "CRD: the operator's conversion webhook keeps one object and serves it in both versions",
     ),
-    graph("metadata", Reaction::None, "Kubernetes: labels and annotations of ours are no part of the pods"),
+    graph("metadata", Reaction::None, "Kubernetes: the object's labels and annotations are not part of the pods"),
     graph(
         "spec.backendFramework",
         Refused,
@@ -43,7 +43,7 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     graph(
         "spec.pvcs",
         InPlace,
-        "internal/controller/dgd_pvc_reconciler.go: claims that exist are looked for, pods unchanged",
+        "internal/controller/dgd_pvc_reconciler.go: the operator looks for existing claims; pods are unchanged",
     ),
     graph("spec.services", Refused, TOPOLOGY),
     graph("spec.services.*", Refused, TOPOLOGY),
@@ -80,6 +80,6 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     claim(
         "spec.resources.requests.storage",
         Grows,
-        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
+        "Kubernetes: grows if the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses a smaller value",
     ),
 ];

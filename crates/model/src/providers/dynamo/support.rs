@@ -1,4 +1,4 @@
-//! What becomes of the fields of a deployment.
+//! Support for each field of a deployment.
 
 use crate::support::Support::{Partly, Rendered};
 use crate::support::{FieldSupport, row, spec};
@@ -9,26 +9,26 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().model().id(),
             Rendered,
-            "the workers' --model (SGLang: --model-path); needed with source custom too",
+            "the workers' --model (SGLang: --model-path); also required with source custom",
         ),
-        row(spec().model().served_name(), Rendered, "--served-model-name; derived from the id when absent"),
+        row(spec().model().served_name(), Rendered, "--served-model-name; derived from the id if absent"),
         row(spec().model().source(), Partly, "huggingface is rendered; custom is refused without a model.id"),
         row(
             spec().model().storage().volumes(),
             Partly,
-            "volumes of the worker pods (the frontend too where model.id is a path on one), claims to make first; the first \
-         compilationCache is the operator's own, further ones and those of SGLang and TensorRT-LLM are mounted with a \
+            "volumes of the worker pods (also of the frontend, if model.id is a path on one), generated claims come first; the first \
+         compilationCache is passed to the operator, further ones and those of SGLang and TensorRT-LLM are mounted with a \
          warning; the first modelCache sets HF_HOME; one at /dev/shm is refused",
         ),
         row(
             spec().provider().overrides(),
             Rendered,
-            "routerMode, frontend, runtimeVersion; other keys are warned about",
+            "routerMode, frontend, runtimeVersion; other keys cause a warning",
         ),
         row(
             spec().engine().engine_type(),
             Rendered,
-            "backendFramework, image, command, component names; llamacpp is not run",
+            "backendFramework, image, command, component names; llamacpp is refused",
         ),
         row(
             spec().engine().context_length(),
@@ -48,16 +48,20 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().engine().args(),
             Partly,
-            "flags and configuration keys; server flags and those that the operator or the serving mode sets are refused",
+            "flags and configuration keys; server flags, and flags that the operator or the serving mode sets, are refused",
         ),
-        row(spec().engine().extra_args(), Partly, "as engine.args; for TensorRT-LLM flags of the wrapper only"),
+        row(spec().engine().extra_args(), Partly, "as engine.args; for TensorRT-LLM only flags of the wrapper"),
         row(spec().serving().mode(), Rendered, "one worker component, or a prefill and a decode component"),
-        row(spec().image(), Rendered, "image of every component; a tag that is no version is warned about"),
+        row(spec().image(), Rendered, "image of every component; a tag that is not a version causes a warning"),
         row(
             spec().env(),
             Rendered,
-            "environment of the workers; what reaches the hub (HF_ENDPOINT, proxies) of the frontend too",
+            "environment of the workers; variables for access to the hub (HF_ENDPOINT, proxies) also on the frontend",
         ),
-        row(spec().node_selector(), Rendered, "of the workers; the frontend needs no GPU node and would hold one"),
+        row(
+            spec().node_selector(),
+            Rendered,
+            "node selector of the workers; the frontend needs no GPU node and would occupy one",
+        ),
     ]
 }

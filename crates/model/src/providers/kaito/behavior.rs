@@ -5,9 +5,8 @@ use crate::provider::Reaction;
 use crate::provider::Reaction::{Grows, InPlace, NoEffect, Refused, RollingRestart};
 
 const WEBHOOK: &str = "api/v1beta1/workspace_validation.go, validateUpdate";
-const REPLICA: &str =
-    "pkg/inferenceset/inferenceset_controller.go: only replicas made from now on are made from the new template";
-const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable but for its requests";
+const REPLICA: &str = "pkg/inferenceset/inferenceset_controller.go: only new replicas use the new template";
+const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable except for its requests";
 
 const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
     Behavior { kind, path, reaction, source }
@@ -15,7 +14,7 @@ const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source:
 
 /// One row for every field that is written.
 pub(super) static BEHAVIORS: &[Behavior] = &[
-    row("Workspace", "metadata", Reaction::None, "labels and annotations of ours are no part of the pods"),
+    row("Workspace", "metadata", Reaction::None, "the object's labels and annotations are not part of the pods"),
     row("Workspace", "resource", Refused, WEBHOOK),
     row("Workspace", "resource.count", Refused, WEBHOOK),
     row("Workspace", "resource.instanceType", Refused, WEBHOOK),
@@ -35,18 +34,23 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         NoEffect,
         "accepted by the webhook; pkg/workspace/inference/template_inference.go creates the workload and never updates it",
     ),
-    row("InferenceSet", "metadata", Reaction::None, "labels and annotations of ours are no part of the pods"),
+    row("InferenceSet", "metadata", Reaction::None, "the object's labels and annotations are not part of the pods"),
     row(
         "InferenceSet",
         "spec.replicas",
         InPlace,
-        "pkg/inferenceset/inferenceset_controller.go: Workspaces are made and deleted",
+        "pkg/inferenceset/inferenceset_controller.go: Workspaces are created and deleted",
     ),
     row("InferenceSet", "spec.labelSelector", NoEffect, REPLICA),
     row("InferenceSet", "spec.template", NoEffect, REPLICA),
-    row("ConfigMap", "metadata", Reaction::None, "KAITO reads the data only"),
-    row("ConfigMap", "data", NoEffect, "KAITO does not watch it; its name is a hash of it, so it does not change"),
-    row("Service", "metadata", Reaction::None, "Kubernetes: what a Service selects is in its spec"),
+    row("ConfigMap", "metadata", Reaction::None, "KAITO reads only the data"),
+    row(
+        "ConfigMap",
+        "data",
+        NoEffect,
+        "KAITO does not watch it; its name contains a hash of it, so it does not change",
+    ),
+    row("Service", "metadata", Reaction::None, "Kubernetes: the selector of a Service is in its spec"),
     row("Service", "spec", InPlace, "Kubernetes"),
     row("PersistentVolumeClaim", "metadata", Reaction::None, "Kubernetes: labels and annotations do not bind"),
     row("PersistentVolumeClaim", "spec", Refused, KUBERNETES),
@@ -54,6 +58,6 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         "PersistentVolumeClaim",
         "spec.resources.requests.storage",
         Grows,
-        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
+        "Kubernetes: grows if the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses a smaller value",
     ),
 ];

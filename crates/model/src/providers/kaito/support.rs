@@ -1,4 +1,4 @@
-//! What becomes of the fields of a deployment. "preset" is vLLM without an image, "template" everything with one.
+//! Support for each field of a deployment. "preset" is vLLM without an image, "template" every deployment with one.
 
 use crate::support::Support::{Partly, Rendered};
 use crate::support::{FieldSupport, refused_role, row, spec};
@@ -10,7 +10,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             spec().model().id(),
             Partly,
             "preset: the preset's name (org/name, or one of KAITO's own); template: --model, --hf-repo and --hf-file, or \
-         huggingface://; an AIKit image has its model in it: ignored with a warning",
+         huggingface://; an AIKit image contains its model: ignored with a warning",
         ),
         row(
             spec().model().served_name(),
@@ -27,35 +27,35 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().model().storage().volumes(),
             Partly,
-            "template: volumes and mounts, claims to make first; the first modelCache sets HF_HOME or LLAMA_CACHE, the first \
+            "template: volumes and mounts, generated claims come first; the first modelCache sets HF_HOME or LLAMA_CACHE, the first \
          compilationCache VLLM_CACHE_ROOT, and further ones (llamacpp: all) are mounted with a warning; preset: refused",
         ),
-        row(spec().provider().overrides(), Rendered, "instanceType, runner, workload; other keys are warned about"),
+        row(spec().provider().overrides(), Rendered, "instanceType, runner, workload; other keys cause a warning"),
         row(
             spec().engine().engine_type(),
             Partly,
-            "preset or template, and the command; llamacpp needs an image; sglang and trtllm are not run",
+            "preset or template, and the command; llamacpp needs an image; sglang and trtllm are refused",
         ),
         row(
             spec().engine().context_length(),
             Partly,
             "preset: max-model-len in the ConfigMap; template: --max-model-len, --ctx-size, LocalAI's --context-size; ignored \
-         with a warning where the image starts itself",
+         with a warning if the image has its own start command",
         ),
         row(
             spec().engine().trust_remote_code(),
             Partly,
-            "vLLM template: --trust-remote-code; preset: refused, it is a switch; llamacpp: ignored with a warning",
+            "vLLM template: --trust-remote-code; preset: refused, because it is a switch; llamacpp: ignored with a warning",
         ),
         row(
             spec().engine().enable_prefix_caching(),
             Partly,
-            "vLLM template and llama-server: the engine's switch; preset: refused, it is a switch; else ignored with a warning",
+            "vLLM template and llama-server: the engine's switch; preset: refused, because it is a switch; otherwise ignored with a warning",
         ),
         row(
             spec().engine().enforce_eager(),
             Partly,
-            "vLLM template: --enforce-eager; preset: refused, it is a switch; llamacpp: ignored with a warning",
+            "vLLM template: --enforce-eager; preset: refused, because it is a switch; llamacpp: ignored with a warning",
         ),
         row(
             spec().engine().args(),
@@ -69,7 +69,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().scaling().replicas(),
             Rendered,
-            "1: Workspace; else InferenceSet.spec.replicas, 0 included; other than 1 is refused with workload: Workspace",
+            "1: Workspace; otherwise InferenceSet.spec.replicas, 0 included; values other than 1 are refused with workload: Workspace",
         ),
         refused_role(spec().scaling().prefill().replicas()),
         refused_role(spec().scaling().prefill().gpu().count()),
@@ -82,12 +82,12 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().resources().gpu().count(),
             Partly,
-            "template: GPU limit, /dev/shm from 2 on, vLLM's parallelism; preset: the instance type decides, an info says so",
+            "template: GPU limit, /dev/shm from 2 on, vLLM's parallelism; preset: an info, the instance type decides",
         ),
         row(
             spec().resources().gpu().gpu_type(),
             Partly,
-            "template: the GPU's resource name; preset: other than NVIDIA's is refused, else an info",
+            "template: the GPU's resource name; preset: GPUs of vendors other than NVIDIA are refused, otherwise an info",
         ),
         row(
             spec().resources().memory(),
@@ -95,7 +95,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             "template: memory request and limit; preset: an info, the instance type decides",
         ),
         row(spec().resources().cpu(), Partly, "template: CPU request; preset: an info, the instance type decides"),
-        row(spec().image(), Rendered, "the template's image; needed for llamacpp; without it vLLM is a preset"),
+        row(spec().image(), Rendered, "the template's image; required for llamacpp; without it, vLLM is a preset"),
         row(spec().env(), Partly, "template: environment of the container; preset: refused"),
         row(
             spec().pod_template().metadata().labels(),
@@ -116,7 +116,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().node_selector(),
             Partly,
-            "the label selector, which KAITO makes a node affinity; KAITO's own labels are ignored with a warning",
+            "the label selector, which KAITO converts to a node affinity; KAITO's own labels are ignored with a warning",
         ),
         row(spec().tolerations(), Partly, "template: tolerations of the pod; preset: refused"),
     ]

@@ -14,12 +14,12 @@ const COUNTS: &str = "controllers/ray/rayservice_controller.go: shouldUpdateClus
                       generateHashWithoutReplicasAndWorkersToDelete; kuberay #2331 (intended) and #4568 (open)";
 /// Anything else of the cluster is in the hash.
 const CLUSTER: &str = "controllers/ray/rayservice_controller.go: shouldPrepareNewCluster starts a second cluster and \
-                       moves the Services once it serves; with upgradeStrategy None or ENABLE_ZERO_DOWNTIME=false nothing \
+                       moves the Services when it serves; with upgradeStrategy None or ENABLE_ZERO_DOWNTIME=false nothing \
                        happens";
 /// The arguments of an application are part of its code version.
 const SERVE: &str = "controllers/ray/rayservice_controller.go: updateServeDeployment sends the configuration to the \
                      running cluster; ray/serve/_private/deploy_utils.py (Ray 2.56.0): get_app_code_version hashes args, \
-                     so all replicas are replaced, also when only num_replicas changed";
+                     so all replicas are replaced, even if only num_replicas changed";
 
 const fn service(path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
     Behavior { kind: SERVICE, path, reaction, source }
@@ -43,10 +43,10 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     service("spec.rayClusterConfig.workerGroupSpecs.*.maxReplicas", NoEffect, COUNTS),
     // Claims
     claim("metadata", Reaction::None, "Kubernetes: labels and annotations do not bind"),
-    claim("spec", Refused, "Kubernetes: the spec of a claim is immutable but for its requests"),
+    claim("spec", Refused, "Kubernetes: the spec of a claim is immutable except for its requests"),
     claim(
         "spec.resources.requests.storage",
         Grows,
-        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
+        "Kubernetes: grows if the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses a smaller value",
     ),
 ];

@@ -1,4 +1,4 @@
-//! What becomes of the fields of a deployment.
+//! Support for each field of a deployment.
 
 use crate::support::Support::{Partly, Rendered};
 use crate::support::{FieldSupport, row, spec};
@@ -10,7 +10,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().model().served_name(),
             Partly,
-            "model_id, derived from the id when absent; with source custom the id itself; colons are refused",
+            "model_id, derived from the id if absent; with source custom the id itself; colons are refused",
         ),
         row(
             spec().model().source(),
@@ -20,15 +20,15 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().model().storage().volumes(),
             Partly,
-            "volumes of the worker pods (the head loads no model), claims to make first; the first modelCache sets HF_HOME, \
-         the first compilationCache VLLM_CACHE_ROOT, and further compilation caches are warned about",
+            "volumes of the worker pods (the head loads no model), generated claims come first; the first modelCache sets HF_HOME, \
+         the first compilationCache VLLM_CACHE_ROOT, and further compilation caches cause a warning",
         ),
         row(
             spec().provider().overrides(),
             Partly,
-            "head.resources, head.rayStartParams, acceleratorType; routerMode is refused, other keys are warned about",
+            "head.resources, head.rayStartParams, acceleratorType; routerMode is refused, other keys cause a warning",
         ),
-        row(spec().engine().engine_type(), Partly, "vllm; others are not run"),
+        row(spec().engine().engine_type(), Partly, "vllm; other engines are refused"),
         row(spec().engine().context_length(), Rendered, "engine_kwargs.max_model_len"),
         row(spec().engine().trust_remote_code(), Rendered, "engine_kwargs.trust_remote_code"),
         row(spec().engine().enable_prefix_caching(), Rendered, "engine_kwargs.enable_prefix_caching"),
@@ -45,12 +45,16 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             Rendered,
             "Serve replicas and worker pods; 0 scales from zero on the first request",
         ),
-        row(spec().image(), Rendered, "image of head and workers, and rayVersion when its tag says one"),
+        row(spec().image(), Rendered, "image of head and workers, and rayVersion if its tag contains a version"),
         row(
             spec().pod_template().metadata().labels(),
             Partly,
-            "labels of head and workers; a warning for those that KubeRay sets itself",
+            "labels of head and workers; labels that KubeRay sets itself cause a warning",
         ),
-        row(spec().node_selector(), Rendered, "of the workers; the head needs no GPU node and would hold one"),
+        row(
+            spec().node_selector(),
+            Rendered,
+            "node selector of the workers; the head needs no GPU node and would occupy one",
+        ),
     ]
 }
