@@ -1,25 +1,25 @@
-//! Types of expressions, before any rule runs.
+//! The type checker. It also collects the fields that a rule reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::{CompileError, CompileErrorKind, Span, Warning, WarningKind};
 use super::syntax::{Kind, Macro, MacroKind, Node};
-use super::types::{Inferred, Type};
+use super::types::{InferredType, Type};
 use regex::Regex;
 
-/// Walks a rule once and collects what is wrong with it and what it reads.
+/// Visits a rule once and collects its errors, its warnings and the fields that it reads.
 pub(super) struct Checker<'e> {
     pub(super) text: &'e str,
     pub(super) variables: &'e [(&'static str, Type)],
-    /// Names bound by macros, innermost last.
-    pub(super) locals: Vec<(String, Inferred)>,
+    /// The names that enclosing macros bind, innermost last.
+    pub(super) locals: Vec<(String, InferredType)>,
     pub(super) errors: Vec<CompileError>,
     pub(super) warnings: Vec<Warning>,
     pub(super) reads: BTreeSet<String>,
-    /// The patterns of `matches()` that are written out.
+    /// The compiled literal patterns of `matches()`.
     pub(super) patterns: BTreeMap<String, Regex>,
-    /// How many patterns were compiled, wrong ones included.
-    pub(super) compiled: usize,
+    /// The number of compiled patterns, including invalid ones, because these take time too.
+    pub(super) compiled_patterns: usize,
 }
 
 impl<'e> Checker<'e> {
@@ -32,56 +32,56 @@ impl<'e> Checker<'e> {
             warnings: Vec::new(),
             reads: BTreeSet::new(),
             patterns: BTreeMap::new(),
-            compiled: 0,
+            compiled_patterns: 0,
         }
     }
 
-    /// Checks a whole rule, which has to be a condition.
-    pub(super) fn rule(&mut self, node: &mut Node) {
+    /// Checks a whole rule, whose type must be bool.
+    pub(super) fn check_rule(&mut self, node: &mut Node) {
         let found = self.operand(node);
-        if !matches!(found, Inferred::Bool) && !found.is_open() {
+        if !matches!(found, InferredType::Bool) && !found.is_open() {
             let message = format!("a rule is a condition, true or false; this is of type {found}");
             self.errors.push(CompileError::new(CompileErrorKind::NotBoolean, node.span, message));
         }
     }
 
-    pub(super) fn error(&mut self, kind: CompileErrorKind, span: Span, message: impl Into<String>) -> Inferred {
+    pub(super) fn error(&mut self, kind: CompileErrorKind, span: Span, message: impl Into<String>) -> InferredType {
         self.errors.push(CompileError::new(kind, span, message));
-        Inferred::Unknown
+        InferredType::Unknown
     }
 
-    pub(super) fn mismatch(&mut self, span: Span, message: impl Into<String>) -> Inferred {
+    pub(super) fn mismatch(&mut self, span: Span, message: impl Into<String>) -> InferredType {
         self.error(CompileErrorKind::TypeMismatch, span, message)
     }
 
-    /// The type of a value that something is done with; says so if that cannot be checked.
-    pub(super) fn operand(&mut self, node: &mut Node) -> Inferred {
+    /// Returns the type of an operand. Warns if operations on it cannot be checked.
+    pub(super) fn operand(&mut self, node: &mut Node) -> InferredType {
         let found = self.check(node);
-        // A literal has been warned about already.
-        let literal = matches!(node.kind, Kind::Uint(_) | Kind::Bytes(_));
-        if found == Inferred::Dyn && !literal && !self.is_local(node) {
+        // These literals have a warning already.
+        let is_warned = matches!(node.kind, Kind::Uint(_) | Kind::Bytes(_));
+        if found == InferredType::Dyn && !is_warned && !self.is_local(node) {
             let quote = node.span.quote(self.text);
-            self.unchecked(node.span, format!("`{quote}` has no declared type, so its use"));
+            self.warn_unchecked(node.span, format!("`{quote}` has no declared type, so its use"));
         }
         found
     }
 
-    /// Says that the type checker knows nothing about `what`.
-    pub(super) fn unchecked(&mut self, span: Span, what: impl Into<String>) {
+    /// Warns that `what` cannot be checked.
+    pub(super) fn warn_unchecked(&mut self, span: Span, what: impl Into<String>) {
         let message = format!("{} is not statically checked", what.into());
         self.warnings.push(Warning { kind: WarningKind::Unchecked, message, offset: span.range() });
     }
 
-    /// Checks an operand that has to be a bool.
+    /// Checks an operand that must be a bool.
     fn condition(&mut self, node: &mut Node, purpose: &str) {
         let found = self.operand(node);
-        if found != Inferred::Bool && !found.is_open() {
+        if found != InferredType::Bool && !found.is_open() {
             self.mismatch(node.span, format!("{purpose} takes bools, this is of type {found}"));
         }
     }
 
-    /// The type of an expression. Notes what it reads, unless it is the inner part of a longer path.
-    fn check(&mut self, node: &mut Node) -> Inferred {
+    /// Returns the type of an expression and records the field that it reads.
+    fn check(&mut self, node: &mut Node) -> InferredType {
         node.path = self.path(node);
         if let Some(path) = &node.path {
             self.reads.insert(path.to_string());
@@ -89,20 +89,21 @@ impl<'e> Checker<'e> {
         self.check_inner(node)
     }
 
-    fn check_inner(&mut self, node: &mut Node) -> Inferred {
+    /// Returns the type of an expression that is part of a longer path, which is recorded instead.
+    fn check_inner(&mut self, node: &mut Node) -> InferredType {
         let span = node.span;
         let on_path = self.begins_path(node);
         let found = match &mut node.kind {
-            Kind::Null => Inferred::Null,
-            Kind::Bool(_) => Inferred::Bool,
-            Kind::Int(_) => Inferred::Int,
+            Kind::Null => InferredType::Null,
+            Kind::Bool(_) => InferredType::Bool,
+            Kind::Int(_) => InferredType::Int,
             Kind::Uint(_) | Kind::Bytes(_) => {
                 let what = if matches!(node.kind, Kind::Uint(_)) { "an unsigned integer" } else { "a byte string" };
-                self.unchecked(span, format!("the use of {what}"));
-                Inferred::Dyn
+                self.warn_unchecked(span, format!("the use of {what}"));
+                InferredType::Dyn
             }
-            Kind::Double(_) => Inferred::Double,
-            Kind::Text(_) => Inferred::String,
+            Kind::Double(_) => InferredType::Double,
+            Kind::Text(_) => InferredType::String,
             Kind::Variable(name) => {
                 let local = self.locals.iter().rev().find(|(local, _)| local == name);
                 let declared = self.variables.iter().find(|(declared, _)| declared == name);
@@ -128,12 +129,12 @@ impl<'e> Checker<'e> {
             }
             Kind::Not(operand) => {
                 self.condition(operand, "`!`");
-                Inferred::Bool
+                InferredType::Bool
             }
             Kind::Negate(operand) => {
                 let found = self.operand(operand);
-                if found == Inferred::Dyn {
-                    // The crate panics on the smallest integer, or wraps.
+                if found == InferredType::Dyn {
+                    // The crate's negation of the smallest integer panics in debug builds and wraps in release builds.
                     let message = "`-` takes a value of a known type; write -int(x) or -double(x)";
                     self.mismatch(operand.span, message);
                 } else if !found.is_number() && !found.is_open() {
@@ -147,7 +148,7 @@ impl<'e> Checker<'e> {
                 for term in terms {
                     self.condition(term, purpose);
                 }
-                Inferred::Bool
+                InferredType::Bool
             }
             Kind::Conditional(parts) => {
                 let [condition, then, otherwise] = &mut **parts;
@@ -165,13 +166,13 @@ impl<'e> Checker<'e> {
         found
     }
 
-    /// The operand of a field access or index; on a path it has been noted in full.
-    fn container(&mut self, node: &mut Node, on_path: bool) -> Inferred {
+    /// Returns the type of the operand of a field access or index. On a path only the whole path is recorded as read.
+    fn container(&mut self, node: &mut Node, on_path: bool) -> InferredType {
         if on_path { self.check_inner(node) } else { self.check(node) }
     }
 
-    fn list(&mut self, elements: &mut [Node]) -> Inferred {
-        let mut common: Option<Inferred> = None;
+    fn list(&mut self, elements: &mut [Node]) -> InferredType {
+        let mut common: Option<InferredType> = None;
         for element in elements {
             let found = self.check(element);
             common = Some(match common {
@@ -182,11 +183,11 @@ impl<'e> Checker<'e> {
                 }),
             });
         }
-        Inferred::List(Box::new(common.unwrap_or(Inferred::Unknown)))
+        InferredType::List(Box::new(common.unwrap_or(InferredType::Unknown)))
     }
 
-    fn map(&mut self, entries: &mut [(Node, Node)]) -> Inferred {
-        let mut common: Option<(Inferred, Inferred)> = None;
+    fn map(&mut self, entries: &mut [(Node, Node)]) -> InferredType {
+        let mut common: Option<(InferredType, InferredType)> = None;
         let mut seen = BTreeSet::new();
         for (key, value) in entries {
             let literal = match &key.kind {
@@ -199,7 +200,7 @@ impl<'e> Checker<'e> {
                 self.error(CompileErrorKind::Parse, key.span, "the map has this key twice");
             }
             let found_key = self.operand(key);
-            if !matches!(found_key, Inferred::Int | Inferred::Bool) && !found_key.is_text() {
+            if !matches!(found_key, InferredType::Int | InferredType::Bool) && !found_key.is_text() {
                 self.mismatch(key.span, format!("a map key is a string, int or bool, not {found_key}"));
             }
             let found = self.check(value);
@@ -214,14 +215,14 @@ impl<'e> Checker<'e> {
             });
             common = Some((unified_key, unified));
         }
-        let (key, value) = common.unwrap_or((Inferred::Unknown, Inferred::Unknown));
-        Inferred::Map(Box::new(key), Box::new(value))
+        let (key, value) = common.unwrap_or((InferredType::Unknown, InferredType::Unknown));
+        InferredType::Map(Box::new(key), Box::new(value))
     }
 
-    fn comprehension(&mut self, parts: &mut Macro) -> Inferred {
+    fn comprehension(&mut self, parts: &mut Macro) -> InferredType {
         let element = match self.operand(&mut parts.range) {
-            Inferred::List(element) => *element,
-            Inferred::Map(key, _) => *key,
+            InferredType::List(element) => *element,
+            InferredType::Map(key, _) => *key,
             open if open.is_open() => open,
             other => {
                 let message = format!("only a list or map has elements to iterate over; this is {other}");
@@ -233,10 +234,10 @@ impl<'e> Checker<'e> {
             self.condition(filter, "the condition of map()");
         }
         let found = match parts.kind {
-            MacroKind::Map => Inferred::List(Box::new(self.check(&mut parts.body))),
+            MacroKind::Map => InferredType::List(Box::new(self.check(&mut parts.body))),
             kind => {
                 self.condition(&mut parts.body, "the condition of a macro");
-                if kind == MacroKind::Filter { Inferred::List(Box::new(element)) } else { Inferred::Bool }
+                if kind == MacroKind::Filter { InferredType::List(Box::new(element)) } else { InferredType::Bool }
             }
         };
         self.locals.pop();

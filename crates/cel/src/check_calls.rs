@@ -1,65 +1,71 @@
-//! Types of operators and function calls.
+//! Type checks of operators and function calls.
 
 use super::check::Checker;
 use super::error::{CompileErrorKind, Span, Warning, WarningKind};
 use super::functions::{self, Function};
 use super::patterns;
 use super::syntax::{Call, Kind, Node, Operator};
-use super::types::Inferred;
+use super::types::InferredType;
 use kubefoundry_yaml::text::closest;
 
-/// What to do about an int and a double.
-const NUMBERS: &str = "; write 2.0 for 2, or convert with double(x) or int(x)";
+/// Advice for mixing an int and a double.
+const NUMBER_ADVICE: &str = "; write 2.0 for 2, or convert with double(x) or int(x)";
 
 impl Checker<'_> {
-    pub(super) fn binary(&mut self, operator: Operator, left: &mut Node, right: &mut Node, span: Span) -> Inferred {
+    pub(super) fn binary(&mut self, operator: Operator, left: &mut Node, right: &mut Node, span: Span) -> InferredType {
         let (first, second) = (self.operand(left), self.operand(right));
         let open = first.is_open() || second.is_open();
         match operator {
             Operator::Equal | Operator::NotEqual => {
                 self.equality(operator, (&first, left), (&second, right), span);
-                Inferred::Bool
+                InferredType::Bool
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
                 let ordered = first.is_number() && second.is_number()
                     || first.is_text() && second.is_text()
-                    || first == Inferred::Bool && second == Inferred::Bool;
+                    || first == InferredType::Bool && second == InferredType::Bool;
                 if !ordered && !open {
                     let symbol = operator.symbol();
                     let message = format!("`{symbol}` takes two numbers or two strings; found {first} and {second}");
                     self.mismatch(span, message);
                 }
-                Inferred::Bool
+                InferredType::Bool
             }
             Operator::In => {
                 self.membership(&first, left, &second, right);
-                Inferred::Bool
+                InferredType::Bool
             }
-            Operator::Add if matches!((&first, &second), (Inferred::List(_), Inferred::List(_))) => {
+            Operator::Add if matches!((&first, &second), (InferredType::List(_), InferredType::List(_))) => {
                 first.unify(&second).unwrap_or_else(|| {
                     self.mismatch(span, format!("both lists of `+` need one type; found {first} and {second}"))
                 })
             }
-            Operator::Add if !open && first.is_text() && second.is_text() => Inferred::String,
-            Operator::Remainder if first == Inferred::Int && second == Inferred::Int => Inferred::Int,
+            Operator::Add if !open && first.is_text() && second.is_text() => InferredType::String,
+            Operator::Remainder if first == InferredType::Int && second == InferredType::Int => InferredType::Int,
             Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide
                 if first.is_number() && first == second =>
             {
                 first
             }
-            _ if open => first.unify(&second).unwrap_or(Inferred::Dyn),
+            _ if open => first.unify(&second).unwrap_or(InferredType::Dyn),
             _ => self.arithmetic(operator, &first, &second, span),
         }
     }
 
-    fn arithmetic(&mut self, operator: Operator, first: &Inferred, second: &Inferred, span: Span) -> Inferred {
+    fn arithmetic(
+        &mut self,
+        operator: Operator,
+        first: &InferredType,
+        second: &InferredType,
+        span: Span,
+    ) -> InferredType {
         let takes = match operator {
             Operator::Add => "two ints, two doubles, two strings or two lists",
             Operator::Remainder => "two ints",
             _ => "two ints or two doubles",
         };
         let help =
-            if first.is_number() && second.is_number() && operator != Operator::Remainder { NUMBERS } else { "" };
+            if first.is_number() && second.is_number() && operator != Operator::Remainder { NUMBER_ADVICE } else { "" };
         let message = format!("`{}` takes {takes}; found {first} and {second}{help}", operator.symbol());
         self.mismatch(span, message)
     }
@@ -67,39 +73,39 @@ impl Checker<'_> {
     fn equality(
         &mut self,
         operator: Operator,
-        (first, left): (&Inferred, &Node),
-        (second, right): (&Inferred, &Node),
+        (first, left): (&InferredType, &Node),
+        (second, right): (&InferredType, &Node),
         span: Span,
     ) {
         if first.unify(second).is_some() {
             let verdict = if operator == Operator::Equal { "`==` is never true" } else { "`!=` is always true" };
-            self.never_equal(first, left, right, verdict);
-            self.never_equal(second, right, left, verdict);
+            self.warn_if_never_equal(first, left, right, verdict);
+            self.warn_if_never_equal(second, right, left, verdict);
             return;
         }
         let symbol = operator.symbol();
         let message = match (first, second) {
-            (Inferred::Null, _) | (_, Inferred::Null) => {
-                let field = if matches!(first, Inferred::Null) { right } else { left };
+            (InferredType::Null, _) | (_, InferredType::Null) => {
+                let field = if matches!(first, InferredType::Null) { right } else { left };
                 let quote = field.span.quote(self.text);
                 format!("`{quote}` is never null; test for the field with has({quote})")
             }
             _ if first.is_number() && second.is_number() => {
-                format!("`{symbol}` takes two values of one type; found {first} and {second}{NUMBERS}")
+                format!("`{symbol}` takes two values of one type; found {first} and {second}{NUMBER_ADVICE}")
             }
             _ => format!("`{symbol}` takes two values of one type; found {first} and {second}"),
         };
         self.mismatch(span, message);
     }
 
-    fn membership(&mut self, element: &Inferred, left: &Node, container: &Inferred, right: &Node) {
+    fn membership(&mut self, element: &InferredType, left: &Node, container: &InferredType, right: &Node) {
         let held = match container {
-            Inferred::List(held) | Inferred::Map(held, _) => held,
+            InferredType::List(held) | InferredType::Map(held, _) => held,
             open if open.is_open() => return,
             other => {
                 let help = match other {
-                    Inferred::String | Inferred::Enum(_) => "; search a string with text.contains(part)",
-                    Inferred::Object(_) => "; test for a field with has(object.field)",
+                    InferredType::String | InferredType::Enum(_) => "; search a string with text.contains(part)",
+                    InferredType::Object(_) => "; test for a field with has(object.field)",
                     _ => "",
                 };
                 self.mismatch(right.span, format!("`in` takes a list or map on its right, not {other}{help}"));
@@ -110,16 +116,16 @@ impl Checker<'_> {
             self.mismatch(left.span, format!("`in` looks for {element} in {container}; it can never be there"));
         } else if let Kind::List(elements) = &right.kind {
             for literal in elements {
-                self.never_equal(element, left, literal, "nothing in it is equal to that");
+                self.warn_if_never_equal(element, left, literal, "nothing in it is equal to that");
             }
         } else {
-            self.never_equal(held, right, left, "`in` is never true");
+            self.warn_if_never_equal(held, right, left, "`in` is never true");
         }
     }
 
-    /// Warns if `literal` is text that `field`, which is of type `ty`, never is; `verdict` is what comes of it.
-    fn never_equal(&mut self, ty: &Inferred, field: &Node, literal: &Node, verdict: &str) {
-        let (Inferred::Enum(values), Kind::Text(text)) = (ty, &literal.kind) else { return };
+    /// Warns if `field`, of type `ty`, never equals the text `literal`. `verdict` names the consequence.
+    fn warn_if_never_equal(&mut self, ty: &InferredType, field: &Node, literal: &Node, verdict: &str) {
+        let (InferredType::Enum(values), Kind::Text(text)) = (ty, &literal.kind) else { return };
         if values.contains(&text.as_str()) {
             return;
         }
@@ -132,46 +138,50 @@ impl Checker<'_> {
         self.warnings.push(Warning { kind: WarningKind::NeverEqual, message, offset: literal.span.range() });
     }
 
-    pub(super) fn call(&mut self, call: &mut Call, span: Span) -> Inferred {
+    pub(super) fn call(&mut self, call: &mut Call, span: Span) -> InferredType {
         let Some(signature) = call.function.and_then(Function::signature) else {
             return self.unknown_function(call);
         };
-        let found: Vec<Inferred> = call.arguments.iter_mut().map(|argument| self.operand(argument)).collect();
+        let found: Vec<InferredType> = call.arguments.iter_mut().map(|argument| self.operand(argument)).collect();
         let form = if call.receiver { signature.method } else { signature.global };
         let arity = if signature.arity == functions::ANY_NUMBER { found.len().max(1) } else { signature.arity };
         if !form || found.len() != arity {
             let message = format!("{}() is written {}", signature.name, signature.usage);
             return self.error(CompileErrorKind::Arguments, span, message);
         }
-        let Some(first) = found.first() else { return Inferred::Unknown };
-        let (taken, result) = match signature.function {
+        let Some(first) = found.first() else { return InferredType::Unknown };
+        let (rejected, result) = match signature.function {
             Function::Size => {
-                let sized = matches!(first, Inferred::List(_) | Inferred::Map(..)) || first.is_text();
-                (if sized { None } else { Some((0, "a string, list or map")) }, Inferred::Int)
+                let sized = matches!(first, InferredType::List(_) | InferredType::Map(..)) || first.is_text();
+                (if sized { None } else { Some((0, "a string, list or map")) }, InferredType::Int)
             }
-            Function::Contains | Function::StartsWith | Function::EndsWith => (not_text(&found), Inferred::Bool),
-            Function::LowerAscii | Function::UpperAscii | Function::Trim => (not_text(&found), Inferred::String),
+            Function::Contains | Function::StartsWith | Function::EndsWith => {
+                (find_non_text(&found), InferredType::Bool)
+            }
+            Function::LowerAscii | Function::UpperAscii | Function::Trim => {
+                (find_non_text(&found), InferredType::String)
+            }
             Function::Matches => {
                 if let Some(pattern) = call.arguments.get(1) {
-                    self.pattern(pattern);
+                    self.check_pattern(pattern);
                 }
-                (not_text(&found), Inferred::Bool)
+                (find_non_text(&found), InferredType::Bool)
             }
-            Function::Dyn | Function::Max | Function::Min => (None, Inferred::Dyn),
-            Function::Uint => (convertible(first, true, false), Inferred::Dyn),
-            Function::Bytes => (not_text(&found), Inferred::Dyn),
-            // The crate has no text for bools.
-            Function::String => (convertible(first, true, false), Inferred::String),
-            Function::Int => (convertible(first, true, false), Inferred::Int),
-            Function::Double => (convertible(first, true, false), Inferred::Double),
-            Function::Bool => (convertible(first, false, true), Inferred::Bool),
+            Function::Dyn | Function::Max | Function::Min => (None, InferredType::Dyn),
+            Function::Uint => (check_convertible(first, true, false), InferredType::Dyn),
+            Function::Bytes => (find_non_text(&found), InferredType::Dyn),
+            // The crate cannot convert a bool to text.
+            Function::String => (check_convertible(first, true, false), InferredType::String),
+            Function::Int => (check_convertible(first, true, false), InferredType::Int),
+            Function::Double => (check_convertible(first, true, false), InferredType::Double),
+            Function::Bool => (check_convertible(first, false, true), InferredType::Bool),
         };
-        if let Some((position, expected)) = taken {
+        if let Some((position, expected)) = rejected {
             let actual = found.get(position).unwrap_or(first);
             let at = call.arguments.get(position).map_or(span, |argument| argument.span);
             let help = match (signature.function, actual) {
-                (Function::Contains, Inferred::List(_)) => "; search a list with `x in list`",
-                (Function::Contains, Inferred::Map(..)) => "; search a map with `key in map`",
+                (Function::Contains, InferredType::List(_)) => "; search a list with `x in list`",
+                (Function::Contains, InferredType::Map(..)) => "; search a map with `key in map`",
                 _ => "",
             };
             self.mismatch(at, format!("{}() takes {expected}, this is of type {actual}{help}", signature.name));
@@ -179,20 +189,21 @@ impl Checker<'_> {
         result
     }
 
-    /// Compiles a pattern that is written out, so that a wrong one is found now.
-    fn pattern(&mut self, node: &Node) {
+    /// Compiles a literal pattern, so that an invalid one is a compile error.
+    fn check_pattern(&mut self, node: &Node) {
         let Kind::Text(text) = &node.kind else {
-            return self.unchecked(node.span, "a pattern that is computed");
+            return self.warn_unchecked(node.span, "a pattern that is computed");
         };
         if self.patterns.contains_key(text) {
             return;
         }
-        if self.compiled == patterns::MOST {
-            let message = format!("a rule has at most {} patterns; split it into several rules", patterns::MOST);
+        if self.compiled_patterns == patterns::MAX_PATTERNS {
+            let message =
+                format!("a rule has at most {} patterns; split it into several rules", patterns::MAX_PATTERNS);
             self.error(CompileErrorKind::Arguments, node.span, message);
             return;
         }
-        self.compiled += 1;
+        self.compiled_patterns += 1;
         match patterns::compile(text) {
             Ok(regex) => {
                 self.patterns.insert(text.clone(), regex);
@@ -203,7 +214,7 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown_function(&mut self, call: &mut Call) -> Inferred {
+    fn unknown_function(&mut self, call: &mut Call) -> InferredType {
         let name = &call.name;
         if functions::exists_elsewhere(name) {
             let message = format!("{name}() is not available in selection rules");
@@ -213,25 +224,27 @@ impl Checker<'_> {
         let help = suggestion.as_ref().map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
         let message = format!("unknown function `{}`{help}", call.name_span.quote(self.text));
         self.error(CompileErrorKind::UnknownFunction { suggestion }, call.name_span, message);
-        // A macro's arguments may name what the macro would have bound, so only the receiver is worth a look.
+        // The call may be a misspelled macro whose arguments use a name that the macro would bind. Check only the
+        // receiver.
         if let (true, Some(receiver)) = (call.receiver, call.arguments.first_mut()) {
             self.operand(receiver);
         }
-        Inferred::Unknown
+        InferredType::Unknown
     }
 }
 
-/// The first value that is not text.
-fn not_text(found: &[Inferred]) -> Option<(usize, &'static str)> {
-    found.iter().position(|found| !found.is_text()).map(|position| (position, "strings"))
+/// Returns the position of the first argument that is not text, and the expected type.
+fn find_non_text(arguments: &[InferredType]) -> Option<(usize, &'static str)> {
+    arguments.iter().position(|argument| !argument.is_text()).map(|position| (position, "strings"))
 }
 
-/// What a conversion takes, if not this.
-fn convertible(found: &Inferred, numbers: bool, bools: bool) -> Option<(usize, &'static str)> {
-    let taken = found.is_text() || numbers && found.is_number() || bools && *found == Inferred::Bool;
+/// Checks the argument of a conversion. Returns its position and the expected type if the conversion does not accept
+/// it.
+fn check_convertible(found: &InferredType, numbers: bool, bools: bool) -> Option<(usize, &'static str)> {
+    let is_accepted = found.is_text() || numbers && found.is_number() || bools && *found == InferredType::Bool;
     let expected = match (numbers, bools) {
         (true, _) => "a number or string",
         _ => "a bool or string",
     };
-    (!taken).then_some((0, expected))
+    (!is_accepted).then_some((0, expected))
 }

@@ -1,37 +1,37 @@
-//! Names, fields and indexes: which of them there are, and which a rule reads.
+//! Type checks of names, fields and indexes, and the input fields that a rule reads.
 
 use super::check::Checker;
 use super::error::{CompileErrorKind, Span};
 use super::syntax::{Kind, Node};
-use super::types::{FieldType, Inferred, Type};
+use super::types::{FieldType, InferredType, Type};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
 impl Checker<'_> {
     pub(super) fn select(
         &mut self,
-        container: &Inferred,
+        container: &InferredType,
         operand: Span,
         field: &str,
         span: Span,
         test: bool,
-    ) -> Inferred {
+    ) -> InferredType {
         let found = match container {
-            Inferred::Object(fields) => match fields.iter().find(|declared| declared.name == field) {
+            InferredType::Object(fields) => match fields.iter().find(|declared| declared.name == field) {
                 Some(declared) => declared.ty.into(),
                 None => self.unknown_field(fields, operand, field, span),
             },
-            Inferred::Map(key, value) if key.is_text() => (**value).clone(),
+            InferredType::Map(key, value) if key.is_text() => (**value).clone(),
             open if open.is_open() => open.clone(),
             other => {
                 let message = format!("`{}` is of type {other} and has no fields", operand.quote(self.text));
                 self.mismatch(span, message)
             }
         };
-        if test && found != Inferred::Unknown { Inferred::Bool } else { found }
+        if test && found != InferredType::Unknown { InferredType::Bool } else { found }
     }
 
-    fn unknown_field(&mut self, fields: &[FieldType], operand: Span, field: &str, span: Span) -> Inferred {
+    fn unknown_field(&mut self, fields: &[FieldType], operand: Span, field: &str, span: Span) -> InferredType {
         let suggestion = closest(field, fields.iter().map(|declared| declared.name)).map(str::to_owned);
         let help = if let Some(name) = &suggestion {
             format!("did you mean `{name}`?")
@@ -43,7 +43,7 @@ impl Checker<'_> {
         self.error(CompileErrorKind::UnknownField { suggestion }, span, message)
     }
 
-    pub(super) fn unknown_identifier(&mut self, name: &str, span: Span) -> Inferred {
+    pub(super) fn unknown_identifier(&mut self, name: &str, span: Span) -> InferredType {
         let holder = self.variables.iter().find(
             |(_, declared)| matches!(declared, Type::Object(fields) if fields.iter().any(|field| field.name == name)),
         );
@@ -63,12 +63,18 @@ impl Checker<'_> {
         self.error(CompileErrorKind::UnknownIdentifier { suggestion }, span, message)
     }
 
-    pub(super) fn index(&mut self, container: &Inferred, key: &Inferred, operand: Span, index: Span) -> Inferred {
+    pub(super) fn index(
+        &mut self,
+        container: &InferredType,
+        key: &InferredType,
+        operand: Span,
+        index: Span,
+    ) -> InferredType {
         let (expected, found) = match container {
-            Inferred::List(element) => (Inferred::Int, (**element).clone()),
-            Inferred::Map(key, value) => ((**key).clone(), (**value).clone()),
+            InferredType::List(element) => (InferredType::Int, (**element).clone()),
+            InferredType::Map(key, value) => ((**key).clone(), (**value).clone()),
             open if open.is_open() => return open.clone(),
-            Inferred::Object(_) => {
+            InferredType::Object(_) => {
                 let quote = operand.quote(self.text);
                 let message = format!("`{quote}` is an object, not a map; read its fields as `{quote}.field`");
                 return self.mismatch(index, message);
@@ -88,7 +94,7 @@ impl Checker<'_> {
         found
     }
 
-    /// The field that an expression names, if it begins at a variable and every key is written out.
+    /// Returns the path of an expression, if it begins at a variable and all its keys and indexes are literals.
     pub(super) fn path(&self, node: &Node) -> Option<FieldPath> {
         match &node.kind {
             Kind::Variable(name) => self.begins_path(node).then(|| FieldPath::root().key(name.clone())),
@@ -102,7 +108,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether [`Self::path`] has something to say, at less cost.
+    /// Returns whether [`Self::path`] returns a path, without building it.
     pub(super) fn begins_path(&self, node: &Node) -> bool {
         match &node.kind {
             Kind::Variable(name) => self.variables.iter().any(|(declared, _)| declared == name) && !self.is_local(node),
@@ -114,7 +120,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether an expression begins at a name that a macro bound: its range has been warned about.
+    /// Returns whether an expression begins at a name that a macro binds. Such an expression needs no warning, because
+    /// the range of the macro has one already.
     pub(super) fn is_local(&self, node: &Node) -> bool {
         match &node.kind {
             Kind::Variable(name) => self.locals.iter().any(|(local, _)| local == name),

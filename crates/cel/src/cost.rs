@@ -1,8 +1,10 @@
-//! What a rule costs for an input of known size, before it runs.
+//! Cost estimates: an upper bound on the steps of a rule for an input of known size, computed before evaluation.
 //!
-//! The crate has no limits and copies much of what it reads, so each part of a rule is weighed with the sizes of the
-//! fields it reads: the parts that run once are paid for at the start, and each turn of a loop pays for its body when it
-//! begins. What grows while the rule runs is measured then; see [`MADE`](super::lower::MADE).
+//! The `cel` crate cannot be interrupted and copies many values, so costs must be charged before the work is done. Each
+//! part of a rule is estimated from the sizes of the fields it reads. The parts that run once are charged at the start.
+//! The body of a loop is charged at the start of each iteration, because the number of iterations is not known here and
+//! nested loops multiply. Values whose size cannot be bounded in advance are measured when they are created; see
+//! [`CHARGE`](super::lower::CHARGE).
 
 use std::collections::BTreeMap;
 
@@ -11,38 +13,39 @@ use super::lower::variable;
 use super::patterns;
 use super::size::{Size, text};
 use super::syntax::{Call, Kind, Macro, MacroKind, Node, Operator};
-use super::types::Inferred;
+use super::types::InferredType;
 
-/// Steps for a turn of a loop, besides its body.
-const TURN: u64 = 6;
-/// Times that the crate copies what a function takes and returns.
-const COPIES: u64 = 3;
+/// Steps for an iteration of a loop in addition to its body, and for a function call in addition to its arguments.
+const ITERATION_STEPS: u64 = 6;
+/// How often the `cel` crate copies the arguments and the result of a function.
+const CALL_COPIES: u64 = 3;
 
-/// Weighs the parts of one rule.
-pub(super) struct Costing<'r> {
-    /// How large the variables are.
+/// Estimates the parts of one rule.
+pub(super) struct CostEstimator<'r> {
+    /// Sizes of the input fields, by variable name.
     pub(super) sizes: &'r BTreeMap<&'r str, Size>,
-    /// How large a value can get that the rule makes.
-    pub(super) most: u64,
-    /// What a turn of each loop costs.
-    pub(super) turns: Vec<u64>,
+    /// Maximum size of a value that the rule creates. The meter stops the evaluation beyond it.
+    pub(super) max_value_size: u64,
+    /// Steps of one iteration of each loop, by the number of its macro.
+    pub(super) iteration_steps: Vec<u64>,
+    /// Sizes of the names that enclosing macros bind, innermost last.
     locals: Vec<(&'r str, Size)>,
 }
 
-impl<'r> Costing<'r> {
-    pub(super) fn new(sizes: &'r BTreeMap<&'r str, Size>, most: u64) -> Self {
-        Self { sizes, most, turns: Vec::new(), locals: Vec::new() }
+impl<'r> CostEstimator<'r> {
+    pub(super) fn new(sizes: &'r BTreeMap<&'r str, Size>, max_value_size: u64) -> Self {
+        Self { sizes, max_value_size, iteration_steps: Vec::new(), locals: Vec::new() }
     }
 
-    /// The steps of evaluating a node once, without the turns of loops, and the greatest size of its value.
-    pub(super) fn weigh(&mut self, node: &'r Node) -> (u64, Size) {
+    /// Returns the steps of evaluating a node once, without the iterations of loops, and the maximum size of its value.
+    pub(super) fn estimate(&mut self, node: &'r Node) -> (u64, Size) {
         if let Some(name) = variable(node) {
             return (1, self.sizes.get(name.as_str()).copied().unwrap_or(Size::ONE));
         }
         let (steps, size) = match &node.kind {
             Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Double(_) => (0, Size::ONE),
-            Kind::Text(text) => (0, Size::of_text(text.len())),
-            Kind::Bytes(bytes) => (0, Size::of_text(bytes.len())),
+            Kind::Text(text) => (0, Size::from_text(text.len())),
+            Kind::Bytes(bytes) => (0, Size::from_text(bytes.len())),
             Kind::Variable(name) => {
                 let local = self.locals.iter().rev().find(|(local, _)| local == name);
                 (0, local.map_or(Size::ONE, |(_, size)| *size))
@@ -55,24 +58,24 @@ impl<'r> Costing<'r> {
                 self.and_element(steps, size, value)
             }),
             Kind::Select { operand, test, .. } => {
-                let (steps, size) = self.weigh(operand);
+                let (steps, size) = self.estimate(operand);
                 let element = size.element();
                 if *test { (steps, Size::ONE) } else { (steps.saturating_add(element.total()), element) }
             }
             Kind::Index { operand, index } => {
-                let ((first, size), (second, key)) = (self.weigh(operand), self.weigh(index));
+                let ((first, size), (second, key)) = (self.estimate(operand), self.estimate(index));
                 (first.saturating_add(second).saturating_add(key.total()), size.element())
             }
-            Kind::Not(operand) | Kind::Negate(operand) => (self.weigh(operand).0, Size::ONE),
+            Kind::Not(operand) | Kind::Negate(operand) => (self.estimate(operand).0, Size::ONE),
             Kind::Binary { operator, left, right } => self.binary(*operator, left, right),
             Kind::Logic { terms, .. } => {
-                let steps = terms.iter().fold(0_u64, |steps, term| steps.saturating_add(self.weigh(term).0));
+                let steps = terms.iter().fold(0_u64, |steps, term| steps.saturating_add(self.estimate(term).0));
                 (steps.saturating_add(u64::try_from(terms.len()).unwrap_or(u64::MAX)), Size::ONE)
             }
             Kind::Conditional(parts) => {
                 let [condition, then, otherwise] = &**parts;
                 let (condition, (first, then), (second, otherwise)) =
-                    (self.weigh(condition).0, self.weigh(then), self.weigh(otherwise));
+                    (self.estimate(condition).0, self.estimate(then), self.estimate(otherwise));
                 (condition.saturating_add(first.max(second)), then.max(otherwise))
             }
             Kind::Call(call) => self.call(call),
@@ -82,71 +85,76 @@ impl<'r> Costing<'r> {
     }
 
     fn and_element(&mut self, steps: u64, whole: Size, element: &'r Node) -> (u64, Size) {
-        let (more, size) = self.weigh(element);
+        let (more, size) = self.estimate(element);
         (steps.saturating_add(more).saturating_add(size.total()), whole.and_element(size))
     }
 
     fn binary(&mut self, operator: Operator, left: &'r Node, right: &'r Node) -> (u64, Size) {
-        let ((first, left_size), (second, right_size)) = (self.weigh(left), self.weigh(right));
+        let ((first, left_size), (second, right_size)) = (self.estimate(left), self.estimate(right));
         let work = match operator {
-            Operator::In if matches!(right.ty, Inferred::Map(..)) => left_size.total(),
+            // A map is searched by hash, a list element by element.
+            Operator::In if matches!(right.ty, InferredType::Map(..)) => left_size.total(),
             Operator::In => right_size.total(),
-            // An error takes both values with it.
+            // On failure the crate copies both operands into the error.
             Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => {
                 left_size.total().saturating_add(right_size.total())
             }
             _ => left_size.total().min(right_size.total()),
         };
         let size = if operator == Operator::Add { left_size.join(right_size) } else { Size::ONE };
-        (first.saturating_add(second).saturating_add(work), self.limited(size))
+        (first.saturating_add(second).saturating_add(work), self.cap(size))
     }
 
     fn call(&mut self, call: &'r Call) -> (u64, Size) {
-        let mut steps = TURN;
-        let mut size = Size::of_text(32);
+        let mut steps = ITERATION_STEPS;
+        // Room for the result of a conversion such as `string(1)`.
+        let mut size = Size::from_text(32);
         let mut arguments = 0_u64;
         for argument in &call.arguments {
-            let (more, argument) = self.weigh(argument);
+            let (more, argument) = self.estimate(argument);
             steps = steps.saturating_add(more);
             arguments = arguments.saturating_add(argument.total());
             size = size.join(argument);
         }
-        let mut work = arguments.saturating_mul(COPIES);
+        let mut work = arguments.saturating_mul(CALL_COPIES);
         if call.function == Some(Function::Matches) {
-            // At worst every byte is looked at in every state of the pattern.
+            // In the worst case the regex engine visits every byte in every state of the pattern.
             work = work.saturating_add(arguments.saturating_mul(text(256)));
             if !matches!(call.arguments.get(1), Some(Node { kind: Kind::Text(_), .. })) {
-                work = work.saturating_add(patterns::STEPS);
+                work = work.saturating_add(patterns::COMPILE_STEPS);
             }
         }
         (steps.saturating_add(work), size)
     }
 
     fn comprehension(&mut self, parts: &'r Macro) -> (u64, Size) {
-        let (steps, range) = self.weigh(&parts.range);
+        let (steps, range) = self.estimate(&parts.range);
         let element = range.element();
         self.locals.push((&parts.variable, element));
-        let filter = parts.filter.as_ref().map_or(0, |filter| self.weigh(filter).0);
-        let (body, made) = self.weigh(&parts.body);
+        let filter = parts.filter.as_ref().map_or(0, |filter| self.estimate(filter).0);
+        let (body, result) = self.estimate(&parts.body);
         self.locals.pop();
-        let turn = TURN.saturating_add(element.total()).saturating_add(filter).saturating_add(body);
-        if self.turns.len() <= parts.number {
-            self.turns.resize(parts.number + 1, 0);
+        let iteration = ITERATION_STEPS.saturating_add(element.total()).saturating_add(filter).saturating_add(body);
+        if self.iteration_steps.len() <= parts.number {
+            self.iteration_steps.resize(parts.number + 1, 0);
         }
-        if let Some(known) = self.turns.get_mut(parts.number) {
-            *known = turn;
+        if let Some(steps) = self.iteration_steps.get_mut(parts.number) {
+            *steps = iteration;
         }
-        let copies = if matches!(parts.range.kind, Kind::List(_) | Kind::Macro(_)) { 0 } else { COPIES };
+        // A literal list or the result of a macro is moved. Any other range passes through a function, which copies it.
+        let copies = if matches!(parts.range.kind, Kind::List(_) | Kind::Macro(_)) { 0 } else { CALL_COPIES };
         let size = match parts.kind {
             MacroKind::Filter => range,
-            MacroKind::Map => Size::list(range.total(), made, self.most),
+            MacroKind::Map => Size::list(range.total(), result, self.max_value_size),
             MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => Size::ONE,
         };
         (steps.saturating_add(range.total().saturating_mul(copies)), size)
     }
 
-    /// A made value that is larger stops the evaluation.
-    fn limited(&self, size: Size) -> Size {
-        if size.total() > self.most { Size::list(self.most, size.element(), self.most) } else { size }
+    /// Caps the size of a created value. The meter stops the evaluation before a value becomes larger, so a higher
+    /// estimate would only refuse rules that are affordable.
+    fn cap(&self, size: Size) -> Size {
+        let max = self.max_value_size;
+        if size.total() > max { Size::list(max, size.element(), max) } else { size }
     }
 }

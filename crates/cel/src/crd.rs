@@ -1,8 +1,9 @@
 //! Validation rules of CRDs (`x-kubernetes-validations`).
 //!
-//! They come with a dump and not from a user, and may use all that Kubernetes adds to CEL: so they are not checked for
-//! types, and evaluated with the functions of `kube-cel`. They are parsed by us and pay for what they do, as selection
-//! rules are and do; the crate's own parser would overflow the stack on a long one, and panic on a named type.
+//! These rules come from CRDs of a cluster rather than from a user, and may use all extensions of Kubernetes to CEL.
+//! They are therefore not type-checked, and are evaluated with the functions of `kube-cel`. Like selection rules, they
+//! go through the parser and the meter of this crate, because the parser of the `cel` crate overflows the stack on long
+//! rules and panics on named types.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,25 +21,27 @@ use super::library::{Meter, register, register_meter};
 use super::lower::Lowering;
 use super::size::measure;
 use super::syntax::{Kind, Node};
-use super::{CompileError, Limits, Span, parser, trouble};
+use super::{CompileError, Limits, Span, evaluation_errors, parser};
 
-/// Of the functions that both have, ours: they count characters, know what the crate lacks, or bound a pattern.
-const OURS: [Function; 4] = [Function::Size, Function::Bool, Function::Dyn, Function::Matches];
-/// Steps for a call, which may read a quantity or copy a list.
-const CALL: u64 = 200;
+/// Functions of this crate that replace those of `kube-cel`. They count characters rather than bytes, add conversions
+/// that the crate lacks, or limit the size of a pattern.
+const OWN_FUNCTIONS: [Function; 4] = [Function::Size, Function::Bool, Function::Dyn, Function::Matches];
+/// Steps for a call, which may parse a quantity or copy a list.
+const CALL_STEPS: u64 = 200;
 /// Steps for a call that compiles a pattern.
-const PATTERN: u64 = 20_000;
-/// Bytes that one call may make of what it is given.
-const MOST_MADE: usize = 1 << 20;
-/// The most that a turn is charged for the values that it reads.
-const MOST_A_TURN: u64 = 4096;
+const PATTERN_STEPS: u64 = 20_000;
+/// Maximum size, in bytes, of the result of one call of `replace` or `join`.
+const MAX_RESULT_BYTES: usize = 1 << 20;
+/// Maximum number of steps that an iteration is charged for the size of `self`.
+const MAX_INPUT_STEPS: u64 = 4096;
 
-/// A rule that can be evaluated, any number of times and in any thread.
+/// A parsed CRD validation rule. It can be evaluated any number of times, on any thread.
 #[derive(Debug)]
 pub struct ValidationRule {
     expression: IdedExpr,
-    /// Steps for all of its parts once; each turn of a loop pays for all.
-    weight: u64,
+    /// Steps for evaluating all parts of the rule once. Each iteration of a loop is charged this amount, as an upper
+    /// bound for its body.
+    steps: u64,
     /// Whether it reads `oldSelf`.
     pub transition: bool,
 }
@@ -47,77 +50,83 @@ impl ValidationRule {
     /// Parses a rule.
     ///
     /// # Errors
-    /// When it is not CEL, or uses what cannot be evaluated here, or is longer or deeper than `limits`.
+    /// Returns an error if the text is not valid CEL, uses unsupported features, or exceeds `limits`.
     pub fn parse(text: &str, limits: Limits) -> Result<Self, CompileError> {
         if text.len() > limits.expression_bytes {
             let message = format!("the rule is longer than {} bytes", limits.expression_bytes);
             return Err(CompileError::new(CompileErrorKind::TooLong, Span { start: 0, end: text.len() }, message));
         }
         let root = parser::parse(text, limits.nesting).map_err(|error| CompileError {
-            // The parser speaks of the rules that it was written for.
+            // The parser's messages are worded for selection rules.
             message: error.message.replace(" in selection rules", " here"),
             ..error
         })?;
-        if let Some(call) = find(&root, &makes_any_number) {
+        if let Some(call) = find(&root, &is_lists_range) {
             let message = "`lists.range` is not supported";
             return Err(CompileError::new(CompileErrorKind::Unsupported, call.span, message));
         }
         let mut lowering = Lowering { receivers: true, ..Lowering::default() };
         let expression = lowering.lower(&root);
         let transition = find(&root, &|node| matches!(&node.kind, Kind::Variable(name) if name == "oldSelf")).is_some();
-        Ok(Self { expression, weight: weigh(&root), transition })
+        Ok(Self { expression, steps: estimate_steps(&root), transition })
     }
 }
 
-/// The parts of a node, the bodies of loops among them.
-fn parts(node: &Node) -> Vec<&Node> {
-    let mut parts = trouble::parts(node);
+/// Returns all children of a node, including the bodies of macros.
+fn children(node: &Node) -> Vec<&Node> {
+    let mut children = evaluation_errors::operands(node);
     if let Kind::Macro(inner) = &node.kind {
-        parts.extend(inner.filter.iter().chain([&inner.body]));
+        children.extend(inner.filter.iter().chain([&inner.body]));
     }
-    parts
+    children
 }
 
-/// The first node below and including this one of which something is true.
-fn find<'n>(node: &'n Node, is: &dyn Fn(&Node) -> bool) -> Option<&'n Node> {
-    if is(node) { Some(node) } else { parts(node).into_iter().find_map(|part| find(part, is)) }
+/// Returns the first node that satisfies a predicate, in a depth-first search that includes `node`.
+fn find<'n>(node: &'n Node, predicate: &dyn Fn(&Node) -> bool) -> Option<&'n Node> {
+    if predicate(node) {
+        return Some(node);
+    }
+    children(node).into_iter().find_map(|child| find(child, predicate))
 }
 
-/// `lists.range(n)` would take any amount of memory at once.
-fn makes_any_number(node: &Node) -> bool {
+/// Returns whether a node calls `lists.range(n)`, which would allocate an arbitrary amount of memory in one step.
+fn is_lists_range(node: &Node) -> bool {
     let Kind::Call(call) = &node.kind else { return false };
-    let of_lists = call.arguments.first().is_some_and(|it| matches!(&it.kind, Kind::Variable(name) if name == "lists"));
-    call.name == "range" && of_lists
+    let is_on_lists =
+        call.arguments.first().is_some_and(|it| matches!(&it.kind, Kind::Variable(name) if name == "lists"));
+    call.name == "range" && is_on_lists
 }
 
-fn weigh(node: &Node) -> u64 {
+/// Returns the steps for evaluating all parts of a rule once.
+fn estimate_steps(node: &Node) -> u64 {
     let own = match &node.kind {
-        Kind::Call(call) if matches!(call.name.as_str(), "find" | "findAll" | "matches") => PATTERN,
-        Kind::Call(_) => CALL,
+        Kind::Call(call) if matches!(call.name.as_str(), "find" | "findAll" | "matches") => PATTERN_STEPS,
+        Kind::Call(_) => CALL_STEPS,
         _ => 1,
     };
-    parts(node).into_iter().fold(own, |sum, part| sum.saturating_add(weigh(part)))
+    children(node).into_iter().fold(own, |sum, child| sum.saturating_add(estimate_steps(child)))
 }
 
-/// `text.replace(old, new[, limit])`, which could make of two short texts one that does not fit into memory.
+/// `text.replace(old, new[, limit])` with a limit on the result. Repeated replacements could otherwise grow two short
+/// texts beyond the available memory.
 fn replace(This(text): This<Arc<String>>, Arguments(arguments): Arguments) -> Result<Value, ExecutionError> {
     let error = |message: &str| ExecutionError::function_error("replace", message);
     let (old, new, limit) = match arguments.as_slice() {
         [Value::String(old), Value::String(new)] => (old, new, usize::MAX),
-        // A negative limit is none.
+        // A negative limit means no limit.
         [Value::String(old), Value::String(new), Value::Int(limit)] => {
             (old, new, usize::try_from(*limit).unwrap_or(usize::MAX))
         }
         _ => return Err(error("expected two texts and a limit")),
     };
-    let found = text.matches(old.as_str()).take(limit).count();
-    if found.saturating_mul(new.len()).saturating_add(text.len()) > MOST_MADE {
+    let count = text.matches(old.as_str()).take(limit).count();
+    if count.saturating_mul(new.len()).saturating_add(text.len()) > MAX_RESULT_BYTES {
         return Err(error("a text of more than 1 MiB"));
     }
-    Ok(Value::from(text.replacen(old.as_str(), new, found)))
+    Ok(Value::from(text.replacen(old.as_str(), new, count)))
 }
 
-/// `list.join([separator])`, for the same reason.
+/// `list.join([separator])` with a limit on the result, for the same reason.
 fn join(This(list): This<Arc<Vec<Value>>>, Arguments(arguments): Arguments) -> Result<Value, ExecutionError> {
     let error = |message: &str| ExecutionError::function_error("join", message);
     let separator = match arguments.as_slice() {
@@ -131,52 +140,55 @@ fn join(This(list): This<Arc<Vec<Value>>>, Arguments(arguments): Arguments) -> R
     };
     let texts = list.iter().map(text).collect::<Result<Vec<_>, _>>()?;
     let length = texts.iter().fold(0_usize, |sum, text| sum.saturating_add(text.len() + separator.len()));
-    if length > MOST_MADE {
+    if length > MAX_RESULT_BYTES {
         return Err(error("a text of more than 1 MiB"));
     }
     Ok(Value::from(texts.iter().map(|text| text.as_str()).collect::<Vec<_>>().join(separator)))
 }
 
-/// The functions that rules call, and what is left of what they may cost. Making one takes a while: keep it.
-pub struct Machine {
+/// An evaluator for CRD validation rules: the functions that rules call, and the meter for their cost. Creating one is
+/// slow, so reuse it.
+pub struct RuleEvaluator {
     context: Context<'static>,
     meter: Arc<Meter>,
-    turn: Arc<AtomicU64>,
+    /// Steps per iteration of the rule that is being evaluated. The meter's function in the context reads it.
+    iteration_steps: Arc<AtomicU64>,
     limits: Limits,
 }
 
-impl Machine {
-    /// Registers the functions, with `limits.steps` to spend on all evaluations together.
+impl RuleEvaluator {
+    /// Registers the functions. All evaluations together may take `limits.steps` until the next
+    /// [`RuleEvaluator::refill`].
     pub fn new(limits: Limits) -> Self {
         let mut context = Context::default().with_all();
-        for function in OURS {
+        for function in OWN_FUNCTIONS {
             register(&mut context, function, &Arc::new(BTreeMap::new()));
         }
         context.add_function("replace", replace);
         context.add_function("join", join);
-        let (meter, turn) = (Arc::new(Meter::new(limits)), Arc::new(AtomicU64::new(0)));
-        let cost = Arc::clone(&turn);
+        let (meter, iteration_steps) = (Arc::new(Meter::new(limits)), Arc::new(AtomicU64::new(0)));
+        let cost = Arc::clone(&iteration_steps);
         register_meter(&mut context, &meter, move |_| Some(cost.load(Ordering::Relaxed)));
-        Self { context, meter, turn, limits }
+        Self { context, meter, iteration_steps, limits }
     }
 
-    /// Gives the rules of another object what they may cost, all together.
+    /// Resets the meter, for the rules of another object.
     pub fn refill(&self) {
         self.meter.refill(self.limits);
     }
 
-    /// What a rule makes of a value, on creation: there is no old value, and a rule that takes an optional one gets none.
+    /// Evaluates a rule for the creation of an object. There is no old value: `oldSelf` is an empty optional.
     ///
     /// # Errors
-    /// A few words about why there is no result.
+    /// Returns the reason in prose if the evaluation fails.
     pub fn evaluate(&self, rule: &ValidationRule, itself: &Value) -> Result<Value, String> {
         self.evaluate_change(rule, itself, || Value::Opaque(Arc::new(OptionalValue::none())))
     }
 
-    /// The same on a change, with what a rule that reads it gets as the old value.
+    /// Evaluates a rule for an update. `old` returns the old value and is called only if the rule reads it.
     ///
     /// # Errors
-    /// A few words about why there is no result.
+    /// Returns the reason in prose if the evaluation fails.
     pub fn evaluate_change(
         &self,
         rule: &ValidationRule,
@@ -184,9 +196,10 @@ impl Machine {
         old: impl FnOnce() -> Value,
     ) -> Result<Value, String> {
         let (size, _) = measure(itself);
-        let turn = rule.weight.saturating_add(size.min(MOST_A_TURN));
-        self.turn.store(turn, Ordering::Relaxed);
-        let _ = self.meter.spend(turn);
+        let steps = rule.steps.saturating_add(size.min(MAX_INPUT_STEPS));
+        self.iteration_steps.store(steps, Ordering::Relaxed);
+        // An exhausted meter remembers it, so the result is checked once below.
+        let _ = self.meter.spend(steps);
         let mut scope = self.context.new_inner_scope();
         scope.add_variable_from_value("self", itself.clone());
         if rule.transition {
@@ -199,7 +212,7 @@ impl Machine {
         result.map_err(|error| describe(&error))
     }
 
-    /// A text as the timestamp or duration that CEL reads in it; the text itself when it is none.
+    /// Converts a text by `function`, which is `timestamp` or `duration`. Returns the text itself if it is not valid.
     pub fn convert(&self, function: &str, text: &str) -> Value {
         let text = Value::from(text);
         let mut scope = self.context.new_inner_scope();
@@ -210,11 +223,11 @@ impl Machine {
     }
 }
 
-/// The crate names functions that it does not have as undeclared references.
+/// Describes an evaluation error. The `cel` crate reports unknown functions as undeclared references.
 fn describe(error: &ExecutionError) -> String {
     match error {
         ExecutionError::UndeclaredReference(name) => format!("`{name}` is not supported"),
-        other => trouble::describe(other).1,
+        other => evaluation_errors::describe(other).1,
     }
 }
 
@@ -226,12 +239,11 @@ mod tests {
         let limits = Limits::default();
         let rule = ValidationRule::parse(rule, limits).map_err(|error| error.message)?;
         let itself = Value::List(Arc::new(vec![Value::from("a"), Value::from("b")]));
-        Machine::new(limits).evaluate(&rule, &itself)
+        RuleEvaluator::new(limits).evaluate(&rule, &itself)
     }
 
-    /// What Kubernetes adds to CEL, in each of the forms in which functions are called.
     #[test]
-    fn functions_of_kubernetes_are_there() {
+    fn supports_the_functions_of_kubernetes() {
         for rule in [
             "self.size() == 2 && size('é') == 1 && 'é'.size() == 1",
             "self.exists(x, x.upperAscii() == 'B')",
@@ -249,9 +261,9 @@ mod tests {
         }
     }
 
-    /// None of them may end the program, or keep it.
+    /// A hostile rule must neither crash nor hang the program.
     #[test]
-    fn hostile_rules_end() {
+    fn stops_hostile_rules() {
         let long = format!("1{} == 0", " + 1".repeat(1000));
         let deep = format!("{}1{} == 1", "(".repeat(500), ")".repeat(500));
         let numbers = (0..100).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
@@ -281,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_reads_the_old_value_says_so() {
+    fn detects_rules_that_read_the_old_value() {
         for (rule, transition) in [
             ("self == oldSelf", true),
             ("self.all(x, x in oldSelf)", true),

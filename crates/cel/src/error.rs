@@ -1,46 +1,46 @@
-//! What can be wrong with a rule, before and while it runs.
+//! Errors and warnings of compiling and evaluating a rule.
 
 use std::fmt;
 use std::ops::Range;
 
 use kubefoundry_yaml::text::{one_line, shorten};
 
-/// Why a rule was refused; the message of [`CompileError`] says it in words.
+/// The kind of a [`CompileError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompileErrorKind {
-    /// Longer than [`Limits::expression_bytes`](super::Limits::expression_bytes).
+    /// The rule is longer than [`Limits::expression_bytes`](super::Limits::expression_bytes).
     TooLong,
-    /// Nested deeper than [`Limits::nesting`](super::Limits::nesting).
+    /// The rule is nested deeper than [`Limits::nesting`](super::Limits::nesting).
     TooDeep,
-    /// Not CEL.
+    /// The text is not valid CEL.
     Parse,
     /// No variable has this name.
     UnknownIdentifier {
-        /// What was probably meant.
+        /// A similar name that exists.
         suggestion: Option<String>,
     },
     /// The object has no such field.
     UnknownField {
-        /// What was probably meant.
+        /// A similar name that exists.
         suggestion: Option<String>,
     },
     /// No function has this name.
     UnknownFunction {
-        /// What was probably meant.
+        /// A similar name that exists.
         suggestion: Option<String>,
     },
-    /// A function or macro is called with the wrong number or form of arguments.
+    /// A function or macro is called with a wrong number or form of arguments.
     Arguments,
     /// An operator or function does not take a value of this type.
     TypeMismatch,
-    /// The rule as a whole is not `true` or `false`.
+    /// The type of the whole rule is not bool.
     NotBoolean,
-    /// CEL has it, selection rules do not.
+    /// A feature of CEL that selection rules do not support.
     Unsupported,
 }
 
-/// Why a rule cannot be used, and where.
+/// An error in a rule, with its position.
 ///
 /// ```
 /// use kubefoundry_cel::{CompileErrorKind, Environment, Limits, Type};
@@ -53,11 +53,11 @@ pub enum CompileErrorKind {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompileError {
-    /// The kind, for code.
+    /// The kind, for use in code.
     pub kind: CompileErrorKind,
-    /// One line for people: what was found and what is expected.
+    /// The message, on one line: what was found and what is expected.
     pub message: String,
-    /// The bytes of the expression that are at fault.
+    /// The byte range of the erroneous part of the expression.
     pub offset: Range<usize>,
 }
 
@@ -75,36 +75,36 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// What a [`Warning`] is about.
+/// The kind of a [`Warning`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WarningKind {
-    /// The value has no declared type, so what is done with it was not statically checked.
+    /// The value has no declared type, so operations on it were not checked.
     Unchecked,
-    /// A comparison with a value that the field never has.
+    /// The field never has the value with which it is compared.
     NeverEqual,
 }
 
-/// Something in an accepted rule that deserves a look.
+/// A suspicious part of a valid rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The kind, for code.
+    /// The kind, for use in code.
     pub kind: WarningKind,
-    /// One line for people.
+    /// The message, on one line.
     pub message: String,
-    /// The bytes of the expression that it is about.
+    /// The byte range of the part in the expression.
     pub offset: Range<usize>,
 }
 
-/// Why a rule has no value for this input; the message of [`EvaluationError`] says it in words.
+/// The kind of an [`EvaluationError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EvaluationErrorKind {
-    /// A declared variable was not given.
+    /// The input lacks a declared variable.
     MissingVariable,
     /// An absent field or map key was read.
     NoSuchField,
-    /// A list index lies outside of the list.
+    /// A list index is out of range.
     IndexOutOfRange,
     /// An integer does not fit into 64 bits.
     Overflow,
@@ -114,18 +114,17 @@ pub enum EvaluationErrorKind {
     TypeMismatch,
     /// `int()`, `double()` or `bool()` of a value that cannot be converted.
     Conversion,
-    /// A map that has one key twice. Keys that are written out twice are refused when the rule is compiled, and others
-    /// are not found yet.
+    /// A map has one key twice. Equal literal keys are a compile error. Equal computed keys are not detected yet.
     RepeatedKey,
-    /// More steps than [`Limits::steps`](super::Limits::steps).
+    /// The evaluation needs more steps than [`Limits::steps`](super::Limits::steps).
     StepLimit,
-    /// More memory than [`Limits::value_bytes`](super::Limits::value_bytes).
+    /// The evaluation needs more memory than [`Limits::value_bytes`](super::Limits::value_bytes).
     ValueLimit,
     /// The value of the rule is not `true` or `false`.
     NotBoolean,
 }
 
-/// Why a rule is neither true nor false for an input.
+/// A failed evaluation of a rule, with the position of the failing part.
 ///
 /// ```
 /// use kubefoundry_cel::{Environment, EvaluationErrorKind, Limits, Type};
@@ -137,11 +136,12 @@ pub enum EvaluationErrorKind {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationError {
-    /// The kind, for code.
+    /// The kind, for use in code.
     pub kind: EvaluationErrorKind,
-    /// One line for people.
+    /// The message, on one line.
     pub message: String,
-    /// The bytes of the expression that failed; of a failure inside a macro, the macro, unless a field was absent.
+    /// The byte range of the failing part. For a failure in the body of a macro it is the whole macro, except for an
+    /// absent field.
     pub offset: Range<usize>,
 }
 
@@ -171,13 +171,13 @@ impl Span {
         self.start..self.end
     }
 
-    /// The text below the span, shortened and on one line.
+    /// Returns the text in this range of `text`, shortened and on one line.
     pub(super) fn quote(self, text: &str) -> String {
         brief(text.get(self.range()).unwrap_or_default())
     }
 }
 
-/// `text` shortened and on one line.
+/// Shortens a text and puts it on one line.
 pub(super) fn brief(text: &str) -> String {
     one_line(&shorten(text))
 }

@@ -1,4 +1,4 @@
-//! The value of a rule for one input: what the `cel` crate makes of it, within limits.
+//! Evaluation of a rule for one input by the `cel` crate, within limits.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,20 +7,20 @@ use std::sync::Arc;
 use cel::{Context, ExecutionError, IdedExpr, Value};
 use serde_json::Value as Json;
 
-use super::cost::Costing;
+use super::cost::CostEstimator;
 use super::error::{EvaluationError, EvaluationErrorKind};
+use super::evaluation_errors;
 use super::input;
-use super::library::{Exhausted, Meter, register, register_meter};
+use super::library::{ExhaustedLimit, Meter, register, register_meter};
 use super::lower::Lowering;
 use super::size::{Size, text};
 use super::syntax::{Kind, Node};
-use super::trouble;
 use super::{Limits, Rule};
 
-/// Times that a value is copied on its way from JSON into the context.
-const COPIES: u64 = 4;
+/// How often a value is copied on its way from JSON into the context.
+const INPUT_COPIES: u64 = 4;
 
-/// One evaluation: what the rule sees and what it may still use up.
+/// The state of one evaluation: the input and the remaining budget.
 struct Evaluation<'r> {
     rule: &'r Rule,
     input: &'r Json,
@@ -28,7 +28,7 @@ struct Evaluation<'r> {
     sizes: BTreeMap<&'r str, Size>,
 }
 
-/// Evaluates a rule, and takes its steps out of those that are left.
+/// Evaluates a rule and subtracts its steps from `left`.
 pub(super) fn evaluate(rule: &Rule, input: &Json, left: &mut u64) -> Result<bool, EvaluationError> {
     let limits = Limits { steps: rule.limits.steps.min(*left), ..rule.limits };
     let meter = Arc::new(Meter::new(limits));
@@ -41,18 +41,20 @@ pub(super) fn evaluate(rule: &Rule, input: &Json, left: &mut u64) -> Result<bool
 impl Evaluation<'_> {
     fn run(&mut self) -> Result<bool, EvaluationError> {
         let mut context = Context::empty();
-        self.bind(&mut context)?;
-        let most = text(self.rule.limits.value_bytes);
-        let mut costing = Costing::new(&self.sizes, most);
-        let (steps, _) = costing.weigh(&self.rule.root);
-        let turns = costing.turns;
+        self.bind_fields(&mut context)?;
+        let max_value_size = text(self.rule.limits.value_bytes);
+        let mut estimator = CostEstimator::new(&self.sizes, max_value_size);
+        let (steps, _) = estimator.estimate(&self.rule.root);
+        let iteration_steps = estimator.iteration_steps;
+        // An exhausted meter remembers it, so the result is checked once below.
         let _ = self.meter.spend(steps);
         self.check_limits()?;
-        register_meter(&mut context, &self.meter, move |number| turns.get(number).copied());
+        register_meter(&mut context, &self.meter, move |number| iteration_steps.get(number).copied());
         for function in &self.rule.functions {
             register(&mut context, *function, &self.rule.patterns);
         }
         let result = resolve(&self.rule.expression, &context);
+        // Check the limits before the result: `||` and `&&` may have hidden the error that stopped a part.
         self.check_limits()?;
         match result {
             Ok(Value::Bool(value)) => Ok(value),
@@ -64,25 +66,27 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Gives the context the fields that the rule reads. One that is absent is left out: reading it is an error then.
-    fn bind(&mut self, context: &mut Context<'_>) -> Result<(), EvaluationError> {
+    /// Adds the fields that the rule reads to the context. Absent fields are not added, so that reading one is an
+    /// error.
+    fn bind_fields(&mut self, context: &mut Context<'_>) -> Result<(), EvaluationError> {
         let limits = self.rule.limits;
-        for (name, reading) in &self.rule.readings {
-            if reading.test {
-                if let Ok(found) = input::has(self.input, &reading.path) {
-                    context.add_variable_from_value(name.as_str(), found);
+        for (name, field) in &self.rule.input_fields {
+            if field.test {
+                if let Ok(is_present) = input::has(self.input, &field.path) {
+                    context.add_variable_from_value(name.as_str(), is_present);
                 }
                 continue;
             }
-            let Ok(json) = input::find(self.input, &reading.path) else { continue };
-            let Some(size) = Size::of(json, limits.nesting) else {
-                let message = format!("`{}` is nested deeper than {} levels", reading.path, limits.nesting);
-                let span = trouble::reader(&self.rule.root, name).map_or(self.rule.root.span, |node| node.span);
+            let Ok(json) = input::find(self.input, &field.path) else { continue };
+            let Some(size) = Size::from_json(json, limits.nesting) else {
+                let message = format!("`{}` is nested deeper than {} levels", field.path, limits.nesting);
+                let span =
+                    evaluation_errors::find_reader(&self.rule.root, name).map_or(self.rule.root.span, |node| node.span);
                 return Err(EvaluationError::new(EvaluationErrorKind::ValueLimit, span, message));
             };
-            let _ = self.meter.spend(size.total().saturating_mul(COPIES));
+            let _ = self.meter.spend(size.total().saturating_mul(INPUT_COPIES));
             self.check_limits()?;
-            context.add_variable_from_value(name.as_str(), input::convert(json, &reading.ty));
+            context.add_variable_from_value(name.as_str(), input::convert(json, &field.ty));
             self.sizes.insert(name, size);
         }
         Ok(())
@@ -93,26 +97,27 @@ impl Evaluation<'_> {
         let span = self.rule.root.span;
         match self.meter.exhausted() {
             None => Ok(()),
-            Some(Exhausted::Steps) => {
+            Some(ExhaustedLimit::Steps) => {
                 let message = format!("the rule takes more than {} steps for this input", limits.steps);
                 Err(EvaluationError::new(EvaluationErrorKind::StepLimit, span, message))
             }
-            Some(Exhausted::Bytes) => {
+            Some(ExhaustedLimit::Bytes) => {
                 let message = format!("the rule makes values of more than {} bytes for this input", limits.value_bytes);
                 Err(EvaluationError::new(EvaluationErrorKind::ValueLimit, span, message))
             }
         }
     }
 
+    /// Converts an error of the `cel` crate, and finds the part of the rule that failed.
     fn explain(&self, error: &ExecutionError, context: &Context<'_>) -> EvaluationError {
         if let ExecutionError::UndeclaredReference(name) = error
-            && let Some(reading) = self.rule.readings.get(name.as_str())
-            && let Some(node) = trouble::reader(&self.rule.root, name)
+            && let Some(field) = self.rule.input_fields.get(name.as_str())
+            && let Some(node) = evaluation_errors::find_reader(&self.rule.root, name)
         {
-            return trouble::unreadable(self.input, reading, node);
+            return evaluation_errors::unreadable_field(self.input, field, node);
         }
         let node = self.locate(error, context);
-        let (kind, message) = trouble::describe(error);
+        let (kind, message) = evaluation_errors::describe(error);
         let span = match (&node.kind, kind) {
             (Kind::Select { field_span, .. }, _) => *field_span,
             (Kind::Index { index, .. }, EvaluationErrorKind::NoSuchField | EvaluationErrorKind::IndexOutOfRange) => {
@@ -123,14 +128,15 @@ impl Evaluation<'_> {
         EvaluationError::new(kind, span, message)
     }
 
-    /// The smallest part of the rule that fails in the same way. The crate does not say where an error arose, so the
-    /// parts are evaluated again, from what is left of the steps; parts of a loop's body cannot be.
+    /// Finds the smallest part of the rule that fails with the same error. The `cel` crate does not report the position
+    /// of an error, so the operands are evaluated again with the remaining steps. The body of a loop cannot be
+    /// evaluated on its own, so the search stops at the macro.
     fn locate(&self, error: &ExecutionError, context: &Context<'_>) -> &Node {
         let mut at = &self.rule.root;
         loop {
-            let failing = trouble::parts(at).into_iter().find(|part| {
-                let most = text(self.rule.limits.value_bytes);
-                let (steps, _) = Costing::new(&self.sizes, most).weigh(part);
+            let failing = evaluation_errors::operands(at).into_iter().find(|part| {
+                let max_value_size = text(self.rule.limits.value_bytes);
+                let (steps, _) = CostEstimator::new(&self.sizes, max_value_size).estimate(part);
                 self.meter.spend(steps).is_ok()
                     && resolve(&Lowering::default().lower(part), context).as_ref() == Err(error)
             });
@@ -142,8 +148,8 @@ impl Evaluation<'_> {
     }
 }
 
-/// What the crate makes of an expression. The checker refuses all that is known to make it panic; what is not known yet
-/// must not end the program.
+/// Evaluates an expression with the `cel` crate and turns a panic into an error. The type checker rejects every
+/// construct that is known to make the crate panic; this guards against unknown ones.
 pub(super) fn resolve(expression: &IdedExpr, context: &Context<'_>) -> Result<Value, ExecutionError> {
     catch_unwind(AssertUnwindSafe(|| Value::resolve(expression, context)))
         .unwrap_or_else(|_| Err(ExecutionError::function_error("evaluate", "the crate failed")))

@@ -1,6 +1,6 @@
-//! The functions that rules may call, and those of CEL that they may not.
+//! The functions that rules may call, and the names of CEL functions that they may not call.
 
-/// A function of a rule.
+/// A function that rules may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Function {
     Size,
@@ -22,18 +22,20 @@ pub(super) enum Function {
     Min,
 }
 
-/// The arity of a function that takes one list or any number of values.
+/// Marks the arity of a function that takes one list or any number of values.
 pub(super) const ANY_NUMBER: usize = usize::MAX;
 
-/// How a function may be called: `receiver.f(…)`, `f(…)`.
+/// The form in which a function is called.
 pub(super) struct Signature {
     pub(super) function: Function,
     pub(super) name: &'static str,
+    /// Whether it can be called as `receiver.f(…)`.
     pub(super) method: bool,
+    /// Whether it can be called as `f(…)`.
     pub(super) global: bool,
-    /// Values that it takes, the receiver included.
+    /// Number of arguments, including the receiver.
     pub(super) arity: usize,
-    /// How it is written, for messages.
+    /// An example call, for messages.
     pub(super) usage: &'static str,
 }
 
@@ -83,10 +85,10 @@ static SIGNATURES: [Signature; 17] = [
     variadic(Function::Min, "min", "min(list) or min(a, b)"),
 ];
 
-/// Names that macros of CEL have, for suggestions.
+/// Names of CEL macros, for suggestions.
 pub(super) const MACROS: [&str; 6] = ["has", "all", "exists", "exists_one", "filter", "map"];
 
-/// Functions and macros that Kubernetes has and selection rules have not.
+/// Functions and macros that Kubernetes supports but selection rules do not.
 const ELSEWHERE: [&str; 57] = [
     "type",
     "timestamp",
@@ -157,12 +159,12 @@ impl Function {
     }
 }
 
-/// All names that can be called.
+/// Returns all names that can be called.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SIGNATURES.iter().map(|signature| signature.name).chain(MACROS)
 }
 
-/// Whether Kubernetes knows a function of this name; namespaces such as `cel.` are not part of `name`.
+/// Returns whether Kubernetes has a function of this name. `name` has no namespace such as `cel.`.
 pub(super) fn exists_elsewhere(name: &str) -> bool {
     ELSEWHERE.iter().any(|known| *known == name || known.split_once('.').is_some_and(|(_, last)| last == name))
 }

@@ -1,4 +1,4 @@
-//! The fields of the input that a rule reads, as values of the `cel` crate.
+//! Conversion of the input fields that a rule reads into values of the `cel` crate.
 
 use std::sync::Arc;
 
@@ -6,67 +6,67 @@ use cel::Value;
 use cel::objects::{Key, Map};
 use serde_json::Value as Json;
 
-use super::types::Inferred;
+use super::types::InferredType;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// Why a path leads nowhere.
+/// Why a path cannot be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gap {
-    /// Nothing has this key.
+pub(super) enum PathError {
+    /// The object has no such key.
     Key,
-    /// The list is shorter.
+    /// The list has no such index.
     Index,
-    /// There are no fields or elements in this kind of value.
+    /// The value is neither an object nor a list, or of the other kind.
     Kind,
 }
 
-/// What a path leads to, or the step that fails.
-pub(super) fn find<'j>(input: &'j Json, path: &FieldPath) -> Result<&'j Json, (usize, Gap)> {
+/// Returns the value at a path, or the number of the step that fails, counted from 0.
+pub(super) fn find<'j>(input: &'j Json, path: &FieldPath) -> Result<&'j Json, (usize, PathError)> {
     path.segments().iter().enumerate().try_fold(input, |at, (step, segment)| {
-        let (found, gap) = match (at, segment) {
-            (Json::Object(fields), Segment::Key(key)) => (fields.get(key.as_ref()), Gap::Key),
-            (Json::Array(elements), Segment::Index(index)) => (elements.get(*index), Gap::Index),
-            _ => (None, Gap::Kind),
+        let (value, error) = match (at, segment) {
+            (Json::Object(fields), Segment::Key(key)) => (fields.get(key.as_ref()), PathError::Key),
+            (Json::Array(elements), Segment::Index(index)) => (elements.get(*index), PathError::Index),
+            _ => (None, PathError::Kind),
         };
-        found.ok_or((step, gap))
+        value.ok_or((step, error))
     })
 }
 
-/// What `has()` says about a path, or the step on the way that fails.
-pub(super) fn has(input: &Json, path: &FieldPath) -> Result<bool, (usize, Gap)> {
+/// Returns the result of `has()` for a path, or the number of the step before the last that fails.
+pub(super) fn has(input: &Json, path: &FieldPath) -> Result<bool, (usize, PathError)> {
     let last = path.segments().len().saturating_sub(1);
     match find(input, path) {
         Ok(_) => Ok(true),
-        Err((step, Gap::Key)) if step == last => Ok(false),
-        Err(gap) => Err(gap),
+        Err((step, PathError::Key)) if step == last => Ok(false),
+        Err(failure) => Err(failure),
     }
 }
 
-/// Converts a value. Integers are ints, whether or not they are negative, and doubles where a double is declared.
+/// Converts a JSON value. An integer becomes an int, or a double if the declared type is double; never a uint.
 ///
-/// It works by recursion; [`Size::of`](super::size::Size::of) has bounded the depth.
-pub(super) fn convert(json: &Json, ty: &Inferred) -> Value {
+/// The recursion is safe because [`Size::from_json`](super::size::Size::from_json) has checked the depth.
+pub(super) fn convert(json: &Json, ty: &InferredType) -> Value {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),
         Json::Number(number) => match number.as_i64() {
-            Some(value) if *ty != Inferred::Double => Value::Int(value),
+            Some(value) if *ty != InferredType::Double => Value::Int(value),
             _ => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
         Json::String(text) => Value::from(text.as_str()),
         Json::Array(elements) => {
-            let element = if let Inferred::List(element) = ty { element } else { &Inferred::Dyn };
+            let element = if let InferredType::List(element) = ty { element } else { &InferredType::Dyn };
             Value::List(elements.iter().map(|json| convert(json, element)).collect::<Vec<_>>().into())
         }
         Json::Object(entries) => {
-            let of = |key: &str| match ty {
-                Inferred::Map(_, value) => (**value).clone(),
-                Inferred::Object(fields) => {
-                    fields.iter().find(|field| field.name == key).map_or(Inferred::Dyn, |field| field.ty.into())
+            let type_of = |key: &str| match ty {
+                InferredType::Map(_, value) => (**value).clone(),
+                InferredType::Object(fields) => {
+                    fields.iter().find(|field| field.name == key).map_or(InferredType::Dyn, |field| field.ty.into())
                 }
-                _ => Inferred::Dyn,
+                _ => InferredType::Dyn,
             };
-            let entries = entries.iter().map(|(key, json)| (Key::from(key.as_str()), convert(json, &of(key))));
+            let entries = entries.iter().map(|(key, json)| (Key::from(key.as_str()), convert(json, &type_of(key))));
             Value::Map(Map { map: Arc::new(entries.collect()) })
         }
     }

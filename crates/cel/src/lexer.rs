@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! The lexer: converts text to tokens.
 
 use super::error::{CompileError, CompileErrorKind, Span, brief};
 
@@ -14,7 +14,7 @@ pub(super) enum Token {
     End,
 }
 
-/// Longest first, so that `<=` is not read as `<`.
+/// Operators and punctuation. A symbol must precede its prefixes, so that `<=` is not read as `<`.
 const SYMBOLS: [&str; 25] = [
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")", "[", "]",
     "{", "}", "`",
@@ -34,7 +34,7 @@ impl<'t> Lexer<'t> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next token and where it is.
+    /// Returns the next token and its span.
     pub(super) fn next(&mut self) -> Result<(Token, Span), CompileError> {
         self.skip_space();
         let start = self.at;
@@ -163,7 +163,7 @@ impl<'t> Lexer<'t> {
         String::from_utf8(value).map(Token::Text).map_err(|_| fault(start, self.at, "not text".to_owned()))
     }
 
-    /// The character that an escape sequence stands for.
+    /// Reads an escape sequence and returns its character. In byte strings, `\u` and `\U` are invalid.
     fn escape(&mut self, bytes: bool) -> Result<char, CompileError> {
         let start = self.at;
         let rest = self.rest();
@@ -199,7 +199,8 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// The length of what precedes the quote, and whether it makes the string raw or bytes.
+/// Returns the length of the prefix before an opening quote, whether the string is raw, and whether it is a byte
+/// string. Returns `None` if no string begins here.
 fn string_prefix(rest: &str) -> Option<(usize, bool, bool)> {
     let prefix = rest.bytes().take(3).position(|byte| byte == b'\'' || byte == b'"')?;
     Some(match rest.get(..prefix)? {

@@ -1,30 +1,31 @@
-//! Selection rules: the conditions, written in CEL, under which a provider is chosen.
+//! Selection rules: conditions in CEL that decide whether a provider is selected.
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
-//! A rule is checked against declared types when it is compiled, so that a typing error is found where the rule is
-//! written and not when a model is deployed. Compiling and evaluating take bounded time and memory for any rule and
-//! any input; see [`Limits`].
+//! The compiler checks a rule against declared types, so that a typing error is found when the rule is written and not
+//! when a model is deployed. Compilation and evaluation take bounded time and memory for any rule and any input; see
+//! [`Limits`].
 //!
-//! Rules are parsed and checked here, for the `cel` crate (0.13) forgets where expressions stand and knows no types;
-//! they are evaluated by that crate, which is given our tree and never sees the text. Field access, literals,
-//! comparison, logic, `in`, `has`, `size`, the functions on strings, the conversions and the macros over typed values
-//! are checked. What else the crate has is accepted with a warning: unsigned integers, byte strings, `uint()`,
-//! `bytes()`, `max()`, `min()`, values of type `dyn`, and patterns of `matches()` that are not written out.
+//! This crate has its own parser and type checker because the `cel` crate (0.13) drops source positions and has no type
+//! checker. It uses the `cel` crate only for evaluation, on an expression tree that it builds itself. It checks the
+//! types of field access, literals, comparison, logic, `in`, `has`, `size`, string functions, conversions and macros
+//! over typed values. It accepts other features of the `cel` crate with a warning: unsigned integers, byte strings,
+//! `uint()`, `bytes()`, `max()`, `min()`, values of type `dyn`, and patterns of `matches()` that are not literals.
 //!
-//! The crate has no limits and copies much of what it reads, so a rule pays: for its parts that run once before it
-//! starts, for each turn of a loop when it begins, by the size of the fields that are read there; and for what it makes
-//! when it is made. A rule that cannot pay has no value, even if the rest of it would be true.
+//! The `cel` crate has no limits and copies many values, so evaluation is metered. A rule is charged up front for the
+//! parts that run once, at the start of each iteration of a loop for its body, in both cases by the size of the fields
+//! that are read, and for each string or list when it is created. A rule that exceeds its budget has no value, even if
+//! its remaining parts would make it true.
 //!
-//! Otherwise than in Kubernetes
-//! - `all` and `exists` fail with the first element that fails, even if a later one decides;
-//! - an int, a uint and a double of type `dyn` are never equal; compare with a value of the same type;
-//! - a field of a text or number of type `dyn` that a macro goes through is `false`, not an error;
-//! - two keys of a map literal that are computed and equal are not an error, the later one wins;
-//! - comparing with NaN by `<` is an error, and `int()` and `uint()` of a double just above their range give the largest;
-//! - ints and doubles are ordered as doubles, which beyond 2^53 may take neighbours for equal;
+//! Differences from Kubernetes:
+//! - `all` and `exists` fail with the first element that fails, even if a later element decides the result;
+//! - an int, a uint and a double are never equal if they have type `dyn`; compare with a value of the same type;
+//! - in a macro, a field of a string or number of type `dyn` is `false`, not an error;
+//! - two computed keys of a map literal that are equal are not an error, and the later entry wins;
+//! - comparing with NaN by `<` is an error, and `int()` and `uint()` of a double just above their range return the maximum;
+//! - ints and doubles are compared as doubles, so that adjacent integers beyond 2^53 may compare as equal;
 //! - negating a `dyn`, `string()` of a bool, optional values, timestamps, durations, named types and the libraries of
-//!   Kubernetes (quantity, url, ip, semver, lists, …) are refused when the rule is compiled.
+//!   Kubernetes (quantity, url, ip, semver, lists, …) are compile errors.
 //!
 //! ```
 //! use kubefoundry_cel::{Environment, FieldType, Limits, Type};
@@ -46,7 +47,7 @@
 mod check;
 mod check_calls;
 mod check_paths;
-mod constants;
+mod comparisons;
 mod cost;
 pub mod crd;
 mod error;
@@ -60,27 +61,27 @@ mod parser;
 mod parser_values;
 mod patterns;
 pub use patterns::compile as compile_pattern;
+mod evaluation_errors;
 mod size;
 mod syntax;
 #[cfg(test)]
 mod tests;
-mod trouble;
 mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use check::Checker;
-pub use constants::{Comparison, Holds};
+pub use comparisons::{Comparison, FieldDomain};
 use error::Span;
 pub use error::{CompileError, CompileErrorKind, EvaluationError, EvaluationErrorKind, Warning, WarningKind};
 use functions::Function;
-use lower::{Lowering, Reading};
+use lower::{InputField, Lowering};
 pub use parser_values::RESERVED;
 use syntax::Node;
 pub use types::{FieldType, Type};
 
-/// What a rule may cost. Past a limit there is an error, never a wrong answer.
+/// The limits of a rule. Exceeding one is an error and never changes the result.
 ///
 /// ```
 /// use kubefoundry_cel::{CompileErrorKind, Environment, Limits};
@@ -90,17 +91,20 @@ pub use types::{FieldType, Type};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one rule: 4096.
+    /// Maximum size of a rule, in bytes. Default: 4096.
     pub expression_bytes: usize,
-    /// Levels of the tree of a rule, and of the values that it reads: 32. A chain of `+` or of field accesses is as deep
-    /// as it is long, `&&` and `||` are not, a macro is three levels. A level takes up to 48 KiB of stack without
-    /// optimization, and 8 KiB with it.
+    /// Maximum depth of a rule's tree, and of the values that it reads. Default: 32.
+    ///
+    /// Each `+` or field access of a chain adds a level. A chain of `&&` or `||` adds one level in total, and a macro
+    /// adds three. A level takes up to 48 KiB of stack in debug builds and 8 KiB in release builds.
     pub nesting: usize,
-    /// Steps of one evaluation: 1,000,000, at most about 200 ns each. Each part of the rule that is evaluated, each
-    /// element that is compared, and each 16 bytes of text that are read or written are one; four for each value that is
-    /// read from the input. A loop pays for the largest element it could meet.
+    /// Maximum number of steps of one evaluation. Default: 1,000,000, at most about 200 ns each.
+    ///
+    /// One step is charged for each evaluated node, each compared element and each 16 bytes of text that are read or
+    /// written; four for each value that is read from the input. A loop is charged for the largest element that it
+    /// could meet.
     pub steps: u64,
-    /// Bytes of the strings and lists that one evaluation makes: 1 MiB.
+    /// Maximum total size, in bytes, of the strings and lists that one evaluation creates. Default: 1 MiB.
     pub value_bytes: usize,
 }
 
@@ -110,7 +114,7 @@ impl Default for Limits {
     }
 }
 
-/// The variables that rules can read, and what rules may cost. Cheap to make.
+/// The variables that rules can read, and the limits of rules. It is cheap to create.
 ///
 /// ```
 /// use kubefoundry_cel::{Environment, Limits, Type};
@@ -125,14 +129,15 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// An environment with these variables.
+    /// Creates an environment with these variables.
     pub fn new(variables: Vec<(&'static str, Type)>, limits: Limits) -> Self {
         Self { variables, limits }
     }
 
     /// Parses and checks a rule.
     ///
-    /// A warning says what could not be checked, or what can never be true. What can be known to be wrong is an error:
+    /// Warnings name parts that could not be checked and comparisons that are never true. Everything that is certainly
+    /// wrong is an error:
     ///
     /// ```
     /// use kubefoundry_cel::{CompileErrorKind, Environment, Limits, Type};
@@ -156,7 +161,7 @@ impl Environment {
         }
         let mut root = parser::parse(expression, self.limits.nesting).map_err(|error| vec![error])?;
         let mut checker = Checker::new(expression, &self.variables);
-        checker.rule(&mut root);
+        checker.check_rule(&mut root);
         let Checker { mut errors, mut warnings, reads, patterns, .. } = checker;
         if !errors.is_empty() {
             errors.sort_by_key(|error| error.offset.start);
@@ -165,19 +170,19 @@ impl Environment {
         warnings.sort_by_key(|warning| warning.offset.start);
         let mut lowering = Lowering::default();
         let expression = lowering.lower(&root);
-        let Lowering { readings, functions, .. } = lowering;
+        let Lowering { input_fields, functions, .. } = lowering;
         let (reads, patterns) = (reads.into_iter().collect(), Arc::new(patterns));
-        Ok((Rule { root, expression, readings, functions, patterns, reads, limits: self.limits }, warnings))
+        Ok((Rule { root, expression, input_fields, functions, patterns, reads, limits: self.limits }, warnings))
     }
 }
 
-/// A compiled rule; made by [`Environment::compile`]. It can be shared between threads.
+/// A compiled rule, created by [`Environment::compile`]. It can be shared between threads.
 #[derive(Debug)]
 pub struct Rule {
     root: Node,
     expression: cel::IdedExpr,
-    /// The fields it reads, by the names they have in `expression`.
-    readings: BTreeMap<String, Reading>,
+    /// The fields of the input that the rule reads, by their variable names in `expression`.
+    input_fields: BTreeMap<String, InputField>,
     functions: BTreeSet<Function>,
     patterns: Arc<BTreeMap<String, regex::Regex>>,
     reads: Vec<String>,
@@ -185,11 +190,11 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether the rule is true for an input: an object with one key for each variable, and of the declared types.
-    /// Fields that are absent are left out, not null.
+    /// Evaluates the rule for an input: an object with one key for each variable, with values of the declared types.
+    /// Absent fields must be omitted, not null.
     ///
-    /// A rule that has no value is an error, never false. Only `||` and `&&` hide the error of one part when the other
-    /// part decides, as CEL has it:
+    /// A rule that fails is an error, never false. As CEL specifies, `||` and `&&` ignore an error of one operand if
+    /// the other operand decides the result:
     ///
     /// ```
     /// use kubefoundry_cel::{Environment, Limits, Type};
@@ -203,8 +208,8 @@ impl Rule {
         self.evaluate_within(variables, &mut left)
     }
 
-    /// The same, for one of several evaluations that share their steps: those that it takes are taken out of `left`. With
-    /// fewer left than it needs, it fails as if that were its limit, and none are left.
+    /// Evaluates the rule on a step budget that several evaluations share. It subtracts the steps it takes from `left`.
+    /// If `left` is too small, the evaluation fails with [`EvaluationErrorKind::StepLimit`] and sets `left` to 0.
     ///
     /// ```
     /// use kubefoundry_cel::{Environment, EvaluationErrorKind, Limits};
@@ -217,8 +222,9 @@ impl Rule {
         evaluate::evaluate(self, variables, left)
     }
 
-    /// The fields that the rule reads, sorted, as [`FieldPath`](kubefoundry_yaml::field_path::FieldPath) writes them. A field is read
-    /// with all that is below it; inputs that agree on these fields agree on the rule.
+    /// Returns the fields that the rule reads, sorted, in the syntax of
+    /// [`FieldPath`](kubefoundry_yaml::field_path::FieldPath). Each stands for the whole value below it. Two inputs
+    /// with equal values in these fields have the same result.
     pub fn reads(&self) -> &[String] {
         &self.reads
     }

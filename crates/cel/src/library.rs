@@ -1,4 +1,8 @@
-//! What the context of the `cel` crate offers to a rule: its functions, those of Kubernetes that it lacks, and the meter.
+//! Functions for the context of the `cel` crate: those that rules may call, including ones that the crate lacks, and
+//! the meter that enforces limits during evaluation.
+//!
+//! The crate offers no hook for limits. The lowered rule therefore contains calls of internal functions ([`FUEL`],
+//! [`CHARGE`]) that spend from the meter, and fail when it is exhausted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,24 +14,26 @@ use regex::Regex;
 
 use super::Limits;
 use super::functions::Function;
-use super::lower::{ELEMENTS, FUEL, MADE};
+use super::lower::{CHARGE, ELEMENTS, FUEL};
 use super::patterns;
 use super::size::measure;
 
 type Text = This<Arc<String>>;
 
-/// What is left of the steps and bytes of one evaluation.
+/// The remaining steps and bytes of one evaluation. The counters are atomic because functions in a context must be
+/// `Sync`; the evaluation itself runs on one thread.
 #[derive(Debug)]
 pub(super) struct Meter {
     steps: AtomicU64,
     bytes: AtomicU64,
     value_bytes: u64,
+    /// The limit that was reached first: 0 for none, otherwise a discriminant of [`ExhaustedLimit`] plus 1.
     exhausted: AtomicU8,
 }
 
-/// A limit that was hit.
+/// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exhausted {
+pub(super) enum ExhaustedLimit {
     Steps,
     Bytes,
 }
@@ -43,50 +49,54 @@ impl Meter {
         }
     }
 
-    /// Fills it up for another evaluation.
+    /// Resets the meter for another evaluation.
     pub(super) fn refill(&self, limits: Limits) {
         self.steps.store(limits.steps, Ordering::Relaxed);
         self.bytes.store(self.value_bytes, Ordering::Relaxed);
         self.exhausted.store(0, Ordering::Relaxed);
     }
 
-    /// Steps that were taken out of `most`.
-    pub(super) fn spent(&self, most: u64) -> u64 {
-        let left = if self.exhausted() == Some(Exhausted::Steps) { 0 } else { self.steps.load(Ordering::Relaxed) };
-        most.saturating_sub(left)
+    /// Returns how many steps of the initial budget were spent: all of them if the steps were exhausted.
+    pub(super) fn spent(&self, budget: u64) -> u64 {
+        let left = if self.exhausted() == Some(ExhaustedLimit::Steps) { 0 } else { self.steps.load(Ordering::Relaxed) };
+        budget.saturating_sub(left)
     }
 
-    /// The limit that was hit first. It counts even if the rule went on: `||` hides errors.
-    pub(super) fn exhausted(&self) -> Option<Exhausted> {
+    /// Returns the limit that was reached first. Callers must check it even if the rule has a result, because `||` and
+    /// `&&` hide the error by which the meter stops an operand.
+    pub(super) fn exhausted(&self) -> Option<ExhaustedLimit> {
         match self.exhausted.load(Ordering::Relaxed) {
             0 => None,
-            1 => Some(Exhausted::Steps),
-            _ => Some(Exhausted::Bytes),
+            1 => Some(ExhaustedLimit::Steps),
+            _ => Some(ExhaustedLimit::Bytes),
         }
     }
 
-    /// Takes some steps.
+    /// Spends steps.
     pub(super) fn spend(&self, steps: u64) -> Result<(), ExecutionError> {
         self.take(&self.steps, steps, 1)
     }
 
-    /// Takes the memory of a new value.
-    fn made(&self, value: &Value) -> Result<(), ExecutionError> {
+    /// Charges for a new value: for its bytes, and twice for its steps, because it is created and copied once.
+    fn charge_value(&self, value: &Value) -> Result<(), ExecutionError> {
         let (steps, bytes) = measure(value);
         self.spend(steps.saturating_mul(2))?;
         self.take(&self.bytes, bytes, 2)
     }
 
-    /// Takes the steps of copying what a loop has collected; it is kept once only.
-    fn collected(&self, value: &Value) -> Result<(), ExecutionError> {
+    /// Charges for the accumulator of a loop, which the `cel` crate copies in each iteration. Only one copy exists at a
+    /// time, so its bytes are compared with the limit but not added up.
+    fn charge_accumulator(&self, value: &Value) -> Result<(), ExecutionError> {
         let (steps, bytes) = measure(value);
         self.spend(steps.saturating_mul(3))?;
         if bytes > self.value_bytes { self.take(&self.bytes, u64::MAX, 2) } else { Ok(()) }
     }
 
+    /// Subtracts an amount from a counter. If the counter is too small, or any limit was reached before, it fails and
+    /// records the limit `kind`.
     fn take(&self, left: &AtomicU64, amount: u64, kind: u8) -> Result<(), ExecutionError> {
-        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount));
-        if taken.is_ok() && self.exhausted().is_none() {
+        let result = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount));
+        if result.is_ok() && self.exhausted().is_none() {
             return Ok(());
         }
         let _ = self.exhausted.compare_exchange(0, kind, Ordering::Relaxed, Ordering::Relaxed);
@@ -94,30 +104,32 @@ impl Meter {
     }
 }
 
-/// Registers the functions through which a rule pays.
+/// Registers the internal functions that charge the meter. `iteration_steps` returns the cost of an iteration of a
+/// loop.
 pub(super) fn register_meter(
     context: &mut Context<'_>,
     meter: &Arc<Meter>,
-    turn: impl Fn(usize) -> Option<u64> + Send + Sync + 'static,
+    iteration_steps: impl Fn(usize) -> Option<u64> + Send + Sync + 'static,
 ) {
-    let paying = Arc::clone(meter);
+    let loop_meter = Arc::clone(meter);
     context.add_function(FUEL, move |call: &FunctionContext<'_, '_>, number: i64| -> Result<Value, ExecutionError> {
-        let cost = usize::try_from(number).ok().and_then(&turn);
-        paying.spend(cost.unwrap_or(u64::MAX))?;
+        let cost = usize::try_from(number).ok().and_then(&iteration_steps);
+        // A loop that the estimator does not know must not run for free.
+        loop_meter.spend(cost.unwrap_or(u64::MAX))?;
         if let Some(collected) = call.args.get(2) {
-            paying.collected(&Value::resolve(collected, call.ptx)?)?;
+            loop_meter.charge_accumulator(&Value::resolve(collected, call.ptx)?)?;
         }
         let condition = call.args.get(1).ok_or_else(ExecutionError::missing_argument_or_target)?;
         Value::resolve(condition, call.ptx)
     });
-    let paying = Arc::clone(meter);
-    context.add_function(MADE, move |This(value): This<Value>| -> Result<Value, ExecutionError> {
-        paying.made(&value)?;
+    let value_meter = Arc::clone(meter);
+    context.add_function(CHARGE, move |This(value): This<Value>| -> Result<Value, ExecutionError> {
+        value_meter.charge_value(&value)?;
         Ok(value)
     });
     context.add_function(ELEMENTS, |This(range): This<Value>| -> Result<Value, ExecutionError> {
         let Value::Map(entries) = &range else { return Ok(range) };
-        // The order of a hash map changes between runs.
+        // The order of a hash map differs between runs and must not affect the result.
         let mut keys: Vec<_> = entries.map.keys().collect();
         keys.sort();
         Ok(Value::List(Arc::new(keys.into_iter().map(Value::from).collect())))
@@ -158,7 +170,7 @@ pub(super) fn register(context: &mut Context<'_>, function: Function, patterns: 
     }
 }
 
-/// The crate counts the bytes of a text; CEL counts characters.
+/// `size()`. The crate's function returns the length of a text in bytes, but CEL specifies characters.
 fn size(call: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<i64, ExecutionError> {
     match &value {
         Value::String(text) => i64::try_from(text.chars().count()).map_err(|error| call.error(error)),
@@ -166,7 +178,7 @@ fn size(call: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<i64,
     }
 }
 
-/// The crate has no conversion to bool.
+/// `bool()`, which the crate lacks.
 fn bool(call: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<bool, ExecutionError> {
     match &value {
         Value::Bool(value) => Ok(*value),

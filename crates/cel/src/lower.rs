@@ -1,10 +1,12 @@
-//! A checked rule as the expression tree of the `cel` crate.
+//! Lowering: converts a checked rule to the expression tree of the `cel` crate.
 //!
-//! The crate's own parser is not used: it forgets positions, takes `!!x` for `x == false`, and overflows the stack on
-//! long rules. Macros become the comprehensions that it makes of them, with three differences: each turn of a loop pays
-//! through [`FUEL`], new texts and lists pass through [`MADE`], and the keys of a map come in order from [`ELEMENTS`].
-//! A field of the input is not selected step by step, which the crate does by copying at each step, but is one variable
-//! named by its path; see [`Reading`].
+//! The crate's own parser is not used because it drops positions, reads `!!x` as `x == false`, and overflows the stack
+//! on long rules. Macros become the same comprehensions as in the crate, with three differences: each iteration of a
+//! loop is charged by a call of [`FUEL`], new texts and lists pass through [`CHARGE`], and the keys of a map come in a
+//! fixed order from [`ELEMENTS`].
+//!
+//! The crate copies the operand at each step of a field access, so `spec.engine.args` would copy the whole `spec`. A
+//! path with literal steps therefore becomes a single variable named after the path; see [`InputField`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,39 +18,41 @@ use cel::common::ast::{
 
 use super::functions::Function;
 use super::syntax::{Kind, Macro, MacroKind, Node, Operator};
-use super::types::Inferred;
+use super::types::InferredType;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Pays for one turn of a loop: number of the macro, condition, and what the loop has collected so far.
+/// Internal function that charges for an iteration of a loop and returns the loop condition. Its arguments are the
+/// number of the macro, the condition and, if the loop collects a list, the accumulator. As the loop condition it runs
+/// before each iteration.
 pub(super) const FUEL: &str = "@fuel";
-/// Pays for a value that was made, and is that value.
-pub(super) const MADE: &str = "@made";
-/// The elements of a list, or the keys of a map in their order.
+/// Internal function that charges for a new text or list and returns it.
+pub(super) const CHARGE: &str = "@made";
+/// Internal function that returns a list itself, or the sorted keys of a map.
 pub(super) const ELEMENTS: &str = "@elements";
 
-/// What a loop collects its result in.
-const COLLECTED: &str = "@result";
+/// The variable that accumulates the result of a loop.
+const ACCUMULATOR: &str = "@result";
 
-/// A field of the input that a rule reads.
+/// An input field that a rule reads. It becomes a variable of the lowered rule.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct InputField {
     pub(super) path: FieldPath,
-    pub(super) ty: Inferred,
-    /// Whether `has()` asks if it is there.
+    pub(super) ty: InferredType,
+    /// Whether the variable is the result of `has()` rather than the value.
     pub(super) test: bool,
 }
 
-/// Translates, and notes what the translation needs of its context.
+/// Lowers one rule, and collects the input fields and functions that its evaluation context must provide.
 #[derive(Debug, Default)]
 pub(super) struct Lowering {
-    pub(super) readings: BTreeMap<String, Reading>,
+    pub(super) input_fields: BTreeMap<String, InputField>,
     pub(super) functions: BTreeSet<Function>,
-    /// Whether the receiver of a call stays its receiver. Our own functions take it as their first argument; those of
-    /// `kube-cel` look for it, and find names such as `sets.contains` by it.
+    /// Whether the receiver of a call stays the receiver. The functions of this crate take it as their first argument.
+    /// Those of `kube-cel` need it, also to resolve names such as `sets.contains`.
     pub(super) receivers: bool,
 }
 
-/// The name of the variable that a node reads.
+/// Returns the name of the variable for the input field that a node reads, if it reads one.
 pub(super) fn variable(node: &Node) -> Option<String> {
     let path = node.path.as_ref()?;
     Some(if matches!(node.kind, Kind::Select { test: true, .. }) { format!("has {path}") } else { path.to_string() })
@@ -58,8 +62,8 @@ impl Lowering {
     pub(super) fn lower(&mut self, node: &Node) -> IdedExpr {
         if let (Some(name), Some(path)) = (variable(node), &node.path) {
             let test = matches!(node.kind, Kind::Select { test: true, .. });
-            let reading = || Reading { path: path.clone(), ty: node.ty.clone(), test };
-            self.readings.entry(name.clone()).or_insert_with(reading);
+            let field = || InputField { path: path.clone(), ty: node.ty.clone(), test };
+            self.input_fields.entry(name.clone()).or_insert_with(field);
             return ident(&name);
         }
         match &node.kind {
@@ -86,12 +90,13 @@ impl Lowering {
             }
             Kind::Index { operand, index } => call(operators::INDEX, vec![self.lower(operand), self.lower(index)]),
             Kind::Not(operand) => call(operators::LOGICAL_NOT, vec![self.lower(operand)]),
-            // The crate panics on the smallest integer, or wraps, when it negates; it subtracts with a check.
-            Kind::Negate(operand) if operand.ty == Inferred::Int => {
+            // The crate's negation of the smallest integer panics in debug builds and wraps in release builds. Its
+            // subtraction is checked.
+            Kind::Negate(operand) if operand.ty == InferredType::Int => {
                 call(operators::SUBSTRACT, vec![int(0), self.lower(operand)])
             }
             Kind::Negate(operand) => call(operators::NEGATE, vec![self.lower(operand)]),
-            Kind::Binary { .. } if grows(node) => call(MADE, vec![self.sum(node)]),
+            Kind::Binary { .. } if is_concatenation(node) => call(CHARGE, vec![self.sum(node)]),
             Kind::Binary { operator, left, right } => {
                 call(name_of(*operator), vec![self.lower(left), self.lower(right)])
             }
@@ -113,10 +118,11 @@ impl Lowering {
         }
     }
 
-    /// Lowers a sum of texts or lists, or an operand of one: a sum within a sum is paid for with the whole.
+    /// Lowers a concatenation of texts or lists, or an operand of one. The caller charges for the whole concatenation,
+    /// so nested ones are not charged again.
     fn sum(&mut self, node: &Node) -> IdedExpr {
         match &node.kind {
-            Kind::Binary { left, right, .. } if grows(node) => {
+            Kind::Binary { left, right, .. } if is_concatenation(node) => {
                 call(operators::ADD, vec![self.sum(left), self.sum(right)])
             }
             _ => self.lower(node),
@@ -125,27 +131,33 @@ impl Lowering {
 
     fn comprehension(&mut self, parts: &Macro) -> IdedExpr {
         let range = self.lower(&parts.range);
-        // The input may hold a map where a list is declared, and its order must not show either.
+        // An input may have a map where a list is declared, and its order must not affect the result. Only these two
+        // kinds of ranges are certainly lists.
         let is_list = matches!(parts.range.kind, Kind::List(_) | Kind::Macro(_));
         let body = self.lower(&parts.body);
         let filter = parts.filter.as_ref().map(|filter| self.lower(filter));
-        let collected = || ident(COLLECTED);
-        let append = |element| call(operators::ADD, vec![collected(), list(vec![element])]);
+        let accumulator = || ident(ACCUMULATOR);
+        let append = |element| call(operators::ADD, vec![accumulator(), list(vec![element])]);
         let append_if =
-            |condition, element| call(operators::CONDITIONAL, vec![condition, append(element), collected()]);
-        let goes_on = |condition| call(operators::NOT_STRICTLY_FALSE, vec![condition]);
+            |condition, element| call(operators::CONDITIONAL, vec![condition, append(element), accumulator()]);
+        // Only the value false ends the loop early. An error does not.
+        let continue_unless_false = |condition| call(operators::NOT_STRICTLY_FALSE, vec![condition]);
         let bool = |value: bool| literal(LiteralValue::Boolean(value.into()));
-        let mut result = collected();
+        let mut result = accumulator();
         let (start, condition, step) = match parts.kind {
-            MacroKind::All => (bool(true), goes_on(collected()), call(operators::LOGICAL_AND, vec![collected(), body])),
+            MacroKind::All => (
+                bool(true),
+                continue_unless_false(accumulator()),
+                call(operators::LOGICAL_AND, vec![accumulator(), body]),
+            ),
             MacroKind::Exists => {
-                let condition = goes_on(call(operators::LOGICAL_NOT, vec![collected()]));
-                (bool(false), condition, call(operators::LOGICAL_OR, vec![collected(), body]))
+                let condition = continue_unless_false(call(operators::LOGICAL_NOT, vec![accumulator()]));
+                (bool(false), condition, call(operators::LOGICAL_OR, vec![accumulator(), body]))
             }
             MacroKind::ExistsOne => {
-                result = call(operators::EQUALS, vec![collected(), int(1)]);
-                let next = call(operators::ADD, vec![collected(), int(1)]);
-                (int(0), bool(true), call(operators::CONDITIONAL, vec![body, next, collected()]))
+                result = call(operators::EQUALS, vec![accumulator(), int(1)]);
+                let next = call(operators::ADD, vec![accumulator(), int(1)]);
+                (int(0), bool(true), call(operators::CONDITIONAL, vec![body, next, accumulator()]))
             }
             MacroKind::Filter => (list(Vec::new()), bool(true), append_if(body, ident(&parts.variable))),
             MacroKind::Map => {
@@ -156,25 +168,25 @@ impl Lowering {
                 (list(Vec::new()), bool(true), step)
             }
         };
-        let mut paid = vec![int(i64::try_from(parts.number).unwrap_or(i64::MAX)), condition];
+        let mut fuel_arguments = vec![int(i64::try_from(parts.number).unwrap_or(i64::MAX)), condition];
         if matches!(parts.kind, MacroKind::Filter | MacroKind::Map) {
-            paid.push(collected());
+            fuel_arguments.push(accumulator());
         }
         expr(Expr::Comprehension(Box::new(ComprehensionExpr {
             iter_range: if is_list { range } else { call(ELEMENTS, vec![range]) },
             iter_var: parts.variable.clone(),
             iter_var2: None,
-            accu_var: COLLECTED.to_owned(),
+            accu_var: ACCUMULATOR.to_owned(),
             accu_init: start,
-            loop_cond: call(FUEL, paid),
+            loop_cond: call(FUEL, fuel_arguments),
             loop_step: step,
             result,
         })))
     }
 }
 
-/// Whether a node joins texts or lists.
-fn grows(node: &Node) -> bool {
+/// Returns whether a node concatenates texts or lists.
+fn is_concatenation(node: &Node) -> bool {
     matches!(node.kind, Kind::Binary { operator: Operator::Add, .. }) && !node.ty.is_scalar()
 }
 
@@ -202,7 +214,7 @@ fn call(name: &str, args: Vec<IdedExpr>) -> IdedExpr {
     expr(Expr::Call(CallExpr { func_name: name.to_owned(), target: None, args }))
 }
 
-/// A chain of `&&` or `||` as a tree of little height.
+/// Converts a chain of `&&` or `||` to a balanced tree, which keeps the crate's recursion shallow.
 fn balanced(operator: &str, terms: &[IdedExpr]) -> IdedExpr {
     match terms {
         [] => expr(Expr::Unspecified),
@@ -214,6 +226,7 @@ fn balanced(operator: &str, terms: &[IdedExpr]) -> IdedExpr {
     }
 }
 
+/// Returns the crate's name of an operator.
 fn name_of(operator: Operator) -> &'static str {
     match operator {
         Operator::Equal => operators::EQUALS,

@@ -1,14 +1,14 @@
-//! Tokens to a tree, in linear time and bounded depth.
+//! The parser: converts tokens to a syntax tree, in linear time and with bounded recursion.
 
 use super::error::{CompileError, CompileErrorKind, Span};
 use super::lexer::{Lexer, Token};
 use super::syntax::{Kind, Node, Operator};
-use super::types::Inferred;
+use super::types::InferredType;
 
-pub(super) type Parsed = Result<Node, CompileError>;
+pub(super) type ParseResult = Result<Node, CompileError>;
 
-/// Parses one expression that nests at most `nesting` deep.
-pub(super) fn parse(text: &str, nesting: usize) -> Parsed {
+/// Parses one expression whose tree has at most `nesting` levels.
+pub(super) fn parse(text: &str, nesting: usize) -> ParseResult {
     let mut parser = Parser {
         text,
         lexer: Lexer::new(text),
@@ -31,14 +31,14 @@ pub(super) fn parse(text: &str, nesting: usize) -> Parsed {
 pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
     lexer: Lexer<'t>,
-    /// The token to be read next, and where it is.
+    /// The next token, and its span.
     pub(super) token: Token,
     pub(super) span: Span,
-    /// Where the token before it ends.
+    /// The end of the previous token, in bytes.
     previous_end: usize,
     depth: usize,
     nesting: usize,
-    /// Macros seen so far.
+    /// The number of macros so far.
     pub(super) macros: usize,
 }
 
@@ -83,16 +83,17 @@ impl Parser<'_> {
         CompileError::new(CompileErrorKind::TooDeep, span, message)
     }
 
-    /// A node that began at `start` and whose highest child has this height.
-    pub(super) fn node(&self, start: usize, children: usize, kind: Kind) -> Parsed {
+    /// Creates a node that began at `start`. `children` is the maximum height of its children. It fails if the tree
+    /// would be too deep, so that no later recursion over the tree can overflow the stack.
+    pub(super) fn node(&self, start: usize, children: usize, kind: Kind) -> ParseResult {
         let span = self.since(start);
         if children >= self.nesting {
             return Err(self.too_deep(span));
         }
-        Ok(Node { kind, span, height: children + 1, ty: Inferred::Unknown, path: None })
+        Ok(Node { kind, span, height: children + 1, ty: InferredType::Unknown, path: None })
     }
 
-    pub(super) fn expression(&mut self) -> Parsed {
+    pub(super) fn expression(&mut self) -> ParseResult {
         if self.depth >= self.nesting {
             return Err(self.too_deep(self.span));
         }
@@ -111,7 +112,7 @@ impl Parser<'_> {
     }
 
     /// Operands joined by `||`, or by `&&`, which binds tighter.
-    fn logic(&mut self, or: bool) -> Parsed {
+    fn logic(&mut self, or: bool) -> ParseResult {
         let symbol = if or { "||" } else { "&&" };
         let start = self.span.start;
         let first = self.operand_of_logic(or)?;
@@ -130,12 +131,12 @@ impl Parser<'_> {
         }
     }
 
-    fn operand_of_logic(&mut self, or: bool) -> Parsed {
+    fn operand_of_logic(&mut self, or: bool) -> ParseResult {
         if or { self.logic(false) } else { self.binary(0) }
     }
 
     /// Comparisons, sums and products that bind at least as tightly as `precedence`.
-    fn binary(&mut self, precedence: u8) -> Parsed {
+    fn binary(&mut self, precedence: u8) -> ParseResult {
         let start = self.span.start;
         let mut left = self.unary()?;
         while let Token::Symbol(symbol) = self.token {
@@ -150,7 +151,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Parsed {
+    fn unary(&mut self) -> ParseResult {
         let start = self.span.start;
         let Token::Symbol(symbol @ ("!" | "-")) = self.token else { return self.member() };
         let mut times = 0_usize;
@@ -158,7 +159,7 @@ impl Parser<'_> {
             times += 1;
         }
         if let (Token::Int(value), "-") = (&self.token, symbol) {
-            // The smallest integer has no positive counterpart, so the sign is part of the number.
+            // The sign is part of the number, because the smallest integer has no positive counterpart.
             let value = 0_i64.checked_sub_unsigned(*value).ok_or_else(|| self.too_large())?;
             self.advance()?;
             times -= 1;
@@ -170,8 +171,9 @@ impl Parser<'_> {
         self.repeat(start, symbol, times, member)
     }
 
-    /// Applies a prefix operator as often as it was written; two of them cancel, checks apart.
-    fn repeat(&mut self, start: usize, symbol: &str, times: usize, mut node: Node) -> Parsed {
+    /// Applies a prefix operator `times` times. Pairs of operators cancel each other; up to two are kept so that the
+    /// operand is still type-checked, while a long chain does not make the tree deep.
+    fn repeat(&mut self, start: usize, symbol: &str, times: usize, mut node: Node) -> ParseResult {
         let effective = if times > 2 { 2 - times % 2 } else { times };
         for _ in 0..effective {
             let (height, inner) = (node.height, Box::new(node));
@@ -185,14 +187,14 @@ impl Parser<'_> {
         CompileError::new(CompileErrorKind::Parse, self.span, message)
     }
 
-    fn member(&mut self) -> Parsed {
+    fn member(&mut self) -> ParseResult {
         let start = self.span.start;
         let node = self.primary()?;
         self.postfix(start, node)
     }
 
-    /// What follows a value: `.field`, `.call(…)`, `[index]`.
-    fn postfix(&mut self, start: usize, mut node: Node) -> Parsed {
+    /// Parses the suffixes of a value: `.field`, `.call(…)` and `[index]`.
+    fn postfix(&mut self, start: usize, mut node: Node) -> ParseResult {
         loop {
             if self.eat(".")? {
                 if matches!(self.token, Token::Symbol("?")) {

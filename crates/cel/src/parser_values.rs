@@ -1,12 +1,12 @@
-//! Values, calls and macros: what stands between the operators of a rule.
+//! Parsing of operands: values, calls and macros.
 
 use super::error::{CompileError, CompileErrorKind, Span};
 use super::functions::Function;
 use super::lexer::Token;
-use super::parser::{Parsed, Parser};
+use super::parser::{ParseResult, Parser};
 use super::syntax::{Call, Kind, Macro, MacroKind, Node};
 
-/// Names that CEL keeps for later (cel-spec, doc/langdef.md, RESERVED).
+/// Identifiers that CEL reserves (cel-spec, doc/langdef.md, RESERVED).
 pub const RESERVED: [&str; 17] = [
     "as",
     "break",
@@ -38,7 +38,7 @@ impl Parser<'_> {
         Ok((name, span))
     }
 
-    pub(super) fn primary(&mut self) -> Parsed {
+    pub(super) fn primary(&mut self) -> ParseResult {
         let start = self.span.start;
         let (kind, height) = match &self.token {
             Token::Symbol("(") => {
@@ -97,7 +97,7 @@ impl Parser<'_> {
         self.node(start, height, kind)
     }
 
-    /// Expressions separated by commas, up to `close`, and the greatest of their heights.
+    /// Parses expressions separated by commas up to `close`. Returns them and their maximum height.
     fn list(&mut self, close: &str) -> Result<(Vec<Node>, usize), CompileError> {
         let mut elements = Vec::new();
         let mut height = 0;
@@ -136,8 +136,8 @@ impl Parser<'_> {
         Ok((Kind::Map(entries), height))
     }
 
-    /// The rest of a call, behind its opening parenthesis.
-    pub(super) fn call(&mut self, start: usize, target: Option<Node>, name: String, name_span: Span) -> Parsed {
+    /// Parses the rest of a call after the opening parenthesis.
+    pub(super) fn call(&mut self, start: usize, target: Option<Node>, name: String, name_span: Span) -> ParseResult {
         let (mut arguments, mut height) = self.list(")")?;
         let Some(target) = target else {
             if name == "has" {
@@ -157,7 +157,7 @@ impl Parser<'_> {
         self.node(start, height, Kind::Call(call))
     }
 
-    fn has(&self, start: usize, name_span: Span, mut arguments: Vec<Node>) -> Parsed {
+    fn has(&self, start: usize, name_span: Span, mut arguments: Vec<Node>) -> ParseResult {
         let usage = "has() takes one field, such as has(spec.resources.gpu)";
         let (Some(argument), true) = (arguments.pop(), arguments.is_empty()) else {
             return Err(CompileError::new(CompileErrorKind::Arguments, name_span, usage));
@@ -186,7 +186,7 @@ impl Parser<'_> {
         height: usize,
         name: &str,
         name_span: Span,
-    ) -> Parsed {
+    ) -> ParseResult {
         let body = arguments.pop();
         let filter = (arguments.len() == 2).then(|| arguments.pop()).flatten();
         let variable = arguments.pop();
@@ -202,7 +202,7 @@ impl Parser<'_> {
         };
         let number = self.macros;
         self.macros += 1;
-        // A loop is three levels of the tree that the `cel` crate walks.
+        // A loop takes three levels of the tree through which the `cel` crate recurses.
         self.node(start, height + 2, Kind::Macro(Box::new(Macro { kind, number, range, variable, filter, body })))
     }
 }

@@ -1,8 +1,8 @@
-//! The tree of a parsed rule.
+//! The syntax tree of a rule.
 
 use super::error::Span;
 use super::functions::Function;
-use super::types::Inferred;
+use super::types::InferredType;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// One expression.
@@ -10,11 +10,12 @@ use kubefoundry_yaml::field_path::FieldPath;
 pub(super) struct Node {
     pub(super) kind: Kind,
     pub(super) span: Span,
-    /// Nodes on the longest way down; capped, so that walking the tree by recursion is safe.
+    /// The number of nodes on the longest path to a leaf. The parser limits it, so that recursion over the tree is
+    /// safe.
     pub(super) height: usize,
-    /// What the checker found out.
-    pub(super) ty: Inferred,
-    /// The field of the input that is read here, if every step to it is written out.
+    /// The type, which the type checker sets.
+    pub(super) ty: InferredType,
+    /// The input field that the node reads, if its path has only literal keys and indexes. The type checker sets it.
     pub(super) path: Option<FieldPath>,
 }
 
@@ -61,23 +62,24 @@ pub(super) enum Kind {
 /// A call; the receiver of `receiver.name(…)` is the first of `arguments`.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// None if there is no such function.
+    /// `None` if no such function exists.
     pub(super) function: Option<Function>,
     pub(super) name: String,
     pub(super) name_span: Span,
+    /// Whether the call has the form `receiver.name(…)`.
     pub(super) receiver: bool,
     pub(super) arguments: Vec<Node>,
 }
 
-/// `range.all(variable, body)` and its like.
+/// A macro over a range, such as `range.all(variable, body)`.
 #[derive(Debug)]
 pub(super) struct Macro {
     pub(super) kind: MacroKind,
-    /// Counted through the rule.
+    /// The number of the macro in the rule, counted from 0 in the order of parsing.
     pub(super) number: usize,
     pub(super) range: Node,
     pub(super) variable: String,
-    /// The condition of `map` with three arguments.
+    /// The condition of a `map` with three arguments.
     pub(super) filter: Option<Node>,
     pub(super) body: Node,
 }
@@ -156,7 +158,7 @@ impl Operator {
         }
     }
 
-    /// How tightly it binds: comparison, then sum, then product.
+    /// Returns the precedence. Operators with a higher one bind more tightly.
     pub(super) fn precedence(self) -> u8 {
         match self {
             Self::Add | Self::Subtract => 1,

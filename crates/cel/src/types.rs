@@ -1,8 +1,9 @@
-//! The types of what a rule can read.
+//! Declared types of variables and fields, and inferred types of expressions.
 
 use std::fmt;
 
-/// The declared type of a variable or field. Made to live in `static` tables.
+/// The declared type of a variable or field. It refers to other types by `'static` references, so that tables of types
+/// can be `static` items.
 ///
 /// ```
 /// use kubefoundry_cel::{FieldType, Type};
@@ -20,11 +21,11 @@ pub enum Type {
     Bool,
     /// A 64-bit signed integer.
     Int,
-    /// A 64-bit floating point number; a JSON integer is taken as one.
+    /// A 64-bit floating-point number. A JSON integer is converted to one.
     Double,
     /// Text.
     String,
-    /// Text that has one of these values; comparing it with another one is worth a warning.
+    /// Text with one of these values. Comparing it with any other value causes a warning.
     Enum(&'static [&'static str]),
     /// A list whose elements have this type.
     List(&'static Type),
@@ -32,28 +33,29 @@ pub enum Type {
     Map(&'static Type),
     /// An object with these fields and no others.
     Object(&'static [FieldType]),
-    /// Anything; what is done with it is checked while a rule runs.
+    /// Any value. Operations on it are checked during evaluation.
     Dyn,
 }
 
 /// A field of a [`Type::Object`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FieldType {
-    /// The name in JSON.
+    /// The field's key in JSON.
     pub name: &'static str,
-    /// The type of its value.
+    /// The type of the value.
     pub ty: Type,
-    /// Whether it may be absent. Reading it without `has()` is allowed, and an evaluation error if it is.
+    /// Whether the field may be absent. A rule may read it without `has()`, which is an evaluation error if it is
+    /// absent.
     pub optional: bool,
 }
 
 impl FieldType {
-    /// A field that is always there.
+    /// Declares a field that is always present.
     pub const fn required(name: &'static str, ty: Type) -> Self {
         Self { name, ty, optional: false }
     }
 
-    /// A field that may be absent.
+    /// Declares a field that may be absent.
     pub const fn optional(name: &'static str, ty: Type) -> Self {
         Self { name, ty, optional: true }
     }
@@ -61,14 +63,15 @@ impl FieldType {
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Inferred::from(*self).fmt(f)
+        InferredType::from(*self).fmt(f)
     }
 }
 
 /// The type of an expression.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Inferred {
-    /// Fits everywhere: an error was reported already, or there is no value, as in an empty list.
+pub(super) enum InferredType {
+    /// Compatible with every type. The expression has an error that was already reported, or no value exists, as for
+    /// the elements of an empty list.
     Unknown,
     Null,
     Bool,
@@ -76,13 +79,13 @@ pub(super) enum Inferred {
     Double,
     String,
     Enum(&'static [&'static str]),
-    List(Box<Inferred>),
-    Map(Box<Inferred>, Box<Inferred>),
+    List(Box<InferredType>),
+    Map(Box<InferredType>, Box<InferredType>),
     Object(&'static [FieldType]),
     Dyn,
 }
 
-impl From<Type> for Inferred {
+impl From<Type> for InferredType {
     fn from(declared: Type) -> Self {
         match declared {
             Type::Bool => Self::Bool,
@@ -98,7 +101,7 @@ impl From<Type> for Inferred {
     }
 }
 
-impl fmt::Display for Inferred {
+impl fmt::Display for InferredType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown | Self::Dyn => f.write_str("dyn"),
@@ -114,8 +117,8 @@ impl fmt::Display for Inferred {
     }
 }
 
-impl Inferred {
-    /// Whether nothing can be checked: the type is not known, or its error is already reported.
+impl InferredType {
+    /// Returns whether the type cannot be checked, because it is not known or its error was already reported.
     pub(super) fn is_open(&self) -> bool {
         matches!(self, Self::Dyn | Self::Unknown)
     }
@@ -128,7 +131,7 @@ impl Inferred {
         matches!(self, Self::Int | Self::Double)
     }
 
-    /// The type that both have, if there is one.
+    /// Returns the common type of both types, if there is one.
     pub(super) fn unify(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Unknown, known) | (known, Self::Unknown) => Some(known.clone()),
@@ -144,7 +147,7 @@ impl Inferred {
         }
     }
 
-    /// Whether its values have one size, whatever they are.
+    /// Returns whether all values of the type have the same size.
     pub(super) fn is_scalar(&self) -> bool {
         matches!(self, Self::Null | Self::Bool | Self::Int | Self::Double)
     }

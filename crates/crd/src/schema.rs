@@ -13,7 +13,7 @@ use super::walk_path::WalkPath;
 use super::{CrdOrigin, CrdProblem, SchemaViolation, defaults, list_types, metadata, validation_rules};
 use crate::codes;
 use kubefoundry_cel::Limits;
-use kubefoundry_cel::crd::Machine;
+use kubefoundry_cel::crd::RuleEvaluator;
 use kubefoundry_diagnostics::{Code, Diagnostic};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::fingerprint::fnv1a_64;
@@ -33,7 +33,7 @@ pub struct CrdSchema {
     patterns: PatternCache,
     rules: OnceLock<RuleNode>,
     /// What evaluates rules; one for each thread that does at a time.
-    machines: Mutex<Vec<Machine>>,
+    machines: Mutex<Vec<RuleEvaluator>>,
 }
 
 impl std::fmt::Debug for CrdSchema {
@@ -232,12 +232,12 @@ impl CrdSchema {
         sorted_and_deduplicated(violations)
     }
 
-    fn take_machine(&self) -> Machine {
+    fn take_machine(&self) -> RuleEvaluator {
         let kept = self.machines.lock().ok().and_then(|mut machines| machines.pop());
-        kept.unwrap_or_else(|| Machine::new(RULE_LIMITS))
+        kept.unwrap_or_else(|| RuleEvaluator::new(RULE_LIMITS))
     }
 
-    fn return_machine(&self, machine: Machine) {
+    fn return_machine(&self, machine: RuleEvaluator) {
         if let Ok(mut machines) = self.machines.lock() {
             machines.push(machine);
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::SchemaViolation;
 use crate::codes;
-use kubefoundry_cel::crd::{Machine, ValidationRule};
+use kubefoundry_cel::crd::{RuleEvaluator, ValidationRule};
 use kubefoundry_cel::{Limits, RESERVED};
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -75,7 +75,7 @@ impl CompiledRule {
         itself: &cel::Value,
         before: OldValue<&cel::Value>,
         path: &FieldPath,
-        machine: &Machine,
+        machine: &RuleEvaluator,
         out: &mut Vec<SchemaViolation>,
     ) {
         let evaluated = match (&self.expression, before) {
@@ -185,7 +185,7 @@ pub(super) fn check(
     rules: &RuleNode,
     schema: &Value,
     object: &Value,
-    machine: &Machine,
+    machine: &RuleEvaluator,
     out: &mut Vec<SchemaViolation>,
 ) {
     check_node(rules, schema, (OldValue::Created, object), &FieldPath::root(), machine, out);
@@ -196,7 +196,7 @@ pub(super) fn check_change(
     rules: &RuleNode,
     schema: &Value,
     (old, object): (&Value, &Value),
-    machine: &Machine,
+    machine: &RuleEvaluator,
     out: &mut Vec<SchemaViolation>,
 ) {
     check_node(rules, schema, (OldValue::Changed(Some(old)), object), &FieldPath::root(), machine, out);
@@ -207,7 +207,7 @@ fn check_node(
     schema: &Value,
     (before, value): (OldValue<&Value>, &Value),
     path: &FieldPath,
-    machine: &Machine,
+    machine: &RuleEvaluator,
     out: &mut Vec<SchemaViolation>,
 ) {
     // The apiserver evaluates no rule on null.
@@ -276,7 +276,7 @@ fn find_old_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
 }
 
 /// A value as CEL sees it, by its schema (`k8s.io/apiserver/pkg/cel/common`).
-fn to_cel_value(schema: &Value, value: &Value, machine: &Machine) -> cel::Value {
+fn to_cel_value(schema: &Value, value: &Value, machine: &RuleEvaluator) -> cel::Value {
     let says = |key: &str| schema.get(key).and_then(Value::as_str);
     match value {
         Value::Null => cel::Value::Null,

@@ -5,7 +5,7 @@ use super::{compile, evaluate, input, rule};
 use serde_json::json;
 
 #[test]
-fn true_rules() {
+fn evaluates_true_rules() {
     let rules = [
         "true",
         "!has(spec.resources.gpu) || spec.resources.gpu.count == 0",
@@ -65,7 +65,7 @@ fn true_rules() {
 }
 
 #[test]
-fn the_rule_of_the_specification_is_true_for_a_cpu_model() {
+fn evaluates_the_rule_of_the_specification() {
     let condition = rule("!has(spec.resources.gpu) || spec.resources.gpu.count == 0");
     for (resources, expected) in
         [(json!({"gpu": {"count": 0}}), true), (json!({}), true), (json!({"gpu": {"count": 1}}), false)]
@@ -75,7 +75,7 @@ fn the_rule_of_the_specification_is_true_for_a_cpu_model() {
 }
 
 #[test]
-fn rules_without_a_value_are_errors_with_a_place() {
+fn reports_failed_evaluations_with_their_position() {
     let cases = [
         ("spec.engine.contextLength > 1", EvaluationErrorKind::NoSuchField, "contextLength"),
         ("has(spec.overrides.none.mode)", EvaluationErrorKind::NoSuchField, "none"),
@@ -123,10 +123,10 @@ fn rules_without_a_value_are_errors_with_a_place() {
     assert_eq!(error.kind, EvaluationErrorKind::MissingVariable);
 }
 
-/// What the `cel` crate decides otherwise than Kubernetes does; the documentation of the module lists these. One that
-/// fails here is a difference gone.
+/// Differences between the `cel` crate and Kubernetes, which the documentation of the crate lists. A row that fails is
+/// a difference that no longer exists.
 #[test]
-fn known_differences() {
+fn differs_from_kubernetes_as_documented() {
     for (expression, ours, kubernetes) in [
         ("dyn(1) == 1.0", Some(false), Some(true)),
         ("dyn(1) in [dyn(1u)]", Some(false), Some(true)),
@@ -144,7 +144,7 @@ fn known_differences() {
 }
 
 #[test]
-fn what_was_not_checked_is_said_once() {
+fn warns_once_about_each_unchecked_part() {
     let cases = [
         ("spec.overrides.a.b == 1", WarningKind::Unchecked, "spec.overrides.a.b"),
         ("spec.overrides.all(x, x.y == 1 && x.z)", WarningKind::Unchecked, "spec.overrides"),
@@ -179,7 +179,7 @@ fn what_was_not_checked_is_said_once() {
 }
 
 #[test]
-fn reads_are_the_longest_paths() {
+fn reads_returns_the_longest_paths() {
     let cases: [(&str, &[&str]); 6] = [
         ("true", &[]),
         ("spec.engine.type == 'vllm'", &["spec.engine.type"]),
@@ -197,7 +197,7 @@ fn reads_are_the_longest_paths() {
 }
 
 #[test]
-fn rules_are_shared_between_threads() {
+fn rules_can_be_shared_between_threads() {
     fn shared<T: Send + Sync>(value: T) -> T {
         value
     }

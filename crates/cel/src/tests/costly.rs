@@ -1,4 +1,4 @@
-//! Rules that would take minutes or gigabytes if nobody counted.
+//! Rules that would take minutes or gigabytes without the meter.
 
 use super::super::{Environment, EvaluationErrorKind, FieldType, Limits, Type};
 use super::hostile::quickly;
@@ -58,8 +58,8 @@ fn costly() -> Vec<&'static str> {
     ]
 }
 
-/// What the costly rules read, in several sizes: limits may be hit at once in one, and slowly in another.
-fn loads() -> Vec<Value> {
+/// Inputs of several sizes for the costly rules. One size may reach a limit at once, another only slowly.
+fn inputs() -> Vec<Value> {
     let load = |elements: usize, bytes: usize| {
         let wide: serde_json::Map<String, Value> =
             (0..elements).map(|index| (format!("key-{index}"), json!(index))).collect();
@@ -86,10 +86,10 @@ fn evaluation_is_bounded() {
             (expression, environment.compile(expression).unwrap_or_else(|errors| panic!("{expression}: {errors:?}")).0)
         })
         .collect();
-    let loads = loads();
+    let inputs = inputs();
     let mut limited = 0;
     for (expression, rule) in &rules {
-        for (number, input) in loads.iter().enumerate() {
+        for (number, input) in inputs.iter().enumerate() {
             if let Err(error) = quickly(&format!("{number} {expression}"), || rule.evaluate(input)) {
                 let limits = [EvaluationErrorKind::StepLimit, EvaluationErrorKind::ValueLimit];
                 limited += usize::from(limits.contains(&error.kind));
@@ -100,7 +100,7 @@ fn evaluation_is_bounded() {
 }
 
 #[test]
-fn limits_are_not_absorbed() {
+fn logical_operators_do_not_hide_limits() {
     let variables = vec![("big", Type::List(&Type::Int)), ("text", Type::String)];
     let environment = Environment::new(variables, Limits::default());
     let input = json!({"big": (0..1000).collect::<Vec<_>>(), "text": "x".repeat(2000)});

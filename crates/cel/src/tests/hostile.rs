@@ -1,4 +1,4 @@
-//! Rules and inputs that are made to hurt.
+//! Hostile rules and inputs.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ use super::{compile, environment, input};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// A busy machine may take this long; a quiet one takes a tenth of it.
-const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3000 } else { 1000 });
+/// Time limit of one step on a busy machine. An idle one takes a tenth of it.
+const TIME_LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3000 } else { 1000 });
 
 pub(super) fn quickly<T>(name: &str, work: impl FnOnce() -> T) -> T {
     #[expect(clippy::disallowed_methods, reason = "the test is about time")]
@@ -16,7 +16,7 @@ pub(super) fn quickly<T>(name: &str, work: impl FnOnce() -> T) -> T {
     let result = work();
     let taken = start.elapsed();
     println!("{taken:>12.1?}  {name}");
-    assert!(taken < PATIENCE, "{name} took {taken:?}");
+    assert!(taken < TIME_LIMIT, "{name} took {taken:?}");
     result
 }
 

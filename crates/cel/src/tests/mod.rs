@@ -1,4 +1,4 @@
-//! What rules accept, refuse and cost.
+//! Tests of valid, invalid, costly and hostile rules.
 
 mod accepted;
 mod costly;

@@ -1,4 +1,4 @@
-//! Rules that are wrong before they run.
+//! Rules with compile errors.
 
 use super::super::{CompileErrorKind as Kind, Environment, Limits};
 use super::compile;
@@ -18,7 +18,7 @@ fn name(kind: &Kind) -> &'static str {
     }
 }
 
-/// Rule, kind, the text at fault, and part of the message.
+/// Rule, kind of error, erroneous text, and part of the message.
 const CASES: [(&str, &str, &str, &str); 91] = [
     ("", "parse", "", "the rule ends, expected a value"),
     ("  // nothing", "parse", "", "the rule ends"),
@@ -114,7 +114,7 @@ const CASES: [(&str, &str, &str, &str); 91] = [
 ];
 
 #[test]
-fn wrong_rules() {
+fn rejects_wrong_rules() {
     for (expression, kind, place, message) in CASES {
         let errors = compile(expression).err().unwrap_or_else(|| panic!("{expression} is accepted"));
         let found: Vec<_> = errors.iter().map(|error| (name(&error.kind), &expression[error.offset.clone()])).collect();
@@ -125,14 +125,14 @@ fn wrong_rules() {
 }
 
 #[test]
-fn all_errors_are_reported_in_order() {
+fn reports_all_errors_in_order() {
     let errors = compile("spec.engin.type == 'a' || foo || spec.scaling.replicas == 'a'").unwrap_err();
     let kinds: Vec<_> = errors.iter().map(|error| name(&error.kind)).collect();
     assert_eq!(kinds, ["field", "identifier", "type"]);
 }
 
 #[test]
-fn limits_are_exact() {
+fn enforces_limits_exactly() {
     let environment = |limits| Environment::new(vec![], limits);
     let bytes = environment(Limits { expression_bytes: 4, ..Limits::default() });
     assert!(bytes.compile("true").is_ok());
@@ -145,7 +145,7 @@ fn limits_are_exact() {
 }
 
 #[test]
-fn patterns_are_counted() {
+fn limits_the_number_of_patterns() {
     let rule = |count: usize, pattern: &str| {
         let terms: Vec<_> = (0..count).map(|index| format!("''.matches(r'{pattern}{index}')")).collect();
         compile(&terms.join("||"))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::trace::change::{FieldChange, edited, other_mode, shape_at};
-use kubefoundry_cel::{Comparison, Holds};
+use kubefoundry_cel::{Comparison, FieldDomain};
 use kubefoundry_kubernetes::wire::{Shape, StringEnum as _, Syntax};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::engines::profile;
@@ -151,15 +151,15 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
     let mut values: Vec<Value> = Vec::new();
     let mut known = comparisons.iter().all(|comparison| comparison.exact);
     for comparison in comparisons {
-        match &comparison.holds {
-            Holds::Bool => values.extend([json!(true), json!(false)]),
-            Holds::Int => {
+        match &comparison.domain {
+            FieldDomain::Bool => values.extend([json!(true), json!(false)]),
+            FieldDomain::Int => {
                 let numbers = constants().filter_map(Value::as_i64);
                 values.extend(
                     numbers.flat_map(|n| [n.checked_sub(1), Some(n), n.checked_add(1)]).flatten().map(Value::from),
                 );
             }
-            Holds::Text => {
+            FieldDomain::Text => {
                 values.extend(texts(constants().filter_map(Value::as_str)));
                 let own: Vec<&str> = comparison.constants.iter().filter_map(Value::as_str).collect();
                 if comparison.searched && own.len() > 1 {
@@ -168,11 +168,11 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
                 }
                 values.extend(lengths(comparison.constants.iter().filter_map(Value::as_u64)));
             }
-            Holds::Words(words) => values.extend(words.iter().map(|word| json!(word))),
-            Holds::Map => values.extend(constants().filter_map(Value::as_str).map(|key| json!({key: "x"}))),
-            Holds::List => values.extend(constants().filter_map(|constant| list(field, constant))),
-            Holds::Other if comparison.tested => values.extend(sample(&comparison.field)),
-            Holds::Other => known = false,
+            FieldDomain::Words(words) => values.extend(words.iter().map(|word| json!(word))),
+            FieldDomain::Map => values.extend(constants().filter_map(Value::as_str).map(|key| json!({key: "x"}))),
+            FieldDomain::List => values.extend(constants().filter_map(|constant| list(field, constant))),
+            FieldDomain::Other if comparison.tested => values.extend(sample(&comparison.field)),
+            FieldDomain::Other => known = false,
         }
     }
     let mut distinct: Vec<Value> = Vec::new();

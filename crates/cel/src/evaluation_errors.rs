@@ -1,16 +1,17 @@
-//! What went wrong in an evaluation, in words and with a place.
+//! Error messages and source positions for failed evaluations.
 
 use cel::ExecutionError;
 use serde_json::Value as Json;
 
 use super::error::{EvaluationError, EvaluationErrorKind, brief};
-use super::input::{self, Gap};
-use super::lower::{Reading, variable};
+use super::input::{self, PathError};
+use super::lower::{InputField, variable};
 use super::syntax::{Kind, Node};
 use kubefoundry_yaml::field_path::Segment;
 
-/// The parts of a node that are evaluated where it is, in that order; not the body of a macro.
-pub(super) fn parts(node: &Node) -> Vec<&Node> {
+/// Returns the children of a node that are evaluated in its scope, in order of evaluation. The body of a macro is not
+/// one.
+pub(super) fn operands(node: &Node) -> Vec<&Node> {
     if node.path.is_some() {
         return Vec::new();
     }
@@ -28,49 +29,50 @@ pub(super) fn parts(node: &Node) -> Vec<&Node> {
     }
 }
 
-/// The first node that reads this variable.
-pub(super) fn reader<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+/// Finds the first node that reads a variable.
+pub(super) fn find_reader<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     if node.path.is_some() {
-        return variable(node).is_some_and(|found| found == name).then_some(node);
+        return variable(node).is_some_and(|read| read == name).then_some(node);
     }
-    let mut inner = parts(node);
+    let mut children = operands(node);
     if let Kind::Macro(parts) = &node.kind {
-        inner.extend(parts.filter.iter());
-        inner.push(&parts.body);
+        children.extend(parts.filter.iter());
+        children.push(&parts.body);
     }
-    inner.into_iter().find_map(|part| reader(part, name))
+    children.into_iter().find_map(|child| find_reader(child, name))
 }
 
-/// Why a field could not be read, and at which step to it.
-pub(super) fn unreadable(input: &Json, reading: &Reading, node: &Node) -> EvaluationError {
-    let (step, gap) = match input::find(input, &reading.path) {
-        Err(gap) => gap,
-        Ok(_) => (0, Gap::Kind),
+/// Builds the error for a field that could not be read. It points at the step of the path that failed.
+pub(super) fn unreadable_field(input: &Json, field: &InputField, node: &Node) -> EvaluationError {
+    let (step, error) = match input::find(input, &field.path) {
+        Err(failure) => failure,
+        Ok(_) => (0, PathError::Kind),
     };
-    let segments = reading.path.segments();
+    let segments = field.path.segments();
+    // `node` reads the whole path. Its operands lead back to the node of the step that failed.
     let mut at = node;
     for _ in step + 1..segments.len() {
         if let Kind::Select { operand, .. } | Kind::Index { operand, .. } = &at.kind {
             at = operand;
         }
     }
-    let (span, written) = match &at.kind {
+    let (span, is_field_name) = match &at.kind {
         Kind::Select { field_span, .. } => (*field_span, true),
         Kind::Index { index, .. } => (index.span, false),
         _ => (at.span, true),
     };
-    let (kind, message) = match (segments.get(step), gap) {
-        (Some(Segment::Key(name)), Gap::Key) if step == 0 => {
+    let (kind, message) = match (segments.get(step), error) {
+        (Some(Segment::Key(name)), PathError::Key) if step == 0 => {
             (EvaluationErrorKind::MissingVariable, format!("no value was given for `{}`", brief(name)))
         }
-        (Some(Segment::Key(name)), Gap::Key) if written => {
+        (Some(Segment::Key(name)), PathError::Key) if is_field_name => {
             let message = format!("no such field: `{}`; test it with has() first", brief(name));
             (EvaluationErrorKind::NoSuchField, message)
         }
-        (Some(Segment::Key(name)), Gap::Key) => {
+        (Some(Segment::Key(name)), PathError::Key) => {
             (EvaluationErrorKind::NoSuchField, format!("no such key: {:?}", kubefoundry_yaml::text::shorten(name)))
         }
-        (Some(Segment::Index(index)), Gap::Index) => {
+        (Some(Segment::Index(index)), PathError::Index) => {
             (EvaluationErrorKind::IndexOutOfRange, format!("the list has no element {index}"))
         }
         (Some(Segment::Index(_)), _) => {
@@ -81,7 +83,8 @@ pub(super) fn unreadable(input: &Json, reading: &Reading, node: &Node) -> Evalua
     EvaluationError::new(kind, span, message)
 }
 
-/// An error of the crate. Its own words are not used: they print values in full, of any length.
+/// Describes an error of the `cel` crate. The crate's own messages are not used because they contain whole values of
+/// any length.
 pub(super) fn describe(error: &ExecutionError) -> (EvaluationErrorKind, String) {
     use EvaluationErrorKind as To;
     use ExecutionError as From;
