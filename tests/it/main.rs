@@ -28,6 +28,7 @@ mod drift;
 mod engine;
 mod field_support;
 mod golden;
+mod help;
 mod import;
 mod injection;
 mod kind_literals;

@@ -65,10 +65,10 @@ fn unknown_sections(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
         let there = meant.is_some_and(|meant| providers.get(meant).is_some());
         let reported = findings.report(&codes::UNKNOWN_FIELD, FieldRef::key(&path.key(key)), message);
         if let Some(meant) = meant {
-            let reported =
-                reported.help(format!("did you mean {meant:?}{}?", if there { ", which is there too" } else { "" }));
-            if !there {
-                reported.replace_with(format!("rename it to {meant}"), meant);
+            if there {
+                reported.help(format!("remove it: {meant:?} is already set"));
+            } else {
+                reported.help(format!("did you mean {meant:?}?")).replace_with(format!("rename it to {meant}"), meant);
             }
         }
     }

@@ -203,7 +203,10 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
         let Some((name, what, instead)) = told else { continue };
         let path = path.join("env").index(index).join("name");
         let message = format!("{path} sets {name}, which otherwise {what}");
-        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(format!("remove it, or {instead}"));
+        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(format!(
+            "remove the variable, or \
+                                                                                      {instead}"
+        ));
     }
 }
 

@@ -266,7 +266,13 @@ fn suggest_providers(deployment: &Deployment, catalog: &Catalog) -> String {
     let names: Vec<&str> = able.map(|candidate| candidate.name.as_str()).collect();
     match names.as_slice() {
         [] => "change the engine, the mode or the resources: no provider runs this combination".to_owned(),
-        names => format!("set spec.provider.name to {}", names.join(" or ")),
+        names => {
+            // Its images have the engine alone, or the model too: no provider chooses one.
+            let needs_image = deployment.engine.kind == EngineType::Llamacpp && deployment.image.is_none();
+            let image =
+                if needs_image { ", and spec.image to one such as ghcr.io/ggml-org/llama.cpp:server" } else { "" };
+            format!("set spec.provider.name to {}{image}", names.join(" or "))
+        }
     }
 }
 

@@ -88,6 +88,26 @@ fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
     }
 }
 
+/// The input of the failing example on the page of a code; none when a command other than `lint` finds the code.
+pub(crate) fn example_sources(code: &Code) -> Option<SourceSet> {
+    section_sources(code, SECTIONS[1])
+}
+
+/// The input of the corrected example, likewise.
+pub(crate) fn corrected_sources(code: &Code) -> Option<SourceSet> {
+    section_sources(code, SECTIONS[2])
+}
+
+fn section_sources(code: &Code, section: &str) -> Option<SourceSet> {
+    if of_command(code, &SourceSet::default()).is_some() {
+        return None;
+    }
+    let page = kubefoundry::registry::page(code)?;
+    let blocks = blocks(page);
+    let example = Example::read(blocks.iter().filter(|block| block.heading == section).collect()).ok()?;
+    Some(example.compile(code).0)
+}
+
 /// One section's files, and the report that it shows.
 struct Example<'t> {
     files: Vec<(&'t str, Block<'t>)>,

@@ -449,9 +449,8 @@ fn refuse(object: &InputObject<'_>, reference: &ObjectRef, errors: &[Diagnostic]
     let why: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
     let ObjectRef { kind, name, .. } = reference;
     let message = format!("{kind} {name} cannot be imported: its ModelDeployment would be refused: {}", why.join("; "));
-    let help = errors.iter().find_map(|error| error.help.clone());
-    let reported = findings.report(&codes::NOT_IMPORTABLE, &object.base, message);
-    if let Some(help) = help {
-        reported.help(help);
-    }
+    // The helps of the errors name fields of the ModelDeployment, which the reader does not have.
+    findings
+        .report(&codes::NOT_IMPORTABLE, &object.base, message)
+        .help("correct this in the object, or write the ModelDeployment yourself");
 }

@@ -308,7 +308,8 @@ pub fn report_unknown_field(
     let reported = reader.findings.report(reader.unknown_field_code, FieldRef::key(&at), message);
     match suggestion {
         Some(field) if node.get(field).is_none() => {
-            let help = if renamed.is_some() { format!("write {field:?}") } else { format!("did you mean {field:?}?") };
+            let help =
+                if renamed.is_some() { format!("rename it to {field}") } else { format!("did you mean {field:?}?") };
             let reported = reported.help(help);
             if renamed.is_some() || is_only_candidate(field, node, known) {
                 let name = if is_quoted { quote(field) } else { field.to_owned() };

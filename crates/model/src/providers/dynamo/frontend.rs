@@ -82,6 +82,6 @@ pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
         );
         findings
             .report(&ROUTER_MODE_IN_ENVIRONMENT, &path, message)
-            .help(format!("remove it, and set {} instead", overrides::path().router_mode()));
+            .help(format!("remove the variable, and set {} instead", overrides::path().router_mode()));
     }
 }

@@ -42,7 +42,7 @@ fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
     if is_reserved(name) {
         let message = format!("KAITO sets --{name} itself in a preset");
         // With an image the address is no more the user's than here.
-        let help = if name.starts_with("kaito-") || matches!(name.as_str(), "host" | "uds") {
+        let help = if name.starts_with("kaito-") || matches!(name.as_str(), "host" | "port" | "uds") {
             "remove the flag"
         } else {
             WAY_OUT

@@ -142,7 +142,7 @@ pub(super) fn reserve(
         return Some(());
     }
     let message = format!("--{name} cannot be changed: {why}");
-    findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove it");
+    findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove the flag");
     None
 }
 
