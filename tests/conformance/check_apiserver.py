@@ -206,7 +206,7 @@ def check_output(client, binary):
     accepted, refused, foreign = 0, [], 0
     for folder, thing in rendered:
         if client.path_of(thing["apiVersion"], thing["kind"], "default") is None:
-            # An object of the input, passed on for somebody else's controller.
+            # An object of the input, passed on for a third-party controller.
             foreign += 1
             continue
         reason = client.apply(thing, dry_run=True)
@@ -232,7 +232,7 @@ def check_inputs(client, binary):
                 if group not in ("kubefoundry.ai", "kubeairunway.ai") or "name" not in thing.get("metadata", {}):
                     continue
                 if any(key.endswith("/lint-ignore") for key in thing["metadata"].get("annotations") or {}):
-                    # lint was told to pass what is wrong with it.
+                    # An annotation makes lint accept its errors.
                     continue
                 # The identity of an object that is in another cluster.
                 thing["metadata"].pop("uid", None)

@@ -74,7 +74,7 @@ def from_function(binaries, example):
     if config:
         envelope["functionConfig"] = config
     answer = yaml.load(run([binaries / "kubefoundry-fn"], input=yaml.safe_dump(envelope, sort_keys=False)), Loader)
-    # A ModelDeployment for a provider of somebody else is passed on, and what an actor is added to is changed.
+    # A ModelDeployment for a third-party provider is passed on, and the workload that an actor binds to is changed.
     made = [item for item in answer["items"] if item not in items]
     for item in made:
         annotations = item["metadata"]["annotations"]

@@ -106,7 +106,7 @@ CASES = [
     (RAY, ray(SERVES, RUNNING, FAILED, [("UpgradeInProgress", "True")]), "Degraded", "llm: DEPLOY_FAILED: no GPU"),
     (RAY, ray(("False", "ValidationFailed", "the name is too long")), "Degraded", "ValidationFailed: the name is too long"),
     (RAY, ray(("False", "InitializingTimeout", "after 1h")), "Degraded", "InitializingTimeout: after 1h"),
-    # What nobody writes today
+    # States that no controller writes today
     (WORKSPACE, {"state": "Dreaming"}, "Unknown", "state is Dreaming"),
     (WORKSPACE, conditions(("WorkspaceSucceeded", "Maybe")), "Unknown", "WorkspaceSucceeded is Maybe"),
     (INFERENCE_SET, conditions(("InferenceSetReady", "Maybe")), "Unknown", "InferenceSetReady is Maybe"),

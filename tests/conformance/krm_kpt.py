@@ -193,7 +193,7 @@ def pruned():
         it.commit()
         _, out, err = run(RENDER, it.path)
         report.check("prune: of the last ModelDeployment, too", it.files() == sorted({"Kptfile", "foreign.yaml", "phi.yaml"} & set(it.files())), str(it.files()) + out + err)
-    # A function before this one takes ModelDeployments out of what is applied.
+    # A function before this one excludes ModelDeployments from what is applied.
     with package({"Kptfile": pipeline("kubefoundry-fn"), "phi.yaml": phi}) as it:
         run(RENDER, it.path)
         taking = it.temporary.name + "/take.py"
