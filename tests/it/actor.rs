@@ -1,4 +1,4 @@
-//! The CRD of AsyncActor: nothing of upstream's is lost, and a cluster refuses in the words of the engine.
+//! The CRD of AsyncActor: it keeps every upstream field, and a cluster refuses objects with the messages of `lint`.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 
 const NAME: &str = "asya.sh_asyncactors.yaml";
 
-fn own() -> String {
+fn our_crd() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(NAME)).unwrap()
 }
 
-fn upstream() -> String {
+fn upstream_crd() -> String {
     yaml::to_yaml_stream([&crd("asya.sh", "AsyncActor")])
 }
 
@@ -28,7 +28,7 @@ fn schema(text: &str) -> Value {
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
-/// What a CRD says of an object.
+/// Returns the messages with which a CRD refuses an object.
 fn refusals(crd: &str, object: &Value) -> Vec<String> {
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Crds, NAME, crd);
@@ -37,7 +37,7 @@ fn refusals(crd: &str, object: &Value) -> Vec<String> {
     crds.check(object).into_iter().map(|found| found.message).collect()
 }
 
-/// The AsyncActors of the cases and examples, and whether they are rendered.
+/// Returns the AsyncActors of the cases and examples, and whether they are rendered.
 fn actors() -> Vec<(String, bool, Value)> {
     let mut actors = Vec::new();
     for folder in case_folders() {
@@ -55,21 +55,21 @@ fn actors() -> Vec<(String, bool, Value)> {
     actors
 }
 
-/// Every field of upstream's schema is in ours, of the same type and with the same default and enum.
+/// Our schema has every upstream field, with the same type, default and enum.
 #[test]
-fn no_field_of_upstream_is_lost() {
-    let upstream = schema(&upstream());
+fn our_crd_keeps_every_upstream_field() {
+    let upstream = schema(&upstream_crd());
     let mut compared = 0;
-    compare(&schema(&own()), &upstream, "", &mut compared);
+    compare_schemas(&schema(&our_crd()), &upstream, "", &mut compared);
     assert!(compared > 80, "{compared}");
 }
 
-fn compare(ours: &Value, upstream: &Value, path: &str, compared: &mut usize) {
+fn compare_schemas(ours: &Value, upstream: &Value, path: &str, compared: &mut usize) {
     for (key, theirs) in upstream["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{key}");
         let own = &ours["properties"][key];
         assert!(own.is_object(), "{path} is lost");
-        // A field of any shape has no type upstream, and is a mapping here.
+        // Upstream declares no type for a free-form field; here it is an object.
         if theirs["x-kubernetes-preserve-unknown-fields"] != true {
             assert_eq!(own["type"], theirs["type"], "{path}");
         }
@@ -79,16 +79,16 @@ fn compare(ours: &Value, upstream: &Value, path: &str, compared: &mut usize) {
             }
         }
         *compared += 1;
-        compare(own, theirs, &path, compared);
-        compare(&own["items"], &theirs["items"], &format!("{path}[]"), compared);
+        compare_schemas(own, theirs, &path, compared);
+        compare_schemas(&own["items"], &theirs["items"], &format!("{path}[]"), compared);
     }
 }
 
-/// What is rendered a cluster accepts; without what binding adds, upstream's CRD does so too.
+/// A cluster accepts every rendered actor. Without binding, the upstream CRD accepts it, too.
 #[test]
-fn what_is_rendered_is_accepted() {
-    let upstream = upstream();
-    let (own, mut bound, mut standalone) = (own(), 0, 0);
+fn rendered_actors_are_accepted() {
+    let upstream = upstream_crd();
+    let (own, mut bound, mut standalone) = (our_crd(), 0, 0);
     for (case, _, actor) in actors().into_iter().filter(|(_, fine, _)| *fine) {
         assert_eq!(refusals(&own, &actor), Vec::<String>::new(), "{case}");
         if actor["spec"]["workloadRef"].is_null() {
@@ -103,8 +103,8 @@ fn what_is_rendered_is_accepted() {
 
 /// The rule of ADR-001, with its message.
 #[test]
-fn exactly_one_of_the_two_is_asked_for_in_the_same_words() {
-    let own = own();
+fn the_rule_for_workload_or_reference_is_that_of_the_adr() {
+    let own = our_crd();
     let expected = "Exactly one of 'workload' or 'workloadRef' must be set";
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/golden/actor/workload-or-reference");
     let case = folder.display().to_string();
@@ -119,10 +119,10 @@ fn exactly_one_of_the_two_is_asked_for_in_the_same_words() {
     assert_eq!(found.iter().filter(|found| found.message == expected).count(), 2);
 }
 
-/// The status that a controller reports fits, and what is not in it does not.
+/// The schema of the status accepts what a controller reports, and refuses unknown fields.
 #[test]
-fn status_has_what_binding_adds() {
-    let own = own();
+fn the_status_schema_has_the_fields_of_binding() {
+    let own = our_crd();
     let actor = |status: Value| {
         json!({
             "apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "echo"},
@@ -143,7 +143,7 @@ fn status_has_what_binding_adds() {
     assert!(!refusals(&own, &actor(json!({"conflicts": 2}))).is_empty());
 }
 
-/// An actor with a workload of its own, and one that binds; every field is changed in one of them.
+/// An actor with its own workload, and one that binds. Each field is changed in one of them.
 const BASE: [&str; 2] = [
     "apiVersion: asya.sh/v1alpha1\nkind: AsyncActor\nmetadata: {name: echo}\nspec:\n  transport: rabbitmq\n  \
      workload:\n    template:\n      spec: {containers: [{name: asya-runtime, image: a:1}]}\n  \
@@ -153,7 +153,7 @@ const BASE: [&str; 2] = [
      runtime: {image: \"a:1\", handler: a.b, targetURL: \"http://localhost\"}\n",
 ];
 
-/// Every field of the specification: in which of the two it is changed, and to what.
+/// Returns every field of the specification, the actor in which it is changed, and its new value.
 fn changes() -> Vec<(&'static str, usize, Value)> {
     vec![
         ("transport", 0, json!("other")),
@@ -192,7 +192,7 @@ fn changes() -> Vec<(&'static str, usize, Value)> {
     ]
 }
 
-/// The fields of a shape; lists and maps are one each.
+/// Collects the fields of a shape. A list or a map counts as one field.
 fn fields(shape: &Shape, path: &str, out: &mut Vec<String>) {
     let Shape::Object(object) = shape else {
         out.push(path.to_owned());
@@ -204,7 +204,7 @@ fn fields(shape: &Shape, path: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Nothing is silently dropped: a field that changes, changes what comes out, or what is said.
+/// Nothing is silently dropped: a change of a field changes the output or the findings.
 #[test]
 fn every_field_has_an_effect() {
     let model = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: model}\nspec:\n  \

@@ -1,5 +1,5 @@
-//! ARCHITECTURE.md against the code: its drawing of the crates is what cargo knows, and the modules of the larger crates
-//! keep to the order that it gives.
+//! ARCHITECTURE.md against the code: the graph of crates matches Cargo's, and the modules of the larger crates
+//! use each other only in the documented order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The lines of the block of ARCHITECTURE.md that begins with this line of a fence.
+/// Returns the lines of the block of ARCHITECTURE.md that begins with this fence.
 fn block(fence: &str) -> Vec<String> {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let start = page.find(&format!("```{fence}\n")).unwrap_or_else(|| panic!("ARCHITECTURE.md has no block {fence:?}"));
     page[start..].lines().skip(1).take_while(|line| *line != "```").map(str::to_owned).collect()
 }
 
-/// The packages of the workspace, each with those of the workspace that it depends on outside of tests.
+/// Returns the packages of the workspace with their dependencies inside the workspace, without dev-dependencies.
 fn packages() -> BTreeMap<String, BTreeSet<String>> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let metadata = Command::new(cargo)
@@ -47,7 +47,7 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
 
 /// A row of the drawing is a package, `<-`, and the packages that it uses.
 #[test]
-fn the_drawing_of_the_crates_is_what_cargo_knows() {
+fn the_graph_of_crates_matches_cargo() {
     let drawn: BTreeMap<String, BTreeSet<String>> = block("text crates")
         .iter()
         .map(|line| {
@@ -67,9 +67,9 @@ fn the_drawing_of_the_crates_is_what_cargo_knows() {
     assert_eq!(drawn.len(), packages.len(), "ARCHITECTURE.md draws a crate that the workspace does not have");
 }
 
-/// A crate that stands higher in the drawing is never used by one that stands lower: the rows are an order.
+/// A crate only uses crates in rows below its own, so the rows are a topological order.
 #[test]
-fn the_drawing_of_the_crates_is_in_order() {
+fn the_graph_of_crates_is_ordered() {
     let mut above: BTreeSet<String> = BTreeSet::new();
     for line in block("text crates") {
         let (package, used) = line.split_once("<-").unwrap_or((&line, ""));
@@ -80,8 +80,8 @@ fn the_drawing_of_the_crates_is_in_order() {
     }
 }
 
-/// The modules of a folder that a file names by their full path, such as `crate::pipeline::`, outside of comments and of
-/// its tests; of a file that is itself a module of the folder also those that it names by `use super::`.
+/// Returns the modules of a folder that a file names by their full path, such as `crate::pipeline::`, outside comments and
+/// tests. For a file that is itself a module of the folder, it includes those that it names with `use super::`.
 fn used_modules(text: &str, folder: &str, is_direct: bool) -> BTreeSet<String> {
     let code: Vec<&str> = code_lines(text).map(|(_, line)| line).collect();
     let mut used: BTreeSet<String> = code.iter().flat_map(|line| line.split(folder).skip(1)).map(first_word).collect();
@@ -92,7 +92,7 @@ fn used_modules(text: &str, folder: &str, is_direct: bool) -> BTreeSet<String> {
             continue;
         }
         match names.strip_prefix('{') {
-            Some(names) => used.extend(listed(names)),
+            Some(names) => used.extend(list_entries(names)),
             None => drop(used.insert(first_word(names))),
         }
     }
@@ -103,8 +103,8 @@ fn first_word(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// The first word of each entry of a list in braces, not those of lists inside it.
-fn listed(names: &str) -> Vec<String> {
+/// Returns the first word of each entry of a list in braces, without nested lists.
+fn list_entries(names: &str) -> Vec<String> {
     let (mut depth, mut entry, mut all) = (0, String::new(), Vec::new());
     for c in names.chars() {
         match c {
@@ -119,10 +119,10 @@ fn listed(names: &str) -> Vec<String> {
     all.iter().map(|entry| first_word(entry.trim_start())).filter(|word| !word.is_empty()).collect()
 }
 
-/// Modules stand in one line of order per folder; a module uses only modules to the left of it. The root of a crate, and
-/// the `mod.rs` of a folder, stand to the right of all.
+/// ARCHITECTURE.md orders the modules of a folder in one row. A module uses only modules to its left. The root of a crate and
+/// the `mod.rs` of a folder may use all of them.
 #[test]
-fn modules_keep_to_their_order() {
+fn modules_use_only_earlier_modules() {
     for line in block("text modules") {
         let (folder, order) = line.split_once(':').unwrap();
         let order: Vec<&str> = order.split_whitespace().collect();
@@ -149,7 +149,7 @@ fn modules_keep_to_their_order() {
             });
             let is_direct = inside.components().count() == 1 || inside.ends_with(Path::new(first).join("mod.rs"));
             for used in used_modules(&fs::read_to_string(&file).unwrap(), &path, is_direct) {
-                // Items of the root itself, such as macros and re-exported types, are no modules.
+                // Items of the root, such as macros and re-exported types, are not modules.
                 let Some(place) = place_of(&used) else { continue };
                 assert!(
                     place <= own,
@@ -162,9 +162,9 @@ fn modules_keep_to_their_order() {
     }
 }
 
-/// To the pipeline, models are one of several transformations: only what runs single deployments knows more of them.
+/// The pipeline treats models as one of several transformations; only the modules that run single deployments may name them.
 #[test]
-fn the_pipeline_knows_models_only_where_single_deployments_are_tried() {
+fn only_modules_for_single_deployments_name_models() {
     let folder = root().join("crates/compiler/src/pipeline");
     let knows = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("kubefoundry_model");
     let name = |file: PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
@@ -172,9 +172,9 @@ fn the_pipeline_knows_models_only_where_single_deployments_are_tried() {
     assert_eq!(found, ["evaluator.rs", "prepared.rs", "probe/change.rs", "probe/mod.rs", "renderer.rs"]);
 }
 
-/// A row names no module that is gone.
+/// Every module in a row exists.
 #[test]
-fn the_order_of_modules_has_no_place_for_what_is_gone() {
+fn rows_name_existing_modules() {
     for line in block("text modules") {
         let (folder, order) = line.split_once(':').unwrap();
         for module in order.split_whitespace() {
@@ -184,7 +184,7 @@ fn the_order_of_modules_has_no_place_for_what_is_gone() {
     }
 }
 
-/// The reader of the other tests finds uses, and skips comments and tests.
+/// The function that finds uses skips comments and tests.
 #[test]
 fn uses_are_found_in_code_only() {
     let text =

@@ -1,4 +1,4 @@
-//! The built-in objects that are generated, against the types of Kubernetes: nothing in them may be unknown to those.
+//! Generated objects of built-in kinds against the types of Kubernetes, which must know every field.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The groups that every cluster serves.
+/// The API groups that every cluster serves.
 const BUILT_IN: [&str; 6] = ["", "apps", "autoscaling", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"];
 
-/// The kinds of them that are generated.
+/// The built-in kinds that are generated.
 const KINDS: [&str; 11] = [
     "ConfigMap",
     "Deployment",
@@ -31,8 +31,8 @@ const KINDS: [&str; 11] = [
     "StatefulSet",
 ];
 
-/// What the type of an object does not take, or drops. The types ignore a field that they do not know, so what goes in
-/// must come out again.
+/// Checks an object against its Kubernetes type. The types ignore unknown fields, so the check reads the object and compares
+/// it with what the type writes.
 fn check(object: &Value) -> Result<(), String> {
     match object["kind"].as_str().unwrap() {
         "ConfigMap" => round_trip::<ConfigMap>(object),
@@ -57,7 +57,7 @@ fn round_trip<T: DeserializeOwned + Serialize>(object: &Value) -> Result<(), Str
 }
 
 #[test]
-fn every_built_in_object_is_one_of_kubernetes() {
+fn generated_built_in_objects_have_only_known_fields() {
     let mut checked: BTreeMap<String, usize> = BTreeMap::new();
     for folder in case_folders() {
         let compilation = compile_all(&read_case(&folder));
@@ -75,7 +75,7 @@ fn every_built_in_object_is_one_of_kubernetes() {
 }
 
 #[test]
-fn the_check_finds_what_is_wrong() {
+fn the_check_finds_unknown_and_wrong_fields() {
     let metadata = json!({"name": "m"});
     let service =
         |port: Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [port]}});

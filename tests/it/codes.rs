@@ -1,4 +1,4 @@
-//! The pages of the diagnostic codes: every code has one, and every example on them does what the page says.
+//! The pages of the diagnostic codes: every code has one, and every example behaves as its page states.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,8 +12,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/codes")
 }
 
-/// A page that is missing is reported once, and not by every link to it.
-fn leads_somewhere(link: &str) -> bool {
+/// A link to a missing page is accepted here, because another test reports the page.
+fn has_destination(link: &str) -> bool {
     folder().join(link).exists() || link.strip_suffix(".md").is_some_and(|id| registry::code(id).is_some())
 }
 
@@ -31,33 +31,33 @@ fn every_page_has_a_code() {
     let known: BTreeSet<String> = registry::codes().map(|code| format!("{}.md", code.id)).collect();
     for entry in fs::read_dir(folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(name == "README.md" || known.contains(&name), "docs/codes/{name} is the page of no code");
+        assert!(name == "README.md" || known.contains(&name), "docs/codes/{name} has no code");
     }
 }
 
-/// The program prints the pages that are in the folder.
+/// The embedded pages match the folder.
 #[test]
-fn the_program_has_every_page() {
+fn every_page_is_embedded() {
     for code in registry::codes() {
         let page = fs::read_to_string(folder().join(format!("{}.md", code.id))).ok();
         assert_eq!(registry::page(code), page.as_deref(), "{}: run `cargo xtask generate`", code.id);
     }
 }
 
-/// Every code can be triggered, by the example on its page, and is gone from the corrected one.
+/// The failing example of each page triggers its code, and the corrected example does not.
 #[test]
-fn every_example_does_what_its_page_says() {
+fn examples_behave_as_their_page_states() {
     let mut report = String::new();
     for code in registry::codes() {
         let Ok(page) = fs::read_to_string(folder().join(format!("{}.md", code.id))) else { continue };
-        for mistake in mistakes(code, &page, leads_somewhere) {
+        for mistake in mistakes(code, &page, has_destination) {
             let _ = writeln!(report, "docs/codes/{}.md: {mistake}", code.id);
         }
     }
     assert!(report.is_empty(), "\n{report}");
 }
 
-/// The check is one that can fail: a page with one thing wrong is refused for that thing.
+/// The check itself works: a page with one mistake is refused for that mistake.
 #[test]
 fn a_wrong_page_is_refused() {
     let code = registry::code("unknown-field").unwrap();

@@ -1,4 +1,4 @@
-//! Conformance with the CRDs of upstream: every golden and example fits every skeleton, or is refused by name of the field.
+//! Conformance with upstream CRDs: every golden and example fits every skeleton, or a finding names the field that does not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,10 @@ use kubefoundry_upstream as upstream;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
-/// What the cases that render come to: the folder, and its objects that a CRD defines.
+/// Returns the folders of the cases that render, with the rendered objects that a CRD defines.
 fn rendered() -> Vec<(PathBuf, Vec<Value>)> {
     let mut rendered = Vec::new();
-    // A case with CRDs of its own is about those.
+    // A case with its own CRDs tests those.
     for folder in case_folders().into_iter().filter(|folder| !folder.join("crds").exists()) {
         let compilation = compile_all(&read_case(&folder));
         if compilation.has_errors() {
@@ -25,7 +25,7 @@ fn rendered() -> Vec<(PathBuf, Vec<Value>)> {
         let made = compilation.outputs.into_iter().filter(|output| output.role != OutputRole::PassedOn);
         let of_a_crd = made.filter(|output| {
             let (group, kind) = (&*output.identity.group, &*output.identity.kind);
-            // Of kinds that come with Kubernetes, and of others to which actors bind, there are no CRDs here.
+            // There are no skeletons for built-in kinds, nor for other kinds to which actors bind.
             group.contains('.') && !group.ends_with(".k8s.io") && !group.starts_with("serving.") && kind != "RayCluster"
         });
         rendered.push((folder, of_a_crd.map(|output| output.object).collect()));
@@ -52,7 +52,7 @@ fn every_golden_and_example_fits_the_newest_crds() {
     assert!(checked > 200, "{checked}");
 }
 
-/// The whole pipeline with a dump: targets are chosen, fingerprints reported, nothing else changes.
+/// With CRDs, the pipeline chooses CRD versions and reports fingerprints. Nothing else changes.
 #[test]
 fn examples_render_the_same_with_the_newest_crds() {
     let dump = newest_dump();
@@ -71,9 +71,9 @@ fn examples_render_the_same_with_the_newest_crds() {
     }
 }
 
-/// Both older DGD CRDs (the pod templates of the second keep no metadata): an object fits, or the message names the field that is missing, or its version is not served.
+/// Both older DGD CRDs (the second has no metadata in pod templates): an object fits, or the message names the missing field, or the version is not served.
 #[test]
-fn older_crds_are_fitted_or_refused_by_name() {
+fn objects_fit_older_crds_or_the_finding_names_the_field() {
     let rendered = rendered();
     let all = rendered.iter().flat_map(|(folder, objects)| objects.iter().map(move |object| (folder, object)));
     let graphs: Vec<_> = all.filter(|(_, object)| object["kind"] == "DynamoGraphDeployment").collect();
@@ -85,7 +85,7 @@ fn older_crds_are_fitted_or_refused_by_name() {
         ),
         ("1.2.0", &["nvidia.com/v1alpha1", "nvidia.com/v1beta1"], &["annotations", "labels", "runtimeVersionOverride"]),
     ];
-    // Every skeleton that is not the newest of its kind is among them.
+    // The loop covers every skeleton that is not the newest of its kind.
     assert_eq!(newest().len() + cases.len(), upstream::origins().len());
     for (release, served, missing) in cases {
         let skeleton = upstream::skeleton("nvidia.com", "DynamoGraphDeployment", Some(release)).unwrap();
@@ -111,9 +111,9 @@ fn older_crds_are_fitted_or_refused_by_name() {
     }
 }
 
-/// What a real apiserver accepts (`.ci/apiserver` applies the same file) is accepted by the strict check.
+/// The strict check accepts what a real API server accepts; `.ci/apiserver` applies the same file.
 #[test]
-fn what_an_apiserver_accepts_is_accepted() {
+fn objects_that_an_api_server_accepts_are_accepted() {
     let sources = newest_dump();
     let (crds, _) = kubefoundry_compiler::composition::read_crds(&sources);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/upstream/accepted.yaml");
@@ -126,7 +126,7 @@ fn what_an_apiserver_accepts_is_accepted() {
 }
 
 /// The third example that the specification prints sets `router-mode` on the frontend: no release of the CRD has such a
-/// field, so what is rendered says it in another way (docs/deviations.md).
+/// field, so the setting is rendered in another way (docs/deviations.md).
 #[test]
 fn no_graph_has_a_router_mode() {
     let object = json!({
@@ -147,7 +147,7 @@ fn no_graph_has_a_router_mode() {
     assert_eq!(checked, 3);
 }
 
-/// What is broken is found: every field of every rendered object is renamed once, and every value put into another type.
+/// The check finds mistakes: this test renames each field of every rendered object and changes the type of each value.
 #[test]
 fn mutated_objects_are_refused() {
     let sources = newest_dump();
@@ -158,7 +158,7 @@ fn mutated_objects_are_refused() {
         for object in objects {
             let mut places = Vec::new();
             pointers(&object, &mut String::new(), &mut places);
-            // KAITO's template has no schema: whatever is in it is kept.
+            // KAITO's template has no schema and accepts any content.
             for place in places.into_iter().filter(|place| !place.starts_with("/inference/template")) {
                 let (parent, key) = place.rsplit_once('/').unwrap();
                 if object.pointer(parent).unwrap().is_object() && !has_free_keys(parent) {
@@ -171,7 +171,7 @@ fn mutated_objects_are_refused() {
                 }
                 let mut broken = object.clone();
                 let value = broken.pointer_mut(&place).unwrap();
-                // A list is nowhere what a scalar or a mapping is, nor the other way round.
+                // No field accepts both a list and another type.
                 *value = if value.is_array() { Value::from(1) } else { Value::Array(vec![Value::Array(Vec::new())]) };
                 assert!(!crds.check(&broken).is_empty(), "{}: retyped {place}", folder.display());
                 retyped += 1;
@@ -181,7 +181,7 @@ fn mutated_objects_are_refused() {
     assert!(renamed > 200 && retyped > 300, "{renamed} {retyped}");
 }
 
-/// Maps whose keys are a user's words, or names of components and resources.
+/// Returns whether the keys of a map are free: chosen by users, or names of components and resources.
 fn has_free_keys(pointer: &str) -> bool {
     let last = pointer.rsplit('/').next().unwrap();
     if pointer.contains("/triggers/") && last == "metadata" {

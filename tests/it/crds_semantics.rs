@@ -1,10 +1,10 @@
-//! The strict checker against what the apiserver does with small schemas: a table, and a model of a few lines.
+//! The strict checker against the behaviour of the API server with small schemas: a table, and a short reference model.
 
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The findings on `spec`, as `code path`, when `spec` has this schema.
+/// Returns the findings for `spec` with this schema, as `code path`.
 fn check(schema: &Value, spec: &Value) -> Vec<String> {
     check_object(
         schema,
@@ -38,10 +38,10 @@ const REFUSED: &str = "KF0555";
 const RULE: &str = "KF0556";
 const NOT_EVALUATED: &str = "KF0557";
 
-/// A value, and the code that it draws.
+/// A value and the expected code.
 type Case = (Value, Option<&'static str>);
 
-/// Patterns are those of Go; one that is not of this world leaves the rest of the schema to judge, and is named.
+/// Patterns use Go's syntax. An invalid pattern is reported, and the rest of the schema is still checked.
 #[test]
 fn a_pattern_that_cannot_be_evaluated_is_one_finding() {
     let text = |pattern: &str| json!({"type": "string", "pattern": pattern});
@@ -58,10 +58,10 @@ fn a_pattern_that_cannot_be_evaluated_is_one_finding() {
     assert_eq!(spec("d", json!("1")), ["KF0557 spec.d"]);
 }
 
-/// Rows of a schema, a value, and the code that it draws (none: it is accepted). Each is what a kube-apiserver says, or,
-/// for an unknown field, would silently drop (structural schemas; kube-openapi's validation; the list types).
+/// Each row has a schema, a value, and the expected code (none if the value is accepted). It is what a kube-apiserver reports
+/// or, for an unknown field, silently drops (structural schemas, kube-openapi's validation, list types).
 #[test]
-fn the_table() {
+fn values_are_judged_as_by_the_api_server() {
     let text = json!({"type": "string"});
     let object = |properties: Value| json!({"type": "object", "properties": properties});
     let rows: Vec<(Value, Vec<Case>)> = vec![
@@ -76,7 +76,7 @@ fn the_table() {
             vec![(json!({"a": "x"}), None), (json!({"a": 1}), Some(REFUSED))],
         ),
         (json!({"type": "object", "additionalProperties": true}), vec![(json!({"a": [1]}), None)]),
-        // Preserved fields; where fields are named, pruning begins anew.
+        // Preserved fields; pruning applies again below a schema that names fields.
         (
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"a": object(json!({"b": text}))}}),
             vec![
@@ -136,7 +136,7 @@ fn the_table() {
                 (json!({"a": 4}), Some(REFUSED)),
             ],
         ),
-        // Int or string, and the quantities that are described so.
+        // Int-or-string, including quantities.
         (
             object(
                 json!({"a": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}], "pattern": "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"}}),
@@ -150,7 +150,7 @@ fn the_table() {
                 (json!({"a": true}), Some(REFUSED)),
             ],
         ),
-        // Texts.
+        // Strings.
         (
             object(json!({"a": {"type": "string", "maxLength": 2, "pattern": "^[a-z]*$"}})),
             vec![(json!({"a": "ab"}), None), (json!({"a": "abc"}), Some(REFUSED)), (json!({"a": "A"}), Some(REFUSED))],
@@ -183,11 +183,11 @@ fn the_table() {
             vec![
                 (json!({"a": [{"name": "x", "port": 1}, {"name": "x", "port": 2}]}), None),
                 (json!({"a": [{"name": "x", "port": 1}, {"name": "x", "port": 1}]}), Some(REFUSED)),
-                // A default counts: both are on port 80.
+                // The default counts: both items have port 80.
                 (json!({"a": [{"name": "x", "port": 80}, {"name": "x"}]}), Some(REFUSED)),
             ],
         ),
-        // Required fields, which a default may supply.
+        // Required fields, which a default can supply.
         (
             json!({"type": "object", "required": ["a"], "properties": {"a": text}}),
             vec![(json!({}), Some(REFUSED)), (json!({"a": ""}), None)],
@@ -196,7 +196,7 @@ fn the_table() {
             json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "default": "x"}}}),
             vec![(json!({}), None)],
         ),
-        // Junctors judge, and declare nothing.
+        // `allOf`, `anyOf` and the like validate, but declare no fields.
         (
             json!({"type": "object", "properties": {"a": text, "b": text}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}),
             vec![(json!({"a": "x"}), None), (json!({}), Some(REFUSED)), (json!({"a": "x", "b": "x"}), Some(REFUSED))],
@@ -205,7 +205,7 @@ fn the_table() {
             json!({"type": "object", "properties": {"a": text}, "not": {"properties": {"a": {"enum": ["bad"]}}, "required": ["a"]}}),
             vec![(json!({"a": "x"}), None), (json!({"a": "bad"}), Some(REFUSED)), (json!({"c": "x"}), Some(UNKNOWN))],
         ),
-        // An object inside of another says what it is, and its metadata is that of every object.
+        // An embedded resource has `apiVersion`, `kind` and standard metadata.
         (
             object(
                 json!({"a": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true}}),
@@ -220,7 +220,7 @@ fn the_table() {
                 (json!({"a": {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": 1}}}}), Some(REFUSED)),
             ],
         ),
-        // Rules: on creation, with defaults, and with the names that CEL has for fields.
+        // Rules: on creation, with defaults, and with field names escaped for CEL.
         (
             json!({"type": "object", "properties": {"min": {"type": "integer"}, "max": {"type": "integer", "default": 3}},
             "x-kubernetes-validations": [{"rule": "self.min <= self.max"}, {"rule": "self == oldSelf"}]}),
@@ -249,7 +249,7 @@ fn the_table() {
     }
 }
 
-/// `metadata` is ObjectMeta, whatever the CRD says.
+/// `metadata` is checked as ObjectMeta, independent of the CRD.
 #[test]
 fn metadata_is_checked() {
     let schema = json!({"type": "object"});
@@ -273,9 +273,9 @@ fn metadata_is_checked() {
     }
 }
 
-/// A schema as deep as it is read, and one that is deeper: neither takes the stack of a thread.
+/// Neither a schema at the depth limit nor a deeper one overflows the stack.
 #[test]
-fn deep_schemas_end() {
+fn deep_schemas_do_not_overflow_the_stack() {
     for (depth, expected) in [(45, None), (5000, Some("KF0551"))] {
         let property = |inner: String| format!("{{\"type\":\"object\",\"properties\":{{\"a\":{inner}}}}}");
         let schema = (0..depth).fold("{\"type\":\"string\"}".to_owned(), |inner, _| property(inner));
@@ -295,7 +295,7 @@ fn deep_schemas_end() {
     }
 }
 
-/// A schema of the kinds of things that CRDs are made of.
+/// Generates a schema of the constructs that CRDs use.
 fn schemas() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string"})),
@@ -338,7 +338,8 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What the apiserver keeps of a value as it is: the documentation of structural schemas, read once more.
+/// Returns whether the API server keeps a value unchanged: a reference model, written independently from the documentation
+/// of structural schemas.
 fn fits(schema: &Value, value: &Value) -> bool {
     let says = |key: &str| schema.get(key) == Some(&json!(true));
     if says("x-kubernetes-int-or-string") {

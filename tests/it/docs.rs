@@ -1,5 +1,5 @@
-//! The documentation is true: every ModelDeployment in it is accepted, and where it shows what one becomes, that is what
-//! it becomes. (What the command line prints is checked in `cli/tests/docs.rs`.)
+//! The examples of the documentation work: every ModelDeployment is accepted, and every rendered object that it shows is what
+//! the ModelDeployment becomes. (`cli/tests/cli/documents.rs` checks console output.)
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::common::markdown::{blocks, links};
 use crate::common::{compile_all, output};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 
-/// Every Markdown file that users read.
+/// Returns every Markdown file for users.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = [
@@ -32,7 +32,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The YAML of a page, each block with what stands above it.
+/// Returns the YAML blocks of a page, each with the text above it.
 fn yaml(page: &str) -> impl Iterator<Item = (&str, &str)> {
     blocks(page).into_iter().filter(|block| block.language == "yaml").map(|block| (block.lead, block.text))
 }
@@ -60,7 +60,7 @@ fn every_model_deployment_in_the_documentation_is_accepted() {
     assert!(count >= 3, "{count} ModelDeployments found in the documentation");
 }
 
-/// Every AsyncActor in it is accepted, with the options that the page shows before it.
+/// Every AsyncActor is accepted with the options that the page shows before it.
 #[test]
 fn every_actor_in_the_documentation_is_accepted() {
     let mut count = 0;
@@ -85,7 +85,7 @@ fn every_actor_in_the_documentation_is_accepted() {
     assert!(count >= 2, "{count} AsyncActors found in the documentation");
 }
 
-/// Options and provider configurations that the documentation shows are ones that work.
+/// Options and provider configurations in the documentation are valid.
 #[test]
 fn options_and_configurations_in_the_documentation_are_accepted() {
     let model = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec:\n  \
@@ -114,7 +114,7 @@ fn options_and_configurations_in_the_documentation_are_accepted() {
 }
 
 #[test]
-fn links_in_the_documentation_lead_somewhere() {
+fn links_in_the_documentation_have_destinations() {
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         for link in links(&text).filter(|link| !link.is_empty() && !link.contains("://")) {
@@ -123,7 +123,7 @@ fn links_in_the_documentation_lead_somewhere() {
     }
 }
 
-/// The files below a folder of the repository in which people cite documents.
+/// Collects the files below a folder that may cite requirements and decision records.
 fn citing_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -157,7 +157,7 @@ fn cited_requirements_and_records_are_in_the_repository() {
     citing_files(root, &mut files);
     let mut count = 0;
     for file in files {
-        // Some cases are not UTF-8 on purpose.
+        // Some cases are not UTF-8, to test that.
         let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
         for found in requirement.find_iter(&text).map(|found| found.as_str()) {
             let (row, section) = (format!("| {found} |"), format!("### {found}:"));

@@ -1,5 +1,5 @@
-//! What holds for every drift: objects have not drifted from themselves, nor by what others add; every change of a rendered
-//! field is found, where it is.
+//! Properties of drift: objects do not drift from themselves, nor by additions of other controllers, and every change of a rendered
+//! field is found at its path.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
-/// The drift of what `sources` become from what `change` makes of it, and the objects before and after.
+/// Returns the drift between the rendering of `sources` and the same objects after `change`, with both versions of the objects.
 fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(DriftReport, Vec<[Value; 2]>)> {
     let outputs: Vec<Value> = objects(&compile(&sources, Thoroughness::Needed))?;
     let mut live = outputs.clone();
@@ -32,7 +32,7 @@ fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(DriftRe
 }
 
 fn objects(compilation: &Compilation) -> Option<Vec<Value>> {
-    // What is passed on is the user's own text, with nothing in it that is known here.
+    // Objects that are passed through are arbitrary user input, which these tests cannot change sensibly.
     let is_fine =
         !compilation.has_errors() && compilation.outputs.iter().all(kubefoundry_compiler::Output::is_generated);
     is_fine.then(|| compilation.outputs.iter().map(|output| output.object.clone()).collect())
@@ -46,13 +46,13 @@ fn found(report: &DriftReport) -> Vec<String> {
     report.objects.iter().filter_map(of).collect()
 }
 
-/// The lists whose items have names, where no CRD says more.
+/// Lists whose items are matched by name if no CRD is given.
 const NAMED: [&str; 8] =
     ["containers", "env", "envs", "volumes", "volumeMounts", "imagePullSecrets", "workerGroupSpecs", "components"];
-/// Maps that are one value.
+/// Maps that are compared as a whole.
 const WHOLE: [&str; 4] = ["nodeSelector", "selector", "matchLabels", "labelSelector"];
 
-/// What an apiserver and other controllers add: fields everywhere, a status, items of lists with names.
+/// Adds what an API server and other controllers add: fields, a status, and items of lists with names.
 fn with_defaults(object: &mut Value) {
     for (field, value) in [("status", json!({"state": "x"})), ("zzz", json!(1))] {
         object[field] = value;
@@ -77,11 +77,11 @@ fn add(name: &str, value: &mut Value) {
                 add("", item);
             }
             if NAMED.contains(&name) {
-                items.push(named(items.first()));
+                items.push(additional_item(items.first()));
                 items.rotate_right(1);
             }
         }
-        // Other spellings of an amount.
+        // Equivalent spellings of a quantity.
         Value::String(_) if name == "gpu" || name == "nvidia.com/gpu" => {
             let count: i64 = value.as_str().unwrap().parse().unwrap();
             *value = json!(count);
@@ -90,14 +90,14 @@ fn add(name: &str, value: &mut Value) {
     }
 }
 
-/// One more item, with the names that the others have.
-fn named(first: Option<&Value>) -> Value {
+/// Returns another item with the same name keys as the existing ones.
+fn additional_item(first: Option<&Value>) -> Value {
     let keys = ["name", "groupName", "mountPath", "mountPoint"];
     let of = |key: &&str| first.is_some_and(|first| first.get(*key).is_some());
     keys.into_iter().filter(of).map(|key| (key.to_owned(), json!("/zzz"))).collect()
 }
 
-/// Changes every scalar but those by which objects are found.
+/// Changes every scalar except those that identify an object.
 fn change_all(value: &mut Value) {
     for path in leaves(value) {
         *at(value, &path) = match at(value, &path) {
@@ -134,13 +134,13 @@ fn at<'v>(value: &'v mut Value, path: &FieldPath) -> &'v mut Value {
     })
 }
 
-/// Every case of the golden tests, and every example.
+/// Returns every golden case and every example.
 fn corpus() -> Vec<(String, SourceSet)> {
     case_folders().into_iter().map(|folder| (folder.display().to_string(), read_case(&folder))).collect()
 }
 
 #[test]
-fn nothing_drifts_from_itself() {
+fn objects_do_not_drift_from_themselves() {
     let mut compared = 0;
     for (name, sources) in corpus() {
         let Some((report, objects)) = drift(sources, |_| {}) else { continue };
@@ -151,9 +151,9 @@ fn nothing_drifts_from_itself() {
 }
 
 #[test]
-fn what_others_add_is_no_drift() {
+fn additions_of_other_controllers_are_not_drift() {
     for (name, sources) in corpus() {
-        // With CRDs, lists are what they say.
+        // With CRDs, the schema determines how lists are compared.
         if sources.iter().any(|(_, source)| source.purpose == Purpose::Crds) {
             continue;
         }
@@ -162,7 +162,7 @@ fn what_others_add_is_no_drift() {
     }
 }
 
-/// Every leaf but those that `is_kept` says is among the fields that a change is found in.
+/// Asserts that drift reports a change in every leaf except those for which `is_kept` returns true.
 fn is_found_everywhere(change: impl Fn(&mut Value), is_kept: impl Fn(usize, &FieldPath) -> bool) {
     for (name, sources) in corpus() {
         let Some((report, objects)) = drift(sources, &change) else { continue };
@@ -171,7 +171,7 @@ fn is_found_everywhere(change: impl Fn(&mut Value), is_kept: impl Fn(usize, &Fie
             let found: Vec<&str> = object.fields.iter().map(|field| field.path.as_str()).collect();
             for (position, path) in leaves(rendered).iter().enumerate() {
                 let text = path.to_string();
-                // The whole of an item whose name changed is missing.
+                // If the name of an item changed, the item as a whole is missing.
                 let covers = |found: &&str| {
                     text.strip_prefix(*found).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
                 };
@@ -185,13 +185,13 @@ fn is_found_everywhere(change: impl Fn(&mut Value), is_kept: impl Fn(usize, &Fie
     }
 }
 
-/// No field that is rendered is overlooked.
+/// No rendered field is overlooked.
 #[test]
 fn every_changed_field_is_found() {
     is_found_everywhere(change_all, |_, _| false);
 }
 
-/// Nor one that is gone: here it is every second one.
+/// No removed field is overlooked; this test removes every second one.
 #[test]
 fn every_removed_field_is_found() {
     let is_item = |path: &FieldPath| matches!(path.segments().last(), Some(Segment::Index(_)));
@@ -206,9 +206,9 @@ fn every_removed_field_is_found() {
     is_found_everywhere(remove, is_kept);
 }
 
-/// What is shown as found is what is there: putting it in place of what is rendered leaves no drift.
+/// The reported live values are complete: replacing the rendered values with them leaves no drift.
 #[test]
-fn what_is_found_is_what_is_there() {
+fn reported_values_are_the_live_values() {
     for (name, sources) in corpus() {
         let Some((report, objects)) = drift(sources, change_all) else { continue };
         for (object, [rendered, live]) in report.objects.iter().zip(&objects) {
@@ -247,7 +247,7 @@ proptest! {
 
     /// A mutated dump produces findings, never a panic.
     #[test]
-    fn damaged_dumps_are_answered(
+    fn mutated_snapshots_cause_no_panic(
         group in select(&["status", "drift"][..]),
         case in any::<Index>(),
         mutations in proptest::collection::vec(mutation(), 1..5),
@@ -263,19 +263,19 @@ proptest! {
             sources.add("input.yaml", fs::read_to_string(case.join("input.yaml")).unwrap());
         }
         sources.add_bytes(Purpose::ClusterSnapshot, "live.yaml", damaged);
-        answer(&sources);
+        report_drift(&sources);
     }
 
-    /// Whatever is in a dump, it is answered.
+    /// No snapshot causes a panic.
     #[test]
-    fn any_dump_is_answered(text in "(apiVersion: (v1|ray.io/v1|kaito.sh/v1beta1)\nkind: (List|RayService|Workspace)\nmetadata: (\\{name: a\\}|\\[\\]|1)\n|items: \\[\\{\\}\\]\n|spec: \\{a: [1x]\\}\n|---\n|status: (\\{state: [xR]\\}|\\[1\\])\n){0,8}") {
+    fn no_snapshot_causes_a_panic(text in "(apiVersion: (v1|ray.io/v1|kaito.sh/v1beta1)\nkind: (List|RayService|Workspace)\nmetadata: (\\{name: a\\}|\\[\\]|1)\n|items: \\[\\{\\}\\]\n|spec: \\{a: [1x]\\}\n|---\n|status: (\\{state: [xR]\\}|\\[1\\])\n){0,8}") {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::ClusterSnapshot, "live.yaml", text);
-        answer(&sources);
+        report_drift(&sources);
     }
 }
 
-fn answer(sources: &SourceSet) {
+fn report_drift(sources: &SourceSet) {
     let judgement = StalenessPolicy { now: Time::parse("2026-01-30T10:00:00Z"), ..StalenessPolicy::default() };
     status::StatusReport::read(sources, judgement);
     DriftReport::from_compilation(&compile(sources, Thoroughness::Needed), sources);

@@ -1,5 +1,5 @@
-//! Nothing is silently dropped: for every provider and every field of the specification, another value gives another
-//! output, or a finding names the field. And each provider's own table says which.
+//! Nothing is silently dropped: for every provider and every field of the specification, a different value gives a different
+//! output, or a finding names the field. The support table of each provider states which.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,20 @@ use kubefoundry_model::support::Support;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
-/// What became of a change of one field.
+/// The effect of a change of one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
-    /// The output is another one.
+    /// The output changes.
     Rendered,
-    /// The output is the same, and a warning or an info names the field.
+    /// The output stays the same, and a warning or an info names the field.
     Reported,
     /// An error names the field.
     Refused,
-    /// The output is the same, and nobody says a word.
+    /// The output stays the same, and no finding names the field.
     Silent,
 }
 
-/// Two values of a field, as changes of a document. `null` leaves the field out.
+/// Returns two values of a field for a document. `null` omits the field.
 fn values(field: &str, start: Start) -> (Value, Value) {
     let argument = start.examples().number;
     let other_image = start.image.map_or("registry.example.com/other:1.4.0".to_owned(), |image| format!("{image}-x"));
@@ -79,7 +79,7 @@ fn values(field: &str, start: Start) -> (Value, Value) {
     }
 }
 
-/// Two values of a field that its declaration tells, so that a new number, switch or word needs none above.
+/// Derives two values from the declaration of a field, so that a new number, switch or enum needs no entry above.
 fn values_of_shape(field: &str) -> (Value, Value) {
     let entry = find_field(field).unwrap_or_else(|error| panic!("support::default_rows() has {field}: {error}"));
     match entry.field.map(|field| field.full_shape()) {
@@ -92,19 +92,19 @@ fn values_of_shape(field: &str) -> (Value, Value) {
     }
 }
 
-/// The field without what stands for any key or item: `spec.engine.args`.
+/// Returns a field without placeholders for keys and items: `spec.engine.args`.
 fn parent(field: &str) -> &str {
     field.trim_end_matches(".*").trim_end_matches("[]")
 }
 
 fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     if field == "spec.serving.mode" {
-        // Another mode sizes its workers elsewhere.
+        // Disaggregated mode sizes its workers in other fields.
         start.mode = if value == "aggregated" { "aggregated" } else { "disaggregated" };
     }
     let mut document = start.document();
     if field == "spec.model.source" {
-        // The one id that means something from both sources: a path that is in the image, and on a volume over it.
+        // The only id that is valid for both sources is a path, which may be in the image or on a volume.
         document["spec"]["model"]["id"] =
             json!(if start.examples().model.contains(".gguf") { "/models/m.gguf" } else { "/models/m" });
         document["spec"]["model"]["storage"] =
@@ -129,9 +129,9 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     compile(&sources, Thoroughness::Needed)
 }
 
-fn names(diagnostic: &Diagnostic, field: &str) -> bool {
+fn names_field(diagnostic: &Diagnostic, field: &str) -> bool {
     let path = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
-    // What an id may be depends on the source, and the finding stands at the id.
+    // The valid ids depend on the source, so the finding is at the id.
     let field = if field == "spec.model.source" && path == "spec.model.id" { "spec.model.id" } else { parent(field) };
     let inside = |outer: &str, inner: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -143,7 +143,11 @@ fn fate(start: Start, field: &str) -> Fate {
     let (one, other) = values(field, start);
     let (before, after) = (with(start, field, &one), with(start, field, &other));
     let named = |severity: fn(Severity) -> bool| {
-        before.diagnostics.iter().chain(&after.diagnostics).any(|found| severity(found.severity) && names(found, field))
+        before
+            .diagnostics
+            .iter()
+            .chain(&after.diagnostics)
+            .any(|found| severity(found.severity) && names_field(found, field))
     };
     if named(|severity| severity == Severity::Error) {
         return Fate::Refused;
@@ -162,7 +166,7 @@ fn fate(start: Start, field: &str) -> Fate {
     }
 }
 
-/// Whether a field means something in a mode; where it does not, validation says so for every provider alike.
+/// Returns whether a field applies in a mode. If it does not, validation reports it for every provider.
 fn applies(field: &str, mode: &str) -> bool {
     match mode {
         "aggregated" => !field.starts_with("spec.scaling.prefill") && !field.starts_with("spec.scaling.decode"),
@@ -170,7 +174,7 @@ fn applies(field: &str, mode: &str) -> bool {
     }
 }
 
-/// Every finding of every case folder, with the provider of its deployment.
+/// Returns every finding of every case, with the provider of its deployment.
 fn findings_of_cases() -> Vec<(String, Diagnostic)> {
     let mut said = Vec::new();
     for folder in crate::common::case_folders() {
@@ -185,7 +189,7 @@ fn findings_of_cases() -> Vec<(String, Diagnostic)> {
 }
 
 #[test]
-fn no_field_is_dropped_in_silence_and_every_table_tells_the_truth() {
+fn no_field_is_silently_dropped_and_support_tables_are_correct() {
     let mut wrong = Vec::new();
     let said = findings_of_cases();
     for provider in PROVIDERS {
@@ -214,15 +218,15 @@ fn no_field_is_dropped_in_silence_and_every_table_tells_the_truth() {
             let found: BTreeSet<Fate> = fates.values().copied().collect();
             let fits = match row.support {
                 Support::Rendered => found.iter().all(|fate| *fate == Fate::Rendered),
-                // The part that is not rendered shows among the changes here, or in one of the provider's cases.
+                // The values that are not rendered are among the changes here or in a case of the provider.
                 Support::Partly => {
                     found.iter().any(|fate| *fate != Fate::Rendered)
-                        || said.iter().any(|(name, finding)| name == provider.name() && names(finding, field))
+                        || said.iter().any(|(name, finding)| name == provider.name() && names_field(finding, field))
                 }
                 Support::Ignored => found.iter().all(|fate| *fate == Fate::Reported),
                 Support::Refused => found.iter().all(|fate| *fate == Fate::Refused),
             };
-            // A provider without disaggregated serving has no start in which a role's fields mean anything.
+            // The fields of a role apply to no base deployment of a provider without disaggregated serving.
             let unreachable = fates.is_empty() && row.support == Support::Refused;
             if !fits && !unreachable {
                 let found: Vec<String> = fates

@@ -1,4 +1,4 @@
-//! Every case folder, rendered and compared with the snapshots beside its input; and what must hold for each of them.
+//! Renders every case folder, compares the result with the snapshots beside its input, and checks invariants.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::common::{case_folders, compile_all, diagnostics, output, read_case};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;
 
-/// The snapshots: `output.snap` is what goes to stdout, `diagnostics.snap` what goes to stderr.
+/// `output.snap` holds the standard output and `diagnostics.snap` the standard error.
 #[test]
 fn cases_render_as_recorded() {
     for folder in case_folders() {
@@ -24,9 +24,9 @@ fn cases_render_as_recorded() {
     }
 }
 
-/// A reader of a case learns from its first line why it is there.
+/// The first line of a case is a comment with its purpose.
 #[test]
-fn cases_say_what_they_show() {
+fn cases_begin_with_a_comment() {
     for folder in case_folders() {
         let sources = read_case(&folder);
         let (_, first) = sources
@@ -37,7 +37,7 @@ fn cases_say_what_they_show() {
     }
 }
 
-/// The same input gives the same bytes.
+/// Rendering is deterministic.
 #[test]
 fn rendering_twice_gives_the_same() {
     for folder in case_folders() {
@@ -48,9 +48,9 @@ fn rendering_twice_gives_the_same() {
     }
 }
 
-/// What is written is what was meant: reading the YAML gives back every object.
+/// Reading the rendered YAML gives the original objects.
 #[test]
-fn output_reads_back_as_it_was_made() {
+fn output_reads_back_as_the_same_objects() {
     for folder in case_folders() {
         let compilation = compile_all(&read_case(&folder));
         let text = output(&compilation);
@@ -66,7 +66,7 @@ fn output_reads_back_as_it_was_made() {
     }
 }
 
-/// Documents in another order give the same objects.
+/// The order of documents does not change the objects.
 #[test]
 fn document_order_changes_only_the_order() {
     for folder in case_folders() {

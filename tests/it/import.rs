@@ -1,4 +1,4 @@
-//! Imports: what objects of providers become, and that rendering and importing lose nothing between them.
+//! Imports of provider objects; a rendering that is imported loses nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
 
-/// What `kubefoundry import` prints: the deployments, nothing when there is an error.
+/// Returns the output of `kubefoundry import`: the deployments, or nothing if there is an error.
 fn output(import: &ImportReport) -> String {
     if import.has_errors() {
         return String::new();
@@ -52,13 +52,13 @@ fn copy_settings(from: &SourceSet, to: &mut SourceSet) {
     }
 }
 
-/// What a run made of ModelDeployments; llama-stack distributions and the like have no provider.
+/// Returns the output for ModelDeployments; only these have a provider.
 fn of_models(compilation: &Compilation) -> impl Iterator<Item = &Output> {
     let of_model = |output: &&Output| compilation.decisions[output.decision].selection.is_some();
     compilation.outputs.iter().filter(|output| output.is_generated()).filter(of_model)
 }
 
-/// The options of a run, with what it generated as input.
+/// Returns sources with the options of a run and its generated objects as input.
 fn rendered(sources: &SourceSet, compilation: &Compilation) -> SourceSet {
     let mut given = SourceSet::default();
     copy_settings(sources, &mut given);
@@ -66,7 +66,7 @@ fn rendered(sources: &SourceSet, compilation: &Compilation) -> SourceSet {
     given
 }
 
-/// What is wrong with the import of what a run generated: everything comes back, and again the same.
+/// Imports what a run generated and returns a difference from the original, if any.
 fn mistakes(sources: &SourceSet, compilation: &Compilation) -> Option<String> {
     let given = rendered(sources, compilation);
     let once = import(&given);
@@ -86,15 +86,15 @@ fn mistakes(sources: &SourceSet, compilation: &Compilation) -> Option<String> {
     (output(&twice) != output(&once)).then(|| format!("again: {}\n{}", output(&once), output(&twice)))
 }
 
-/// Every case and example that a provider of this program renders comes back without residue.
+/// Every case and example that a built-in provider renders is imported without residue.
 #[test]
-fn cases_come_back() {
+fn rendered_cases_are_imported_without_loss() {
     let mut count = 0;
     let mut report = String::new();
     for folder in case_folders() {
         let sources = read_case(&folder);
         let compilation = compile(&sources, Thoroughness::Needed);
-        // What another transformation changed has its changes as residue.
+        // Changes by another transformation are residue.
         let is_changed = compilation.decisions.iter().any(|decision| decision.selection.is_none());
         if is_changed || compilation.has_errors() || of_models(&compilation).next().is_none() {
             continue;
@@ -108,30 +108,30 @@ fn cases_come_back() {
     assert!(report.is_empty(), "{report}");
 }
 
-/// What has come back otherwise once.
+/// Past failures of the round trip.
 #[test]
-fn what_is_written_out_comes_back() {
+fn written_defaults_are_imported_without_loss() {
     let model = |group: &str, spec: &str| {
         format!("apiVersion: {group}/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec: {spec}\n")
     };
     let vllm_image = "image: registry.example.com/vllm:1";
     let llamacpp = "image: 'ghcr.io/ggml-org/llama.cpp:server'";
     for text in [
-        // A name that the engine would have by itself.
+        // A served name that equals the default of the engine.
         model("airunway.ai", "{model: {id: org/m, servedName: org/m}, engine: {type: vllm}}"),
-        // What the group has on, on a provider that leaves it to the image.
+        // A default of the API group, on a provider that leaves the setting to the image.
         model(
             "airunway.ai",
             &format!(
                 "{{model: {{id: org/m}}, engine: {{type: vllm, enablePrefixCaching: true}}, {vllm_image}, resources: {{gpu: {{count: 1}}}}, provider: {{name: kaito}}}}"
             ),
         ),
-        // A list of one value.
+        // A list that consists of a single value.
         model(
             "kubefoundry.ai",
             "{model: {id: org/m}, engine: {type: vllm, args: {hf-overrides: '[\"--a\"]'}}, resources: {gpu: {count: 1}}, provider: {name: kuberay}}",
         ),
-        // A model on a claim, without a name in the API.
+        // A model on a claim, without a served name.
         model(
             "airunway.ai",
             &format!(
@@ -147,7 +147,7 @@ fn what_is_written_out_comes_back() {
     }
 }
 
-/// Options that cannot be read are no fault of the objects.
+/// Invalid options are reported before the objects are read.
 #[test]
 fn options_are_read_first() {
     let mut sources = SourceSet::default();
@@ -161,7 +161,7 @@ fn options_are_read_first() {
     assert_eq!(codes, ["KF0904"]);
 }
 
-/// The scalars of a value, by JSON pointer.
+/// Collects the JSON pointers of all scalars.
 fn leaves(value: &Value, pointer: &str, all: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -176,10 +176,10 @@ fn leaves(value: &Value, pointer: &str, all: &mut Vec<String>) {
     }
 }
 
-/// The residue cannot lie: whatever scalar of an object is another one, the import is another one, or it is in the residue,
+/// The residue is complete: a change of any scalar of an object changes the import or the residue,
 /// or the object is refused.
 #[test]
-fn every_change_of_an_object_is_seen() {
+fn every_change_of_an_object_changes_the_import() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cases =
         ["examples/model-cache", "examples/llama-8b-kuberay", "examples/phi-4-kaito", "examples/mistral-gguf-cpu"];
@@ -197,7 +197,7 @@ fn every_change_of_an_object_is_seen() {
         for (position, object) in objects.iter().enumerate() {
             let mut all = Vec::new();
             leaves(object, "", &mut all);
-            // Why a provider was selected is what this program says, and not what the object does.
+            // The reason of a selection has no effect on the object.
             for leaf in all.iter().filter(|leaf| !leaf.ends_with("selected-reason")) {
                 let mut changed = objects.clone();
                 let value = changed[position].pointer_mut(leaf).unwrap();
@@ -219,7 +219,7 @@ fn every_change_of_an_object_is_seen() {
     assert!(count > 120, "{count}");
 }
 
-/// The fields of a deployment that its import has to have, too, with their values: all but those that leave no trace.
+/// Returns the fields of a deployment that its import must have, with their values: all except those without effect.
 fn fields(compilation: &Compilation) -> BTreeMap<String, String> {
     let ignored: Vec<String> = compilation
         .diagnostics
@@ -227,11 +227,11 @@ fn fields(compilation: &Compilation) -> BTreeMap<String, String> {
         .filter(|found| ["field-ignored", "kaito-preset-resources", "scaling-ignored"].contains(&found.code.name))
         .filter_map(|found| Some(found.location.as_ref()?.path.to_string()))
         .collect();
-    // The name in the API follows from an id that has no effect.
+    // The served name is derived from an id that has no effect.
     let unnamed = ignored.iter().any(|path| path == "spec.model.id");
     let is_trace = |path: &str| {
         let follows = unnamed && path == "spec.model.servedName";
-        // Flags are compared as flags, and overrides are, too: there is no residue. Other labels stay behind.
+        // Flags and overrides are compared by their effect, because there is no residue. Labels of other prefixes are not imported.
         !["metadata.labels", "metadata.annotations", "spec.engine", "spec.provider"]
             .iter()
             .any(|it| path.starts_with(it))
@@ -258,7 +258,7 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_rendered_can_be_imported(documents in documents()) {
+    fn rendered_objects_can_be_imported(documents in documents()) {
         let models: Vec<&Value> = documents.iter().filter(|it| it["kind"] == "ModelDeployment").collect();
         for model in models {
             let mut sources = SourceSet::default();

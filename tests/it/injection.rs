@@ -1,6 +1,6 @@
-//! Hostile text in every field that takes text, for everything that each provider runs: it is refused with an error that
-//! names the field, or it arrives as exactly the text that it is, and nothing else changes. What "arrives" means is
-//! decided by whoever reads the output: the kubelet, a shell, an engine's argument parser, a YAML reader.
+//! Hostile text in every text field, for every engine and mode of each provider: it is either refused with an error that names
+//! the field, or arrives unchanged, and nothing else changes. The readers of the output decide what arrives: the kubelet, a
+//! shell, the argument parser of an engine, a YAML reader.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use kubefoundry_model::engines::flags;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
-/// A text that every field takes that takes text of the user's own at all.
+/// A harmless text that every free-text field accepts.
 const HARMLESS: &str = "harmless0";
 
-/// What is tried in every field of every start.
+/// Payloads for every field of every base deployment.
 #[rustfmt::skip]
 const PAYLOADS: &[&str] = &[
     "'", "\"", "a'b'c", "`id`", "$(HF_TOKEN)", "$$(HF_TOKEN)", "${HF_TOKEN}", ";id", "|id", "a&&id", "a b", "a\nb", "a\rb", "a\u{0}b",
@@ -24,7 +24,7 @@ const PAYLOADS: &[&str] = &[
     "\u{430}dmin", "a\u{202e}b", "../../etc", "%0a",
 ];
 
-/// What is tried in every field, and in every start, but not in all fields of all starts.
+/// Payloads for every field and every base deployment, but not for every combination of both.
 #[rustfmt::skip]
 const MORE_PAYLOADS: &[&str] = &[
     // Quotes, substitutions and operators of shells.
@@ -44,13 +44,13 @@ const MORE_PAYLOADS: &[&str] = &[
     "http://169.254.169.254/", "localhost:5000/a",
 ];
 
-/// Puts a text into a field of a document.
+/// A function that writes a text into a field of a document.
 type Put = fn(&mut Value, Start, &str);
 
-/// A field, and a way to put text into it.
+/// A field with the function that writes a text into it.
 #[derive(Clone, Copy)]
 struct Field {
-    /// What findings name.
+    /// The path that findings name.
     path: &'static str,
     put: Put,
 }
@@ -83,7 +83,7 @@ fn one(key: impl Into<String>, value: impl Into<Value>) -> Value {
     Value::Object([(key.into(), value.into())].into_iter().collect())
 }
 
-/// A flag that takes text, one that takes JSON, and one that takes several texts, of each engine.
+/// For each engine: a flag for text, one for JSON, and one for several texts.
 fn text_flag(start: Start) -> &'static str {
     start.examples().text
 }
@@ -96,15 +96,15 @@ fn list_flag(start: Start) -> &'static str {
     start.examples().list
 }
 
-fn arg(document: &mut Value, name: &str, value: impl Into<Value>) {
+fn set_argument(document: &mut Value, name: &str, value: impl Into<Value>) {
     set(document, "spec.engine.args", one(name, value));
 }
 
-fn extra(document: &mut Value, elements: &[&str]) {
+fn set_extra_arguments(document: &mut Value, elements: &[&str]) {
     set(document, "spec.engine.extraArgs", elements.to_vec());
 }
 
-fn volume(document: &mut Value, extra: &Value) {
+fn set_volume(document: &mut Value, extra: &Value) {
     let mut volume = json!({"name": "v", "mountPath": "/models", "claimName": "c"});
     for (key, value) in extra.as_object().unwrap() {
         volume[key] = value.clone();
@@ -113,7 +113,7 @@ fn volume(document: &mut Value, extra: &Value) {
     set(document, "spec.model.storage.volumes.+", volume);
 }
 
-/// JSON text as it is given, where the harmless text has to become JSON too.
+/// Returns a payload for a JSON value: as it is, except that the harmless text must become valid JSON.
 fn raw_json(text: &str) -> String {
     if text == HARMLESS { json!(text).to_string() } else { text.to_owned() }
 }
@@ -123,7 +123,7 @@ const MODEL: &[Field] = &[
     field("spec.model.id", |doc, _, text| set(doc, "spec.model.id", format!("org/{text}"))),
     field("spec.model.id", |doc, _, text| set(doc, "spec.model.id", format!("org/name/{text}.gguf"))),
     field("spec.model.id", |doc, _, text| {
-        volume(doc, &json!({}));
+        set_volume(doc, &json!({}));
         set(doc, "spec.model.servedName", "served");
         set(doc, "spec.model.id", format!("/models/{text}"));
     }),
@@ -146,33 +146,43 @@ const MODEL: &[Field] = &[
 ];
 
 const ENGINE: &[Field] = &[
-    field("spec.engine.args", |doc, start, text| arg(doc, text_flag(start), text)),
-    field("spec.engine.args", |doc, start, text| arg(doc, json_flag(start), json!({"k": text, text: 1}).to_string())),
-    field("spec.engine.args", |doc, start, text| arg(doc, json_flag(start), raw_json(text))),
-    field("spec.engine.args", |doc, start, text| arg(doc, list_flag(start), text)),
-    field("spec.engine.args", |doc, _, text| arg(doc, "mystery-flag", text)),
-    field("spec.engine.args", |doc, _, text| arg(doc, "tensor-parallel-size", text)),
-    field("spec.engine.args", |doc, _, text| arg(doc, "enable-prefix-caching", text)),
-    field("spec.engine.args", |doc, _, text| arg(doc, text, "1")),
-    field("spec.engine.args", |doc, _, text| arg(doc, text, "")),
-    field("spec.engine.args", |doc, _, text| arg(doc, &format!("x{text}"), "1")),
-    field("spec.engine.extraArgs", |doc, _, text| extra(doc, &[text])),
-    field("spec.engine.extraArgs", |doc, _, text| extra(doc, &[&format!("--{text}")])),
-    field("spec.engine.extraArgs", |doc, _, text| extra(doc, &[&format!("--{text}=1")])),
-    field("spec.engine.extraArgs", |doc, start, text| extra(doc, &[&format!("--{}={text}", text_flag(start))])),
-    field("spec.engine.extraArgs", |doc, start, text| extra(doc, &[&format!("--{}", text_flag(start)), text])),
+    field("spec.engine.args", |doc, start, text| set_argument(doc, text_flag(start), text)),
+    field("spec.engine.args", |doc, start, text| {
+        set_argument(doc, json_flag(start), json!({"k": text, text: 1}).to_string())
+    }),
+    field("spec.engine.args", |doc, start, text| set_argument(doc, json_flag(start), raw_json(text))),
+    field("spec.engine.args", |doc, start, text| set_argument(doc, list_flag(start), text)),
+    field("spec.engine.args", |doc, _, text| set_argument(doc, "mystery-flag", text)),
+    field("spec.engine.args", |doc, _, text| set_argument(doc, "tensor-parallel-size", text)),
+    field("spec.engine.args", |doc, _, text| set_argument(doc, "enable-prefix-caching", text)),
+    field("spec.engine.args", |doc, _, text| set_argument(doc, text, "1")),
+    field("spec.engine.args", |doc, _, text| set_argument(doc, text, "")),
+    field("spec.engine.args", |doc, _, text| set_argument(doc, &format!("x{text}"), "1")),
+    field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &[text])),
+    field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &[&format!("--{text}")])),
+    field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &[&format!("--{text}=1")])),
     field("spec.engine.extraArgs", |doc, start, text| {
-        extra(doc, &[&format!("--{}", json_flag(start)), &raw_json(text)]);
+        set_extra_arguments(doc, &[&format!("--{}={text}", text_flag(start))])
     }),
     field("spec.engine.extraArgs", |doc, start, text| {
-        // What starts with two dashes is a flag of the user's own, which is what extraArgs are for.
+        set_extra_arguments(doc, &[&format!("--{}", text_flag(start)), text])
+    }),
+    field("spec.engine.extraArgs", |doc, start, text| {
+        set_extra_arguments(doc, &[&format!("--{}", json_flag(start)), &raw_json(text)]);
+    }),
+    field("spec.engine.extraArgs", |doc, start, text| {
+        // A text that starts with two dashes is a valid flag in extraArgs.
         let text = if text.starts_with("--") { "" } else { text };
-        extra(doc, &[&format!("--{}", list_flag(start)), "a", text]);
+        set_extra_arguments(doc, &[&format!("--{}", list_flag(start)), "a", text]);
     }),
-    field("spec.engine.extraArgs", |doc, start, text| extra(doc, &[&format!("--{}", list_flag(start)), text, "a"])),
-    field("spec.engine.extraArgs", |doc, _, text| extra(doc, &[&format!("--mystery-flag={text}")])),
-    field("spec.engine.extraArgs", |doc, _, text| extra(doc, &["--mystery-flag", text])),
-    field("spec.engine.extraArgs", |doc, start, text| extra(doc, &[&format!("--{}=a", text_flag(start)), text])),
+    field("spec.engine.extraArgs", |doc, start, text| {
+        set_extra_arguments(doc, &[&format!("--{}", list_flag(start)), text, "a"])
+    }),
+    field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &[&format!("--mystery-flag={text}")])),
+    field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &["--mystery-flag", text])),
+    field("spec.engine.extraArgs", |doc, start, text| {
+        set_extra_arguments(doc, &[&format!("--{}=a", text_flag(start)), text])
+    }),
 ];
 
 const POD: &[Field] = &[
@@ -228,25 +238,25 @@ const POD: &[Field] = &[
 ];
 
 const STORAGE: &[Field] = &[
-    field("spec.model.storage.volumes", |doc, _, text| volume(doc, &json!({"name": text}))),
-    field("spec.model.storage.volumes", |doc, _, text| volume(doc, &json!({"mountPath": format!("/{text}")}))),
+    field("spec.model.storage.volumes", |doc, _, text| set_volume(doc, &json!({"name": text}))),
+    field("spec.model.storage.volumes", |doc, _, text| set_volume(doc, &json!({"mountPath": format!("/{text}")}))),
     field("spec.model.storage.volumes", |doc, _, text| {
-        volume(doc, &json!({"mountPath": format!("/{text}"), "purpose": "modelCache"}));
+        set_volume(doc, &json!({"mountPath": format!("/{text}"), "purpose": "modelCache"}));
     }),
     field("spec.model.storage.volumes", |doc, _, text| {
-        volume(doc, &json!({"mountPath": format!("/{text}"), "purpose": "compilationCache"}));
+        set_volume(doc, &json!({"mountPath": format!("/{text}"), "purpose": "compilationCache"}));
     }),
     field("spec.model.storage.volumes", |doc, _, text| {
-        volume(doc, &json!({"mountPath": format!("/{text}"), "purpose": "compilationCache", "readOnly": true}));
+        set_volume(doc, &json!({"mountPath": format!("/{text}"), "purpose": "compilationCache", "readOnly": true}));
     }),
-    field("spec.model.storage.volumes", |doc, _, text| volume(doc, &json!({"claimName": text}))),
+    field("spec.model.storage.volumes", |doc, _, text| set_volume(doc, &json!({"claimName": text}))),
     field("spec.model.storage.volumes", |doc, _, text| {
-        volume(doc, &json!({"name": text, "claimName": null, "size": "1Gi"}));
+        set_volume(doc, &json!({"name": text, "claimName": null, "size": "1Gi"}));
     }),
     field("spec.model.storage.volumes", |doc, _, text| {
-        volume(doc, &json!({"claimName": null, "size": "1Gi", "storageClassName": text}));
+        set_volume(doc, &json!({"claimName": null, "size": "1Gi", "storageClassName": text}));
     }),
-    field("spec.model.storage.volumes", |doc, _, text| volume(doc, &json!({"claimName": null, "size": text}))),
+    field("spec.model.storage.volumes", |doc, _, text| set_volume(doc, &json!({"claimName": null, "size": text}))),
 ];
 
 const METADATA: &[Field] = &[
@@ -263,7 +273,7 @@ const METADATA: &[Field] = &[
     field("spec.engine.type", |doc, _, text| set(doc, "spec.engine.type", text)),
 ];
 
-/// Every override that takes text, of whichever provider: the others warn about it.
+/// Every override that accepts text; providers without the override warn about it.
 const OVERRIDES: &[Field] = &[
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.instanceType", text)),
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.runner", text)),
@@ -298,18 +308,18 @@ const OVERRIDES: &[Field] = &[
     }),
 ];
 
-/// What became of one document.
+/// The result of one document.
 struct Outcome {
     objects: Vec<Value>,
     found: Vec<Diagnostic>,
 }
 
 impl Outcome {
-    fn refused(&self) -> bool {
+    fn is_refused(&self) -> bool {
         self.found.iter().any(|found| found.severity == Severity::Error)
     }
 
-    /// Whether a finding of at least this severity names a field, or a part of it.
+    /// Returns whether a finding of at least this severity names a field or a part of it.
     fn names(&self, field: &str, least: Severity) -> bool {
         let inside = |outer: &str, inner: &str| {
             inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -321,7 +331,7 @@ impl Outcome {
     }
 }
 
-/// Compiles documents in one run, each in a namespace of its own; perhaps reads the text of the output, too.
+/// Compiles documents in one run, each in its own namespace. With `read_back` it also parses the text of the output.
 fn outcomes(mut documents: Vec<Value>, read_back: bool) -> Vec<Outcome> {
     for (index, document) in documents.iter_mut().enumerate() {
         if document["metadata"]["namespace"] == "default" {
@@ -357,7 +367,7 @@ fn outcomes(mut documents: Vec<Value>, read_back: bool) -> Vec<Outcome> {
     outcomes
 }
 
-/// The text of the output is the output.
+/// Asserts that parsing the text of the output gives the output.
 fn reads_back(compilation: &Compilation) {
     let text = yaml::to_yaml_stream(compilation.outputs.iter().map(|output| &output.object));
     let parsed = yaml::parse(&text, &yaml::Limits::default());
@@ -368,11 +378,11 @@ fn reads_back(compilation: &Compilation) {
     assert_eq!(read.iter().collect::<Vec<_>>(), made);
 }
 
-/// Compares an object with the one of the harmless text: it may differ in that text only.
+/// Compares an object with the object for the harmless text. They may differ only in that text.
 struct Oracle<'p> {
     start: Start,
     payload: &'p str,
-    /// Whether the text is the value of a variable, in which `$(NAME)` means what Kubernetes says.
+    /// Whether the text is the value of a variable, in which Kubernetes expands `$(NAME)`.
     in_environment: bool,
 }
 
@@ -396,7 +406,7 @@ impl Oracle<'_> {
         harmless.iter().zip(found).try_for_each(|(harmless, found)| self.value("", harmless, found))
     }
 
-    /// `key` is the key that the values stand under.
+    /// Compares values; `key` is the key of both.
     fn value(&self, key: &str, harmless: &Value, found: &Value) -> Checked {
         match (key, harmless, found) {
             ("args", Value::Array(_), Value::Array(_)) => Ok(()),
@@ -423,13 +433,15 @@ impl Oracle<'_> {
                 same(key, &harmless.len(), &found.len())?;
                 harmless.iter().zip(found).try_for_each(|(harmless, found)| self.value("", harmless, found))
             }
-            (_, Value::String(harmless), Value::String(found)) if hashed(harmless) && hashed(found) => Ok(()),
+            (_, Value::String(harmless), Value::String(found)) if ends_with_hash(harmless) && ends_with_hash(found) => {
+                Ok(())
+            }
             (_, Value::String(harmless), Value::String(found)) => same(key, &self.expected(harmless), found),
             _ => same(key, harmless, found),
         }
     }
 
-    /// Arguments of an engine: as its own parser reads them, each flag has the text as its value and no flag came or went.
+    /// Compares the arguments of an engine as its parser reads them: the flags are the same, and one has the text as its value.
     fn container(&self, image: &str, harmless: &[Value], found: &[Value]) -> Checked {
         let unescaped = |elements: &[Value]| -> Result<Vec<String>, String> {
             elements.iter().map(|element| kubelet(element.as_str().ok_or("not a string")?)).collect()
@@ -447,7 +459,7 @@ impl Oracle<'_> {
         same("flags", &harmless.len(), &found.len())?;
         for ((name, harmless), (found_name, found)) in harmless.iter().zip(found) {
             let expected = self.expected(name);
-            // A name with `=` in it is a name and a value.
+            // A name that contains `=` is read as a name and a value.
             if let Some((name, value)) = expected.split_once('=').filter(|_| name.contains(HARMLESS)) {
                 let value: Vec<&str> = [value].into_iter().chain(harmless.iter().map(String::as_str)).collect();
                 same("flag", &(name.to_owned(), vec![value.join("=")]), &(found_name.clone(), found.clone()))?;
@@ -460,7 +472,7 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// The value of a flag: the text itself, or JSON with the text in it.
+    /// Compares the value of a flag: the text, or JSON that contains the text.
     fn text(&self, name: &str, harmless: &str, found: &str) -> Checked {
         match serde_json::from_str(harmless) {
             Ok(harmless @ (Value::Object(_) | Value::Array(_) | Value::String(_))) => {
@@ -471,7 +483,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// Typed settings: what is JSON may stand as what it says.
+    /// Compares typed settings, where JSON text may become a JSON value.
     fn typed(&self, harmless: &Value, found: &Value) -> Checked {
         let meant = serde_json::from_str(self.payload).map(|meant: Value| canonical(&meant));
         if (harmless == HARMLESS || *harmless == json!([HARMLESS]))
@@ -492,7 +504,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// A setting, which is written with `_` whatever the user wrote; a name with `=` in it is a name and a value.
+    /// Compares a setting. Its name is written with `_`; a name that contains `=` is read as a name and a value.
     fn setting(&self, (harmless_name, harmless): (&String, &Value), (name, found): (&String, &Value)) -> Checked {
         let expected = self.expected(harmless_name);
         match expected.split_once('=').filter(|_| harmless_name.contains(HARMLESS) && expected != *name) {
@@ -505,7 +517,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// Variables: the kubelet expands their values too, which only `spec.env` may use.
+    /// Compares variables. The kubelet expands their values, too, which only `spec.env` may use.
     fn variables(&self, harmless: &[Value], found: &[Value]) -> Checked {
         same("variables", &harmless.len(), &found.len())?;
         for (harmless, found) in harmless.iter().zip(found) {
@@ -518,7 +530,7 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// KubeRay writes `--key=value` into a shell, for each.
+    /// Compares `rayStartParams`, which KubeRay passes to a shell as `--key=value`.
     fn ray_start(&self, harmless: &Value, found: &Value) -> Checked {
         let words = |params: &Value| -> Result<Vec<String>, String> {
             let flag = |(key, value): (&String, &Value)| format!("--{key}={}", value.as_str().unwrap_or("?"));
@@ -535,7 +547,7 @@ impl Oracle<'_> {
         self.flags(&pairs(words(harmless)?), &pairs(words(found)?))
     }
 
-    /// KAITO hands each setting to vLLM as two elements, `--key` and Python's `str(value)`.
+    /// Compares KAITO presets, whose settings KAITO passes to vLLM as two elements, `--key` and Python's `str(value)`.
     fn preset(&self, harmless: &str, found: &str) -> Checked {
         let argv = |text: &str| -> Result<Vec<String>, String> {
             let config = read_yaml(text)?;
@@ -551,7 +563,7 @@ impl Oracle<'_> {
     }
 }
 
-fn hashed(name: &str) -> bool {
+fn ends_with_hash(name: &str) -> bool {
     name.strip_prefix("m-inference-")
         .is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
@@ -564,7 +576,7 @@ fn read_yaml(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Integral floats are written as integers.
+/// Returns a value with integral floats as integers, as they are written.
 fn canonical(value: &Value) -> Value {
     match value.as_f64().filter(|_| value.is_f64()) {
         Some(0.0) => json!(0),
@@ -574,7 +586,7 @@ fn canonical(value: &Value) -> Value {
 }
 
 fn program(start: Start, image: &str) -> Program {
-    // The engines of Dynamo 1.4.0.
+    // The engine versions of Dynamo 1.4.0.
     let wrapper = |name| flags::wrapper(name, "1.4.0").unwrap();
     match (start.provider, start.engine) {
         ("dynamo", "vllm") => Program::Argparse(vec![wrapper("dynamo-vllm"), flags::vllm("0.26.0").unwrap()]),
@@ -584,7 +596,7 @@ fn program(start: Start, image: &str) -> Program {
             Program::LlamaServer(flags::llama_server())
         }
         ("kaito", "llamacpp") => Program::LocalAi,
-        // Every other provider starts the server of the engine's own image.
+        // Every other provider starts the server of the engine's image.
         (_, "vllm") => Program::Argparse(vec![flags::vllm_for_image(image)]),
         (provider, engine) => panic!(
             "{provider} starts {engine} by a program that is not known here: add how it reads its command line to \
@@ -593,8 +605,8 @@ fn program(start: Start, image: &str) -> Program {
     }
 }
 
-/// The text with which the output was harmless, and every payload, in every field, for every start. The rarer payloads
-/// take turns over the starts, for time; with `INJECTION_EVERYWHERE=1` all of them meet all starts, which takes minutes.
+/// Tries the harmless text and every payload in every field of every base deployment. The rarer payloads take turns over the
+/// base deployments to save time; with `INJECTION_EVERYWHERE=1` all combinations are tried, which takes minutes.
 fn try_all(fields: &[Field]) {
     let everywhere = std::env::var_os("INJECTION_EVERYWHERE").is_some();
     let long = "a".repeat(10_000);
@@ -618,12 +630,12 @@ fn try_all(fields: &[Field]) {
             let arrives = harmless.objects.iter().any(|object| object.to_string().contains(HARMLESS));
             for (payload, outcome) in payloads.iter().zip(outcomes) {
                 let oracle = Oracle { start: *start, payload, in_environment: field.path == "spec.env" };
-                // Labels and annotations of the deployment are its own: only those with our prefix go on (MD-4.7).
+                // Only labels and annotations with our prefix are copied from the deployment (MD-4.7).
                 let is_dropped =
                     !arrives && !outcome.names(field.path, Severity::Info) && field.path.starts_with("spec.");
-                let checked = if harmless.refused() {
+                let checked = if harmless.is_refused() {
                     Ok(())
-                } else if outcome.refused() {
+                } else if outcome.is_refused() {
                     let named = outcome.names(field.path, Severity::Error);
                     if named { Ok(()) } else { Err(format!("refused without naming the field: {:?}", outcome.found)) }
                 } else if is_dropped {
@@ -675,9 +687,9 @@ fn overrides() {
     try_all(OVERRIDES);
 }
 
-/// What is passed on to a provider that is not rendered here is the document itself with two annotations.
+/// A document for a third-party provider is passed on with two annotations.
 #[test]
-fn deployments_of_other_providers() {
+fn deployments_of_third_party_providers() {
     let config = json!({
         "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "InferenceProviderConfig", "metadata": {"name": "other"},
         "spec": {"capabilities": {"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true}}

@@ -1,11 +1,11 @@
-//! The kinds of models are named by their own module; everything else asks it, or the transformation, what they are called.
+//! Only the module of a model kind contains the name of the kind. All other code uses its constant or asks the transformation.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::rust_source::{code_lines, files_without_tests};
 
-/// Folders of sources that are not the module itself.
+/// The folders of sources other than the module itself.
 const FOLDERS: &[&str] = &[
     "crates/yaml/src",
     "crates/diagnostics/src",
@@ -25,14 +25,14 @@ const FOLDERS: &[&str] = &[
 
 const LITERALS: [&str; 2] = ["\"ModelDeployment\"", "\"InferenceProviderConfig\""];
 
-/// The lines of a source that name a kind of models. Tests and comments do not count.
+/// Returns the lines of a source that spell out a model kind, without tests and comments.
 fn literals(source: &str) -> Vec<&str> {
     let lines = code_lines(source).map(|(_, line)| line);
     lines.filter(|line| LITERALS.iter().any(|literal| line.contains(literal))).collect()
 }
 
 #[test]
-fn no_kind_of_models_is_spelled_out() {
+fn no_model_kind_is_spelled_out() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for file in FOLDERS.iter().flat_map(|folder| files_without_tests(&root.join(folder))) {
         let source = fs::read_to_string(&file).unwrap();

@@ -1,5 +1,5 @@
-//! LlamaStackDistributions whatever is written in them: the same order, the same scripts, the same bytes; and the script
-//! that starts the server, run by a shell.
+//! Properties of LlamaStackDistributions: the order, the scripts and the bytes do not depend on the form of the input. And the
+//! script that starts the server, run by a shell.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -24,7 +24,7 @@ fn rendered(distribution: &Value) -> Compilation {
     compile(&sources, Thoroughness::Needed)
 }
 
-/// JSON without characters that YAML wants escaped.
+/// Returns JSON without characters that YAML would escape.
 fn ascii(json: &str) -> String {
     let mut text = String::new();
     for unit in json.encode_utf16() {
@@ -62,8 +62,8 @@ fn messages(compilation: &Compilation) -> Vec<&str> {
     compilation.diagnostics.iter().map(|found| found.message.as_str()).collect()
 }
 
-/// Text that a shell, Kubernetes or YAML could take for something else.
-fn nasty() -> impl Strategy<Value = String> {
+/// Generates text that a shell, Kubernetes or YAML could misinterpret.
+fn misleading_text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("$(HOSTNAME)".to_owned()),
         Just("'; rm -rf / #".to_owned()),
@@ -73,9 +73,9 @@ fn nasty() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Sections in any order, each with providers; and what their settings hold.
+/// Generates sections in any order, each with the settings of its providers.
 fn sections() -> impl Strategy<Value = Vec<(usize, Vec<String>)>> {
-    let section = (0usize..9, proptest::collection::vec(nasty(), 0..3));
+    let section = (0usize..9, proptest::collection::vec(misleading_text(), 0..3));
     proptest::collection::vec(section, 0..6).prop_map(|mut sections| {
         let mut seen = Vec::new();
         sections.retain(|(api, _)| {
@@ -103,8 +103,8 @@ fn external_providers(sections: &[(usize, Vec<String>)]) -> Value {
     Value::Object(object)
 }
 
-/// What Kubernetes makes of the value of a variable when there is no other variable.
-fn seen(value: &str) -> String {
+/// Returns the value of a variable after expansion by Kubernetes, without any other variables.
+fn expand_variable(value: &str) -> String {
     let mut seen = String::new();
     let mut rest = value.chars().peekable();
     while let Some(c) = rest.next() {
@@ -119,7 +119,7 @@ fn seen(value: &str) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Providers are installed in the order of the APIs, whatever the order of the sections.
+    /// Providers are installed in the order of the APIs, independent of the order of the sections.
     #[test]
     fn order_is_that_of_the_apis(mut sections in sections()) {
         let compilation = rendered(&distribution(&json!({"externalProviders": external_providers(&sections)})));
@@ -136,7 +136,7 @@ proptest! {
         prop_assert_eq!(names, expected);
     }
 
-    /// Nothing of the input is in a script, and the settings reach it as they are.
+    /// Scripts contain no input; settings reach them unchanged through variables.
     #[test]
     fn scripts_are_constant(sections in sections()) {
         let compilation = rendered(&distribution(&json!({"externalProviders": external_providers(&sections)})));
@@ -154,7 +154,7 @@ proptest! {
                     let setting = settings.next().unwrap();
                     let value = |name: &str| {
                         let env = container["env"].as_array().unwrap();
-                        seen(env.iter().find(|variable| variable["name"] == name).unwrap()["value"].as_str().unwrap())
+                        expand_variable(env.iter().find(|variable| variable["name"] == name).unwrap()["value"].as_str().unwrap())
                     };
                     prop_assert_eq!(value("LLS_PROVIDER_ORDER"), order.to_string());
                     let config: Value = serde_json::from_str(&value("LLS_PROVIDER_CONFIG")).unwrap();
@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// The same distribution gives the same bytes, and empty sections add nothing to what the operator makes.
+    /// The same distribution gives the same bytes, and empty sections add nothing.
     #[test]
     fn bytes_are_the_same(sections in sections()) {
         let object = distribution(&json!({"externalProviders": external_providers(&sections)}));
@@ -174,9 +174,9 @@ proptest! {
         prop_assert_eq!(text(&nothing), text(&rendered(&distribution(&json!({"externalProviders": {}})))));
     }
 
-    /// Whatever stands where an object, a list or a text is expected: a finding says where.
+    /// A value of a wrong type gives a finding at its place, never a panic.
     #[test]
-    fn nothing_panics(field in 0usize..16, value in prop_oneof![Just(json!(null)), Just(json!("")), Just(json!(-1)), Just(json!([null])), Just(json!({})), Just(json!({"a": [1]})), Just(json!([{}])), nasty().prop_map(Value::from)]) {
+    fn nothing_panics(field in 0usize..16, value in prop_oneof![Just(json!(null)), Just(json!("")), Just(json!(-1)), Just(json!([null])), Just(json!({})), Just(json!({"a": [1]})), Just(json!([{}])), misleading_text().prop_map(Value::from)]) {
         let field = [
             "distribution", "containerSpec", "workers", "autoscaling", "podDisruptionBudget", "podOverrides", "storage", "tlsConfig",
             "topologySpreadConstraints", "userConfig", "externalProviders", "inference", "volumes", "volumeMounts", "caBundle", "env",
@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// A folder with programs that write down how they were called.
+/// A folder with programs that record their calls.
 struct Stage {
     folder: PathBuf,
 }
@@ -215,12 +215,12 @@ impl Stage {
         Self { folder }
     }
 
-    /// Runs the script of a rendered pod with its variables and these; what was called, and how it ended.
+    /// Runs the script of a rendered pod with additional variables. Returns the recorded calls and the output.
     fn start(&self, variables: &[(&str, &str)]) -> (Vec<String>, Output) {
         self.start_with(variables, &[])
     }
 
-    /// The same with arguments of the user's.
+    /// Like `start`, with additional arguments of the user.
     fn start_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> (Vec<String>, Output) {
         let script = start_script();
         let calls = self.folder.join("calls");
@@ -233,7 +233,7 @@ impl Stage {
     }
 }
 
-/// The script as a pod has it.
+/// Returns the start script of a rendered pod.
 fn start_script() -> String {
     let provider = json!({"inference": [{"providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}")}]});
     let compilation = rendered(&distribution(&json!({"externalProviders": provider})));
@@ -310,9 +310,9 @@ fn the_installed_version_decides_how_processes_are_started() {
     }
 }
 
-/// The Python in the script, with a package `llama_stack` of each version. Skipped without Python.
+/// Runs the Python part of the script with packages `llama_stack` of several versions. Skipped without Python.
 #[test]
-fn versions_are_told_apart() {
+fn the_script_distinguishes_versions() {
     let script = start_script();
     let (_, rest) = script.split_once("python3 -c '").unwrap();
     let (program, _) = rest.split_once("\n' ||").unwrap();
@@ -357,7 +357,7 @@ fn a_server_that_merges_itself_finds_its_configuration() {
     assert!(said.contains("ERROR: No run.yaml found in distribution image\n\nResolution: Either provide"), "{said}");
 }
 
-/// A distribution with something in every part, so that a change of any field has somewhere to show.
+/// Returns a distribution with a value in every section, so that a change of any field can affect the output.
 fn full() -> Value {
     let mut object = distribution(&json!({
         "containerSpec": {
@@ -386,7 +386,7 @@ fn full() -> Value {
     object
 }
 
-/// Every field below a shape, as a JSON pointer, with values to put there.
+/// Collects the JSON pointer of every field of a shape, with values to try.
 fn fields(shape: Shape, at: &str, found: &mut Vec<(String, Vec<Value>)>) {
     let values = match shape {
         Shape::Object(object) => {
@@ -413,8 +413,8 @@ fn fields(shape: Shape, at: &str, found: &mut Vec<(String, Vec<Value>)>) {
     found.push((at.to_owned(), values));
 }
 
-/// Puts a value into an object, and what is missing on the way.
-fn put(object: &mut Value, pointer: &str, value: Value) {
+/// Sets a value in an object and creates missing parents.
+fn set_value(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
     for step in pointer.split('/').skip(1) {
         at = if let Ok(index) = step.parse::<usize>() {
@@ -436,7 +436,7 @@ fn put(object: &mut Value, pointer: &str, value: Value) {
     *at = value;
 }
 
-/// Nothing is silently dropped: a field that changes shows in the output, or in what is said of it.
+/// Nothing is silently dropped: a change of a field changes the output or the findings.
 #[test]
 fn every_field_makes_a_difference() {
     let came_to = |object: &Value| {
@@ -461,7 +461,7 @@ fn every_field_makes_a_difference() {
     for (pointer, values) in &all {
         let differs = |value: &Value| {
             let mut object = full();
-            put(&mut object, pointer, value.clone());
+            set_value(&mut object, pointer, value.clone());
             came_to(&object) != before
         };
         if !values.iter().any(differs) {
@@ -471,9 +471,9 @@ fn every_field_makes_a_difference() {
     assert_eq!(silent, Vec::<&String>::new());
 }
 
-/// What no cluster could run is refused: a variable that is longer than Linux takes, a ConfigMap above its limit.
+/// Values above limits of the platform are refused: the length of a variable in Linux, the size of a ConfigMap.
 #[test]
-fn what_is_too_long_is_refused() {
+fn values_above_platform_limits_are_refused() {
     let with = |length: usize| {
         let provider = json!([{
             "providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}"), "config": {"a": "x".repeat(length)},
@@ -516,9 +516,9 @@ fn what_is_too_long_is_refused() {
     assert!(messages(&compilation).iter().any(|message| message.starts_with(expected)), "{:?}", messages(&compilation));
 }
 
-/// A limit below the default request would make a pod that Kubernetes refuses.
+/// Kubernetes refuses a pod with a limit below the request, so a low limit lowers the default request.
 #[test]
-fn a_default_request_gives_way_to_a_limit() {
+fn a_low_limit_lowers_the_default_request() {
     let provider = json!([{"providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}")}]);
     let mut sources = SourceSet::default();
     let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nllamaStack: {initResources: {limits: {memory: 128Mi, cpu: 1}}}\n";

@@ -1,4 +1,4 @@
-//! The CRD of llama-stack's operator with `deploy/llamastack/external-providers.yaml`: what it takes and what it refuses.
+//! The CRD of the llama-stack operator, patched with `deploy/llamastack/external-providers.yaml`: what it accepts and refuses.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ fn read(path: &Path) -> Value {
     yaml::parse(&text, &yaml::Limits::default()).documents[0].root.to_json()
 }
 
-/// The operations that the patch uses, as RFC 6902 has them: a test that fails stops it, and so does a missing parent.
-fn patched(mut document: Value, patch: &Value) -> Value {
+/// Applies the operations that the patch uses (RFC 6902). A failing `test` operation or a missing parent panics.
+fn apply_patch(mut document: Value, patch: &Value) -> Value {
     for operation in patch.as_array().unwrap() {
         let path = operation["path"].as_str().unwrap();
         match operation["op"].as_str().unwrap() {
@@ -30,17 +30,17 @@ fn patched(mut document: Value, patch: &Value) -> Value {
     document
 }
 
-/// What the patched CRD says of an object.
-fn said_of(object: &Value) -> Vec<String> {
+/// Returns the messages with which the patched CRD refuses an object.
+fn refusals(object: &Value) -> Vec<String> {
     let patch = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/llamastack/external-providers.yaml");
-    let sources = dump([&patched(crd("llamastack.io", "LlamaStackDistribution"), &read(&patch))]);
+    let sources = dump([&apply_patch(crd("llamastack.io", "LlamaStackDistribution"), &read(&patch))]);
     let (crds, problems) = kubefoundry_compiler::composition::read_crds(&sources);
     assert!(problems.is_empty(), "{problems:?}");
     crds.check(object).into_iter().map(|found| format!("{} {}", found.code.id, found.message)).collect()
 }
 
-/// What it says of a distribution with these providers, and with this status.
-fn said(providers: &Value, status: Option<&Value>) -> Vec<String> {
+/// Returns the messages for a distribution with these providers and this status.
+fn refusals_of_providers(providers: &Value, status: Option<&Value>) -> Vec<String> {
     let mut object = json!({
         "apiVersion": "llamastack.io/v1alpha1",
         "kind": "LlamaStackDistribution",
@@ -50,7 +50,7 @@ fn said(providers: &Value, status: Option<&Value>) -> Vec<String> {
     if let Some(status) = status {
         object["status"] = json!({ "externalProviders": [status] });
     }
-    said_of(&object)
+    refusals(&object)
 }
 
 fn provider(id: &str) -> Value {
@@ -58,7 +58,7 @@ fn provider(id: &str) -> Value {
 }
 
 #[test]
-fn providers_of_every_api_are_taken() {
+fn providers_of_every_api_are_accepted() {
     let config = json!({"url": "http://x", "deep": {"list": [1, "a", null]}});
     let mut full = provider("vllm");
     full["imagePullPolicy"] = json!("Always");
@@ -73,13 +73,13 @@ fn providers_of_every_api_are_taken() {
         "initContainerName": "external-provider-vllm", "lastTransitionTime": "2026-01-01T00:00:00Z",
     });
     for providers in [all, json!({}), json!({"inference": []})] {
-        let said = said(&providers, Some(&status));
+        let said = refusals_of_providers(&providers, Some(&status));
         assert_eq!(said, Vec::<String>::new(), "{providers}");
     }
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn invalid_providers_are_refused() {
     let with = |key: &str, value: Value| {
         let mut provider = provider("a");
         provider[key] = value;
@@ -104,19 +104,19 @@ fn what_is_wrong_is_refused() {
             "duplicate provider_id 'a' in externalProviders: found in both vectorIo and postTraining API sections",
         ),
     ] {
-        let said = said(&providers, None);
+        let said = refusals_of_providers(&providers, None);
         if said.len() != 1 || !said[0].contains(expected) {
             others.push(format!("{providers}\n{expected}\n{said:#?}\n"));
         }
     }
     assert!(others.is_empty(), "{}", others.concat());
     let status = json!({"providerId": "a", "image": "b", "phase": "Gone"});
-    assert!(said(&json!({}), Some(&status))[0].contains("phase"));
+    assert!(refusals_of_providers(&json!({}), Some(&status))[0].contains("phase"));
 }
 
-/// What is rendered without an error is an object that the cluster takes: every distribution of the goldens and stories.
+/// A cluster accepts every distribution of the goldens and examples that is rendered without errors.
 #[test]
-fn what_is_rendered_is_taken() {
+fn rendered_distributions_are_accepted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = ["testdata/golden/llamastack", "examples"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
     let mut count = 0;
@@ -133,7 +133,7 @@ fn what_is_rendered_is_taken() {
             for document in &yaml::parse(&text, &yaml::Limits::default()).documents {
                 let object = document.root.to_json();
                 if object["kind"] == "LlamaStackDistribution" {
-                    let said = said_of(&object);
+                    let said = refusals(&object);
                     assert_eq!(said, Vec::<String>::new(), "{}", file.display());
                     count += 1;
                 }

@@ -1,4 +1,4 @@
-//! Merging external providers into `run.yaml`: cases with what comes of them beside them, and what holds for every base.
+//! Merging external providers into `run.yaml`: recorded cases, and properties for every base.
 
 use std::fs;
 use std::path::Path;
@@ -74,8 +74,8 @@ fn cases_merge_as_recorded() {
     }
 }
 
-/// The merge on values, written anew from the specification.
-fn merged_tree(mut base: Value, entries: &[Entry]) -> Value {
+/// A reference implementation of the merge on values, written independently from the specification.
+fn merge_values(mut base: Value, entries: &[Entry]) -> Value {
     if base.is_null() {
         base = json!({});
     }
@@ -108,8 +108,8 @@ fn merged_tree(mut base: Value, entries: &[Entry]) -> Value {
     base
 }
 
-/// APIs are added in the order of the specification, the simple merge adds them as they come.
-fn sorted_apis(mut tree: Value) -> Value {
+/// Sorts the APIs: the merge adds them in the order of the specification, the reference in the order of the entries.
+fn sort_apis(mut tree: Value) -> Value {
     if let Some(apis) = tree.get_mut("apis").and_then(Value::as_array_mut) {
         apis.sort_by_key(Value::to_string);
     }
@@ -189,13 +189,13 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
         })
 }
 
-/// How a file may be written.
+/// The layout of a file.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
     Block,
-    /// With the dashes of lists two columns in.
+    /// Whether the dashes of lists are indented by two columns.
     Indented,
-    /// With a comment behind and above lines.
+    /// Whether there are comments above and behind lines.
     Commented,
     Json,
     PrettyJson,
@@ -212,7 +212,7 @@ fn written(base: &Value, layout: Layout) -> String {
             serde_saphyr::to_fmt_writer_with_options(&mut text, base, options).unwrap();
             text
         }
-        // Below the top level a comment might stand in a block scalar.
+        // Below the top level, a comment could become part of a block scalar.
         Layout::Commented => {
             let lines = text.lines().map(|line| match line {
                 "providers:" | "apis:" | "  inference:" => format!("# above\n{line} # behind\n"),
@@ -230,7 +230,7 @@ fn layout() -> impl Strategy<Value = Layout> {
     prop::sample::select(vec![Layout::Block, Layout::Indented, Layout::Commented, Layout::Json, Layout::PrettyJson])
 }
 
-/// Whether lines are found in others, in their order.
+/// Returns whether a text contains these lines in this order.
 fn is_subsequence<'l>(lines: impl Iterator<Item = &'l str>, of: &str) -> bool {
     let mut rest = of.lines();
     lines.into_iter().all(|line| rest.any(|other| other == line))
@@ -239,34 +239,33 @@ fn is_subsequence<'l>(lines: impl Iterator<Item = &'l str>, of: &str) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Nothing in, nothing changed: not a byte.
+    /// Merging no providers does not change a byte.
     #[test]
     fn merging_nothing_changes_nothing(base in base(), layout in layout()) {
         let text = written(&base, layout);
         prop_assert_eq!(merge(Some(&text), &[]).unwrap().run_yaml, Some(text));
     }
 
-    /// Whatever the style, line ends and the last line: what comes out is what a merge of values gives, and the same again
-    /// when it is merged again.
+    /// For any style and line ends, the merged text equals the merge of the values, and merging it again changes nothing.
     #[test]
-    fn the_text_is_what_the_values_are(
+    fn the_merged_text_equals_the_merged_values(
         base in base(), entries in entries(), layout in layout(), crlf in any::<bool>(), cut in any::<bool>(),
     ) {
         let mut text = written(&base, layout);
         if crlf { text = text.replace('\n', "\r\n"); }
         if cut { text.truncate(text.trim_end().len()); }
-        let expected = sorted_apis(merged_tree(parsed(&text), &entries));
+        let expected = sort_apis(merge_values(parsed(&text), &entries));
         let merged = merge(Some(&text), &entries).unwrap().run_yaml.unwrap();
-        prop_assert_eq!(&sorted_apis(parsed(&merged)), &expected, "from\n{}\nto\n{}", text, merged);
+        prop_assert_eq!(&sort_apis(parsed(&merged)), &expected, "from\n{}\nto\n{}", text, merged);
         prop_assert_eq!(!crlf || !merged.replace("\r\n", "").contains('\n'), true, "{:?}", merged);
         let again = merge(Some(&merged), &entries).unwrap().run_yaml.unwrap();
-        prop_assert_eq!(&sorted_apis(parsed(&again)), &expected);
+        prop_assert_eq!(&sort_apis(parsed(&again)), &expected);
         if !matches!(layout, Layout::Json | Layout::PrettyJson) {
             prop_assert_eq!(&again, &merged);
         }
     }
 
-    /// What is not replaced stays line by line, with its comments and in its order.
+    /// Lines that are not replaced stay unchanged and in order, with their comments.
     #[test]
     fn lines_that_are_not_replaced_stay(
         base in base(), entries in entries(),
@@ -279,7 +278,7 @@ proptest! {
         let entries: Vec<Entry> = entries.into_iter().filter(is_new).collect();
         let text = written(&base, layout);
         let merged = merge(Some(&text), &entries).unwrap().run_yaml.unwrap();
-        // What is empty gets an end to its line.
+        // An empty collection is rewritten, so its line may change.
         let empty = |line: &str| {
             let line = line.trim_end_matches("null").trim_end_matches("[]").trim_end_matches("{}");
             line.trim_end().to_owned()
@@ -291,18 +290,18 @@ proptest! {
         prop_assert!(is_subsequence(kept.iter().map(String::as_str), &merged_lines.join("\n")), "from\n{}\nto\n{}", text, merged);
     }
 
-    /// Any text at all: merged, or refused; and what is merged reads as it must.
+    /// Any text is merged correctly or refused.
     #[test]
-    fn no_text_is_too_odd(text in "[a-c:\\-&*!|>'\"{}\\[\\],#? \n]{0,40}", entries in entries()) {
+    fn any_text_is_merged_or_refused(text in "[a-c:\\-&*!|>'\"{}\\[\\],#? \n]{0,40}", entries in entries()) {
         for text in [text.clone(), format!("providers:\n  inference:\n  - {text}\n"), format!("{text}\nproviders: {{}}\n")] {
             if let Ok(merged) = merge(Some(&text), &entries) {
-                let expected = sorted_apis(merged_tree(parsed(&text), &entries));
-                prop_assert_eq!(sorted_apis(parsed(&merged.run_yaml.unwrap())), expected, "{}", text);
+                let expected = sort_apis(merge_values(parsed(&text), &entries));
+                prop_assert_eq!(sort_apis(parsed(&merged.run_yaml.unwrap())), expected, "{}", text);
             }
         }
     }
 
-    /// Order is what the entries say, not how they come.
+    /// The order of the entries in the list does not matter.
     #[test]
     fn entries_may_come_in_any_order(base in base(), entries in entries(), layout in layout()) {
         let text = written(&base, layout);

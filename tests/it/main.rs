@@ -1,5 +1,4 @@
-//! The core before its users: every test that runs the whole of it, in one program, because each program of tests would
-//! compile and link the core again.
+//! Integration tests of the library, in one binary, because each test binary would compile and link the library again.
 #![allow(
     missing_docs,
     clippy::disallowed_methods,
@@ -25,7 +24,7 @@ mod crds;
 mod crds_semantics;
 mod docs;
 mod drift;
-mod engine;
+
 mod field_support;
 mod golden;
 mod help;
@@ -45,6 +44,7 @@ mod registry;
 mod rules;
 mod schemas;
 mod session;
+mod single_deployment;
 mod skeletons;
 mod streaming;
 mod trace;

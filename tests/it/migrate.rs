@@ -1,4 +1,4 @@
-//! Migrations: to another provider, and to another group.
+//! Migrations to another provider and to another API group.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
 
-/// Everything that a migration came to; nothing when there is an error.
+/// Returns the output of a migration; empty if there is an error.
 fn output(migration: &ProviderMigration) -> String {
     let mut out = String::new();
     for moved in migration.moved.iter().filter(|_| !migration.has_errors()) {
@@ -39,7 +39,7 @@ fn texts(regrouping: &GroupMigration) -> String {
     regrouping.texts.iter().map(|text| text.text.as_str()).collect()
 }
 
-/// The name of a case says where it goes.
+/// The name of a case names its destination.
 #[test]
 fn cases_migrate_as_recorded() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -69,8 +69,8 @@ fn cases_migrate_as_recorded() {
     }
 }
 
-/// In the other group every case renders what it did, but for the marks, or a finding says what does not; and going there
-/// a second time there is nothing to do.
+/// After a move to another group, every case renders the same objects except for labels and annotations, or a finding reports the
+/// difference. Moving it again changes nothing.
 #[test]
 fn cases_move_to_the_other_groups() {
     let mut count = 0;
@@ -96,7 +96,7 @@ fn cases_move_to_the_other_groups() {
     assert!(count > 300, "{count}");
 }
 
-/// A migration that is not refused gives objects of the provider it goes to, and every step.
+/// A migration without errors renders objects of the new provider and lists every step.
 #[test]
 fn cases_move_to_the_other_providers() {
     let mut count = 0;
@@ -129,7 +129,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Without a finding, an object of another group renders what it did, but for the marks.
+    /// Without a finding, a moved object renders the same objects except for labels and annotations.
     #[test]
     fn groups_render_alike(documents in documents()) {
         let target = &API_GROUPS[0];
@@ -150,7 +150,7 @@ proptest! {
                     let mut object = output.object.clone();
                     object["metadata"]["labels"].take();
                     object["metadata"]["annotations"].take();
-                    // The engine's own name for a model is its id: to say so changes nothing.
+                    // The default served name of an engine is the id, so writing it out changes nothing.
                     remove_default_name(&mut object, model["spec"]["model"]["id"].as_str().unwrap_or_default());
                     object
                 };

@@ -1,4 +1,4 @@
-//! Inputs that broke an invariant once (`cargo xtask fuzz` writes them here, made small): they are tried again for ever.
+//! Inputs that once broke an invariant. `cargo xtask fuzz` minimizes and saves them; this test checks them from then on.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::{invariants, read_case};
 
 #[test]
-fn past_failures_stay_mended() {
+fn past_failures_stay_fixed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fuzz/failures");
     let mut count = 0;
     for entry in fs::read_dir(&root).unwrap() {

@@ -1,5 +1,5 @@
-//! Paths of declared fields are typed: `ModelDeployment::path().spec().engine()` does not compile when the field is renamed,
-//! and a literal `"spec.engine"` does. So no source has such a literal; tests and code pages may.
+//! Paths of declared fields are typed: `ModelDeployment::path().spec().engine()` does not compile after the field is renamed,
+//! but a literal `"spec.engine"` does. So no source has such a literal, except in tests and code pages.
 
 use std::fs;
 use std::path::Path;
@@ -8,18 +8,17 @@ use kubefoundry_compiler::field_reference::{KINDS, find_field};
 
 use crate::common::rust_source::{code_lines, files_without_tests};
 
-/// Folders of sources.
+/// The folders of sources.
 const SOURCES: &[&str] = &["crates", "src", "cli/src", "krm/src", "operator/src"];
 
-/// Sources with paths of objects that are declared elsewhere, and whose objects these are. Such a path may read as one of
-/// our own fields does.
+/// Sources with paths of upstream objects, and the owners of these objects. Such a path may look like one of our fields.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("crates/kubernetes/src/check/environment.rs", "fields of a pod, as the downward API names them"),
     ("crates/llamastack/src/package/read.rs", "the file that a provider package brings"),
     ("crates/model/src/providers/kaito/behavior.rs", "output fields of KAITO"),
 ];
 
-/// The literals of a source that spell the path of a field. Tests and comments do not count.
+/// Returns the literals of a source that look like the path of a field, without tests and comments.
 fn literals(source: &str) -> Vec<(usize, &str)> {
     let of_line = |(number, line)| {
         str::match_indices(line, '"').filter_map(move |(at, _)| Some((number, path(&line[at + 1..])?)))
@@ -27,14 +26,14 @@ fn literals(source: &str) -> Vec<(usize, &str)> {
     code_lines(source).flat_map(of_line).collect()
 }
 
-/// The text up to the next quote, if it is a path below `spec` or `metadata`.
+/// Returns the text up to the next quote, if it is a path below `spec` or `metadata`.
 fn path(rest: &str) -> Option<&str> {
     let (text, _) = rest.split_once('"')?;
     let keys = text.strip_prefix("spec.").or_else(|| text.strip_prefix("metadata."))?;
     (!keys.is_empty() && keys.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')).then_some(text)
 }
 
-/// The kind that declares a field.
+/// Returns the kind that declares a field.
 fn declaring(path: &str) -> Option<&'static str> {
     KINDS.iter().map(|kind| kind.name).find(|kind| find_field(&format!("{kind}.{path}")).is_ok())
 }
@@ -66,7 +65,7 @@ fn no_path_of_a_declared_field_is_a_literal() {
 }
 
 #[test]
-fn literals_are_told_from_other_text() {
+fn only_path_literals_are_found() {
     assert_eq!(literals("let path = FieldPath::parse(\"spec.engine.type\"); // \"spec\""), [(1, "spec.engine.type")]);
     assert_eq!(literals("format!(\"spec.engine is {x}\"), \"spec\", \"metadata.name is required\""), []);
     let text = "a(\"spec.a\", \"metadata.name\")\n/// \"spec.b\"\n#[cfg(test)]\nmod tests {\n\"spec.c\"";

@@ -1,5 +1,5 @@
-//! What must hold for every plan: nothing changes nothing, everything that moves is accounted for, more changes are not
-//! less grave; and the providers' tables against everything that is rendered and against the CRDs of upstream.
+//! Properties of plans: no change has no effect, every difference is accounted for, and more changes never lower the severity.
+//! Also checks the behavior tables of providers against everything that is rendered and against upstream CRDs.
 
 use std::collections::BTreeSet;
 
@@ -29,17 +29,17 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// A state: its texts and what they were compiled to; none when they have errors.
+/// Texts and their compilation, which has no errors.
 struct State(SourceSet, Compilation<YamlText>);
 
 impl State {
-    fn of(documents: &[Value]) -> Option<Self> {
+    fn from_documents(documents: &[Value]) -> Option<Self> {
         let mut sources = SourceSet::default();
         sources.add("input.yaml", yaml::to_yaml_stream(documents));
-        Self::compiled(sources)
+        Self::compile(sources)
     }
 
-    fn compiled(sources: SourceSet) -> Option<Self> {
+    fn compile(sources: SourceSet) -> Option<Self> {
         let compilation = compile_as(&sources, Thoroughness::Needed);
         (!compilation.has_errors()).then_some(Self(sources, compilation))
     }
@@ -48,7 +48,7 @@ impl State {
         PlanInput { sources: &self.0, compilation: &self.1 }
     }
 
-    /// The objects of a deployment, by kind and name.
+    /// Returns the objects of a deployment, by kind and name.
     fn objects(&self, decision: usize) -> Map<String, Value> {
         let outputs = self.1.outputs.iter().filter(|output| output.decision == decision);
         let parsed = outputs.map(|output| {
@@ -67,7 +67,7 @@ fn planned(old: &State, new: &State) -> Plan {
 fn a_case_against_itself_changes_nothing() {
     let mut count = 0;
     for folder in case_folders() {
-        let Some(state) = State::compiled(read_case(&folder)) else { continue };
+        let Some(state) = State::compile(read_case(&folder)) else { continue };
         for applier in [Applier::Apply, Applier::Operator] {
             let plan = plan(state.run(), state.run(), applier).unwrap();
             assert!(plan.is_empty() && plan.images.is_empty() && plan.class().is_none(), "{}", folder.display());
@@ -78,14 +78,14 @@ fn a_case_against_itself_changes_nothing() {
     assert!(count > 150, "{count}");
 }
 
-/// What a plan is made from is what a run makes: a document alone renders as it does among all others.
+/// A plan compiles single documents, so a document must render alone as it does among others.
 #[test]
 fn a_document_alone_renders_as_in_its_run() {
     let mut count = 0;
     for folder in case_folders() {
         let sources = read_case(&folder);
         let compilation = compile_all(&sources);
-        // What an actor adds to a model is not the model's own.
+        // The additions of an actor do not belong to the model.
         if compilation.has_errors() || sources.iter().any(|(_, source)| source.text.contains("kind: AsyncActor")) {
             continue;
         }
@@ -112,7 +112,7 @@ fn a_document_alone_renders_as_in_its_run() {
     assert!(count > 200, "{count}");
 }
 
-/// Every place in which two values differ, down to scalars.
+/// Collects the paths at which two values differ, down to scalars.
 fn leaves(before: Option<&Value>, after: Option<&Value>, at: &str, out: &mut Vec<String>) {
     if before == after {
         return;
@@ -132,7 +132,7 @@ fn leaves(before: Option<&Value>, after: Option<&Value>, at: &str, out: &mut Vec
     }
 }
 
-/// Whether a field is one of two, or a part of the other.
+/// Returns whether two paths are equal or one contains the other.
 fn overlap(one: &str, other: &str) -> bool {
     let below = |outer: &str, inner: &str| {
         outer.is_empty()
@@ -141,7 +141,7 @@ fn overlap(one: &str, other: &str) -> bool {
     below(one, other) || below(other, one)
 }
 
-/// Nothing that moves is left out, nothing is made up, and a deployment is as grave as its gravest change.
+/// A plan lists every difference and no other, and a deployment has the class of its most severe change.
 fn check_accounts(old: &State, new: &State) -> Result<(), TestCaseError> {
     let plan = planned(old, new);
     let mut seen = 0;
@@ -182,7 +182,7 @@ fn check_accounts(old: &State, new: &State) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Changes of fields that have nothing to do with each other: a path, and a value.
+/// Returns independent changes: a path and a value each.
 fn independent(start: usize) -> Vec<(&'static str, Value)> {
     let start = STARTS[start];
     let mut changes = vec![
@@ -226,22 +226,22 @@ proptest! {
 
     #[test]
     fn the_same_documents_in_another_order_change_nothing(mut documents in documents()) {
-        let Some(old) = State::of(&documents) else { return Ok(()) };
+        let Some(old) = State::from_documents(&documents) else { return Ok(()) };
         documents.reverse();
-        let new = State::of(&documents).unwrap();
+        let new = State::from_documents(&documents).unwrap();
         let plan = planned(&old, &new);
         prop_assert!(plan.is_empty() && plan.images.is_empty(), "{plan:#?}");
     }
 
     #[test]
     fn everything_that_moves_is_accounted_for(old in documents(), new in documents()) {
-        let (Some(old), Some(new)) = (State::of(&old), State::of(&new)) else { return Ok(()) };
+        let (Some(old), Some(new)) = (State::from_documents(&old), State::from_documents(&new)) else { return Ok(()) };
         check_accounts(&old, &new)?;
     }
 
-    /// Adding a change that has nothing to do with the others makes no plan less grave.
+    /// Adding an independent change never lowers the severity of a plan.
     #[test]
-    fn more_changes_are_not_less_grave(start in 0..STARTS.len(), picks in any::<(u16, u16)>()) {
+    fn more_changes_never_lower_the_severity(start in 0..STARTS.len(), picks in any::<(u16, u16)>()) {
         let base = STARTS[start].document();
         let all = independent(start);
         let picked = |bits: u16| -> Vec<_> {
@@ -249,24 +249,26 @@ proptest! {
             picked.map(|(_, change)| change.clone()).collect()
         };
         let (some, more) = (picked(picks.0), picked(picks.0 | picks.1));
-        let state = |changes: &[_]| State::of(&[with(&base, changes)]);
+        let state = |changes: &[_]| State::from_documents(&[with(&base, changes)]);
         let (Some(old), Some(some), Some(more)) = (state(&[]), state(&some), state(&more)) else { return Ok(()) };
         for applier in [Applier::Apply, Applier::Operator] {
             let class = |new: &State| plan(old.run(), new.run(), applier).unwrap().class();
-            // Made anew, nothing is refused.
+            // If the object is recreated, no change is refused.
             let (some, more) = (class(&some), class(&more));
             prop_assert!(some <= more || more == Some(ChangeClass::Recreate), "{some:?} > {more:?}");
         }
     }
 }
 
-/// The property above is about something: most of its changes are rendered.
+/// The property above is not vacuous: most of its changes are rendered.
 #[test]
 fn independent_changes_are_mostly_rendered() {
     let mut rendered = 0;
     for (position, start) in STARTS.iter().enumerate() {
         let base = start.document();
-        let one = |change: &(&'static str, Value)| State::of(&[with(&base, std::slice::from_ref(change))]).is_some();
+        let one = |change: &(&'static str, Value)| {
+            State::from_documents(&[with(&base, std::slice::from_ref(change))]).is_some()
+        };
         rendered += independent(position).iter().filter(|change| one(change)).count();
     }
     assert!(rendered > 90, "{rendered}");
@@ -284,7 +286,7 @@ fn paths(value: &Value, at: &FieldPath, out: &mut Vec<FieldPath>) {
     }
 }
 
-/// Every object of every case, with the table of its provider.
+/// Returns every object of every case, with the behavior table of its provider.
 fn rendered() -> Vec<(&'static [Behavior], Value)> {
     let mut all = Vec::new();
     for folder in case_folders() {
@@ -301,9 +303,9 @@ fn rendered() -> Vec<(&'static [Behavior], Value)> {
     all
 }
 
-/// Every field that is written has a row that says what upstream does when it changes, and every row is about such a field.
+/// Every rendered field has a row with its behavior on change, and every row matches a rendered field.
 #[test]
-fn tables_say_what_becomes_of_every_field() {
+fn behavior_tables_cover_every_rendered_field() {
     let mut used = BTreeSet::new();
     let mut wrong = BTreeSet::new();
     for (behaviors, object) in rendered() {
@@ -315,7 +317,7 @@ fn tables_say_what_becomes_of_every_field() {
             if row.is_none() {
                 wrong.insert(format!("no row for {kind} {path}: say what upstream does when it changes"));
             }
-            // The fields above it are fields, too.
+            // Parent fields count, too.
             let mut path = path.clone();
             while !path.segments().is_empty() {
                 used.extend(Behavior::find(behaviors, kind, &path).map(|row| (row.kind, row.path)));
@@ -344,9 +346,9 @@ fn fits(steps: &[String], path: &FieldPath) -> bool {
         })
 }
 
-/// Where a rule of upstream makes a field immutable, a row says so, or the field is never written.
+/// A field that an upstream rule makes immutable has such a row, or is never rendered.
 #[test]
-fn tables_know_the_immutable_fields_of_the_crds() {
+fn behavior_tables_have_the_immutable_fields_of_the_crds() {
     let rules = TransitionRule::all();
     let rendered = rendered();
     assert!(rules.iter().filter(|rule| rule.makes_immutable()).count() >= 3);
@@ -363,9 +365,9 @@ fn tables_know_the_immutable_fields_of_the_crds() {
     }
 }
 
-/// What the tables say is taken, the rules of the CRDs take: each change of each start, as an update of the object.
+/// The rules of the CRDs accept every update that the behavior tables accept: each change of each base deployment.
 #[test]
-fn crds_take_what_the_tables_say_is_taken() {
+fn crds_accept_updates_that_the_tables_accept() {
     let mut definitions: Vec<Value> = newest().iter().map(|skeleton| skeleton.to_crd().unwrap()).collect();
     for rule in TransitionRule::all() {
         let mut names = definitions.iter_mut().filter(|crd| {
@@ -379,9 +381,9 @@ fn crds_take_what_the_tables_say_is_taken() {
     let mut checked = 0;
     for (position, start) in STARTS.iter().enumerate() {
         let base = start.document();
-        let Some(old) = State::of(std::slice::from_ref(&base)) else { continue };
+        let Some(old) = State::from_documents(std::slice::from_ref(&base)) else { continue };
         for change in independent(position) {
-            let Some(new) = State::of(&[with(&base, &[change])]) else { continue };
+            let Some(new) = State::from_documents(&[with(&base, &[change])]) else { continue };
             let (before, after) = (old.objects(0), new.objects(0));
             for (name, object) in after.iter().filter(|(_, object)| object["apiVersion"] != "v1") {
                 let Some(before) = before.get(name) else { continue };
@@ -396,7 +398,7 @@ fn crds_take_what_the_tables_say_is_taken() {
         }
     }
     assert!(checked > 80, "{checked}");
-    // The check finds something where there is something to find.
+    // The check reports a refused update.
     let service = |by: &str| json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"managedBy": by}});
     assert_eq!(crds.check_change(&service("ray.io/kuberay-operator"), &service("kueue.x-k8s.io/multikueue")).len(), 1);
     let graph = |available: i32| {

@@ -1,8 +1,8 @@
-//! What holds for every input: generated deployments of all providers, engines and modes beside documents of others, and
-//! the mutated inputs of all cases.
+//! Properties of every input: generated deployments of all providers, engines and modes among foreign documents, and the
+//! mutated inputs of all cases.
 //!
-//! Runs are the same every time: the seed is fixed (PROPTEST_RNG_SEED tries others, PROPTEST_CASES more), so no file of
-//! regressions is kept; what a failure teaches becomes a case or a unit test.
+//! Runs are deterministic: the seed is fixed (set PROPTEST_RNG_SEED or PROPTEST_CASES for more), so there is no regression file.
+//! A failure becomes a case or a unit test.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ fn compiled(documents: &[Value]) -> Compilation {
     compile(&sources([yaml::to_yaml_stream(documents)]), Thoroughness::Everything)
 }
 
-/// The objects in an order of their own.
+/// Returns the objects in an order that does not depend on the input.
 fn objects(compilation: &Compilation) -> Vec<&Output> {
     let mut outputs: Vec<&Output> = compilation.outputs.iter().collect();
     outputs.sort_by_key(|output| (&output.identity, output.object.to_string()));
@@ -55,12 +55,12 @@ fn bodies(compilation: &Compilation) -> Vec<&Value> {
     objects(compilation).into_iter().map(|output| &output.object).collect()
 }
 
-/// What was said, whatever the order: code, message, object.
-fn said(compilation: &Compilation) -> Vec<(&'static str, &str, String)> {
+/// Returns the findings in a fixed order: code, message, object.
+fn sorted_findings(compilation: &Compilation) -> Vec<(&'static str, &str, String)> {
     let mut said: Vec<_> = compilation
         .diagnostics
         .iter()
-        // Said once in a run, at the first deployment that it is true of.
+        // This code is reported once per run, at the first deployment to which it applies.
         .filter(|found| found.code != &codes::UNPINNED_RUNTIME)
         .map(|found| (found.code.id, found.message.as_str(), format!("{:?}", found.object)))
         .collect();
@@ -68,7 +68,7 @@ fn said(compilation: &Compilation) -> Vec<(&'static str, &str, String)> {
     said
 }
 
-/// Nothing that an apiserver would refuse or a reader would stumble over.
+/// Checks that an object has no empty fields and the expected labels and annotations.
 fn check_object(output: &Output) -> Result<(), TestCaseError> {
     let object = &output.object;
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -96,7 +96,7 @@ fn check_value(key: &str, value: &Value) -> Result<(), TestCaseError> {
             prop_assert!(!items.is_empty(), "{key} is empty");
             items.iter().try_for_each(|item| check_value(key, item))?;
         }
-        // KubeRay requires the field (KubeRay's CRD).
+        // The CRD of KubeRay requires the field.
         Value::Object(fields) => {
             prop_assert!(!fields.is_empty() || key == "rayStartParams", "{key} is empty");
             fields.iter().try_for_each(|(key, value)| check_value(key, value))?;
@@ -117,7 +117,7 @@ fn reads_back(compilation: &Compilation) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The mapping keys of a document in another order.
+/// Returns a document with its mapping keys in another order.
 fn reordered(value: &Value, seed: &mut u64) -> Value {
     match value {
         Value::Object(fields) => {
@@ -134,7 +134,7 @@ fn reordered(value: &Value, seed: &mut u64) -> Value {
     }
 }
 
-/// The texts of every case and example.
+/// Returns the texts of every case and example.
 fn cases() -> &'static [Vec<Source>] {
     static CASES: OnceLock<Vec<Vec<Source>>> = OnceLock::new();
     CASES.get_or_init(|| {
@@ -143,15 +143,15 @@ fn cases() -> &'static [Vec<Source>] {
     })
 }
 
-/// How long a run may take, unoptimized, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit of one run in a debug build on a busy machine.
+const MAX_RUN_TIME: Duration = Duration::from_secs(5);
 
 #[expect(clippy::disallowed_methods, reason = "a test may look at the clock")]
 fn in_time<T>(run: impl FnOnce() -> T) -> Result<T, TestCaseError> {
     let start = Instant::now();
     let result = run();
     let took = start.elapsed();
-    prop_assert!(took < PATIENCE, "took {:?}", took);
+    prop_assert!(took < MAX_RUN_TIME, "took {:?}", took);
     Ok(result)
 }
 
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn where_documents_stand_does_not_matter(
+    fn the_position_of_documents_does_not_matter(
         (documents, order) in documents().prop_flat_map(|documents| {
             let order = Just((0..documents.len()).collect::<Vec<_>>()).prop_shuffle();
             (Just(documents), order)
@@ -188,7 +188,7 @@ proptest! {
         let moved = compile(&sources(parts.iter().zip(&files).map(text)), Thoroughness::Everything);
         let compilation = compiled(&documents);
         prop_assert_eq!(bodies(&compilation), bodies(&moved));
-        prop_assert_eq!(said(&compilation), said(&moved));
+        prop_assert_eq!(sorted_findings(&compilation), sorted_findings(&moved));
     }
 
     #[test]
@@ -197,10 +197,10 @@ proptest! {
         let shuffled: Vec<Value> = documents.iter().map(|document| reordered(document, &mut seed)).collect();
         let (one, other) = (compiled(&documents), compiled(&shuffled));
         prop_assert_eq!(&one.outputs, &other.outputs);
-        prop_assert_eq!(said(&one), said(&other));
+        prop_assert_eq!(sorted_findings(&one), sorted_findings(&other));
     }
 
-    /// Output beside its input is what a second run finds where the first one appended.
+    /// A second run over input and output, as after `output: append`, gives the same objects.
     #[test]
     fn rendering_again_beside_the_output_changes_nothing(documents in documents()) {
         let compilation = compiled(&documents);
@@ -209,7 +209,7 @@ proptest! {
         let texts = [yaml::to_yaml_stream(&documents), yaml::to_yaml_stream(generated)];
         let again = compile(&sources(texts), Thoroughness::Everything);
         prop_assert_eq!(&compilation.outputs, &again.outputs);
-        prop_assert_eq!(said(&compilation), said(&again));
+        prop_assert_eq!(sorted_findings(&compilation), sorted_findings(&again));
     }
 
     #[test]

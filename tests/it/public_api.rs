@@ -1,7 +1,7 @@
-//! What the package `kubefoundry` shows is a promise, so a change of it is a change of `public_api.txt`, beside this file.
+//! The public interface of the package `kubefoundry` is stable: every change of it must change `public_api.txt` beside this file.
 //!
-//! The listing is made from the sources: the items of `src/` that are public, and for each type that is shown from another
-//! crate its fields, variants, methods and implementations there.
+//! The listing is generated from the sources: the public items of `src/`, and for each re-exported type its fields, variants,
+//! methods and implementations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use std::{env, fs};
 use quote::ToTokens;
 use syn::{Attribute, Fields, ImplItem, Item, TraitItem, UseTree, Visibility};
 
-/// Public types that a reader can keep in mind.
+/// The maximum number of public types.
 const MAX_TYPES: usize = 45;
 
-/// Structs and enums that may be built or matched in full by callers, and why.
+/// Structs and enums without `#[non_exhaustive]`, with the reason.
 const EXHAUSTIVE: &[(&str, &str)] = &[
     ("Source", "an input: the cache of a session takes it apart, so that no part of it is forgotten there"),
     ("SourceId", "an index and nothing more"),
@@ -30,7 +30,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The modules of a crate: path to items.
+/// The items of a crate, by module path.
 struct Sources {
     modules: BTreeMap<Vec<String>, Vec<Item>>,
 }
@@ -42,7 +42,7 @@ impl Sources {
         sources
     }
 
-    /// Reads a file; `folder` has the files of the modules inside of it.
+    /// Reads a file. `folder` contains the files of its submodules.
     fn file(&mut self, file: &Path, path: &[String], folder: &Path) {
         let parsed = syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap();
         self.items(parsed.items, path, folder);
@@ -68,12 +68,12 @@ impl Sources {
     }
 }
 
-/// Crates by the names that code has for them; the root package is `kubefoundry`.
+/// The crates of the workspace, by crate name.
 struct Workspace {
     crates: BTreeMap<String, Sources>,
 }
 
-/// Where an item is declared.
+/// The place of a declaration.
 #[derive(Clone)]
 struct Place {
     package: String,
@@ -95,7 +95,7 @@ impl Workspace {
         modules.get(&place.module).map_or(&[], Vec::as_slice)
     }
 
-    /// The items that a path means, with their place: a type and a function may share a name.
+    /// Resolves a path to items with their place. There may be several, because a type and a function can share a name.
     fn resolve(&self, from: &Place, path: &[String]) -> Vec<(Place, &Item)> {
         let (name, modules) = path.split_last().unwrap();
         let mut place = from.clone();
@@ -123,7 +123,7 @@ impl Workspace {
         for item in self.items(&place) {
             match item {
                 Item::Use(used) => {
-                    for (path, known_as) in flat(&used.tree) {
+                    for (path, known_as) in flatten_use(&used.tree) {
                         if known_as == *name && path.first().is_some_and(|first| self.is_own(first, &place)) {
                             found.extend(self.resolve(&place, &path));
                         }
@@ -138,10 +138,10 @@ impl Workspace {
         found
     }
 
-    /// The module that a `use` of this module knows by this name, when it is one of another crate.
+    /// Returns the path that a `use` of this module imports under a name, if it belongs to another crate.
     fn import(&self, place: &Place, name: &str) -> Option<(String, Vec<String>)> {
         let uses = self.items(place).iter().filter_map(|item| match item {
-            Item::Use(used) => Some(flat(&used.tree)),
+            Item::Use(used) => Some(flatten_use(&used.tree)),
             _ => None,
         });
         let (path, _) =
@@ -157,17 +157,17 @@ impl Workspace {
     }
 }
 
-/// The paths of a `use`, each with the name that it gets.
-fn flat(tree: &UseTree) -> Vec<(Vec<String>, String)> {
+/// Flattens a `use` into paths, each with the name that it introduces.
+fn flatten_use(tree: &UseTree) -> Vec<(Vec<String>, String)> {
     match tree {
         UseTree::Path(path) => {
             let first = path.ident.to_string();
-            let below = flat(&path.tree).into_iter();
+            let below = flatten_use(&path.tree).into_iter();
             below.map(|(rest, name)| ([vec![first.clone()], rest].concat(), name)).collect()
         }
         UseTree::Name(name) => vec![(vec![name.ident.to_string()], name.ident.to_string())],
         UseTree::Rename(rename) => vec![(vec![rename.ident.to_string()], rename.rename.to_string())],
-        UseTree::Group(group) => group.items.iter().flat_map(flat).collect(),
+        UseTree::Group(group) => group.items.iter().flat_map(flatten_use).collect(),
         UseTree::Glob(_) => vec![(vec!["*".to_owned()], "*".to_owned())],
     }
 }
@@ -189,7 +189,7 @@ fn named(item: &Item) -> Option<String> {
     )
 }
 
-/// Something of the face: under which name it stands there, the item, and its documentation there and at the item.
+/// A public item: its public name, the item, and its documentation at the re-export and at the declaration.
 struct Shown<'w> {
     name: String,
     place: Place,
@@ -197,22 +197,22 @@ struct Shown<'w> {
     documentation: String,
 }
 
-/// Everything public below a module of the root package.
-fn shown<'w>(workspace: &'w Workspace, module: &[String], prefix: &str, out: &mut Vec<Shown<'w>>) {
+/// Collects the public items below a module of the root package.
+fn collect_public_items<'w>(workspace: &'w Workspace, module: &[String], prefix: &str, out: &mut Vec<Shown<'w>>) {
     let place = Place { package: "kubefoundry".to_owned(), module: module.to_vec() };
     for item in workspace.items(&place) {
         match item {
             Item::Mod(inner) if is_public(&inner.vis) => {
                 let inner = inner.ident.to_string();
                 let path = [module, std::slice::from_ref(&inner)].concat();
-                shown(workspace, &path, &format!("{prefix}{inner}::"), out);
+                collect_public_items(workspace, &path, &format!("{prefix}{inner}::"), out);
             }
             Item::Use(used) if is_public(&used.vis) => {
-                for (path, name) in flat(&used.tree) {
+                for (path, name) in flatten_use(&used.tree) {
                     if name == "*" {
-                        // A private module whose items stand in this one.
+                        // A private module whose items are re-exported here.
                         let path = [module, &path[..path.len() - 1]].concat();
-                        shown(workspace, &path, prefix, out);
+                        collect_public_items(workspace, &path, prefix, out);
                         continue;
                     }
                     let found = workspace.resolve(&place, &path);
@@ -269,7 +269,7 @@ fn docs(attributes: &[Attribute]) -> String {
         .collect()
 }
 
-/// Code on one line, without the spaces that tokens are printed with.
+/// Returns code on one line, without the superfluous spaces of printed tokens.
 fn text(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string().replace('\n', " ");
     for (from, to) in [
@@ -322,8 +322,8 @@ fn fields(fields: &Fields, all: bool, indent: &str, out: &mut String) {
     }
 }
 
-/// What an item promises.
-fn promise(workspace: &Workspace, shown: &Shown<'_>, out: &mut String) {
+/// Appends the signature of an item.
+fn write_signature(workspace: &Workspace, shown: &Shown<'_>, out: &mut String) {
     let name = &shown.name;
     let open = if has(attributes(shown.item), "non_exhaustive") { "non_exhaustive " } else { "" };
     match shown.item {
@@ -361,7 +361,7 @@ fn promise(workspace: &Workspace, shown: &Shown<'_>, out: &mut String) {
     }
 }
 
-/// The methods of a type and the traits that it implements; those are looked for in its own module and below.
+/// Appends the methods of a type and the traits that it implements, from its module and the modules below.
 fn implementations(workspace: &Workspace, shown: &Shown<'_>, out: &mut String) {
     let own = named(shown.item).unwrap();
     let mut lines = Vec::new();
@@ -400,19 +400,19 @@ fn is_type(item: &Item) -> bool {
     matches!(item, Item::Struct(_) | Item::Enum(_) | Item::Trait(_))
 }
 
-fn face(workspace: &Workspace) -> Vec<Shown<'_>> {
+fn public_items(workspace: &Workspace) -> Vec<Shown<'_>> {
     let mut face = Vec::new();
-    shown(workspace, &[], "", &mut face);
+    collect_public_items(workspace, &[], "", &mut face);
     face.sort_by(|one, other| (&one.name, is_type(one.item)).cmp(&(&other.name, is_type(other.item))));
     face
 }
 
 #[test]
-fn the_public_interface_is_the_one_that_is_written_down() {
+fn the_public_interface_matches_its_listing() {
     let workspace = Workspace::read();
     let mut listing = String::new();
-    for shown in face(&workspace) {
-        promise(&workspace, &shown, &mut listing);
+    for shown in public_items(&workspace) {
+        write_signature(&workspace, &shown, &mut listing);
     }
     let file = PathBuf::from(root()).join("tests/it/public_api.txt");
     if env::var_os("UPDATE_PUBLIC_API").is_some() {
@@ -434,7 +434,7 @@ fn the_public_interface_is_the_one_that_is_written_down() {
 #[test]
 fn the_public_interface_is_small() {
     let workspace = Workspace::read();
-    let face = face(&workspace);
+    let face = public_items(&workspace);
     let types: Vec<&str> = face.iter().filter(|shown| is_type(shown.item)).map(|shown| shown.name.as_str()).collect();
     assert!((30..=MAX_TYPES).contains(&types.len()), "{} public types: {types:#?}", types.len());
 }
@@ -442,7 +442,7 @@ fn the_public_interface_is_small() {
 #[test]
 fn every_public_type_has_an_example() {
     let workspace = Workspace::read();
-    for shown in face(&workspace).iter().filter(|shown| is_type(shown.item)) {
+    for shown in public_items(&workspace).iter().filter(|shown| is_type(shown.item)) {
         let example = shown.documentation.split("```").nth(1).unwrap_or_default();
         assert!(example.contains("assert"), "{} has no example that checks anything", shown.name);
         assert!(!shown.documentation.contains("```ignore") && !shown.documentation.contains("```no_run"));
@@ -452,7 +452,7 @@ fn every_public_type_has_an_example() {
 #[test]
 fn results_and_enums_are_open_to_additions() {
     let workspace = Workspace::read();
-    let face = face(&workspace);
+    let face = public_items(&workspace);
     for shown in &face {
         let has_private_fields = match shown.item {
             Item::Struct(item) => item.fields.iter().any(|field| !is_public(&field.vis)),
@@ -469,9 +469,9 @@ fn results_and_enums_are_open_to_additions() {
     }
 }
 
-/// The reader sees what a caller sees: public fields, variants, methods, and none of the rest.
+/// The listing contains public fields, variants and methods, but no private items.
 #[test]
-fn the_listing_has_what_callers_can_name() {
+fn the_listing_has_public_items_only() {
     let module: syn::File = syn::parse_quote! {
         #[derive(Debug, Clone)]
         #[non_exhaustive]
@@ -485,8 +485,8 @@ fn the_listing_has_what_callers_can_name() {
     let modules = BTreeMap::from([(Vec::new(), module.items)]);
     let workspace = Workspace { crates: BTreeMap::from([("kubefoundry".to_owned(), Sources { modules })]) };
     let mut listing = String::new();
-    for shown in face(&workspace) {
-        promise(&workspace, &shown, &mut listing);
+    for shown in public_items(&workspace) {
+        write_signature(&workspace, &shown, &mut listing);
     }
     assert_eq!(
         listing,

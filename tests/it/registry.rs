@@ -1,4 +1,4 @@
-//! The registries as a whole: what must hold for every provider and every diagnostic code, whoever adds one.
+//! Requirements on every provider and every diagnostic code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use kubefoundry_model::rule_environment;
 use kubefoundry_model::support;
 use kubefoundry_model::wire::{EngineType, ServingMode};
 
-/// A code means one thing: no id and no name is used twice, and ids have the form KFnnnn.
+/// No id or name of a code is used twice, and ids have the form KFnnnn.
 #[test]
 fn codes_are_unique() {
     let mut seen = BTreeSet::new();
@@ -31,7 +31,7 @@ fn codes_are_unique() {
     }
 }
 
-/// Every code can be triggered, and somebody has looked at how it reads: a case folder shows it.
+/// Every code appears in a golden, so that its message has been reviewed.
 #[test]
 fn every_code_has_a_golden() {
     let mut shown = BTreeSet::new();
@@ -63,7 +63,7 @@ fn every_code_has_a_golden() {
     assert!(missing.is_empty(), "codes that no case shows:\n{}", missing.join("\n"));
 }
 
-/// Everything that is missing in the folder of a provider is named at once, with what to write where.
+/// The folder of a provider is complete. The failure lists everything that is missing and what to write.
 #[test]
 fn every_provider_is_complete() {
     let mut missing = Vec::new();
@@ -145,13 +145,13 @@ fn every_provider_is_complete() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// What an engine is told by name are flags, or keys, that it has.
+/// Every flag or key that we pass to an engine by name exists.
 #[test]
-fn every_engine_is_told_in_its_own_flags() {
+fn every_flag_that_we_pass_exists() {
     let mut wrong = Vec::new();
     for (word, engine) in EngineType::VARIANTS {
         let profile = profile(*engine);
-        // A provider may run the engine in a program of its own, which has flags of its own.
+        // A provider may wrap the engine in a program with other flags.
         let wrappers = PROVIDERS.iter().map(|provider| format!("{}-{word}", provider.name()));
         let programs: Vec<String> = std::iter::once(profile.table.to_owned()).chain(wrappers).collect();
         let tables: Vec<_> = programs.iter().filter_map(|program| flags::tables_by_version(program).last()).collect();
@@ -198,7 +198,7 @@ fn every_engine_is_told_in_its_own_flags() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A rule that compares with the word of an engine can be true: it is no KF0415.
+/// A selection rule that compares with the name of any engine is not reported as never true (KF0415).
 #[test]
 fn rules_know_every_engine() {
     let environment = rule_environment::environment(cel::Limits::default());
@@ -210,7 +210,7 @@ fn rules_know_every_engine() {
     assert_eq!(warnings.len(), 1);
 }
 
-/// What the configuration of a provider lists, its code renders; what it does not list is refused with the words of the
+/// A provider renders every combination that its configuration lists, and refuses every other one with the message of the
 /// specification.
 #[test]
 fn every_cell_of_the_matrix_is_rendered_or_refused() {
@@ -248,7 +248,7 @@ fn every_cell_of_the_matrix_is_rendered_or_refused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A configuration of a built-in provider's name may claim everything: what we do not render is refused all the same.
+/// A configuration with the name of a built-in provider cannot enable what we do not render.
 #[test]
 fn a_permissive_configuration_renders_nothing_new() {
     let engines = EngineType::VARIANTS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
@@ -296,7 +296,7 @@ fn deployment(provider: &str, engine: &str, mode: &str) -> String {
     )
 }
 
-/// Auto-selection follows the specification (MD-3.1 to MD-3.6) row by row, with its reasons word for word.
+/// Automatic selection follows the specification (MD-3.1 to MD-3.6), with its reason strings verbatim.
 #[test]
 fn selection_follows_the_specification() {
     let rows = [
@@ -324,7 +324,7 @@ fn selection_follows_the_specification() {
 
 /// KubeRay is never selected, and llama.cpp in disaggregated mode has no provider (docs/design/0006).
 #[test]
-fn what_has_no_provider_says_so() {
+fn a_deployment_without_provider_is_reported() {
     let text = deployment("", "llamacpp", "disaggregated").replace("  provider: {name: }\n", "");
     let mut sources = SourceSet::default();
     sources.add("none.yaml", text);
@@ -339,7 +339,7 @@ fn what_has_no_provider_says_so() {
     }
 }
 
-/// A case that claims a provider's matrix cell exists for each cell the provider supports.
+/// Each supported combination of provider, engine and mode has a golden.
 #[test]
 fn every_supported_cell_has_a_golden() {
     let mut shown: BTreeMap<(String, String, String), usize> = BTreeMap::new();

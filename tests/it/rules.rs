@@ -1,4 +1,4 @@
-//! What is said of rules is so: every witness selects what is claimed, and every change that is offered works.
+//! The analysis of selection rules is correct: every witness selects what the analysis states, and every suggested change works.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use kubefoundry_model::select::Selection;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
-/// Configurations with one of each flaw.
+/// Configurations with one flaw of each kind.
 const FLAWED: &str = "
 apiVersion: kubefoundry.ai/v1alpha1
 kind: InferenceProviderConfig
@@ -69,7 +69,7 @@ fn kinds(analysis: &Analysis) -> BTreeSet<(FlawKind, String, Option<usize>)> {
     analysis.flaws.iter().map(name).collect()
 }
 
-/// What is claimed is what a run of the witness decides, and shows what the flaw is.
+/// Asserts that compiling the witness gives the stated selection and demonstrates the flaw.
 fn check(flaw: &Flaw, configurations: &str) {
     let Some(witness) = &flaw.witness else { panic!("no witness for {flaw:?}") };
     let compilation = with(configurations, &witness.document);
@@ -135,9 +135,9 @@ fn every_flaw_is_found_and_has_a_witness_that_renders() {
     }
 }
 
-/// The rules of this program have no flaw.
+/// The built-in rules have no flaw.
 #[test]
-fn the_built_in_rules_all_decide() {
+fn the_built_in_rules_have_no_flaw() {
     let analysis = analysis("");
     assert!(analysis.complete);
     assert_eq!(kinds(&analysis), BTreeSet::from([(FlawKind::NamedOnly, "kuberay".to_owned(), None)]));
@@ -146,8 +146,8 @@ fn the_built_in_rules_all_decide() {
     }
 }
 
-/// The analysis of one provider with one rule.
-fn of_rule(condition: &str) -> Analysis {
+/// Analyzes one provider with one rule.
+fn analyze_rule(condition: &str) -> Analysis {
     analysis(&format!(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: one}}\nspec:\n  capabilities: \
          {{engines: [vllm], servingModes: [aggregated], gpuSupport: true}}\n  selectionRules:\n  - {{condition: {condition:?}, \
@@ -155,39 +155,39 @@ fn of_rule(condition: &str) -> Analysis {
     ))
 }
 
-/// Rules that are true somewhere are not called dead.
+/// Rules that can be true are not reported as dead.
 #[test]
-fn texts_are_tried_together_and_by_their_length() {
+fn string_conditions_are_tried_together_and_by_length() {
     for condition in [
         "spec.model.id.contains('llama') && spec.model.id.contains('70b')",
         "spec.model.id.startsWith('meta') && spec.model.id.endsWith('8B')",
         "spec.model.id.size() > 20",
     ] {
-        let flaws = kinds(&of_rule(condition));
+        let flaws = kinds(&analyze_rule(condition));
         assert!(flaws.iter().all(|(_, provider, _)| provider != "one"), "{condition}: {flaws:?}");
     }
 }
 
-/// What is not known to be all is not said to be.
+/// An incomplete analysis is reported as incomplete.
 #[test]
-fn what_a_rule_computes_is_not_called_dead_for_certain() {
+fn a_computed_condition_is_not_reported_as_certainly_dead() {
     for condition in [
         "has(spec.image) && spec.image.matches('^reg/.*:v[0-9]+$')",
         "spec.resources.gpu.count * 3 == 21",
         "has(spec.nodeSelector) && spec.nodeSelector.size() > 3",
     ] {
-        let analysis = of_rule(condition);
+        let analysis = analyze_rule(condition);
         assert!(!analysis.complete && !analysis.unvaried.is_empty(), "{condition}");
         for flaw in analysis.flaws.iter().filter(|flaw| flaw.provider == "one") {
             assert!(flaw.message.contains("as far as was tried"), "{condition}: {}", flaw.message);
         }
     }
-    assert!(of_rule("spec.resources.gpu.count > 3").complete);
+    assert!(analyze_rule("spec.resources.gpu.count > 3").complete);
 }
 
-/// Where another rule fails nothing wins, and nothing is named as what does.
+/// If another rule fails, no rule wins, and the message names none.
 #[test]
-fn a_rule_that_a_failing_one_keeps_from_deciding_is_said_to_be() {
+fn a_rule_blocked_by_a_failing_rule_is_reported() {
     let configuration = "
 apiVersion: kubefoundry.ai/v1alpha1
 kind: InferenceProviderConfig
@@ -206,9 +206,9 @@ spec:
     }
 }
 
-/// With options that make errors of warnings, what warns is no answer.
+/// With `strict`, a change that causes a warning is not suggested.
 #[test]
-fn changes_that_options_refuse_are_not_offered() {
+fn changes_that_options_refuse_are_not_suggested() {
     let mut sources = SourceSet::default();
     sources.add_for(
         Purpose::Options,
@@ -230,9 +230,9 @@ fn changes_that_options_refuse_are_not_offered() {
     }
 }
 
-/// Without the built-in providers nothing outdoes what was outdone by them.
+/// Without the built-in providers, rules that they shadow are no longer shadowed.
 #[test]
-fn given_configurations_can_be_looked_at_alone() {
+fn configurations_can_be_analyzed_without_the_built_in_ones() {
     let mut sources = SourceSet::default();
     sources.add("configurations.yaml", FLAWED);
     let alone = analyze(&sources, Providers::Given).unwrap();
@@ -241,9 +241,9 @@ fn given_configurations_can_be_looked_at_alone() {
     assert!(!kinds(&alone).contains(&(FlawKind::NamedOnly, "kuberay".to_owned(), None)));
 }
 
-/// More constants than can be multiplied: a part is judged, and it is said to be one.
+/// If there are too many combinations, a sample is judged, and the analysis reports it.
 #[test]
-fn a_space_that_is_too_large_is_said_to_be_looked_at_in_part() {
+fn a_space_that_is_too_large_is_sampled() {
     let rule = |field: &str, n: usize| {
         format!("  - {{condition: \"{field} == {n} || {field} == {}\", priority: {n}}}\n", n + 7)
     };
@@ -261,7 +261,7 @@ fn a_space_that_is_too_large_is_said_to_be_looked_at_in_part() {
     let analysis = analysis(&text);
     assert!(!analysis.complete);
     assert!(analysis.judged <= kubefoundry_compiler::selection_analysis::MAX_POINTS);
-    // Each of them decides somewhere, and that is found all the same.
+    // The sample still shows that each rule can decide.
     assert!(!analysis.flaws.iter().any(|flaw| flaw.kind == FlawKind::Dead), "{:#?}", analysis.flaws);
 }
 
@@ -269,9 +269,9 @@ fn apply(document: &Value, changes: &[DocumentChange]) -> Value {
     apply_changes(document, changes).unwrap()
 }
 
-/// Every answer works when somebody else applies it, and not without one of its changes.
+/// Every suggestion works when it is applied, and does not work without any one of its changes.
 #[test]
-fn every_change_that_is_offered_makes_the_provider_win() {
+fn every_suggestion_makes_the_provider_win() {
     let mut answers = 0;
     let examples = case_folders().into_iter().filter(|folder| folder.parent().unwrap().ends_with("examples"));
     for folder in examples {
@@ -310,7 +310,7 @@ fn every_change_that_is_offered_makes_the_provider_win() {
                 assert!(run(&apply(&document, changes), provider, explicit), "{}: {answer:#?}", folder.display());
                 answers += 1;
                 if changes.len() > 3 {
-                    // Another mode comes with its sizes, which are one change.
+                    // Changing the mode and its sizes counts as one change.
                     continue;
                 }
                 for left_out in 0..changes.len() {
@@ -325,7 +325,7 @@ fn every_change_that_is_offered_makes_the_provider_win() {
 }
 
 #[test]
-fn what_no_change_gets_past_is_said() {
+fn an_obstacle_is_reported() {
     let mut sources = SourceSet::default();
     sources.add("configurations.yaml", FLAWED);
     sources.add(

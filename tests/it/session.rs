@@ -1,4 +1,4 @@
-//! A session that compiles the same texts again and again, as they are edited: what comes out is that of a fresh run.
+//! A session that compiles texts repeatedly, as they are edited: the result equals that of a fresh run.
 
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::{Thoroughness, compile};
@@ -25,7 +25,7 @@ const BINDING: [&str; 2] = [
     include_str!("../../testdata/golden/actor/binding-deployment/kubefoundry.yaml"),
 ];
 
-/// What a file of the input may hold; each is something else to a session.
+/// Returns texts for files of the input. A session treats each of them differently.
 fn texts() -> Vec<(&'static str, Purpose, String)> {
     let input = |text: &str| ("x.yaml", Purpose::Input, text.to_owned());
     vec![
@@ -65,7 +65,7 @@ fn texts() -> Vec<(&'static str, Purpose, String)> {
     ]
 }
 
-/// Documents of a text; each is something else to a session, or to the reader of the text.
+/// Returns documents of a text. A session or the YAML reader treats each of them differently.
 fn documents() -> Vec<String> {
     let alike = MODEL.replace("{model:", "{adapters: [{name: a, source: org/a}], model:");
     vec![
@@ -95,7 +95,7 @@ fn documents() -> Vec<String> {
     ]
 }
 
-/// What is done to the texts between two runs: another text at a place, one more, or one less.
+/// An edit between two runs: replace, add or remove a text.
 #[derive(Debug, Clone)]
 enum Edit {
     Replace(usize, usize),
@@ -148,7 +148,7 @@ proptest! {
         }
     }
 
-    /// The same for edits of single documents of one text.
+    /// The same property for edits of single documents of one text.
     #[test]
     fn a_session_gives_what_a_fresh_run_gives_after_edits_of_documents(
         start in proptest::collection::vec(0..documents().len(), 0..8),
@@ -177,7 +177,7 @@ fn thoroughness() -> impl Strategy<Value = Thoroughness> {
     prop_oneof![Just(Thoroughness::Needed), Just(Thoroughness::EveryRule), Just(Thoroughness::Everything)]
 }
 
-/// An edit makes a session transform the document that was edited, and no other.
+/// After an edit, a session transforms only the edited document.
 #[test]
 fn a_session_transforms_only_the_documents_that_changed() {
     for thoroughness in [Thoroughness::Needed, Thoroughness::EveryRule, Thoroughness::Everything] {
@@ -200,9 +200,9 @@ fn a_session_transforms_only_the_documents_that_changed() {
     }
 }
 
-/// What says something about all objects is read each time, and so is what transformations need to see.
+/// A session does not cache configurations, nor objects that transformations look up.
 #[test]
-fn a_session_does_not_keep_what_other_objects_depend_on() {
+fn a_session_does_not_cache_what_other_objects_depend_on() {
     let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
     let mut sources = SourceSet::default();
     for name in ["one", "two", "three"] {
@@ -219,9 +219,9 @@ fn a_session_does_not_keep_what_other_objects_depend_on() {
     assert_eq!((mapped(&sources), mapped(&sources)), (7, 3), "of a text, only the documents that are needed");
 }
 
-/// A text of which one document cannot be read is transformed as a whole, and kept as a whole.
+/// A text with an unreadable document is transformed and cached as a whole.
 #[test]
-fn a_text_that_cannot_be_read_is_one_unit() {
+fn an_unreadable_text_is_one_unit() {
     let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
     let mut sources = SourceSet::default();
     let models = format!("{}---\n{}", MODEL.replace("NAME", "one"), MODEL.replace("NAME", "two"));

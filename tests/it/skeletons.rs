@@ -1,4 +1,4 @@
-//! What `render` and `lint` say by the embedded skeletons of upstream CRDs, without a dump of CRDs.
+//! Findings of `render` and `lint` from the embedded skeletons, without CRDs in the input.
 
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::{Thoroughness, compile};
@@ -6,7 +6,7 @@ use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 
 use crate::common::upstream;
 
-/// A deployment whose override becomes a field that no Dynamo around 1.1.1 has.
+/// A deployment whose override becomes a field that Dynamo does not have near 1.1.1.
 const OVERRIDE: &str = "
 apiVersion: kubefoundry.ai/v1alpha1
 kind: ModelDeployment
@@ -19,7 +19,7 @@ spec:
   resources: {gpu: {count: 1}}
 ";
 
-/// An actor with pods of its own.
+/// An actor with its own pods.
 const ACTOR: &str = "
 apiVersion: asya.sh/v1alpha1
 kind: AsyncActor
@@ -36,7 +36,7 @@ spec:
           stdin: \"true\"
 ";
 
-/// What has an actor rendered here.
+/// Options that let the actor be rendered.
 const TRANSPORTS: &str = "
 actor: {transports: {rabbitmq: {type: rabbitmq, enabled: true, config: {host: rabbitmq, port: 5672, username: asya}}}}
 ";
@@ -49,25 +49,32 @@ fn sources(text: &str, options: &str) -> SourceSet {
     sources
 }
 
-/// Findings by the skeletons: the code, and the end of the message.
-fn found(compilation: &Compilation) -> Vec<(&'static str, String)> {
+/// Returns the findings from skeletons: the code and the end of the message.
+fn skeleton_findings(compilation: &Compilation) -> Vec<(&'static str, String)> {
     let found = compilation.diagnostics.iter().filter(|found| found.message.contains(" in the schema of "));
     found.map(|found| (found.code.id, found.location.as_ref().unwrap().path.to_string())).collect()
 }
 
 #[test]
-fn render_checks_what_goes_into_pods_as_it_is_written() {
+fn render_checks_untyped_pod_fields() {
     let expected = [("KF0558", "imagePullPolicyy"), ("KF0555", "stdin")]
         .map(|(code, field)| (code, format!("spec.workload.template.spec.containers[0].{field}")));
     for thoroughness in [Thoroughness::Needed, Thoroughness::EveryRule, Thoroughness::Everything] {
-        assert_eq!(found(&compile(&sources(ACTOR, TRANSPORTS), thoroughness)), expected, "{thoroughness:?}");
+        assert_eq!(
+            skeleton_findings(&compile(&sources(ACTOR, TRANSPORTS), thoroughness)),
+            expected,
+            "{thoroughness:?}"
+        );
     }
 }
 
 #[test]
-fn lint_alone_checks_what_is_typed() {
-    assert_eq!(found(&compile(&sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::Needed)), []);
-    let found = found(&compile(&sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::EveryRule));
+fn only_lint_checks_typed_fields() {
+    assert_eq!(
+        skeleton_findings(&compile(&sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::Needed)),
+        []
+    );
+    let found = skeleton_findings(&compile(&sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::EveryRule));
     let expected = ("KF0558", "spec.provider.overrides.runtimeVersion".to_owned());
     assert_eq!(found, [expected.clone(), expected]);
 }
@@ -78,20 +85,20 @@ fn a_field_of_a_schema_around_the_release_is_not_reported() {
         let text = OVERRIDE.replace("1.1.1", runtime);
         let compilation =
             compile(&sources(&text, &format!("runtimes: {{dynamo: {runtime}}}\n")), Thoroughness::EveryRule);
-        assert_eq!(found(&compilation), [], "{runtime}");
+        assert_eq!(skeleton_findings(&compilation), [], "{runtime}");
     }
 }
 
 #[test]
-fn a_dump_of_crds_takes_the_place_of_all_skeletons() {
+fn crds_in_the_input_replace_all_skeletons() {
     let text = [OVERRIDE, ACTOR].join("---");
     let options = format!("runtimes: {{dynamo: 1.1.1}}{TRANSPORTS}");
     let mut sources = sources(&text, &options);
-    assert_eq!(found(&compile(&sources, Thoroughness::EveryRule)).len(), 4);
+    assert_eq!(skeleton_findings(&compile(&sources, Thoroughness::EveryRule)).len(), 4);
     for (_, dump) in upstream::newest_dump().iter() {
         sources.add_for(Purpose::Crds, dump.name.clone(), dump.text.clone());
     }
-    assert_eq!(found(&compile(&sources, Thoroughness::EveryRule)), []);
+    assert_eq!(skeleton_findings(&compile(&sources, Thoroughness::EveryRule)), []);
 }
 
 #[test]
@@ -108,10 +115,10 @@ metadata: {name: qwen}
 spec: {model: {id: org/qwen}, engine: {type: vllm}, provider: {name: edge}, resources: {gpu: {count: 1}}}
 ";
     let compilation = compile(&sources(text, ""), Thoroughness::EveryRule);
-    assert_eq!((compilation.outputs.len(), found(&compilation)), (1, vec![]));
+    assert_eq!((compilation.outputs.len(), skeleton_findings(&compilation)), (1, vec![]));
 }
 
-/// Documents with one outline share one check; each has its own findings nevertheless, whichever is looked at first.
+/// Documents with the same outline share one check, but each gets its own findings, in whatever order they are checked.
 #[test]
 fn every_document_has_its_findings_on_any_number_of_threads() {
     let fine = OVERRIDE.replace(", overrides: {runtimeVersion: 1.1.1}", "");

@@ -1,5 +1,5 @@
-//! Documents go through in chunks and on several threads, and provider configurations are looked for before the rest:
-//! none of it may show.
+//! Documents are processed in chunks on several threads, and provider configurations are read before the rest. Neither may
+//! affect the result.
 
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::{Thoroughness, compile};
@@ -16,8 +16,8 @@ const BROKEN: &[&str] = &[
     "# nothing\n",
 ];
 
-/// Everything that a run says, as text.
-fn said(texts: &[String], threads: usize) -> String {
+/// Returns output and findings of a run, as text.
+fn run_output(texts: &[String], threads: usize) -> String {
     let mut sources = SourceSet::default();
     for (number, text) in texts.iter().enumerate() {
         sources.add(format!("{number}.yaml"), text);
@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_number_of_threads_says_the_same(
+    fn the_number_of_threads_does_not_matter(
         split in 90..150_usize,
         breaks in proptest::collection::vec((0..250_usize, 0..BROKEN.len()), 0..4),
     ) {
@@ -41,15 +41,15 @@ proptest! {
         }
         let (first, second) = all.split_at(split);
         let texts = [first.join("---\n"), second.join("---\n")];
-        let alone = said(&texts, 1);
+        let alone = run_output(&texts, 1);
         prop_assert!(alone.len() > 100_000);
         for threads in [2, 5] {
-            prop_assert!(said(&texts, threads) == alone, "{threads} threads");
+            prop_assert!(run_output(&texts, threads) == alone, "{threads} threads");
         }
     }
 }
 
-/// Texts and values are two forms of one output.
+/// YAML text and values are two forms of the same output.
 #[test]
 fn texts_are_the_values_written_out() {
     let mut sources = SourceSet::default();
@@ -65,10 +65,10 @@ const CONFIG: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: KIND\nmetadata:
                       engines: [vllm, sglang]\n    servingModes: [aggregated]\n    gpuSupport: true\n  selectionRules:\n  - \
                       {condition: 'true', priority: 999}\n";
 
-/// A configuration counts for what stands before it, however its kind is spelled: written with an escape, it shows only
-/// when it is read.
+/// A configuration applies to documents before it, too, however its kind is spelled: with an escape, it is recognised only after
+/// parsing.
 #[test]
-fn configurations_count_wherever_and_however_they_are_written() {
+fn configurations_apply_wherever_and_however_they_are_written() {
     let run = |kind: &str| {
         let mut sources = SourceSet::default();
         sources.add("models.yaml", crate::documents::documents(0..1));
@@ -82,9 +82,9 @@ fn configurations_count_wherever_and_however_they_are_written() {
     assert_eq!(run("\"Inference\\x50roviderConfig\""), plain);
 }
 
-/// The same for a kustomization, whose patches are parts of objects.
+/// The same for a kustomization, whose patches are incomplete objects.
 #[test]
-fn kustomizations_are_known_however_they_are_written() {
+fn kustomizations_are_recognized_however_they_are_written() {
     let run = |group: &str| {
         let mut sources = SourceSet::default();
         sources.add("patch.yaml", crate::documents::documents(0..1));

@@ -1,4 +1,4 @@
-//! Every field is accounted for, and what a trace says is so when somebody else looks.
+//! Every field is accounted for, and traces are correct: applying the changes that they list has the stated effect.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// Fields of objects.
+/// Pairs of object and field.
 type Fields = BTreeSet<(ObjectRef, String)>;
 
-/// The written fields that reach nothing, by the trace, and by the findings.
-fn silent(sources: &SourceSet) -> (Fields, Fields) {
+/// Returns the fields without effect, according to the trace and according to the findings.
+fn fields_without_effect(sources: &SourceSet) -> (Fields, Fields) {
     let mut traced = BTreeSet::new();
     for trace in trace(sources) {
         for field in trace.fields {
@@ -32,11 +32,11 @@ fn silent(sources: &SourceSet) -> (Fields, Fields) {
     (traced, found.collect())
 }
 
-/// One case is about a field that reaches nothing; of all others every field is rendered, decides, or is reported.
+/// One case tests a field without effect. In all others, every field is rendered, decides, or is reported.
 #[test]
 fn every_field_of_every_case_is_accounted_for() {
     for folder in case_folders() {
-        let (traced, found) = silent(&read_case(&folder));
+        let (traced, found) = fields_without_effect(&read_case(&folder));
         assert_eq!(traced, found, "{}", folder.display());
         let expected = usize::from(folder.ends_with("field-reaches-nothing"));
         assert_eq!(found.len(), expected, "{}: {found:?}", folder.display());
@@ -46,7 +46,7 @@ fn every_field_of_every_case_is_accounted_for() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What is generated is rendered or refused, field by field.
+    /// Every field of a generated deployment has an effect or is reported.
     #[test]
     fn every_generated_field_is_accounted_for(documents in documents()) {
         let mut sources = SourceSet::default();
@@ -54,13 +54,13 @@ proptest! {
         for trace in trace(&sources) {
             let silent: Vec<_> = trace.fields.iter().filter(|field| field.fate == Fate::Nothing).collect();
             prop_assert!(silent.is_empty(), "{silent:#?}");
-            consistent(&trace);
+            assert_consistent(&trace);
         }
     }
 }
 
-/// Both directions tell of the same: what a field reaches comes from it.
-fn consistent(trace: &Trace) {
+/// Asserts that both directions of a trace agree: an output that a field reaches lists the field as its origin.
+fn assert_consistent(trace: &Trace) {
     let mut there = BTreeSet::new();
     for field in &trace.fields {
         for reached in field.reaches.iter().filter(|reached| !reached.added && !reached.path.is_empty()) {
@@ -78,7 +78,7 @@ fn consistent(trace: &Trace) {
     assert!(back.iter().all(|(.., from)| fields.contains(from)));
 }
 
-/// The examples with one model and no more, as documents.
+/// Returns the examples with a single model, as documents.
 fn models() -> Vec<(SourceSet, Value, String)> {
     let mut models = Vec::new();
     for folder in case_folders().into_iter().filter(|folder| folder.parent().unwrap().ends_with("examples")) {
@@ -112,9 +112,9 @@ fn objects(others: &SourceSet, document: &Value) -> Option<Vec<Value>> {
     (!compilation.has_errors()).then(|| compilation.outputs.into_iter().map(|output| output.object).collect())
 }
 
-/// A trace is right when whoever makes the change it tells of, in the text, sees the output move where it says.
+/// Applying a change that a trace lists changes the output at the fields that it lists.
 #[test]
-fn the_output_moves_where_the_trace_says() {
+fn the_output_changes_where_the_trace_states() {
     let mut moved = 0;
     for (others, document, name) in models() {
         let mut sources = others.clone();
@@ -123,7 +123,7 @@ fn the_output_moves_where_the_trace_says() {
         sources.add("model.yaml", text);
         let before = objects(&others, &document).unwrap();
         let traces = trace(&sources);
-        consistent(&traces[0]);
+        assert_consistent(&traces[0]);
         for field in traces[0].fields.iter().filter(|field| !field.tried.is_empty() && !field.option) {
             let other = apply_changes(&document, &field.tried).unwrap();
             let after = objects(&others, &other).unwrap_or_else(|| panic!("{name} {}: refused", field.path));
@@ -143,14 +143,14 @@ fn the_output_moves_where_the_trace_says() {
     assert!(moved > 500, "{moved} places");
 }
 
-/// The trace of one document.
+/// Returns the trace of one document.
 fn trace_of(documents: &str) -> kubefoundry_compiler::trace::Trace {
     let mut sources = SourceSet::default();
     sources.add("a.yaml", documents);
     trace(&sources).into_iter().next().unwrap()
 }
 
-/// Where an output comes from.
+/// Returns the origins of an output field.
 fn origins(trace: &Trace, kind: &str, name: &str, path: &str, inside: Option<&str>) -> Vec<String> {
     let is_it = |output: &&kubefoundry_compiler::trace::OutputTrace| {
         &*output.object.kind == kind
@@ -161,7 +161,7 @@ fn origins(trace: &Trace, kind: &str, name: &str, path: &str, inside: Option<&st
     trace.outputs.iter().find(is_it).unwrap_or_else(|| panic!("{path} {inside:?}")).from.clone()
 }
 
-/// A volume that is made in another way does not move the claim of another volume.
+/// A change of one volume does not count as a change of the claim of another volume.
 #[test]
 fn objects_are_compared_with_those_of_their_name() {
     let trace = trace_of(
@@ -182,7 +182,7 @@ spec:
     );
     let size = origins(&trace, "PersistentVolumeClaim", "h-comp", "spec.resources.requests.storage", None);
     assert!(!size.iter().any(|from| from.starts_with("spec.model.storage.volumes[0]")), "{size:?}");
-    // Every value of a text that is JSON comes from that text.
+    // Every value inside a JSON text has the text as its origin.
     let inside: Vec<_> = trace.outputs.iter().filter(|output| output.inside.is_some()).collect();
     assert_eq!(inside.len(), 2);
     for output in inside {
@@ -190,7 +190,7 @@ spec:
     }
 }
 
-/// What another value of a field would be refused for is what is said of it, and not a finding about something else.
+/// If all other values of a field are refused, the trace lists that code, and no finding about another field.
 #[test]
 fn a_field_without_another_value_is_checked() {
     let trace = trace_of(
@@ -208,9 +208,9 @@ spec:
     assert_eq!(fate("spec.engine.type"), Fate::Checked);
 }
 
-/// A field that selects is traced with the provider named.
+/// A field that only affects the selection is traced by naming the provider.
 #[test]
-fn what_selects_is_found_in_the_output_too() {
+fn selecting_fields_are_traced_into_the_output() {
     let trace = trace_of(
         "
 apiVersion: kubefoundry.ai/v1alpha1
@@ -236,7 +236,7 @@ spec:
     assert!(from.contains(&"spec.resources.gpu.count".to_owned()), "{from:?}");
 }
 
-/// Of what has an error nothing comes out, and nothing is claimed of it.
+/// A deployment with errors has no output, so it has no trace.
 #[test]
 fn a_refused_deployment_has_no_trace() {
     let mut sources = SourceSet::default();

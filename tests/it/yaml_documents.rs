@@ -16,7 +16,7 @@ fn root<'p, 't>(parsed: &'p ParsedText<'t>) -> &'p Node<'t> {
     &parsed.documents[0].root
 }
 
-/// The text of every node and key, in reading order.
+/// Returns the text of every node and key, in reading order.
 fn places(text: &str) -> Vec<&str> {
     fn walk<'t>(text: &'t str, node: &Node<'_>, out: &mut Vec<&'t str>) {
         out.push(&text[node.span.start..node.span.end]);
@@ -91,7 +91,7 @@ fn spans_are_the_tokens() {
 }
 
 #[test]
-fn an_absent_value_is_the_place_behind_its_colon() {
+fn an_absent_value_has_the_position_behind_its_colon() {
     for (text, at) in
         [("a:\nb: 1\n", 2), ("\"a\" :   \n", 5), ("a:", 2), ("{a: , b: 1}", 3), ("a: &x\nb: 1", 2), ("a: # c\n", 2)]
     {
@@ -168,7 +168,7 @@ fn merges_apply_and_overriding_is_a_problem() {
 }
 
 #[test]
-fn what_json_cannot_hold_is_a_problem() {
+fn values_that_json_cannot_represent_are_problems() {
     use FailureKind::{BadTag, NotJson, UnknownAlias};
     for (text, kind, place) in [
         ("a: .inf", NotJson, ".inf"),
@@ -190,7 +190,7 @@ fn what_json_cannot_hold_is_a_problem() {
 }
 
 #[test]
-fn what_only_yaml_1_2_allows_is_a_problem() {
+fn yaml_1_2_only_syntax_is_a_problem() {
     for (text, place) in [
         ("-\ta: 1\n", "\t"),
         ("\ta: 1\n", "\t"),
@@ -216,7 +216,7 @@ fn what_only_yaml_1_2_allows_is_a_problem() {
 }
 
 #[test]
-fn reading_goes_on_behind_a_broken_document() {
+fn reading_continues_after_a_broken_document() {
     let text = "a: 1\n---\nb: [1\n---\nc: 3\n---\nd: 'x\n";
     let parsed = read(text);
     let indices: Vec<_> = parsed.documents.iter().map(|it| (it.index, it.root.to_json())).collect();
@@ -227,7 +227,7 @@ fn reading_goes_on_behind_a_broken_document() {
 }
 
 #[test]
-fn syntax_errors_say_what_was_found_and_expected() {
+fn syntax_errors_have_a_message_and_a_position() {
     for text in [
         "a: b: c",
         "a: [1",
@@ -258,7 +258,7 @@ fn strings_borrow_from_the_text() {
     }
 }
 
-/// A line of blanks at the end of a block scalar is its content, and a tab there no indentation.
+/// A line of blanks at the end of a block scalar is content, so a tab in it is not indentation.
 #[test]
 fn blank_lines_at_the_end_of_a_block_scalar_may_have_tabs() {
     for (text, value) in [

@@ -1,4 +1,4 @@
-//! Hostile texts: bounded time, bounded memory, a clear word about the limit.
+//! Hostile texts need bounded time and memory and are refused with a message about the limit.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ fn read(text: &str) -> ParsedText<'_> {
     parse(text, &Limits::default())
 }
 
-/// The limit that the first document passed, after checking that the message names its value and that the
-/// document behind it was read.
+/// Returns the limit that the first document exceeds, after checking that the message names its value and that the next
+/// document is read.
 fn limit(text: &str) -> FailureKind {
     let text = format!("{text}\n---\nnext: 1\n");
     let parsed = read(&text);
@@ -47,7 +47,7 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn what_is_too_deep_is_left_out_and_the_rest_is_read() {
+fn too_deep_nodes_are_omitted_and_the_rest_is_read() {
     let text = format!("a: {}{}\nb: 1\n", "[".repeat(100), "]".repeat(100));
     let parsed = read(&text);
     assert_eq!(parsed.documents[0].root.get("b").map(kubefoundry_yaml::Node::to_json), Some(json!(1)));

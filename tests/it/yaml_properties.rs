@@ -1,11 +1,11 @@
-//! What holds for any value and any text.
+//! Properties of any value and any text.
 
 use kubefoundry_yaml::{Limits, Node, ParsedText, parse, to_yaml, to_yaml_stream};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 #[rustfmt::skip]
-const NASTY: &[&str] = &[
+const UNUSUAL_TEXTS: &[&str] = &[
     "", " ", "\n", "\n\n", "\t", "\r", "\r\n", "~", "null", "Null", "y", "n", "yes", "NO", "on", "off", "true", "False", "0", "-0",
     "0777", "0o17", "0x1F", "0b1", "08", "1:30", "190:20:30", "1e3", "1E400", "1_000", ".5", "5.", ".inf", "-.INF", ".nan", "+1",
     "2024-01-01", "2001-12-14 21:59:43", "<<", "=", "-", "- a", "--", "---", "--- a", "...", "?", "? a", ":", ": ", "a: b", "a:", ":a",
@@ -19,8 +19,8 @@ const NASTY: &[&str] = &[
 
 fn string() -> impl Strategy<Value = String> {
     prop_oneof![
-        proptest::sample::select(NASTY).prop_map(str::to_owned),
-        proptest::collection::vec(proptest::sample::select(NASTY), 1..4).prop_map(|parts| parts.concat()),
+        proptest::sample::select(UNUSUAL_TEXTS).prop_map(str::to_owned),
+        proptest::collection::vec(proptest::sample::select(UNUSUAL_TEXTS), 1..4).prop_map(|parts| parts.concat()),
         any::<String>(),
         "[ -~]{0,200}",
         "([a-z ]{1,100}\n){1,3}",
@@ -48,7 +48,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The value with its integral floats as integers, which is what both directions make of them.
+/// Returns the value with integral floats as integers, because both the reader and the writer convert them.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -78,7 +78,7 @@ fn one(text: &str) -> Value {
     parsed.documents[0].root.to_json()
 }
 
-/// Every span lies in the text, on character boundaries, and inside its document.
+/// Asserts that every span is on character boundaries and inside its document.
 fn check(text: &str, parsed: &ParsedText<'_>) {
     fn walk(text: &str, node: &Node<'_>) {
         assert!(text.get(node.span.start..node.span.end).is_some(), "{:?}", node.span);
@@ -109,7 +109,7 @@ fn check(text: &str, parsed: &ParsedText<'_>) {
 const BASE: &str = "# c\napiVersion: v1\nmetadata: &m\n  name: 'a b'\n  labels: {app: x, \"y/z\": 1}\nspec:\n- <<: *m\n  t: |\n    a\n     b\n\n  \
                     f: >-\n    c\n    d\n-\n  ? k\n  : [1, 2.5, ~, !!str 3]\n  w: \"x\\n\n    z\"\n---\nb: é\n...\n";
 
-/// Writes a value by serde-saphyr alone, which our writer is held against.
+/// Writes a value with serde-saphyr, the reference for our writer.
 fn write_by_library(value: &Value, out: &mut String) {
     let options = serde_saphyr::ser_options! {
         compact_list_indent: true,
@@ -132,7 +132,7 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_written_reads_back(value in value()) {
+    fn written_values_read_back(value in value()) {
         let mut text = String::new();
         to_yaml(&value, &mut text);
         prop_assert!(text.ends_with('\n') && !text.starts_with("---\n"));
@@ -143,9 +143,9 @@ proptest! {
         prop_assert_eq!(again, text, "writing is stable");
     }
 
-    /// The writer of ours is fast; the library's is the one that knows.
+    /// Our writer, which is faster, gives the same text as the library's writer.
     #[test]
-    fn what_is_written_is_what_the_library_writes(value in value()) {
+    fn our_writer_equals_that_of_the_library(value in value()) {
         let (mut ours, mut theirs) = (String::new(), String::new());
         to_yaml(&value, &mut ours);
         write_by_library(&value, &mut theirs);
@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_yaml_is_read_without_panic(at in 0..BASE.len(), cut in 0..12_usize, add in proptest::sample::select(NASTY)) {
+    fn mutated_yaml_is_read_without_panic(at in 0..BASE.len(), cut in 0..12_usize, add in proptest::sample::select(UNUSUAL_TEXTS)) {
         let at = BASE.floor_char_boundary(at);
         let end = BASE.ceil_char_boundary((at + cut).min(BASE.len()));
         let text = format!("{}{add}{}", &BASE[..at], &BASE[end..]);
@@ -215,14 +215,14 @@ proptest! {
 }
 
 #[test]
-fn the_base_of_the_changed_texts_is_fine() {
+fn the_base_of_the_mutated_texts_is_valid() {
     let parsed = parse(BASE, &Limits::default());
     assert!(parsed.failure.is_none() && parsed.documents.iter().all(|it| it.problems.is_empty()), "{parsed:?}");
 }
 
 #[test]
-fn nasty_strings_read_back_as_values_and_keys() {
-    for text in NASTY {
+fn unusual_strings_read_back_as_values_and_keys() {
+    for text in UNUSUAL_TEXTS {
         let value = json!({"v": text, (*text): [text, {(*text): text}]});
         let mut out = String::new();
         to_yaml(&value, &mut out);

@@ -1,9 +1,9 @@
-//! What scalars mean: every row was run through `sigs.k8s.io/yaml` v1.6.0 `YAMLToJSONStrict`.
+//! The meaning of scalars. Every row was verified with `YAMLToJSONStrict` of `sigs.k8s.io/yaml` v1.6.0.
 
 use kubefoundry_yaml::{Limits, parse};
 use serde_json::Value;
 
-/// Rows of `text => JSON`, `text => !` where Go refuses, and a bare `text` that stays a string.
+///  JSON`, `text => !` where Go refuses, and a bare `text` that stays a string.=>Parses rows of `text => JSON`, `text => !` if Go refuses the text, and plain `text` that stays a string.=> JSON`, `text => !` where Go refuses, and a bare `text` that stays a string.
 fn rows(table: &str) -> impl Iterator<Item = (&str, Option<Value>)> {
     table.lines().flat_map(|line| line.split(" ;; ")).map(|row| match row.rsplit_once(" => ") {
         Some((text, "!")) => (text, None),
@@ -12,7 +12,7 @@ fn rows(table: &str) -> impl Iterator<Item = (&str, Option<Value>)> {
     })
 }
 
-/// The only document of a text, unless something is wrong with it.
+/// Returns the only document of a text, or `None` if the text has a problem.
 fn read(text: &str) -> Option<Value> {
     let parsed = parse(text, &Limits::default());
     let document = parsed.documents.first()?;
@@ -157,7 +157,7 @@ const TAGGED: &str = r#"!!str 3 => "3" ;; !!str "3" => "3" ;; !!str 3.0 => "3.0"
 "yes" => "yes" ;; '3' => "3" ;; 'true' => "true" ;; 'null' => "null" ;; '' => "" ;; '~' => "~"
 '0777' => "0777" ;; '.inf' => ".inf" ;; '<<' => "<<" ;; 'yes' => "yes""#;
 
-/// Keys that are no strings; the others stay as they are.
+/// Keys that are not strings; string keys stay unchanged.
 const KEYS: &str = r#"on => "true" ;; On => "true" ;; ON => "true" ;; off => "false" ;; Off => "false" ;; OFF => "false"
 y => "true" ;; Y => "true" ;; n => "false" ;; N => "false" ;; yes => "true" ;; Yes => "true" ;; YES => "true"
 no => "false" ;; No => "false" ;; NO => "false" ;; True => "true" ;; TRUE => "true" ;; False => "false"

@@ -1,9 +1,9 @@
-//! What a container makes of its arguments: the kubelet, a shell, and the engine's own parser, as independent of the
-//! code under test as it goes. Only the flag tables are shared: they are the profile.
+//! Reference models of the readers of container arguments: the kubelet, a shell, and the parsers of engines. They are independent
+//! of the code under test, except that they share the flag tables.
 
 use kubefoundry_model::engines::flags::{FlagKind, FlagTable, Repetition};
 
-/// What the kubelet hands on: `$$` is `$`. Fails where it would put a variable's value instead
+/// Expands text as the kubelet does: `$$` becomes `$`. Fails if the kubelet would substitute a variable
 /// (`Expand` in k8s.io/kubernetes/third_party/forked/golang/expansion/expand.go).
 pub(crate) fn kubelet(text: &str) -> Result<String, String> {
     let mut out = String::new();
@@ -21,8 +21,8 @@ pub(crate) fn kubelet(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// The words of a command line, for a POSIX shell. Anything but words (operators, expansions, patterns, comments) is an
-/// error: nothing that we write should need it.
+/// Splits a command line into words as a POSIX shell does. Operators, expansions, patterns and comments are errors, because our
+/// output should not need them.
 pub(crate) fn shell_words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -49,8 +49,8 @@ pub(crate) fn shell_words(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// How Dynamo's operator puts an argument into `bash -c` (its `shellQuoteForBashC`): quotes only around
-/// some characters. A single quote breaks it.
+/// Quotes an argument as Dynamo's operator does for `bash -c` (its `shellQuoteForBashC`): with quotes only around some
+/// characters. A single quote breaks it.
 pub(crate) fn dynamo_shell_quote(argument: &str) -> String {
     if argument.contains([' ', '\t', '\n', '\'', '"', '\\', '{', '}', '[', '$', ']', '`', '!']) {
         format!("'{argument}'")
@@ -61,7 +61,7 @@ pub(crate) fn dynamo_shell_quote(argument: &str) -> String {
 
 /// The program that reads the arguments.
 pub(crate) enum Program {
-    /// Python's argparse with these flags.
+    /// A Python program that uses argparse with these flags.
     Argparse(Vec<FlagTable>),
     /// llama-server: names are looked up exactly, and a valued one takes the next element whatever it is.
     LlamaServer(FlagTable),
@@ -69,11 +69,11 @@ pub(crate) enum Program {
     LocalAi,
 }
 
-/// A flag with its values; the name is empty for what is no flag.
+/// The flags with their values; positional arguments have an empty name.
 pub(crate) type Parsed = Vec<(String, Vec<String>)>;
 
 impl Program {
-    /// Parses arguments, or says why the program would not start.
+    /// Parses arguments, or returns why the program would not start.
     pub(crate) fn parse(&self, argv: &[String]) -> Result<Parsed, String> {
         match self {
             Self::Argparse(tables) => argparse(tables, argv),
@@ -108,7 +108,7 @@ fn argparse(tables: &[FlagTable], argv: &[String]) -> Result<Parsed, String> {
                     return Err(format!("--{name} has no value"));
                 }
             }
-            // Nobody knows what it takes: whatever does not look like a flag.
+            // The flag is unknown, so it takes every following element that does not look like a flag.
             None if values.is_empty() => {
                 values.extend(elements.next_if(|next| !next.starts_with('-') || is_negative(next)).cloned());
             }
@@ -119,7 +119,7 @@ fn argparse(tables: &[FlagTable], argv: &[String]) -> Result<Parsed, String> {
     Ok(parsed)
 }
 
-/// What argparse takes for a negative number, and so not for a flag.
+/// Returns whether argparse reads a text as a negative number and not as a flag.
 fn is_negative(text: &str) -> bool {
     text.strip_prefix('-').is_some_and(|rest| {
         rest.ends_with(|end: char| end.is_ascii_digit())
@@ -136,7 +136,7 @@ fn llama_server(table: FlagTable, argv: &[String]) -> Result<Parsed, String> {
         let value = match table.lookup(name).map(|(flag, _)| flag.kind) {
             Some(FlagKind::Switch | FlagKind::Pair) => None,
             Some(_) => Some(elements.next().ok_or_else(|| format!("--{name} has no value"))?.clone()),
-            // The table is not complete: it may be a switch.
+            // The table is incomplete, so the flag may be a switch.
             None => elements.as_slice().first().filter(|next| !next.starts_with('-') || is_negative(next)).cloned(),
         };
         if value.is_some() && table.lookup(name).is_none() {

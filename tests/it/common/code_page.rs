@@ -1,4 +1,4 @@
-//! The page of a diagnostic code, held against the registry and against what the program finds in its examples.
+//! Checks the page of a diagnostic code against the registry and against the findings of its examples.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
 use super::compile_all;
 use super::markdown::{Block, blocks, headings, links};
 
-/// The sections of a page, in order; the last may be missing.
+/// The sections of a page, in order. The last one is optional.
 const SECTIONS: [&str; 4] = ["Why it matters", "Example", "Corrected", "See also"];
 
-/// The names that input blocks have when they state none.
+/// The default names of input blocks.
 const DEFAULT_NAMES: [(&str, &str); 2] = [("yaml", "example.yaml"), ("json", "example.json")];
 
-/// Everything that is wrong with a page, each with what to do about it. `exists` tells whether a link leads somewhere.
+/// Returns the mistakes of a page, each with its correction. `exists` returns whether the destination of a link exists.
 pub(crate) fn mistakes(code: &Code, page: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut mistakes = head_mistakes(code, page);
     for link in links(page).filter(|link| !link.is_empty() && !link.contains("://") && !exists(link)) {
@@ -33,7 +33,7 @@ pub(crate) fn mistakes(code: &Code, page: &str, exists: impl Fn(&str) -> bool) -
         Err(mistake) => mistakes.push(format!("## Example: {mistake}")),
     }
     match section("Corrected") {
-        Ok(corrected) => mistakes.extend(corrected.remains(code)),
+        Ok(corrected) => mistakes.extend(corrected.remaining_findings(code)),
         Err(mistake) => mistakes.push(format!("## Corrected: {mistake}")),
     }
     mistakes
@@ -48,7 +48,7 @@ fn head_mistakes(code: &Code, page: &str) -> Vec<String> {
     }
     let mut paragraphs = page.split("\n\n").skip(1);
     let summary = format!("{}. {}.", capitalized(&code.severity.to_string()), capitalized(code.summary));
-    // Names of fields may be set as code, and keep their case.
+    // Names of fields may be formatted as code and keep their case.
     let plain = |text: &str| text.replace('`', "").to_lowercase();
     if paragraphs.next().map(plain) != Some(plain(&summary)) {
         mistakes.push(format!("line 3: expected severity and summary as in the registry: `{summary}`"));
@@ -74,9 +74,9 @@ fn capitalized(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// What the command of a code finds in an example, when that is not `lint`: `import`, `migrate --to kaito`, `migrate
+/// Returns the findings of the command of a code, if that is not `lint`: `import`, `migrate --to kaito` or `migrate
 /// --to-group kubefoundry.ai`.
-fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
+fn findings_of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
     let kaito = kubefoundry_model::providers::find("kaito")?;
     if codes::import::CODES.contains(&code) {
         Some(import::import(sources).diagnostics)
@@ -88,18 +88,18 @@ fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
     }
 }
 
-/// The input of the failing example on the page of a code; none when a command other than `lint` finds the code.
+/// Returns the input of the failing example on the page of a code; `None` if a command other than `lint` reports the code.
 pub(crate) fn example_sources(code: &Code) -> Option<SourceSet> {
     section_sources(code, SECTIONS[1])
 }
 
-/// The input of the corrected example, likewise.
+/// Returns the input of the corrected example, under the same condition.
 pub(crate) fn corrected_sources(code: &Code) -> Option<SourceSet> {
     section_sources(code, SECTIONS[2])
 }
 
 fn section_sources(code: &Code, section: &str) -> Option<SourceSet> {
-    if of_command(code, &SourceSet::default()).is_some() {
+    if findings_of_command(code, &SourceSet::default()).is_some() {
         return None;
     }
     let page = kubefoundry::registry::page(code)?;
@@ -108,7 +108,7 @@ fn section_sources(code: &Code, section: &str) -> Option<SourceSet> {
     Some(example.compile(code).0)
 }
 
-/// One section's files, and the report that it shows.
+/// The files of a section and the report that it shows.
 struct Example<'t> {
     files: Vec<(&'t str, Block<'t>)>,
     report: Option<Report<'t>>,
@@ -118,11 +118,11 @@ struct Example<'t> {
 struct Report<'t> {
     text: &'t str,
     line: usize,
-    /// Whether it stands instead of marks (`text findings`).
+    /// Whether it replaces marks (`text findings`).
     complete: bool,
 }
 
-/// A finding or a mark: a file, a line of it, a code.
+/// A finding or a mark: file, line and code.
 type Found = BTreeSet<(String, usize, String)>;
 
 impl<'t> Example<'t> {
@@ -148,8 +148,8 @@ impl<'t> Example<'t> {
         if example.files.is_empty() { Err("no block with an example".to_owned()) } else { Ok(example) }
     }
 
-    /// Runs it as `kubefoundry lint .` does in a folder with these files, except that on the page of the code that only
-    /// the other commands know, an input without a ModelDeployment is theirs.
+    /// Compiles the files as `kubefoundry lint .` does. The page of the code that only other commands report is an exception: it has
+    /// an input without a ModelDeployment.
     fn compile(&self, code: &Code) -> (SourceSet, Vec<Diagnostic>) {
         let mut sources = SourceSet::default();
         let mut files: Vec<_> = self.files.iter().collect();
@@ -157,7 +157,7 @@ impl<'t> Example<'t> {
         for (name, block) in files {
             sources.add_for(purpose(name), *name, block.text);
         }
-        if let Some(found) = of_command(code, &sources) {
+        if let Some(found) = findings_of_command(code, &sources) {
             return (sources, found);
         }
         if *code != codes::NO_MODEL_DEPLOYMENT {
@@ -168,7 +168,7 @@ impl<'t> Example<'t> {
         (sources, found)
     }
 
-    /// What is wrong with a failing example: each finding has its mark or stands in the report, and nothing else does.
+    /// Returns the mistakes of a failing example: every finding must have a mark or be in the report, and no others may be there.
     fn mistakes(&self, code: &Code) -> Vec<String> {
         let (sources, found) = self.compile(code);
         let said = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Info || diagnostic.code == code;
@@ -204,8 +204,8 @@ impl<'t> Example<'t> {
         mistakes
     }
 
-    /// What is still found in a corrected example: no error, no warning, and nothing of the page's code may be.
-    fn remains(&self, code: &Code) -> Vec<String> {
+    /// Returns the remaining findings of a corrected example, which may have no error, no warning, and not the code of the page.
+    fn remaining_findings(&self, code: &Code) -> Vec<String> {
         let (sources, found) = self.compile(code);
         let wrong = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Info || diagnostic.code == code;
         let remains: Vec<Diagnostic> = found.iter().filter(wrong).cloned().collect();
@@ -219,7 +219,7 @@ impl<'t> Example<'t> {
         mistakes
     }
 
-    /// Every code in a comment at the end of a line that starts with one: `# KF0102`, `# KF0102, KF0104: …`.
+    /// Returns the marks: codes in a comment at the end of a line, such as `# KF0102` or `# KF0102, KF0104: …`.
     fn marks(&self) -> Found {
         let mut marks = Found::new();
         for (name, block) in &self.files {
@@ -234,7 +234,7 @@ impl<'t> Example<'t> {
         marks
     }
 
-    /// The page's line that holds a file's line.
+    /// Returns the line of the page that contains a line of a file.
     fn page_line(&self, file: &str, line: usize) -> usize {
         self.files.iter().find(|(name, _)| *name == file).map_or(0, |(_, block)| block.line + line - 1)
     }
@@ -253,7 +253,7 @@ fn purpose(name: &str) -> Purpose {
     }
 }
 
-/// Where findings are, those that are anywhere.
+/// Returns the positions of findings that have one.
 fn located(diagnostics: &[Diagnostic], sources: &SourceSet) -> Found {
     let place = |diagnostic: &Diagnostic| {
         let location = diagnostic.location.as_ref()?;

@@ -1,4 +1,4 @@
-//! Generated input: deployments of all providers, engines and modes beside documents of others.
+//! Generated input: deployments of all providers, engines and modes, and foreign documents.
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::start::{STARTS, Start};
 
-/// Every field with values that are fine for most starts.
+/// Returns fields with values that are valid for most base deployments.
 fn fields(start: Start) -> Vec<(&'static str, Value)> {
     let image = start.image.unwrap_or("registry.example.com/team/image:1.4.0");
     let arguments = match start.engine {
@@ -73,8 +73,8 @@ fn fields(start: Start) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Values that are fine here or there, or nowhere.
-fn odd_fields() -> Vec<(&'static str, Value)> {
+/// Returns fields with values that are valid for few base deployments or none.
+fn unusual_fields() -> Vec<(&'static str, Value)> {
     vec![
         ("spec.model.id", json!("/models/m")),
         ("spec.model.servedName", json!("not, served")),
@@ -88,7 +88,7 @@ fn odd_fields() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Whether a field means something in a mode.
+/// Returns whether a field applies in a mode.
 fn applies(field: &str, mode: &str) -> bool {
     match mode {
         "aggregated" => !field.starts_with("spec.scaling.prefill") && !field.starts_with("spec.scaling.decode"),
@@ -104,12 +104,12 @@ fn set(document: &mut Value, path: &str, value: Value) {
     *node = value;
 }
 
-/// A deployment: one of the starts, some fields of it, and at times an odd one.
+/// Generates a deployment: a base deployment with some fields and sometimes an unusual one.
 fn deployment() -> impl Strategy<Value = Value> {
     select(STARTS.as_slice()).prop_flat_map(|start| {
         let mut fields = fields(start);
         fields.retain(|(field, _)| applies(field, start.mode));
-        let odd = (0..6_usize).prop_flat_map(|dice| subsequence(odd_fields(), usize::from(dice == 0)));
+        let odd = (0..6_usize).prop_flat_map(|dice| subsequence(unusual_fields(), usize::from(dice == 0)));
         let groups = vec!["kubefoundry.ai", "kubefoundry.ai", "kubeairunway.ai", "airunway.ai"];
         (subsequence(fields, 0..8), odd, select(groups)).prop_map(move |(fields, odd, group)| {
             let mut document = start.document();
@@ -122,7 +122,7 @@ fn deployment() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Documents that are none of ours, one of them in the way of what may be generated.
+/// Generates documents of other kinds and groups. One of them has the name of an object that may be generated.
 fn foreign() -> impl Strategy<Value = Value> {
     select(vec![
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}, "data": {"a": "b"}}),
@@ -135,7 +135,7 @@ fn foreign() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// Some deployments, named apart, and other documents.
+/// Generates deployments with different names and some foreign documents.
 pub(crate) fn documents() -> impl Strategy<Value = Vec<Value>> {
     (proptest::collection::vec(deployment(), 1..4), proptest::collection::vec(foreign(), 0..3)).prop_map(
         |(mut documents, mut foreign)| {

@@ -1,4 +1,4 @@
-//! What holds whatever the input is.
+//! The invariants of every input.
 
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::render;
@@ -6,8 +6,8 @@ use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
-/// Compiles an input and checks what must hold for any: the same twice, findings that point into their texts and can be
-/// printed in each form, and output that a strict reader reads back as it was meant.
+/// Compiles an input and checks its invariants: the result is deterministic, findings point into their texts and can be printed in
+/// each format, and a strict reader reads the output back unchanged.
 pub(crate) fn check(sources: &SourceSet) -> Result<Compilation, String> {
     let compilation = compile(sources, Thoroughness::Everything);
     let again = compile(sources, Thoroughness::Everything);
@@ -24,14 +24,14 @@ pub(crate) fn check(sources: &SourceSet) -> Result<Compilation, String> {
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
-    if one == other { Ok(()) } else { Err(format!("other {what} the second time:\n{one:?}\n{other:?}")) }
+    if one == other { Ok(()) } else { Err(format!("different {what} in the second run:\n{one:?}\n{other:?}")) }
 }
 
 fn findings(compilation: &Compilation, sources: &SourceSet) -> Result<(), String> {
     let found = &compilation.diagnostics;
     for finding in found {
         if finding.message.is_empty() || finding.message.chars().count() > 1000 {
-            return Err(format!("a message that nobody can read: {finding:?}"));
+            return Err(format!("an empty or overlong message: {finding:?}"));
         }
         let related = finding.related.iter().map(|related| &related.location);
         for location in finding.location.iter().chain(related) {
@@ -42,9 +42,9 @@ fn findings(compilation: &Compilation, sources: &SourceSet) -> Result<(), String
     }
     let concise = render::concise(found, sources);
     if concise.lines().count() != found.len() {
-        return Err(format!("{} findings on other than as many lines:\n{concise}", found.len()));
+        return Err(format!("{} findings, but another number of lines:\n{concise}", found.len()));
     }
-    // Tabs of the input are shown as they are.
+    // Tabs of the input are printed unchanged.
     let text = render::text(found, sources, render::TextStyle::Plain);
     if let Some(control) = (concise + &text).chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
         return Err(format!("findings print {control:?}:\n{text}"));

@@ -1,30 +1,30 @@
-//! A reader for the Markdown of this project: headings, and fenced blocks with their attributes.
+//! A parser for the Markdown of this project: headings, links, and fenced blocks with attributes.
 
-/// A fenced block: everything between three backticks and a language, and three backticks.
+/// A fenced block.
 #[derive(Debug)]
 pub(crate) struct Block<'t> {
-    /// `yaml`, `text`, `console` …
+    /// The language: `yaml`, `text`, `console` …
     pub(crate) language: &'t str,
-    /// What stands after the language: `findings`, or `file=kubefoundry.yaml`.
+    /// The words after the language: `findings`, or `file=kubefoundry.yaml`.
     pub(crate) attributes: Vec<&'t str>,
-    /// The heading that it stands under, without its marks; empty above the first.
+    /// The text of the heading above the block; empty before the first heading.
     pub(crate) heading: &'t str,
-    /// What stands between it and the block or the heading before.
+    /// The text between the block and the previous block or heading.
     pub(crate) lead: &'t str,
-    /// What is in it.
+    /// The content.
     pub(crate) text: &'t str,
-    /// The line on which its text starts, from 1.
+    /// The line on which the content starts, from 1.
     pub(crate) line: usize,
 }
 
 impl<'t> Block<'t> {
-    /// What an attribute is given: `kubefoundry.yaml` for `file`.
+    /// Returns the value of an attribute: `kubefoundry.yaml` for `file`.
     pub(crate) fn attribute(&self, name: &str) -> Option<&'t str> {
         self.attributes.iter().find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
     }
 }
 
-/// Every fenced block of a page, in order. One that does not end ends with the page.
+/// Returns every fenced block of a page, in order. An unterminated block ends with the page.
 pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut heading = "";
@@ -52,7 +52,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
                 heading = content.trim_start_matches('#').trim();
                 start = end;
             }
-            // The inside of a block, or prose.
+            // Content of a block, or prose.
             _ => {}
         }
         offset = end;
@@ -61,7 +61,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// The headings of a page at a level, in order. What is in a block is none.
+/// Returns the headings of a level, in order, without lines inside blocks.
 pub(crate) fn headings(page: &str, level: usize) -> Vec<&str> {
     let mut fenced = false;
     let mut headings = Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn headings(page: &str, level: usize) -> Vec<&str> {
     headings
 }
 
-/// Where the links of a page lead, without the place on the page.
+/// Returns the destinations of the links of a page, without anchors.
 pub(crate) fn links(page: &str) -> impl Iterator<Item = &str> {
     let targets = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets.map(|target| target.split('#').next().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What the tests of the whole pipeline share: reading a case folder, and rendering it as the command line does.
+//! Shared helpers of the integration tests: reading a case folder and compiling it as the command line does.
 
 pub(crate) mod argv;
 pub(crate) mod code_page;
@@ -21,7 +21,7 @@ use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
 
-/// The folders with cases: `testdata/golden/<group>/<case>` and `examples/<story>`.
+/// Returns the folders of the cases: `testdata/golden/<group>/<case>` and `examples/<story>`.
 pub(crate) fn case_folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = Vec::new();
@@ -39,8 +39,8 @@ pub(crate) fn folders_in(path: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The input texts of a case: `kubefoundry.yaml` is its options, every other `.yaml` its input, and what lies in `crds/`
-/// is the dump of its cluster.
+/// Reads the sources of a case: `kubefoundry.yaml` holds options, every other `.yaml` file is input, and `crds/` contains the
+/// CRDs of the cluster.
 pub(crate) fn read_case(folder: &Path) -> SourceSet {
     let mut sources = SourceSet::default();
     for (name, text) in texts(folder) {
@@ -55,7 +55,7 @@ pub(crate) fn read_case(folder: &Path) -> SourceSet {
     sources
 }
 
-/// The YAML and JSON files right in a folder, by name.
+/// Returns the YAML and JSON files directly in a folder, sorted by name.
 pub(crate) fn texts(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let is_text = |path: &PathBuf| path.extension().is_some_and(|it| it == "yaml" || it == "json");
@@ -65,12 +65,12 @@ pub(crate) fn texts(folder: &Path) -> Vec<(String, Vec<u8>)> {
     texts
 }
 
-/// Compiles with every rule evaluated, so that a case shows all there is to say.
+/// Compiles with every check, so that a case shows all findings.
 pub(crate) fn compile_all(sources: &SourceSet) -> Compilation {
     compile(sources, Thoroughness::Everything)
 }
 
-/// What the command line would print: the objects as a YAML stream, nothing when there is an error.
+/// Returns what `render` prints: the objects as a YAML stream, or nothing if there is an error.
 pub(crate) fn output(compilation: &Compilation) -> String {
     if compilation.has_errors() {
         return String::new();
@@ -78,12 +78,12 @@ pub(crate) fn output(compilation: &Compilation) -> String {
     yaml::to_yaml_stream(compilation.outputs.iter().map(|output| &output.object))
 }
 
-/// The findings as the command line shows them.
+/// Returns the findings as the command line prints them.
 pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> String {
     render::text(&compilation.diagnostics, sources, render::TextStyle::Plain)
 }
 
-/// What the migration of a case finds: the name of its folder says where it goes.
+/// Returns the findings of the migration of a case, whose folder names the destination.
 pub(crate) fn migrated(folder: &Path, sources: &SourceSet) -> Vec<Diagnostic> {
     let name = folder.file_name().unwrap().to_string_lossy().into_owned();
     if name.starts_with("to-group") {
@@ -93,7 +93,7 @@ pub(crate) fn migrated(folder: &Path, sources: &SourceSet) -> Vec<Diagnostic> {
     migrate_to_provider(sources, *provider).diagnostics
 }
 
-/// What the cases of the commands besides `render` find.
+/// Returns the findings of the cases for other commands than `render`.
 pub(crate) fn found_by_commands() -> Vec<Diagnostic> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();

@@ -1,9 +1,9 @@
-//! The sources of the workspace, for tests that hold what no compiler checks.
+//! Helpers for tests that check the sources of the workspace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The Rust files below a folder, in order.
+/// Returns the Rust files below a folder, sorted.
 pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
@@ -14,7 +14,7 @@ pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files.collect()
 }
 
-/// The same without those that hold tests: `tests.rs` and its like, and what is in a folder `tests`.
+/// Returns the Rust files below a folder without tests: no files named `tests*`, and none in a folder `tests`.
 pub(crate) fn files_without_tests(folder: &Path) -> Vec<PathBuf> {
     let is_test = |file: &PathBuf| {
         let inside = file.strip_prefix(folder).unwrap();
@@ -24,7 +24,7 @@ pub(crate) fn files_without_tests(folder: &Path) -> Vec<PathBuf> {
     rust_files(folder).into_iter().filter(|file| !is_test(file)).collect()
 }
 
-/// The lines of a source that are neither comments nor in its module of tests, with their numbers from 1.
+/// Returns the lines of a source, with their numbers from 1, without comments and without the test module.
 pub(crate) fn code_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     (1..).zip(code.lines()).filter(|(_, line)| !line.trim_start().starts_with("//"))

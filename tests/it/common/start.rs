@@ -1,4 +1,4 @@
-//! Every way in which each provider runs something, as deployments to start from. A provider states its own in the file
+//! Base deployments for tests: one for each combination that a provider runs. Each provider lists its own in the file
 //! `testing.yaml` of its folder.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use kubefoundry_model::wire::{EngineType, ServingMode};
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
-/// A deployment to start from: an engine, a mode, with or without an image.
+/// A base deployment: an engine and a mode, with or without an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Start {
     pub(crate) provider: &'static str,
@@ -26,30 +26,30 @@ pub(crate) struct Start {
     pub(crate) image: Option<&'static str>,
 }
 
-/// What the file `testing.yaml` of a provider says.
+/// The content of `testing.yaml` of a provider.
 #[derive(Debug)]
 pub(crate) struct Testing {
     pub(crate) starts: Vec<Start>,
-    /// Two values of `spec.provider.overrides` that are rendered differently; nothing for a provider without overrides.
+    /// Two values of `spec.provider.overrides` that are rendered differently; `None` for a provider without overrides.
     pub(crate) overrides: Option<[Value; 2]>,
 }
 
-/// What each provider's file says, or what is wrong with the file.
+/// The test data of each provider, or an error message about its file.
 static TESTING: LazyLock<BTreeMap<&'static str, Result<Testing, String>>> =
     LazyLock::new(|| PROVIDERS.iter().map(|provider| (provider.name(), read(*provider))).collect());
 
-/// The starts of every provider, in the order of [`PROVIDERS`].
+/// The base deployments of every provider, in the order of [`PROVIDERS`].
 pub(crate) static STARTS: LazyLock<Vec<Start>> = LazyLock::new(|| {
     let known = PROVIDERS.iter().filter_map(|provider| testing(provider.name()).ok());
     known.flat_map(|testing| testing.starts.iter().copied()).collect()
 });
 
-/// What the tests render for a provider. An error says what to write, and where.
+/// Returns the test data of a provider. The error states what to write in which file.
 pub(crate) fn testing(provider: &str) -> Result<&'static Testing, &'static String> {
     TESTING[provider].as_ref()
 }
 
-/// The engines and modes that a provider's `config.yaml` lists.
+/// Returns the engines and modes that the `config.yaml` of a provider lists.
 pub(crate) fn cells(provider: &dyn Provider) -> Vec<(&'static str, &'static str)> {
     let catalog = Catalog::with_builtin(cel::Limits::default());
     let own = catalog.builtin_candidate(provider.name());
@@ -66,7 +66,7 @@ pub(crate) fn cells(provider: &dyn Provider) -> Vec<(&'static str, &'static str)
 fn read(provider: &dyn Provider) -> Result<Testing, String> {
     let name = provider.name();
     let file = format!("crates/model/src/providers/{name}/testing.yaml");
-    // `cargo xtask fuzz` has this module, too, and its package is a folder of the repository.
+    // `cargo xtask fuzz` includes this module, too, so the repository may be a parent of the package.
     let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let root = folders.find(|folder| folder.join("crates/model").is_dir()).unwrap();
     let text = fs::read_to_string(root.join(&file)).map_err(|error| {
@@ -113,12 +113,12 @@ fn read(provider: &dyn Provider) -> Result<Testing, String> {
 }
 
 impl Start {
-    /// What its engine runs, and flags of that engine.
+    /// Returns example models and flags of the engine.
     pub(crate) fn examples(self) -> &'static Examples {
         &profile(engine_of(self.engine)).examples
     }
 
-    /// A ModelDeployment with nothing but what it needs.
+    /// Returns a ModelDeployment with required fields only.
     pub(crate) fn document(self) -> Value {
         let mut document = json!({
             "apiVersion": "kubefoundry.ai/v1alpha1",
@@ -144,7 +144,7 @@ impl Start {
     }
 }
 
-/// The engine that a word means.
+/// Returns the engine with this name.
 pub(crate) fn engine_of(word: &str) -> EngineType {
     EngineType::VARIANTS.iter().find(|(known, _)| *known == word).map(|(_, engine)| *engine).unwrap()
 }

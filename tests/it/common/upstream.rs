@@ -1,4 +1,4 @@
-//! The skeletons of upstream CRDs as dumps, and the rules that tests add to them.
+//! Skeletons as CRDs of a cluster, and the rules that tests add to them.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use kubefoundry_upstream::{Skeleton, SkeletonOrigin};
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
-/// The newest skeleton of every kind.
+/// Returns the newest skeleton of every kind.
 pub(crate) fn newest() -> Vec<Skeleton> {
     let same = |one: &SkeletonOrigin, other: &SkeletonOrigin| (one.group, one.kind) == (other.group, other.kind);
     let origins = upstream::origins();
@@ -20,12 +20,12 @@ pub(crate) fn newest() -> Vec<Skeleton> {
     upstream::skeletons().enumerate().filter(|(position, _)| is_newest(*position)).map(|(_, it)| it).collect()
 }
 
-/// The newest CRD of a kind.
+/// Returns the newest CRD of a kind.
 pub(crate) fn crd(group: &str, kind: &str) -> Value {
     upstream::skeleton(group, kind, None).unwrap().to_crd().unwrap()
 }
 
-/// A dump of a cluster with these CRDs.
+/// Returns sources with these CRDs.
 pub(crate) fn dump<'c>(crds: impl IntoIterator<Item = &'c Value>) -> SourceSet {
     let mut sources = SourceSet::default();
     for crd in crds {
@@ -35,24 +35,24 @@ pub(crate) fn dump<'c>(crds: impl IntoIterator<Item = &'c Value>) -> SourceSet {
     sources
 }
 
-/// A dump of a cluster with the newest CRD of every kind.
+/// Returns sources with the newest CRD of every kind.
 pub(crate) fn newest_dump() -> SourceSet {
     let crds: Vec<Value> = newest().iter().map(|skeleton| skeleton.to_crd().unwrap()).collect();
     dump(&crds)
 }
 
-/// A place at which a CRD of upstream has a rule that reads `oldSelf`, and the same rule in our own words.
+/// A rule of an upstream CRD that reads `oldSelf`: its path, and an equivalent rule that we wrote.
 pub(crate) struct TransitionRule {
     pub(crate) group: String,
     pub(crate) kind: String,
     pub(crate) version: String,
-    /// Steps from the whole object; `*` is any key of a map, or any item of a list.
+    /// The steps from the root; `*` is any key of a map or any item of a list.
     pub(crate) at: Vec<String>,
     rule: Value,
 }
 
 impl TransitionRule {
-    /// Those of `testdata/upstream/transition-rules.yaml`.
+    /// Reads all rules from `testdata/upstream/transition-rules.yaml`.
     pub(crate) fn all() -> Vec<Self> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/upstream/transition-rules.yaml");
         let text = fs::read_to_string(path).unwrap();
@@ -75,7 +75,7 @@ impl TransitionRule {
         rules["rules"].as_array().unwrap().iter().map(of).collect()
     }
 
-    /// Whether it says that its field never changes.
+    /// Returns whether the rule makes its field immutable.
     pub(crate) fn makes_immutable(&self) -> bool {
         self.rule["rule"] == "self == oldSelf"
     }

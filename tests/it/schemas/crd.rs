@@ -1,4 +1,4 @@
-//! What a cluster makes of an object, as far as that can be said without one: the CRD's schema, its defaults, its rules.
+//! A model of how a cluster validates an object: the schema, the defaults and the rules of its CRD.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,38 +17,38 @@ pub(crate) struct Crd {
     rules: kube_cel::CompiledSchema,
 }
 
-/// A finding of a cluster.
+/// A refusal by a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Refusal {
-    /// The field, as `spec.env[0]`.
+    /// The field, such as `spec.env[0]`.
     pub(crate) path: String,
     pub(crate) message: String,
-    /// The CEL rule, unless it is the schema that refuses.
+    /// The CEL rule; `None` if the schema refuses.
     pub(crate) rule: Option<String>,
 }
 
 impl Refusal {
-    /// What an engine's finding says of the same: an apiserver puts the path before the message.
-    pub(crate) fn is_said_by(&self, message: &str) -> bool {
+    /// Returns whether the message of a finding matches this refusal. An API server puts the path before the message.
+    pub(crate) fn matches_finding(&self, message: &str) -> bool {
         let rest = message.strip_prefix(&self.path).unwrap_or_default();
         message == self.message
             || [" ", ".", ""].iter().any(|joint| rest.strip_prefix(joint) == Some(self.message.as_str()))
     }
 }
 
-/// The CRDs of an API group, by group and kind.
+/// Returns the CRDs, by group and kind.
 pub(crate) static CRDS: LazyLock<BTreeMap<(&str, &str), Crd>> = LazyLock::new(|| {
     let kinds = [("ModelDeployment", "modeldeployments"), ("InferenceProviderConfig", "inferenceproviderconfigs")];
     let mut crds = BTreeMap::new();
     for api_group in API_GROUPS.iter().filter(|api_group| api_group.has_crds) {
         for (kind, plural) in kinds {
-            crds.insert((api_group.name, kind), Crd::of_file(&format!("{}_{plural}.yaml", api_group.name)));
+            crds.insert((api_group.name, kind), Crd::from_file(&format!("{}_{plural}.yaml", api_group.name)));
         }
     }
     crds
 });
 
-/// The schema that the patch for the CRD of llama-stack's operator adds where a path ends so.
+/// Returns the schema that the patch for the CRD of the llama-stack operator adds at a path with this end.
 pub(crate) fn patched(end: &str) -> Value {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/llamastack/external-providers.yaml");
     let operations = documents(&std::fs::read_to_string(path).unwrap()).remove(0);
@@ -57,19 +57,19 @@ pub(crate) fn patched(end: &str) -> Value {
 }
 
 impl Crd {
-    /// The CRD in a generated file.
-    pub(crate) fn of_file(name: &str) -> Self {
+    /// Reads a CRD from a generated file.
+    pub(crate) fn from_file(name: &str) -> Self {
         let definition = documents(&schema_file(name)).remove(0);
-        Self::of_schema(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
+        Self::from_schema(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
     }
 
-    /// A CRD with this schema.
-    pub(crate) fn of_schema(schema: Value) -> Self {
+    /// Returns a CRD with this schema.
+    pub(crate) fn from_schema(schema: Value) -> Self {
         let validator = jsonschema::draft7::new(&schema).unwrap();
         Self { rules: kube_cel::compile_schema(&schema), schema, validator }
     }
 
-    /// Whether a cluster refuses a part of an object that this is the schema of.
+    /// Returns whether a cluster refuses a value for which this is the schema.
     pub(crate) fn refuses_part(&self, part: &Value) -> bool {
         let mut found = Vec::new();
         unknown_fields(&self.schema, part, "", &mut found);
@@ -79,12 +79,12 @@ impl Crd {
             || kube_cel::Validator::new().validate_compiled(&self.rules, part, None).is_err()
     }
 
-    /// The object with the schema's defaults.
+    /// Returns the object with the defaults of the schema.
     pub(crate) fn defaulted(&self, object: &Value) -> Value {
         kube_cel::apply_defaults(&self.schema, object)
     }
 
-    /// Everything that a cluster has against an object: unknown fields, then the schema, and when that is fine, the rules.
+    /// Returns the refusals of an object: unknown fields, the schema, and, if the schema accepts it, the rules.
     pub(crate) fn refusals(&self, object: &Value) -> Vec<Refusal> {
         let object = self.defaulted(object);
         let mut found = Vec::new();
@@ -110,7 +110,7 @@ impl Crd {
     }
 }
 
-/// Entries of a list that have the key of an earlier one, where the list is a map.
+/// Collects items of map-type lists that repeat a key.
 fn repeated_keys(schema: &Value, value: &Value, path: &str, found: &mut Vec<Refusal>) {
     match value {
         Value::Object(fields) => {
@@ -134,7 +134,7 @@ fn repeated_keys(schema: &Value, value: &Value, path: &str, found: &mut Vec<Refu
     }
 }
 
-/// Fields that an apiserver would prune, and `kubectl` refuse.
+/// Collects fields that an API server would prune and `kubectl` would refuse.
 fn unknown_fields(schema: &Value, value: &Value, path: &str, found: &mut Vec<Refusal>) {
     if schema["x-kubernetes-preserve-unknown-fields"] == true || path == ".metadata" {
         return;

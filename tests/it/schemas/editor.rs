@@ -1,5 +1,5 @@
-//! The schemas for editors against the engine: what its reader refuses they refuse, and they refuse nothing that it
-//! accepts.
+//! The schemas for editors against `lint`: they refuse every mistake of shape that it reports, and nothing that it
+//!
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{kind_of, schema_file};
 use crate::common::{case_folders, compile_all, read_case};
 
-/// The schemas by kind; `""` is the one for any document.
+/// The schemas, by kind; `""` is the schema for any document.
 static SCHEMAS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
     let files = [
         ("", "kubefoundry.json"),
@@ -35,7 +35,7 @@ fn kind_of_any(object: &Value) -> Option<&str> {
     if render { Some("Render") } else { kind_of(object).map(|(_, kind)| kind) }
 }
 
-/// What the schemas have against a document: its kind's, and the one for any document, which must agree.
+/// Returns the errors of a document by the schema of its kind. The schema for any document must agree.
 fn findings(document: &Value) -> Vec<String> {
     let messages = |validator: &Validator| {
         let mut messages: Vec<String> =
@@ -60,9 +60,9 @@ fn documents(sources: &SourceSet) -> Vec<(Purpose, Value)> {
     all
 }
 
-/// An editor marks nothing in a case that is fine. Unknown overrides, of which the engine warns, it marks.
+/// An editor marks nothing in a valid case, except unknown overrides, for which `lint` has a warning.
 #[test]
-fn what_the_engine_accepts_is_not_marked() {
+fn valid_documents_are_not_marked() {
     let mut accepted = 0;
     for folder in case_folders() {
         let sources = read_case(&folder);
@@ -84,12 +84,12 @@ fn is_of_another_group(api_version: &str) -> bool {
     ApiGroup::find(api_version.rsplit_once('/').map_or("", |(group, _)| group)).is_none()
 }
 
-/// A patch is a part of an object, and no document of a kind of ours.
+/// Returns whether a case contains patches, which are incomplete objects.
 fn is_patched(sources: &SourceSet) -> bool {
     sources.iter().any(|(_, source)| source.text.contains("kind: Kustomization"))
 }
 
-/// An editor marks every mistake of shape: wrong types, unknown fields, words that are none, numbers out of range.
+/// An editor marks every mistake of shape: wrong types, unknown fields, unknown enum values, numbers out of range.
 #[test]
 fn mistakes_of_shape_are_marked() {
     let mut refused = BTreeMap::new();
@@ -100,7 +100,7 @@ fn mistakes_of_shape_are_marked() {
                 let in_file =
                     |location: &kubefoundry_diagnostics::Location| sources.get(location.source).purpose == purpose;
                 let shape = matches!(found.code.id, "KF0101" | "KF0102" | "KF0103" | "KF0105" | "KF0503");
-                // Kinds of other groups have CRDs of their own, and no schema here.
+                // Kinds of other groups have no schema here.
                 let other = found.object.as_ref().is_some_and(|object| is_of_another_group(&object.api_version));
                 if shape && !other && found.location.as_ref().is_some_and(in_file) {
                     shapes.push(found.code.id);

@@ -1,4 +1,4 @@
-//! Every facet that a field declares is enforced: `lint` reports a value that breaks it once, and our CRD refuses it.
+//! Every declared facet is enforced: `lint` reports a violation exactly once, and our CRD refuses it.
 
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -22,13 +22,13 @@ enum Step {
     Entry,
 }
 
-/// A field and where it stands.
+/// A field and its position.
 struct Place {
     steps: Vec<Step>,
     field: &'static FieldShape,
 }
 
-/// Every field of an object that a user writes, with those of the objects in it.
+/// Collects the input fields of an object, including nested ones.
 fn places(shape: &Shape, steps: &[Step], all: &mut Vec<Place>) {
     match shape {
         Shape::Object(object) => {
@@ -47,14 +47,14 @@ fn places(shape: &Shape, steps: &[Step], all: &mut Vec<Place>) {
     }
 }
 
-/// A status is what controllers report, and no input. A document without an apiVersion or a kind is of no kind that has
-/// fields.
+/// Returns whether a field is input. A status is not, and neither are `apiVersion` and `kind`, without which a document has no
+/// fields to check.
 fn is_input(object: &ObjectShape, field: &FieldShape) -> bool {
     let is_root = object.field("kind").is_some() && object.field("metadata").is_some();
     !(is_root && matches!(field.key, "status" | "apiVersion" | "kind"))
 }
 
-/// The value at the steps; none when the document does not have it.
+/// Returns the value at the steps, if the document has it.
 fn at<'v>(value: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {
     steps.iter().try_fold(value, |value, step| match step {
         Step::Field(key) => value.get_mut(*key),
@@ -63,7 +63,7 @@ fn at<'v>(value: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {
     })
 }
 
-/// Breaks a facet of a field in an object that keeps it.
+/// Violates a facet of a field in a valid object.
 fn break_facet(facet: Facet, place: &Place, object: &mut Value) {
     let facets = &place.field.facets;
     let (parent, key) = (&place.steps[..place.steps.len() - 1], place.field.key);
@@ -93,12 +93,12 @@ fn break_facet(facet: Facet, place: &Place, object: &mut Value) {
             copy[key] = value[0][key].clone();
             value.as_array_mut().unwrap().push(copy);
         }
-        // No syntax has it, and no word is it.
+        // No syntax and no enum accepts this text.
         Facet::Syntax | Facet::AllowedValues => *value = json!("="),
     }
 }
 
-/// A copy of an entry that repeats nothing of which there may be only one.
+/// Returns a copy of an item with different values for keys that must be unique.
 fn distinct(entry: &Value, list_key: Option<&str>, index: usize) -> Value {
     let mut copy = entry.clone();
     for key in [list_key.unwrap_or_default(), "mountPath", "claimName"] {
@@ -109,7 +109,7 @@ fn distinct(entry: &Value, list_key: Option<&str>, index: usize) -> Value {
     copy
 }
 
-/// The errors about a document, or about options.
+/// Returns the errors of a document or of options.
 fn errors(purpose: Purpose, object: &Value) -> Vec<Diagnostic> {
     let mut sources = SourceSet::default();
     sources.add("model.yaml", MODEL);
@@ -121,15 +121,15 @@ fn errors(purpose: Purpose, object: &Value) -> Vec<Diagnostic> {
     found.into_iter().filter(|found| found.severity == Severity::Error).collect()
 }
 
-/// The transport of the actors.
+/// The options with the transport of the actors.
 const TRANSPORT: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nactor:\n  runtimeScript: a\n  \
                          transports: {rabbitmq: {type: rabbitmq, enabled: true, config: {host: a, port: 5672}}}\n";
 
-/// An input for options and configurations to apply to.
+/// An input to which options and configurations apply.
 const MODEL: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: other}\n\
                      spec: {model: {id: a/b}, engine: {type: vllm}, resources: {gpu: {count: 1}}}\n";
 
-/// Findings that follow from a breach and are not about the facet: the field, the code, and why.
+/// Findings that follow from a violation but are not about the facet: the field, the code, and the reason.
 const CONSEQUENCES: &[(&str, &str, &str)] = &[
     ("spec", "KF0207", "without a specification everything is missing that one must have"),
     ("metadata", "KF0711", "a distribution without metadata is in no namespace, and what it names is in one"),
@@ -139,26 +139,26 @@ const CONSEQUENCES: &[(&str, &str, &str)] = &[
     ("name", "KF0113", "a mount of that name has no volume"),
 ];
 
-/// Whether a finding follows from the breach of a facet of this field.
+/// Returns whether a finding is a consequence of violating a facet of this field.
 fn is_consequence(place: &Place, found: &Diagnostic) -> bool {
     CONSEQUENCES.iter().any(|(field, code, _)| *field == place.field.key && *code == found.code.id)
 }
 
-/// Fields that are looked at in no object of a kind, or without which an object is left alone.
+/// Returns whether a field is not checked in objects of a kind, or whether an object without it is ignored.
 fn is_exempt(kind: &str, place: &Place, facet: Facet) -> bool {
     let keys: Vec<&str> =
         place.steps.iter().filter_map(|step| if let Step::Field(key) = step { Some(*key) } else { None }).collect();
     match (kind, keys.as_slice()) {
-        // Options are no object of a cluster, and a configuration has no namespace.
+        // Options are not an object of a cluster, and a configuration has no namespace.
         ("Render", ["metadata", ..] | ["providers", "metadata", "namespace"])
         | ("InferenceProviderConfig", ["metadata", "namespace"]) => true,
-        // A distribution without external providers is left to its operator.
+        // A distribution without external providers is ignored.
         ("LlamaStackDistribution", ["spec"] | ["spec", "server"]) => facet == Facet::Required,
         _ => false,
     }
 }
 
-/// Breaks every facet of a kind, and returns how many there are. `refuses` asks our CRD, where there is one for the field.
+/// Violates every facet of a kind and returns their number. `refuses` asks our CRD, if it declares the field.
 fn check(
     kind: &str,
     shape: &Shape,
@@ -176,14 +176,14 @@ fn check(
     places(shape, under, &mut all);
     for place in &all {
         let facets = &place.field.facets;
-        // The length of a text with a syntax is limited where the reader checks it, and in a CRD.
+        // The syntax check of the reader and the CRD limit the length of a text with a syntax.
         let is_limited = refuses(&place.steps, &objects[0]).is_some() && facets.syntax.is_some();
         let is_declared = |facet: &Facet| {
             facets.declares(*facet) || facets.is_checked_by_reader(*facet) || *facet == Facet::MaxLength && is_limited
         };
         for facet in Facet::ALL.into_iter().filter(is_declared).filter(|facet| !is_exempt(kind, place, *facet)) {
             let what = format!("{kind}: {facet:?} of {:?}", place.steps);
-            // A value that is replaced as a whole need not be there.
+            // A value that is replaced as a whole may be absent.
             let is_replaced = matches!(
                 facet,
                 Facet::Minimum | Facet::Maximum | Facet::MaxLength | Facet::Syntax | Facet::AllowedValues
@@ -203,7 +203,7 @@ fn check(
             if errors.len() > 1 {
                 errors.retain(|found| !is_consequence(place, found));
             }
-            // A rule on a type that options share with other kinds reports the code of options.
+            // In options, a check of a shared type reports the code of options.
             let is_of_rule = |found: &Diagnostic| kind == "Render" || rule.is_none_or(|rule| rule.id == found.code.id);
             let expected = errors.len() == 1 && errors.iter().all(is_of_rule);
             if !expected {
@@ -222,7 +222,7 @@ fn check(
     broken
 }
 
-/// Asks a CRD. The apiserver checks metadata itself.
+/// Returns a function that asks a CRD. The API server itself checks metadata.
 fn refused_by(crd: &Crd) -> impl Fn(&[Step], &Value) -> Option<bool> {
     |steps, object| {
         let is_metadata = matches!(steps, [Step::Field("metadata"), _, ..]);
@@ -247,7 +247,7 @@ fn facets_of_provider_overrides_are_enforced() {
             .into_iter()
             .filter(|object| object["spec"]["provider"]["name"] == provider.name())
             .collect();
-        // A CRD keeps overrides as they are.
+        // The CRD accepts any overrides.
         broken +=
             check(provider.name(), &provider.info().overrides, &under, &yaml::to_yaml_stream(&texts), |_, _| None);
     }
@@ -260,7 +260,7 @@ fn facets_of_provider_configurations_are_enforced() {
     let text = include_str!("facets/inferenceproviderconfig.yaml");
     let refuses = refused_by(crd);
     let broken = check("InferenceProviderConfig", &InferenceProviderConfig::SHAPE, &[], text, |steps, object| {
-        // A structural schema cannot describe an entry that is a text or a mapping.
+        // A structural schema cannot describe an item that is a string or an object.
         let is_described = !steps.iter().any(|step| matches!(step, Step::Field("engines"))) || steps.len() < 4;
         if is_described { refuses(steps, object) } else { None }
     });
@@ -269,17 +269,17 @@ fn facets_of_provider_configurations_are_enforced() {
 
 #[test]
 fn facets_of_actors_are_enforced() {
-    let crd = Crd::of_file("asya.sh_asyncactors.yaml");
+    let crd = Crd::from_file("asya.sh_asyncactors.yaml");
     let text = include_str!("facets/asyncactor.yaml");
     let broken = check("AsyncActor", &AsyncActor::SHAPE, &[], text, refused_by(&crd));
     assert!(broken > 40, "{broken}");
 }
 
-/// Our part of the CRD is that of external providers.
+/// Our part of the CRD covers external providers only.
 #[test]
 fn facets_of_distributions_are_enforced() {
     let text = include_str!("facets/llamastackdistribution.yaml");
-    let crd = Crd::of_schema(patched("/externalProviders"));
+    let crd = Crd::from_schema(patched("/externalProviders"));
     let under = ["spec", "server", "externalProviders"];
     let broken = check("LlamaStackDistribution", &LlamaStackDistribution::SHAPE, &[], text, |steps, object| {
         let is_ours = steps.iter().zip(under).all(|(step, key)| matches!(step, Step::Field(it) if *it == key));
@@ -296,7 +296,7 @@ fn facets_of_options_are_enforced() {
     assert!(broken > 10, "{broken}");
 }
 
-/// What a cluster refuses of three objects that were accepted: the defects that led to these tests.
+/// Three objects that a cluster refuses and that `lint` once accepted.
 #[test]
 fn values_that_a_cluster_refuses_are_errors() {
     let long = format!("id: a/b, storage: {{volumes: [{{name: v, claimName: c, mountPath: /{}}}]}}", "x".repeat(1024));
@@ -327,7 +327,7 @@ fn distribution(fields: &str) -> String {
     )
 }
 
-/// Providers of one API.
+/// Returns providers of one API.
 fn external_providers(count: usize) -> String {
     let provider = |index| format!("{{providerId: p{index}, image: 'a@sha256:{}'}}", "a".repeat(64));
     format!("externalProviders: {{inference: [{}]}}", (0..count).map(provider).collect::<Vec<_>>().join(", "))

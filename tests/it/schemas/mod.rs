@@ -1,4 +1,4 @@
-//! The generated schemas against the engine: what one accepts the other accepts, and both say it in the same words.
+//! The generated schemas against `lint`: both accept the same documents and report the same messages.
 
 mod crd;
 mod editor;
@@ -13,13 +13,13 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
-/// A generated file.
+/// Reads a generated file.
 fn schema_file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every document of a text as JSON, without `null`, which means absent.
+/// Returns the documents of a text as JSON, without null fields, which count as absent.
 fn documents(text: &str) -> Vec<Value> {
     yaml::parse(text, &yaml::Limits::default())
         .documents
@@ -32,7 +32,7 @@ fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Drops fields that are `null`, as an apiserver does.
+/// Removes null fields, as an API server does.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -44,7 +44,7 @@ fn prune(value: &mut Value) {
     }
 }
 
-/// A kind of ours, with its API group.
+/// Returns the API group and the kind of an object, if it is one of ours.
 fn kind_of(object: &Value) -> Option<(&'static ApiGroup, &str)> {
     let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
     let api_group = ApiGroup::find(group).filter(|api_group| api_group.version == version)?;

@@ -1,4 +1,4 @@
-//! The CRDs against the engine: no deployment that it accepts is refused, and every rule says what it says.
+//! The rules of the CRDs against `lint`: they refuse no deployment that it accepts, and have the same messages.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::crd::{CRDS, Refusal};
 use super::{documents, kind_of, schema_file};
 use crate::common::{case_folders, compile_all, read_case};
 
-/// What a cluster has against the objects of our kinds in a text.
+/// Returns the refusals of a cluster for the objects of our kinds in a text.
 fn refusals(text: &str) -> Vec<Refusal> {
     let documents = documents(text);
     let of_ours = documents.iter().filter_map(|object| {
@@ -41,15 +41,15 @@ fn input_texts(sources: &SourceSet) -> Vec<&str> {
     inputs.map(|(_, source)| source.text.as_str()).collect()
 }
 
-/// Every case and example: what the engine accepts a cluster accepts, and what a rule of the cluster refuses the engine
-/// refuses in the same words.
+/// For every case and example, a cluster accepts what `lint` accepts, and `lint` reports what a rule of the cluster refuses, with
+/// the same message.
 #[test]
 fn cases_are_accepted_or_refused_alike() {
     let mut accepted = 0;
     for folder in case_folders() {
         let sources = read_case(&folder);
         let compilation = compile_all(&sources);
-        // A patch is a part of an object; a cluster never sees it.
+        // A cluster never sees a patch.
         if sources.iter().any(|(_, source)| source.text.contains("kind: Kustomization")) {
             continue;
         }
@@ -59,11 +59,11 @@ fn cases_are_accepted_or_refused_alike() {
                 assert!(refusals.is_empty(), "{}: {refusals:#?}", folder.display());
                 accepted += 1;
             }
-            // Of what could not be read (KF00…), and with options that are wrong, the engine says no more.
+            // `lint` reports no more for unreadable documents (KF00…) or invalid options.
             let unread =
                 compilation.diagnostics.iter().any(|found| found.code.id < "KF0100" || found.code.id == "KF0904");
             for refusal in refusals.iter().filter(|refusal| refusal.rule.is_some() && !unread) {
-                let said = messages(&compilation).iter().any(|message| refusal.is_said_by(message));
+                let said = messages(&compilation).iter().any(|message| refusal.matches_finding(message));
                 assert!(said, "{}: {refusal:#?} is not among {:#?}", folder.display(), messages(&compilation));
             }
         }
@@ -71,13 +71,13 @@ fn cases_are_accepted_or_refused_alike() {
     assert!(accepted > 150, "{accepted}");
 }
 
-/// Objects that trip the rules, each with what the rule says.
+/// Objects that violate the rules, each with the expected message.
 const BROKEN: &[&str] =
     &[include_str!("broken/model.yaml"), include_str!("broken/workload.yaml"), include_str!("broken/items.yaml")];
 
-/// Every rule of both API groups is tripped by an object, and the engine says the same of it.
+/// An object violates each rule of both API groups, and `lint` reports the same message.
 #[test]
-fn every_rule_says_what_the_engine_says() {
+fn every_rule_has_the_message_of_lint() {
     let mut tripped = BTreeSet::new();
     for text in BROKEN {
         for document in yaml::parse(text, &yaml::Limits::default()).documents {
@@ -87,7 +87,7 @@ fn every_rule_says_what_the_engine_says() {
                 let refusals = refusals(&text);
                 assert!(!refusals.is_empty(), "a cluster accepts\n{text}");
                 for refusal in refusals {
-                    let said = messages(&compilation).iter().any(|message| refusal.is_said_by(message));
+                    let said = messages(&compilation).iter().any(|message| refusal.matches_finding(message));
                     assert!(said, "{refusal:#?} is not among {:#?} for\n{text}", messages(&compilation));
                     tripped.insert((group, refusal.rule.unwrap()));
                 }
@@ -97,7 +97,7 @@ fn every_rule_says_what_the_engine_says() {
     for (group, text) in beyond_capabilities() {
         let compilation = compile_text(&text);
         for refusal in refusals(&text) {
-            let said = messages(&compilation).iter().any(|message| refusal.is_said_by(message));
+            let said = messages(&compilation).iter().any(|message| refusal.matches_finding(message));
             assert!(said, "{refusal:#?} is not among {:#?} for\n{text}", messages(&compilation));
             tripped.insert((group, refusal.rule.unwrap()));
         }
@@ -115,7 +115,7 @@ fn every_rule_says_what_the_engine_says() {
     }
 }
 
-/// Deployments that ask each provider for every engine and mode, with and without GPUs: what it does not run is refused.
+/// Returns deployments for each combination that a provider does not run, with the expected message.
 fn beyond_capabilities() -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for group in ["kubefoundry", "kubeairunway"] {
@@ -157,7 +157,7 @@ fn collect_rules(value: &Value, all: &mut BTreeSet<String>) {
     }
 }
 
-/// What a cluster writes into an object changes nothing about it: a deployment that is read back renders as before.
+/// A deployment with the defaults that a cluster writes renders as before.
 #[test]
 fn defaults_change_nothing() {
     let mut changed = 0;
@@ -181,7 +181,7 @@ fn defaults_change_nothing() {
             defaulted.add_for(source.purpose, source.name.clone(), yaml::to_yaml_stream(&objects));
         }
         let (before, after) = (compile_all(&sources), compile_all(&defaulted));
-        // With an error there is nothing to compare: what is wrong may be that it cannot be read.
+        // A case with errors has no output to compare.
         if before.has_errors() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The CRDs are structural, as `apiextensions.k8s.io/v1` demands it
+//! The CRDs are structural, as `apiextensions.k8s.io/v1` requires
 //! (<https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>).
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The regular expressions of the schemas against the checks that they stand for.
+//! The regular expressions of the schemas against the syntax checks that they represent.
 
 use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::{image, labels, names, quantity};
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::schema_file;
 
-/// A check of the engine, and a field that has it.
+/// A syntax check, and a field that uses it.
 type Row = (&'static str, fn(&str) -> SyntaxResult, Accepts);
 
-/// Whether the expression says just what the check says, or leaves something to the engine.
+/// Whether the expression is equivalent to the check, or accepts more.
 #[derive(Clone, Copy, PartialEq)]
 enum Accepts {
     TheSame,
@@ -29,7 +29,7 @@ const ROWS: &[Row] = &[
     ("spec.tolerations[].key", labels::label_key, Accepts::More),
 ];
 
-/// Texts near the edge of what a name, a quantity or an image may be.
+/// Generates texts that are nearly valid names, quantities and images.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z0-9.-]{0,8}",
@@ -46,9 +46,9 @@ fn texts() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What the engine accepts the expressions accept; most also refuse what it refuses.
+    /// Expressions accept everything that the checks accept; most also refuse what the checks refuse.
     #[test]
-    fn expressions_say_what_the_checks_say(text in texts()) {
+    fn expressions_agree_with_the_checks(text in texts()) {
         for ((field, check, accepts), (pattern, most)) in ROWS.iter().zip(patterns()) {
             let fits = pattern.is_match(&text) && text.len() <= *most;
             let good = check(&text).is_ok();
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// The expression of each row, with the most characters.
+/// Returns the expression of each row, with the maximum length.
 fn patterns() -> &'static [(Regex, usize)] {
     static PATTERNS: std::sync::LazyLock<Vec<(Regex, usize)>> = std::sync::LazyLock::new(|| {
         let schema: Value = serde_json::from_str(&schema_file("modeldeployment.json")).unwrap();

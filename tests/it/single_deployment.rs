@@ -1,4 +1,4 @@
-//! The engine takes one deployment at a time, as the apiserver gives it: what comes out is what a run over texts gives.
+//! A session evaluates one deployment at a time, as an API server returns it. The result equals that of a run over texts.
 
 use crate::common::upstream::newest;
 use crate::common::{case_folders, read_case};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const NO_CRDS: &str =
     r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
 
-/// What an apiserver and controllers add to an object.
+/// Returns an object with the additions of an API server and of controllers.
 fn as_stored(deployment: &Value) -> Value {
     let mut stored = deployment.clone();
     let metadata = stored["metadata"].as_object_mut().unwrap();
@@ -43,7 +43,7 @@ fn phi() -> Value {
     })
 }
 
-fn engine(texts: &[(Purpose, &str)], providers: Providers) -> Session {
+fn session(texts: &[(Purpose, &str)], providers: Providers) -> Session {
     let mut sources = SourceSet::default();
     for (purpose, text) in texts {
         sources.add_for(*purpose, "text.yaml", *text);
@@ -54,19 +54,19 @@ fn engine(texts: &[(Purpose, &str)], providers: Providers) -> Session {
 fn messages(found: &[Diagnostic]) -> Vec<String> {
     let said = |found: &Diagnostic| {
         let path = found.location.as_ref().map(|location| location.path.to_string());
-        // Of a value of another type, messages say how it is written, where it is.
+        // For a value of a wrong type, the message of a run quotes the text, which a session does not have.
         let words = (found.code.name != "wrong-type").then(|| format!("{} {:?}", found.message, found.help));
         format!("{} {path:?} {words:?}", found.code.id)
     };
-    // A run says of its whole input that it has no deployment.
+    // Only a run reports that the input has no deployment.
     let found = found.iter().filter(|found| found.code.name != "no-model-deployment");
     let mut messages: Vec<String> = found.map(said).collect();
     messages.sort();
     messages
 }
 
-/// What an engine needs of a case, and its deployments.
-fn parts(sources: &SourceSet) -> (SourceSet, Vec<Value>) {
+/// Splits a case into the sources that a session needs and its deployments.
+fn split_case(sources: &SourceSet) -> (SourceSet, Vec<Value>) {
     let (mut context, mut deployments) = (SourceSet::default(), Vec::new());
     for (_, source) in sources.iter() {
         for document in yaml::documents(&source.text, &yaml::Limits::default()) {
@@ -84,14 +84,14 @@ fn parts(sources: &SourceSet) -> (SourceSet, Vec<Value>) {
     (context, deployments)
 }
 
-/// One deployment alone in a run.
+/// Compiles a single deployment in a run.
 fn run(context: &SourceSet, deployment: &Value, thoroughness: Thoroughness) -> Compilation {
     let mut sources = context.clone();
     sources.add("deployment.yaml", yaml::to_yaml_stream([deployment]));
     compile(&sources, thoroughness)
 }
 
-/// What differs between the two.
+/// Returns the differences between an evaluation and a run.
 fn differences(evaluation: &Evaluation, compilation: &Compilation) -> Vec<String> {
     let made = compilation.outputs.iter().filter(|output| output.role == OutputRole::Generated);
     let made = made.map(|output| output.object.clone()).filter(|_| !compilation.has_errors());
@@ -108,14 +108,14 @@ fn differences(evaluation: &Evaluation, compilation: &Compilation) -> Vec<String
     if alone == together { Vec::new() } else { vec![format!("{alone:#?}\n{together:#?}")] }
 }
 
-/// Every golden and example: the same objects, the same findings, the same reason, however it is stored.
+/// For every golden and example, session and run give the same objects, findings and reasons, in whatever form it is stored.
 #[test]
-fn an_engine_says_what_a_run_says() {
+fn a_session_gives_the_result_of_a_run() {
     let (mut compared, mut different) = (0, Vec::new());
     for folder in case_folders() {
-        let (context, deployments) = parts(&read_case(&folder));
-        let Ok(engine) = Session::new(&context, Providers::All) else { continue };
-        if !engine.problems().is_empty() {
+        let (context, deployments) = split_case(&read_case(&folder));
+        let Ok(session) = Session::new(&context, Providers::All) else { continue };
+        if !session.problems().is_empty() {
             continue;
         }
         for deployment in deployments {
@@ -130,10 +130,10 @@ fn an_engine_says_what_a_run_says() {
                     stored["metadata"].as_object_mut().unwrap().shift_remove("uid");
                 }
                 let compilation = run(&context, &deployment, thoroughness);
-                // Limits are on texts, and a uid is asked for when something is applied.
+                // Limits apply to texts, and ownerReferences need a uid.
                 let is_of_runs = |found: &Diagnostic| matches!(found.code.name, "limit-exceeded" | "owner-without-uid");
                 if !compilation.diagnostics.iter().any(is_of_runs) {
-                    let found = differences(&engine.validate(&stored, thoroughness), &compilation);
+                    let found = differences(&session.validate(&stored, thoroughness), &compilation);
                     different.extend(found.into_iter().map(|it| format!("{}: {it}", folder.display())));
                     compared += 1;
                 }
@@ -144,36 +144,36 @@ fn an_engine_says_what_a_run_says() {
     assert!(compared > 300, "{compared}");
 }
 
-/// The corpus of the benchmarks renders the same, one by one and in one run, for either way to know the providers.
+/// The benchmark corpus renders the same one by one and in one run, for both values of `Providers`.
 #[test]
-fn the_corpus_renders_the_same_alone() {
+fn the_corpus_renders_the_same_one_by_one() {
     let text = crate::documents::documents(0..200);
     let mut sources = SourceSet::default();
     sources.add("corpus.yaml", text.clone());
     let compilation = compile(&sources, Thoroughness::Needed);
-    let engine = engine(&[], Providers::All);
+    let session = session(&[], Providers::All);
     let alone: Vec<Value> = yaml::documents(&text, &yaml::Limits::default())
-        .flat_map(|document| engine.evaluate(&document.root.to_json(), None).objects)
+        .flat_map(|document| session.evaluate(&document.root.to_json(), None).objects)
         .collect();
     let together: Vec<Value> = compilation.outputs.into_iter().map(|output| output.object).collect();
     assert_eq!(alone, together);
 }
 
-/// Defaults that are written down change nothing, and draw no word: neither what is rendered nor what is found.
+/// Writing out the defaults changes neither the output nor the findings.
 #[test]
-fn written_defaults_mean_what_was_meant() {
+fn written_defaults_change_nothing() {
     let mut compared = 0;
     for folder in case_folders() {
-        let (context, deployments) = parts(&read_case(&folder));
-        let Ok(engine) = Session::new(&context, Providers::All) else { continue };
+        let (context, deployments) = split_case(&read_case(&folder));
+        let Ok(session) = Session::new(&context, Providers::All) else { continue };
         for deployment in deployments {
-            let with_defaults = engine.default_values(&deployment);
-            assert_eq!(engine.default_values(&with_defaults), with_defaults, "{}", folder.display());
-            let [before, after] = [&deployment, &with_defaults].map(|it| engine.validate(it, Thoroughness::EveryRule));
+            let with_defaults = session.default_values(&deployment);
+            assert_eq!(session.default_values(&with_defaults), with_defaults, "{}", folder.display());
+            let [before, after] = [&deployment, &with_defaults].map(|it| session.validate(it, Thoroughness::EveryRule));
             assert_eq!(messages(&before.diagnostics), messages(&after.diagnostics), "{}", folder.display());
             assert_eq!(before.objects, after.objects, "{}", folder.display());
             let provider = before.provider().unwrap_or_default();
-            let hash = |deployment: &Value| engine.identity_hash(deployment, provider);
+            let hash = |deployment: &Value| session.identity_hash(deployment, provider);
             assert_eq!(hash(&deployment), hash(&with_defaults), "{}", folder.display());
             compared += usize::from(with_defaults != deployment);
         }
@@ -182,18 +182,18 @@ fn written_defaults_mean_what_was_meant() {
 }
 
 #[test]
-fn it_is_shared_between_threads() {
+fn a_session_can_be_shared_between_threads() {
     fn is_shared<T: Clone + Send + Sync + 'static>() {}
     is_shared::<Session>();
     is_shared::<Evaluation>();
 }
 
-/// A choice that was made stays: it is checked, and its words are not touched.
+/// An earlier choice is kept with its reason, but still validated.
 #[test]
 fn an_earlier_choice_is_kept_and_checked() {
-    let engine = engine(&[], Providers::All);
+    let session = session(&[], Providers::All);
     let chosen = |provider: &str| PriorChoice { provider: provider.to_owned(), reason: "because".to_owned() };
-    let kept = engine.evaluate(&phi(), Some(&chosen("kuberay")));
+    let kept = session.evaluate(&phi(), Some(&chosen("kuberay")));
     assert_eq!(kept.objects.last().unwrap()["kind"], "RayService");
     let annotations = &kept.objects.last().unwrap()["metadata"]["annotations"];
     assert_eq!(annotations["kubefoundry.ai/selected-reason"], "because");
@@ -201,23 +201,23 @@ fn an_earlier_choice_is_kept_and_checked() {
 
     let mut sglang = phi();
     sglang["spec"]["engine"]["type"] = "sglang".into();
-    let refused = engine.evaluate(&sglang, Some(&chosen("kuberay")));
+    let refused = session.evaluate(&sglang, Some(&chosen("kuberay")));
     assert_eq!(refused.errors().next().unwrap().message, "KubeRay does not support sglang engine");
     assert!(refused.objects.is_empty());
     assert_eq!(refused.provider(), Some("kuberay"));
 
-    let foreign = engine.evaluate(&phi(), Some(&chosen("modal")));
+    let foreign = session.evaluate(&phi(), Some(&chosen("modal")));
     assert_eq!((foreign.provider(), foreign.objects.len(), foreign.has_errors()), (Some("modal"), 0, false));
 }
 
-/// Nothing can be chosen where nothing is configured; a built-in provider that is configured renders.
+/// With configured providers only, nothing is selected without a configuration, and a configured built-in provider renders.
 #[test]
-fn providers_are_those_that_are_given() {
-    let none = engine(&[], Providers::Given);
+fn only_configured_providers_are_selected() {
+    let none = session(&[], Providers::Given);
     let evaluation = none.evaluate(&phi(), None);
     assert_eq!(evaluation.errors().next().unwrap().message, "No healthy providers available");
     let config = kubefoundry_model::providers::find("kuberay").unwrap().info().config;
-    let one = engine(&[(Purpose::Input, config)], Providers::Given);
+    let one = session(&[(Purpose::Input, config)], Providers::Given);
     assert_eq!(one.provider_names().collect::<Vec<_>>(), ["kuberay"]);
     let mut named = phi();
     named["spec"]["provider"] = json!({"name": "kuberay"});
@@ -227,24 +227,24 @@ fn providers_are_those_that_are_given() {
     assert_eq!(one.evaluate(&named, None).errors().next().unwrap().message, message);
 }
 
-/// A configuration that cannot be used is no reason to choose nothing, as long as another one fits.
+/// An invalid configuration does not prevent the selection of another provider.
 #[test]
-fn a_broken_configuration_is_left_out() {
+fn an_invalid_configuration_is_ignored() {
     let broken = "{apiVersion: kubefoundry.ai/v1alpha1, kind: InferenceProviderConfig, metadata: {name: edge}, \
                   spec: {capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}, \
                   selectionRules: [{condition: 'spec. >', priority: 500}]}}";
-    let all = engine(&[(Purpose::Input, broken)], Providers::All);
+    let all = session(&[(Purpose::Input, broken)], Providers::All);
     assert_eq!(all.problems()[0].severity, Severity::Error);
     assert_eq!(all.evaluate(&phi(), None).provider(), Some("dynamo"));
-    let alone = engine(&[(Purpose::Input, broken)], Providers::Given);
+    let alone = session(&[(Purpose::Input, broken)], Providers::Given);
     let evaluation = alone.evaluate(&phi(), None);
     assert_eq!(messages(&evaluation.diagnostics), messages(alone.problems()));
     assert!(evaluation.objects.is_empty());
 }
 
 #[test]
-fn what_is_not_installed_is_said() {
-    let none = engine(&[(Purpose::Crds, NO_CRDS)], Providers::All);
+fn a_missing_crd_is_reported() {
+    let none = session(&[(Purpose::Crds, NO_CRDS)], Providers::All);
     for (provider, engine_type) in [("kaito", "vllm"), ("dynamo", "vllm"), ("kuberay", "vllm")] {
         let mut deployment = phi();
         deployment["spec"]["engine"]["type"] = engine_type.into();
@@ -256,21 +256,21 @@ fn what_is_not_installed_is_said() {
         assert_eq!((problem.message.as_str(), problem.location), (expected.as_str(), None));
         assert!(none.installed(provider).is_empty() && evaluation.objects.is_empty());
     }
-    let unknown = engine(&[], Providers::All);
+    let unknown = session(&[], Providers::All);
     assert_eq!((unknown.crds_problem("kaito"), unknown.crds_problem("modal")), (None, None));
     assert_eq!(unknown.crd_version("kaito").as_deref(), Some("kaito.sh/v1beta1"));
 }
 
-/// The fingerprint of what is installed is the one that a decision names.
+/// The fingerprint of an installed schema is the one in the decision.
 #[test]
-fn what_is_installed_has_a_fingerprint() {
+fn an_installed_schema_has_the_fingerprint_of_the_decision() {
     let mut sources = SourceSet::default();
     let as_list: Vec<Value> = newest().iter().map(|skeleton| skeleton.to_crd().unwrap()).collect();
-    // As the operator has it: a list in JSON, whose items do not say what they are.
+    // The form in which the operator gets CRDs: a JSON list whose items have no apiVersion and kind.
     let list =
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": as_list});
     sources.add_for(Purpose::Crds, "crds", list.to_string());
-    let engine = Session::new(&sources, Providers::All).unwrap();
+    let session = Session::new(&sources, Providers::All).unwrap();
     for provider in ["kaito", "dynamo", "kuberay"] {
         let mut deployment = phi();
         deployment["spec"]["provider"] = json!({"name": provider});
@@ -278,26 +278,26 @@ fn what_is_installed_has_a_fingerprint() {
             deployment["spec"]["provider"]["overrides"] =
                 json!({"resource": {"instanceType": "Standard_NC24ads_A100_v4"}});
         }
-        let evaluation = engine.evaluate(&deployment, None);
+        let evaluation = session.evaluate(&deployment, None);
         assert!(!evaluation.has_errors(), "{:?}", evaluation.diagnostics);
         let decision = evaluation.decision.unwrap();
         let (crd_version, main) = (decision.crd_version.unwrap(), &decision.objects.last().unwrap().kind);
-        let installed = engine.installed(provider);
+        let installed = session.installed(provider);
         let used =
             installed.iter().find(|it| format!("{}/{}", it.group, it.version) == crd_version && *it.kind == **main);
         assert_eq!(used.map(|it| it.fingerprint.clone()), decision.schema_fingerprint, "{provider}");
-        assert_eq!(engine.crd_version(provider), Some(crd_version));
-        assert_eq!(engine.crds_problem(provider), None);
+        assert_eq!(session.crd_version(provider), Some(crd_version));
+        assert_eq!(session.crds_problem(provider), None);
     }
 }
 
-/// What changes with each of the identity fields, and with nothing else.
+/// The hash depends on each identity field and on nothing else.
 #[test]
-fn an_identity_has_one_hash() {
-    let engine = engine(&[], Providers::All);
-    let hash = |deployment: &Value, provider: &str| engine.identity_hash(deployment, provider);
+fn the_identity_hash_depends_on_identity_fields_only() {
+    let session = session(&[], Providers::All);
+    let hash = |deployment: &Value, provider: &str| session.identity_hash(deployment, provider);
     let base = hash(&phi(), "dynamo").unwrap();
-    // It stands on objects in clusters: another way to make it would delete all of them.
+    // Objects in clusters carry this hash. A different algorithm would recreate all of them.
     assert_eq!(base, "10d34c1f9285c291");
     let with = |pointer: &str, value: Value| {
         let mut changed = phi();
@@ -328,10 +328,10 @@ fn an_identity_has_one_hash() {
     assert_eq!(hash(&json!({"kind": "Pod"}), "dynamo"), None);
 }
 
-/// Whatever is no deployment is answered, too.
+/// An object of another kind is refused, without a panic.
 #[test]
 fn other_objects_are_refused() {
-    let engine = engine(&[], Providers::All);
+    let session = session(&[], Providers::All);
     for object in [
         json!(null),
         json!([]),
@@ -341,26 +341,26 @@ fn other_objects_are_refused() {
         json!({"apiVersion": "kubefoundry.ai/v1alpha1", "kind": "InferenceProviderConfig", "metadata": {"name": "p"}}),
         json!({"apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": 1, "spec": []}),
     ] {
-        let evaluation = engine.evaluate(&object, None);
+        let evaluation = session.evaluate(&object, None);
         assert!(evaluation.has_errors() && evaluation.objects.is_empty(), "{object}");
     }
 }
 
-/// What a deployment says to ignore is not said, and options count.
+/// Annotations suppress findings, and options apply.
 #[test]
-fn options_and_annotations_count() {
+fn options_and_annotations_apply() {
     let options = "{apiVersion: config.kubefoundry.ai/v1alpha1, kind: Render, ownerReferences: true}";
-    let engine = engine(&[(Purpose::Options, options)], Providers::All);
-    let evaluation = engine.evaluate(&as_stored(&phi()), None);
+    let session = session(&[(Purpose::Options, options)], Providers::All);
+    let evaluation = session.evaluate(&as_stored(&phi()), None);
     let owner = &evaluation.objects.last().unwrap()["metadata"]["ownerReferences"][0];
     assert_eq!(owner["uid"], "8c2f6a1e-0000-4000-8000-000000000001");
-    // Before it is stored it has no uid; what is applied needs its owner's.
+    // A deployment has no uid before it is stored, but ownerReferences need one.
     let is_without_owner = |found: &Diagnostic| found.code.name == "owner-without-uid";
-    assert!(!engine.validate(&phi(), Thoroughness::EveryRule).diagnostics.iter().any(is_without_owner));
-    assert!(engine.evaluate(&phi(), None).diagnostics.iter().any(is_without_owner));
+    assert!(!session.validate(&phi(), Thoroughness::EveryRule).diagnostics.iter().any(is_without_owner));
+    assert!(session.evaluate(&phi(), None).diagnostics.iter().any(is_without_owner));
     let said: Vec<&str> = evaluation.diagnostics.iter().map(|found| found.code.id).collect();
     assert!(!said.is_empty(), "a runtime that is not pinned is an info");
     let mut quiet = as_stored(&phi());
     quiet["metadata"]["annotations"] = json!({"kubefoundry.ai/lint-ignore": said.join(", ")});
-    assert_eq!(engine.evaluate(&quiet, None).diagnostics, []);
+    assert_eq!(session.evaluate(&quiet, None).diagnostics, []);
 }
