@@ -1,40 +1,40 @@
-//! Diagnostic codes: what one is, and how a crate declares those that it reports.
+//! Diagnostic codes, and the macro with which a crate declares those that it reports.
 
 use super::Severity;
 
-/// A stable name for one kind of finding. A released code keeps its number and its meaning.
+/// The stable identifier of a kind of finding. A released code keeps its number and its meaning.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Code {
     /// `KFnnnn`.
     pub id: &'static str,
-    /// The same in words: `unknown-field`.
+    /// The readable name: `unknown-field`.
     pub name: &'static str,
-    /// How much it matters unless options say otherwise.
+    /// The severity, unless the render options set another one.
     pub severity: Severity,
-    /// What it flags, in one line.
+    /// The flagged problem as a noun phrase on one line, without a period.
     pub summary: &'static str,
-    /// What else is true of every finding with this code.
+    /// Properties of every finding with this code.
     pub attributes: &'static [Attribute],
 }
 
-/// What is true of every finding with a code.
+/// A property of every finding with a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attribute {
-    /// Equal findings are reported once per run instead of once per object: they are about the run or a namespace, and a
-    /// fleet of a thousand models would repeat them a thousand times.
+    /// Equal findings are reported once per run instead of once per object. They are about the run or a namespace, and
+    /// a fleet of a thousand models would repeat them a thousand times.
     OncePerRun,
     /// The finding is about a value that should be ASCII. The message names characters that merely look like ASCII.
     AsciiValue,
     /// The finding is about a key that should be ASCII, likewise.
     AsciiKey,
-    /// As long as the finding stands, no fix is offered in its document: the fix could silently decide what the finding
-    /// asks the user to decide, such as which of two equal keys counts.
+    /// No fix is offered in a document with this finding. A fix could silently decide what the user must decide, such
+    /// as which of two equal keys is meant.
     WithholdsFixes,
 }
 
 impl Code {
-    /// A code; crates declare theirs with [`declare_codes!`](crate::declare_codes).
+    /// Creates a code. Crates declare theirs with [`declare_codes!`](crate::declare_codes).
     pub const fn new(
         id: &'static str,
         name: &'static str,
@@ -51,9 +51,9 @@ impl Code {
     }
 }
 
-/// Declares the codes of a module as statics, and `CODES`, the list of them in order of declaration.
+/// Declares the codes of a module as statics, and the list `CODES` in order of declaration.
 ///
-/// After the summary may stand a list of [`Attribute`]s.
+/// A list of [`Attribute`]s may follow the summary.
 ///
 /// ```
 /// use kubefoundry_diagnostics::Attribute;

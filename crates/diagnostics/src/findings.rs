@@ -1,4 +1,4 @@
-//! The collector that rules report to while they look at one document.
+//! The collector of the findings in one document.
 
 use super::{Attribute, Code, Diagnostic, FieldRef, Fix, Location, ObjectRef, RelatedLocation, Severity};
 use crate::source::SourceId;
@@ -7,33 +7,33 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::one_line;
 use kubefoundry_yaml::{FieldPart, Node, Span, Value};
 
-/// The document that is being looked at.
+/// The document that findings are reported in.
 #[derive(Debug, Clone)]
 pub struct DocumentScope<'d> {
-    /// Its text's id.
+    /// The source that contains the document.
     pub source: SourceId,
-    /// Its text, whole (spans are into it).
+    /// The whole text of the source, into which spans point. Empty for an object without a text.
     pub text: &'d str,
-    /// Its index in the text.
+    /// Position of the document in the source, counted from 0.
     pub document: usize,
-    /// Its tree.
+    /// The root of the document's tree.
     pub root: &'d Node<'d>,
-    /// What it is, as far as that is known.
+    /// The object in the document, if its kind is known.
     pub object: Option<ObjectRef>,
 }
 
 impl DocumentScope<'_> {
-    /// The location of a place in this document.
+    /// Returns the location of a field in this document.
     pub fn locate(&self, place: &FieldRef) -> Location {
         let mut span = self.root.locate(&place.path, place.part);
-        // The value of a field that is a block begins on another line, as if its first entry were meant.
+        // A block value begins on the line below its key, so underlining it would seem to mean its first entry.
         if self.root.at(&place.path).is_some_and(|node| self.is_block(node)) {
             span = self.root.locate(&place.path, FieldPart::Key);
         }
         Location { source: self.source, document: self.document, span, path: place.path.clone() }
     }
 
-    /// What a finding points at, as it is written; of a document without a text, as it is read.
+    /// Returns the text that a finding underlines, or the key or value itself if the document has no text.
     fn text_at<'s>(&'s self, code: &'static Code, location: &'s Location) -> &'s str {
         if !self.text.is_empty() {
             return self.text.get(location.span.start..location.span.end).unwrap_or_default();
@@ -45,18 +45,18 @@ impl DocumentScope<'_> {
         }
     }
 
-    /// Whether a value is a block mapping or list, whose brackets are its indentation.
+    /// Whether a value is a mapping or list in block style.
     fn is_block(&self, node: &Node<'_>) -> bool {
         let collection = matches!(node.value, Value::Mapping(_) | Value::Sequence(_));
-        // An alias stands where it is written.
+        // The span of an alias is the alias itself, not the collection that it names.
         collection && !self.text.get(node.span.start..).is_some_and(|text| text.starts_with(['{', '[', '*']))
     }
 }
 
-/// Findings of one document, at the most: a document of nothing but mistakes is answered in bounded time.
+/// Maximum number of findings per document, so that a document full of mistakes is handled in bounded time.
 const MAX_FINDINGS: usize = 1000;
 
-/// Collects the findings of one document, at most 1000 and a word about the rest.
+/// Collects the findings of one document: at most 1000, and one about the number of the others.
 #[derive(Debug)]
 pub struct Findings<'d> {
     scope: DocumentScope<'d>,
@@ -65,18 +65,18 @@ pub struct Findings<'d> {
 }
 
 impl<'d> Findings<'d> {
-    /// An empty collection for a document.
+    /// Creates an empty collection for a document.
     pub fn new(scope: DocumentScope<'d>) -> Self {
         Self { scope, diagnostics: Vec::new(), dropped: 0 }
     }
 
-    /// The document that is being looked at.
+    /// The document that findings are reported in.
     pub fn scope(&self) -> &DocumentScope<'d> {
         &self.scope
     }
 
-    /// Reports a finding at a place (a `&FieldPath` or a dotted path means the value there) and returns it for help,
-    /// related places and a fix to be added.
+    /// Reports a finding at a field. A `&FieldPath` or a dotted path means the field's value. The returned builder adds
+    /// help, related locations and a fix.
     pub fn report(
         &mut self,
         code: &'static Code,
@@ -84,12 +84,12 @@ impl<'d> Findings<'d> {
         message: impl Into<String>,
     ) -> DiagnosticBuilder<'_, 'd> {
         let place = place.into();
-        // Looking for a place takes a look at the document; past the limit none is needed.
+        // Finding the span walks the document, which is not needed for a finding that is only counted.
         let location = if self.is_full() { Location::default() } else { self.scope.locate(&place) };
         self.push(code, &message.into(), location)
     }
 
-    /// Reports a finding at bytes of the source, for what has no field path of its own (a character in a CEL rule).
+    /// Reports a finding at a span that is no field of its own, such as a character in a CEL rule.
     pub fn report_at(
         &mut self,
         code: &'static Code,
@@ -103,7 +103,7 @@ impl<'d> Findings<'d> {
         self.push(code, &message.into(), location)
     }
 
-    /// Takes in a finding that has its own place, in another source.
+    /// Adds a finding with a location of its own, for example in another source.
     pub fn add(&mut self, diagnostic: Diagnostic) {
         if self.is_full() {
             self.dropped += 1;
@@ -126,38 +126,39 @@ impl<'d> Findings<'d> {
         DiagnosticBuilder { findings: self, is_stored: true }
     }
 
-    /// Whether nothing more is kept: a further finding is only counted, so it need not be worked out.
+    /// Whether the limit is reached. Further findings are only counted, so callers can skip expensive checks.
     pub fn is_full(&self) -> bool {
         self.diagnostics.len() >= MAX_FINDINGS
     }
 
-    /// Whether an error is among the findings so far.
+    /// Whether there is an error so far. Dropped findings count as errors.
     pub fn has_errors(&self) -> bool {
         self.dropped > 0 || self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// How many errors there are so far.
+    /// Returns the number of errors so far, without dropped ones.
     pub fn error_count(&self) -> usize {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 
-    /// What was found so far.
+    /// Iterates over the findings so far.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter()
     }
 
-    /// How many findings there are so far.
+    /// Returns the number of findings so far, without dropped ones.
     pub fn len(&self) -> usize {
         self.diagnostics.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no findings so far.
     pub fn is_empty(&self) -> bool {
         self.diagnostics.is_empty()
     }
 
-    /// Takes in what a later phase found in a document that an earlier one found errors in, from severity `least` up: all
-    /// but the echoes, that is, what is said of a field that has its error already, unless its code is `always` said.
+    /// Adds the findings of a later phase in a document that already has errors. Only findings with at least severity
+    /// `least` are added, and none about a field that already has an error, or about its ancestors and descendants:
+    /// they would repeat the error. Findings with the code `always` are exempt from the second condition.
     pub fn extend_without_echoes(&mut self, later: Findings<'_>, least: Severity, always: &'static Code) {
         let path = |diagnostic: &Diagnostic| diagnostic.location.as_ref().map(|location| location.path.clone());
         let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
@@ -165,28 +166,31 @@ impl<'d> Findings<'d> {
         let is_echo = |diagnostic: &Diagnostic| {
             path(diagnostic).is_none_or(|at| errors.iter().any(|error| at.starts_with(error) || error.starts_with(&at)))
         };
-        let worth_saying = |found: &Diagnostic| found.severity <= least && (found.code == always || !is_echo(found));
-        self.diagnostics.extend(later.diagnostics.into_iter().filter(worth_saying));
+        let is_worth_reporting = |diagnostic: &Diagnostic| {
+            diagnostic.severity <= least && (diagnostic.code == always || !is_echo(diagnostic))
+        };
+        self.diagnostics.extend(later.diagnostics.into_iter().filter(is_worth_reporting));
     }
 
-    /// Adds advice to what was found so far and has none yet, where there is some for its place.
+    /// Adds help to the findings that have none. `advice` returns the help for a location, if it has any.
     pub fn add_missing_help(&mut self, advice: impl Fn(&Location) -> Option<String>) {
-        for found in self.diagnostics.iter_mut().filter(|found| found.help.is_none()) {
-            found.help = found.location.as_ref().and_then(&advice).map(|help| shorten_message(one_line(&help)));
+        for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| diagnostic.help.is_none()) {
+            diagnostic.help =
+                diagnostic.location.as_ref().and_then(&advice).map(|help| shorten_message(one_line(&help)));
         }
     }
 
-    /// Takes out what was found so far.
+    /// Removes and returns the findings so far.
     pub fn take(&mut self) -> Vec<Diagnostic> {
         let empty = Self::new(self.scope.clone());
         std::mem::replace(self, empty).into_diagnostics()
     }
 
-    /// Everything found.
+    /// Returns all findings.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
-        // Which of two keys counts is the first question; a fix would answer it by the way.
-        if self.diagnostics.iter().any(|found| found.code.has(Attribute::WithholdsFixes)) {
-            self.diagnostics.iter_mut().for_each(|found| found.fix = None);
+        // A fix would silently decide, for example, which of two equal keys is meant.
+        if self.diagnostics.iter().any(|diagnostic| diagnostic.code.has(Attribute::WithholdsFixes)) {
+            self.diagnostics.iter_mut().for_each(|diagnostic| diagnostic.fix = None);
         }
         if self.dropped > 0 {
             let message =
@@ -200,20 +204,21 @@ impl<'d> Findings<'d> {
     }
 }
 
-/// Whether a scalar is just what is written: no alias, and neither anchor nor tag before it.
+/// Whether a scalar is neither an alias nor a block scalar and has no anchor or tag, so that replacing its text changes
+/// exactly this value.
 fn is_untagged_scalar(text: &str, span: Span) -> bool {
     let own = text.get(span.start..span.end).unwrap_or_default();
     let before = text.get(..span.start).unwrap_or_default();
     let token = before.rsplit(|c: char| c.is_whitespace()).find(|token| !token.is_empty()).unwrap_or_default();
-    // A `*` or `&` within a word is a part of it; behind a bracket it is not.
+    // A `*` or `&` inside a word is part of it; after a bracket it is not.
     let is_mark = |token: &str| token.trim_start_matches(['{', '[', ',', '-', ':', '?']).starts_with(['&', '!']);
     !own.starts_with(['*', '&', '!', '|', '>']) && !is_mark(token)
 }
 
-/// Characters of a message, at the most: what it quotes of the input may be of any length.
+/// Maximum length of a message. Text that it quotes from the input can be of any length.
 const MAX_MESSAGE_CHARS: usize = 1000;
 
-/// A message without its middle, when it is too long to be read.
+/// Removes the middle of a message that is too long.
 fn shorten_message(message: String) -> String {
     let count = message.chars().count();
     if count <= MAX_MESSAGE_CHARS {
@@ -224,7 +229,8 @@ fn shorten_message(message: String) -> String {
     format!("{start} [...] {end}")
 }
 
-/// Which characters of a name are not what they look like: a Cyrillic letter, a full-width one, a hyphen that is none.
+/// Names up to three non-ASCII characters of a text that should be ASCII, such as Cyrillic letters, full-width letters
+/// or dashes, which look like ASCII.
 fn describe_look_alikes(code: &'static Code, text: &str) -> String {
     if text.is_ascii() || text.len() > 512 || !(code.has(Attribute::AsciiValue) || code.has(Attribute::AsciiKey)) {
         return String::new();
@@ -232,12 +238,13 @@ fn describe_look_alikes(code: &'static Code, text: &str) -> String {
     let mut look_alikes: Vec<char> = text.chars().filter(|c| !c.is_ascii()).collect();
     look_alikes.sort_unstable();
     look_alikes.dedup();
-    let found: Vec<String> =
+    let descriptions: Vec<String> =
         look_alikes.iter().take(3).map(|c| format!("{:?} is U+{:04X}", c, u32::from(*c))).collect();
-    format!(" ({})", found.join(", "))
+    format!(" ({})", descriptions.join(", "))
 }
 
-/// A finding that was just reported.
+/// Adds details to the finding that was just reported. Does nothing if the finding was dropped because the limit is
+/// reached.
 #[derive(Debug)]
 pub struct DiagnosticBuilder<'f, 'd> {
     findings: &'f mut Findings<'d>,
@@ -253,7 +260,7 @@ impl DiagnosticBuilder<'_, '_> {
         self.findings.diagnostics.last_mut().filter(|_| self.is_stored)
     }
 
-    /// Adds advice.
+    /// Adds help.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         if let Some(diagnostic) = self.last() {
             diagnostic.help = Some(shorten_message(one_line(&help.into())));
@@ -261,7 +268,7 @@ impl DiagnosticBuilder<'_, '_> {
         self
     }
 
-    /// Adds a second place in the same document.
+    /// Adds a related location in the same document.
     pub fn related(mut self, place: impl Into<FieldRef>, message: impl Into<String>) -> Self {
         if !self.is_stored {
             return self;
@@ -273,7 +280,7 @@ impl DiagnosticBuilder<'_, '_> {
         self
     }
 
-    /// Adds a second place in the same document by its bytes.
+    /// Adds a related location in the same document, given by its span.
     pub fn related_at(mut self, span: Span, message: impl Into<String>) -> Self {
         if let Some(diagnostic) = self.last()
             && let Some(location) = diagnostic.location.clone()
@@ -285,7 +292,7 @@ impl DiagnosticBuilder<'_, '_> {
         self
     }
 
-    /// Adds a second place in any document.
+    /// Adds a related location in any document.
     pub fn related_in(mut self, source: SourceId, document: usize, span: Span, message: impl Into<String>) -> Self {
         let location = Location { source, span, document, path: kubefoundry_yaml::field_path::FieldPath::root() };
         if let Some(diagnostic) = self.last() {
@@ -302,8 +309,8 @@ impl DiagnosticBuilder<'_, '_> {
         self
     }
 
-    /// Adds the fix that replaces the text at the finding's own place; none where the text there stands for another (an
-    /// alias), is stood for elsewhere (an anchor), or is what a tag makes of it.
+    /// Adds a fix that replaces the text at the finding's location. Adds none if that text is an alias, or a value with
+    /// an anchor or a tag, because the replacement could change other fields or another type than intended.
     pub fn replace_with(mut self, title: impl Into<String>, replacement: impl Into<String>) -> Self {
         let text = self.findings.scope.text;
         if let Some(diagnostic) = self.last() {

@@ -1,8 +1,8 @@
-//! What is said to the user: one type for every finding, collected, never returned early.
+//! Diagnostics: one type for every finding. Checks collect findings and continue, instead of stopping at the first one.
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
-//! Rules make [`Diagnostic`]s and hand them to [`Findings`]; only the renderers in [`render`] turn them into text.
+//! Checks report [`Diagnostic`]s to [`Findings`]. Only the renderers in [`render`] turn them into text.
 
 pub mod codes;
 mod findings;
@@ -20,16 +20,16 @@ use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{FieldPart, Span};
 
-/// How much a finding matters. Errors stop the output; information never fails a run.
+/// The severity of a finding. An error suppresses the output; information never fails a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Severity {
-    /// The input cannot be rendered as it is.
+    /// The input cannot be rendered.
     Error,
-    /// It is rendered, and probably not as meant.
+    /// The input is rendered, but probably not as intended.
     Warning,
-    /// Worth knowing.
+    /// A hint without consequences for the run.
     Info,
 }
 
@@ -51,7 +51,7 @@ pub struct ObjectRef {
     pub api_version: Arc<str>,
     /// The kind.
     pub kind: Arc<str>,
-    /// The namespace, when the object states one.
+    /// The namespace, if the object sets one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Arc<str>>,
     /// The name.
@@ -72,77 +72,77 @@ impl fmt::Display for ObjectRef {
     }
 }
 
-/// Where in the input: a source, a document in it, a field, and the bytes to underline.
+/// A location in the input: a source, a document in it, a field, and the bytes to underline.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub struct Location {
-    /// Which text.
+    /// The source.
     pub source: SourceId,
     /// The bytes to underline.
     pub span: Span,
-    /// Which document of it, counted from 0.
+    /// Position of the document in the source, counted from 0.
     pub document: usize,
-    /// Which field.
+    /// The field.
     pub path: FieldPath,
 }
 
 impl Location {
-    /// The bytes of a span in a document of a source, and the field that they are.
+    /// Creates a location.
     pub fn new(source: SourceId, document: usize, span: Span, path: FieldPath) -> Self {
         Self { source, span, document, path }
     }
 
-    /// A source as a whole: its first byte.
+    /// Creates the location of a source as a whole, which is its first byte.
     pub fn from_source(source: SourceId) -> Self {
         Self { source, ..Self::default() }
     }
 }
 
-/// A second place that explains a finding, such as where a name was used first.
+/// A second location that explains a finding, such as the first use of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelatedLocation {
-    /// Where.
+    /// The location.
     pub location: Location,
-    /// What is there, in a few words.
+    /// A short note about it.
     pub message: String,
 }
 
-/// A change of the text that is right in every case, so that a machine may make it.
+/// A change of the text that is always correct, so that `lint --fix` can apply it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fix {
-    /// What it does: `quote the value`.
+    /// The action, in the imperative: `quote the value`.
     pub title: String,
-    /// The bytes to replace, in the source that the finding is in. They do not overlap.
+    /// The replacements, in the source of the finding. They do not overlap.
     pub edits: Vec<TextEdit>,
 }
 
-/// One finding.
+/// A finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// Its stable code.
+    /// The code.
     pub code: &'static Code,
-    /// Its severity: the code's, unless options changed it.
+    /// The severity: that of the code, unless the render options set another one.
     pub severity: Severity,
-    /// What was found and what is expected, in one line.
+    /// The problem, on one line.
     pub message: String,
-    /// Where; a finding about options or the whole input has no place.
+    /// The location. A finding about the options or the whole input has none.
     pub location: Option<Location>,
-    /// The object it is about.
+    /// The object that the finding is about.
     pub object: Option<ObjectRef>,
-    /// Other places that explain it.
+    /// Other locations that explain the finding.
     pub related: Vec<RelatedLocation>,
-    /// What to do.
+    /// Advice on what to do.
     pub help: Option<String>,
-    /// A fix that a machine may make.
+    /// A fix that `lint --fix` can apply.
     pub fix: Option<Fix>,
-    /// Whether an annotation of the object says to ignore it: then `lint` does.
+    /// Whether an annotation of the object suppresses the finding. `lint` then ignores it.
     pub suppressed: bool,
 }
 
 impl Diagnostic {
-    /// A finding without a place.
+    /// Creates a finding without a location, with the severity of its code.
     pub fn new(code: &'static Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -157,35 +157,35 @@ impl Diagnostic {
         }
     }
 
-    /// Adds advice.
+    /// Adds help.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// What diagnostics are ordered by: source, place, code, text. Those without a place come first.
+    /// Returns the sort key: location, code, message. Findings without a location come first.
     pub fn sort_key(&self) -> (Option<&Location>, &'static str, &str) {
         (self.location.as_ref(), self.code.id, &self.message)
     }
 }
 
-/// Where to point for a field: its path, and its key or its value.
+/// The key or the value of a field, as the target of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldRef {
     /// The field.
     pub path: FieldPath,
-    /// Its key or its value.
+    /// The part to underline.
     pub part: FieldPart,
 }
 
 impl FieldRef {
-    /// The key of a field.
+    /// Refers to the key of a field.
     pub fn key(path: &FieldPath) -> Self {
         Self { path: path.clone(), part: FieldPart::Key }
     }
 
-    /// The value of a field.
+    /// Refers to the value of a field.
     pub fn value(path: &FieldPath) -> Self {
         Self { path: path.clone(), part: FieldPart::Value }
     }

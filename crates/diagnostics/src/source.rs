@@ -1,28 +1,28 @@
-//! What goes in: texts with a name. The core reads no file; front ends hand in what they read.
+//! Input texts with their names. The core reads no files; front ends pass in what they read.
 
 /// Index of a [`Source`] in its [`SourceSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct SourceId(pub usize);
 
-/// What a text is read for.
+/// The purpose of an input text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Purpose {
-    /// Resources: ModelDeployments, provider configurations, and whatever stands beside them.
+    /// Resources: ModelDeployments, provider configurations and any other objects.
     #[default]
     Input,
     /// Provider configurations only (`--providers`).
     Providers,
-    /// A dump of CRDs, by which the output is checked (`--crds`).
+    /// A dump of CRDs, against which the output is checked (`--crds`).
     Crds,
-    /// Objects as they are in a cluster (`kubectl get -o yaml`), which output is compared with; nothing is rendered from it.
+    /// A cluster snapshot (`kubectl get -o yaml`), with which output is compared. Nothing is rendered from it.
     ClusterSnapshot,
-    /// Options: a `Render` document. Later ones win over earlier ones.
+    /// Render options: a `Render` document. Later ones override earlier ones.
     Options,
 }
 
 impl Purpose {
-    /// Whether resources are read from it.
+    /// Whether resources are read from a text with this purpose.
     pub fn has_resources(self) -> bool {
         matches!(self, Self::Input | Self::Providers)
     }
@@ -31,30 +31,31 @@ impl Purpose {
 /// One input text: a file, standard input, or an item of a KRM `ResourceList`.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// What it is read for.
+    /// The purpose of the text.
     pub purpose: Purpose,
     /// How diagnostics name it, such as `models/llama.yaml` or `<stdin>`.
     pub name: String,
     /// YAML or JSON text, one or more documents.
     pub text: String,
-    /// Why it is not read, when its bytes are not text: then `text` is what can be shown of them.
+    /// Set if the bytes are not UTF-8. The text is then not parsed, and `text` holds the bytes decoded with U+FFFD, for
+    /// display.
     pub encoding_error: Option<EncodingError>,
-    /// Whether it is YAML whatever its name ends in: a client's own writing of a file, not the file.
+    /// Whether the text is YAML although its name may end in `.json`; see [`SourceSet::set_rewritten`].
     pub is_rewritten: bool,
-    /// The directory that was named, when it was read as one of its files.
+    /// The directory argument, if the source was read as one of its files.
     pub directory: Option<String>,
 }
 
-/// Why bytes are not text.
+/// The reason why bytes are not UTF-8 text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EncodingError {
-    /// They are not UTF-8 from this offset on.
+    /// The bytes are not UTF-8 from this offset on.
     NotUtf8(usize),
-    /// They start with the byte order mark of UTF-16.
+    /// The bytes start with the byte order mark of UTF-16.
     Utf16,
 }
 
-/// All input texts of one run, in the order in which they were given.
+/// All input texts of one run, in order.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
@@ -87,15 +88,15 @@ impl SourceSet {
         SourceId(self.sources.len() - 1)
     }
 
-    /// Puts another text in the place of a source's own: it was mended, say. An id of another set changes nothing.
+    /// Replaces the text of a source, for example after fixes were applied. Does nothing for an id of another set.
     pub fn set_text(&mut self, id: SourceId, text: impl Into<String>) {
         if let Some(source) = self.sources.get_mut(id.0) {
             source.text = text.into();
         }
     }
 
-    /// Says that a source's text is not its file's, but what a client wrote anew: YAML, though the file may be JSON. kpt
-    /// adds annotations without quotes to an object of a `.json` file. An id of another set changes nothing.
+    /// Marks the text of a source as rewritten by a client. It is then YAML although the file may be JSON: kpt adds
+    /// annotations without quotes to the objects of a `.json` file. Does nothing for an id of another set.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::SourceSet;
@@ -110,9 +111,9 @@ impl SourceSet {
         }
     }
 
-    /// Says that a source is one of the files of a directory that was named. An id of another set changes nothing.
+    /// Marks a source as one of the files of a directory argument. Does nothing for an id of another set.
     ///
-    /// Of a dump of CRDs one file may be about something else (`kustomization.yaml`), a directory may not.
+    /// In a directory of CRDs, single files may contain something else (`kustomization.yaml`), but not all of them.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -127,8 +128,8 @@ impl SourceSet {
         }
     }
 
-    /// Adds bytes that should be UTF-8, such as those of a file, and returns their id. Bytes that are not are a finding,
-    /// in the line where they stop being text.
+    /// Adds bytes that should be UTF-8, such as those of a file, and returns their id. Bytes that are not UTF-8 are
+    /// reported at the first invalid byte.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{EncodingError, Purpose, SourceSet};
@@ -144,7 +145,7 @@ impl SourceSet {
                 let utf16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
                 let why =
                     if utf16 { EncodingError::Utf16 } else { EncodingError::NotUtf8(error.utf8_error().valid_up_to()) };
-                // The bytes before the first bad one keep their places.
+                // Positions before the first invalid byte stay valid.
                 (String::from_utf8_lossy(bytes).into_owned(), Some(why))
             }
         };
@@ -155,7 +156,7 @@ impl SourceSet {
         id
     }
 
-    /// The source with this id.
+    /// Returns the source with this id.
     ///
     /// # Panics
     /// If `id` comes from another set.
@@ -164,18 +165,18 @@ impl SourceSet {
         &self.sources[id.0]
     }
 
-    /// All sources with their ids, in input order.
+    /// Iterates over all sources with their ids, in input order.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
         self.sources.iter().enumerate().map(|(index, source)| (SourceId(index), source))
     }
 
-    /// Whether nothing was given.
+    /// Whether the set has no sources.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 }
 
-/// A name as it is printed in front of findings: it may neither break a line nor speak to a terminal.
+/// Escapes control characters in a name, so that it can neither break the line of a finding nor control the terminal.
 fn printable(name: String) -> String {
     if name.contains(char::is_control) { name.escape_debug().to_string() } else { name }
 }

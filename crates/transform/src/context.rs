@@ -1,4 +1,4 @@
-//! What a run gives to every transformation beside the objects.
+//! The settings and schemas of a run, which every transformation receives with the objects.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -10,70 +10,72 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 use crate::{AllSettings, PriorChoice};
 
-/// A kind as group and kind.
+/// An API group and a kind: `("ray.io", "RayService")`.
 pub type GroupKind = (&'static str, &'static str);
 
-/// How thorough a run is.
+/// How much a run evaluates and records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Thoroughness {
-    /// Rules are evaluated where they decide something.
+    /// Selection rules are evaluated only where they decide something.
     #[default]
     Needed,
-    /// Every rule is evaluated for every deployment, so that every mistake in one is found (`lint`).
+    /// Every selection rule is evaluated for every deployment, so that every mistake in a rule is found (`lint`).
     EveryRule,
-    /// The same, and everything that was decided is kept: candidates, their rules, every field (`explain`).
+    /// Like [`EveryRule`](Self::EveryRule), and every decision is recorded: candidates, their rules, every field
+    /// (`explain`).
     Everything,
 }
 
-/// What a run was given: options, configurations, the schemas that are installed.
+/// The inputs of a run apart from the objects: options, configurations, installed schemas.
 #[derive(Debug, Clone, Copy)]
 pub struct RunContext<'r> {
-    /// Image prefixes and their replacements.
+    /// Image prefixes and their replacements (option `images`).
     pub images: &'r [(String, String)],
-    /// Provider to the CRD version that the options ask for.
+    /// The CRD version of each provider that the options set.
     pub crd_versions: &'r BTreeMap<String, String>,
-    /// Whether a dump of CRDs chooses the version where the options name none.
+    /// Whether the installed schemas choose the CRD version if the options set none.
     pub schemas_choose_crd_version: bool,
-    /// Provider to runtime version.
+    /// The runtime version of each provider that the options set.
     pub runtimes: &'r BTreeMap<String, String>,
     /// Whether generated objects get an ownerReference.
     pub owner_references: bool,
-    /// The settings of providers and transformations.
+    /// The settings of all providers and transformations.
     pub settings: &'r AllSettings,
-    /// What was read from configurations of the input; the transformation that they configure knows its type.
+    /// The configurations in the input. Only the transformation that they configure knows the concrete type.
     pub configuration: &'r dyn Configuration,
-    /// What is installed in the cluster, when that is known.
+    /// The schemas installed in the cluster, if they are known.
     pub schemas: Option<&'r dyn InstalledSchemas>,
-    /// Whether objects of a kind, by group and kind, become what [`ObjectSet::generated`](crate::ObjectSet::generated) holds.
+    /// Whether objects of a kind, given as group and kind, are transformed into the objects in
+    /// [`ObjectSet::generated`](crate::ObjectSet::generated).
     pub generates: fn(&str, &str) -> bool,
-    /// How thorough the run is.
+    /// How much the run evaluates and records.
     pub thoroughness: Thoroughness,
-    /// An earlier choice of a provider, which is kept unless the object names one.
+    /// The provider selected earlier, which is kept unless the object names one.
     pub chosen: Option<&'r PriorChoice>,
 }
 
-/// What the documents that configure a transformation say, read one after the other. As [`Any`] it is of the type that the
-/// transformation knows.
+/// The accumulated content of the documents that configure a transformation. The transformation downcasts it to its own
+/// type through [`Any`].
 pub trait Configuration: Any + Debug + Send + Sync {
-    /// Reads the configuration at a path of the document that `findings` look at.
+    /// Reads the configuration at a path of the document in the scope of `findings`, in addition to earlier ones.
     fn read(&mut self, at: &FieldPath, findings: &mut Findings<'_>);
 }
 
-/// What is known of the schemas that a cluster serves.
+/// The schemas that a cluster serves.
 pub trait InstalledSchemas: Debug + Sync {
-    /// Whether the schema of a kind has a field; nothing when the schema is not known. In the path, `*` stands for any key
+    /// Whether the schema of a kind has a field; `None` if the schema is not known. In the path, `*` stands for any key
     /// of a map and any item of a list.
     fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool>;
 
-    /// Whether one of these kinds is served in a version, given as `group/version`.
+    /// Whether the cluster serves one of these kinds in a version, given as `group/version`.
     fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool;
 
-    /// Checks a generated object. Findings name what its schema refuses, and why the schema cannot be used.
+    /// Checks a generated object and reports what its schema refuses, or why the schema cannot be used.
     fn check(&self, manifest: &Manifest, findings: &mut Findings<'_>) -> SchemaCheck;
 
-    /// Reports at `place` that none of these kinds is installed as `expected`, with what is installed of them; or why that
-    /// cannot be told.
+    /// Reports at `place` that none of these kinds is installed in the version `expected`, and which versions are
+    /// installed, or why that is not known.
     fn report_missing(
         &self,
         kinds: &[GroupKind],
@@ -84,13 +86,13 @@ pub trait InstalledSchemas: Debug + Sync {
     );
 }
 
-/// What checking an object against the schema of its kind came to.
+/// The outcome of checking an object against the schema of its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaCheck {
-    /// It was checked against the schema with this fingerprint.
+    /// The object was checked against the schema with this fingerprint.
     Checked(String),
-    /// The schema cannot be used; a finding says why.
+    /// The schema cannot be used; a finding gives the reason.
     Unusable,
-    /// Its kind is not installed.
+    /// The kind of the object is not installed.
     NotInstalled,
 }

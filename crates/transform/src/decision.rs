@@ -1,60 +1,60 @@
-//! What a transformation decided about one object, beside the objects that it became.
+//! The decisions of a transformation about one object, which explanations and status show.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
-/// What was decided about an object. What a transformation does not decide is absent.
+/// The decisions about one object. A field is absent if the transformation does not decide it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecisionFacts {
-    /// Which provider, and why.
+    /// The selected provider, and the reason.
     pub selection: Option<Selection>,
-    /// The CRD version that is written.
+    /// The CRD version of the rendered main object.
     pub crd_version: Option<String>,
-    /// The schema of the main object among those that are installed, by its content.
+    /// The fingerprint of the installed schema that the main object was checked against.
     pub schema_fingerprint: Option<String>,
-    /// The runtime version that flags and images are for.
+    /// The runtime version that flags and images are chosen for.
     pub runtime: Option<String>,
-    /// The GPUs that the object asks for.
+    /// The GPUs that the object requests, by type.
     pub gpus: Vec<GpuCount>,
-    /// Every value of the validated object, with [`Thoroughness::Everything`](crate::Thoroughness::Everything) only.
+    /// Every field of the validated object; only with [`Thoroughness::Everything`](crate::Thoroughness::Everything).
     pub fields: Vec<ResolvedField>,
 }
 
-/// The choice of a provider, and how it came about.
+/// The selection of a provider, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Selection {
-    /// The provider that was chosen; absent when there is none.
+    /// The selected provider; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Why, for people; the text of the `selected-reason` annotation.
+    /// The reason, as in the `selected-reason` annotation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether the user named it.
+    /// Whether the object names the provider.
     pub explicit: bool,
-    /// What was found about every candidate, by name; with [`Thoroughness::Everything`](crate::Thoroughness::Everything)
-    /// only.
+    /// The assessment of every candidate, by name; only with
+    /// [`Thoroughness::Everything`](crate::Thoroughness::Everything).
     pub candidates: Vec<CandidateAssessment>,
 }
 
-/// A choice that was made before, to be kept while nobody names another provider.
+/// A provider selected earlier, which is kept unless the object names another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriorChoice {
     /// The provider.
     pub provider: String,
-    /// Why it was chosen, for people.
+    /// The reason for the earlier selection, for display.
     pub reason: String,
 }
 
 impl Selection {
-    /// No choice yet, among these candidates; `explicit` if the user names the provider.
+    /// Creates a selection without a provider yet. `explicit` means that the object names the provider.
     pub fn undecided(explicit: bool, candidates: Vec<CandidateAssessment>) -> Self {
         Self { provider: None, reason: None, explicit, candidates }
     }
 
-    /// The choice that was made before.
+    /// Creates a selection that keeps an earlier choice.
     pub fn from_prior_choice(chosen: &PriorChoice) -> Self {
         let PriorChoice { provider, reason } = chosen;
         let (provider, reason) = (Some(provider.clone()), Some(reason.clone()));
@@ -62,31 +62,31 @@ impl Selection {
     }
 }
 
-/// What was found about one candidate.
+/// The assessment of one candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateAssessment {
-    /// The candidate.
+    /// The name of the candidate.
     pub provider: String,
-    /// Why it cannot run the deployment; absent when it can.
+    /// The reason why the candidate cannot run the deployment; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_gate: Option<String>,
-    /// Its rules with their values.
+    /// The selection rules of the candidate with their values.
     pub rules: Vec<RuleValue>,
-    /// The highest priority among its true rules.
+    /// The highest priority among the true rules; absent if none is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<i32>,
 }
 
-/// A rule and what it came to.
+/// A selection rule and its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleValue {
-    /// The condition: the rule's own text, and no copy of it for each deployment.
+    /// The CEL condition, shared with the rule so that it is not copied for each deployment.
     pub condition: Arc<str>,
     /// Its priority.
     pub priority: i32,
-    /// True or false; absent when its evaluation failed.
+    /// The value of the condition; absent if its evaluation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<bool>,
 }
@@ -94,31 +94,31 @@ pub struct RuleValue {
 /// GPUs of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuCount {
-    /// Their resource name.
+    /// The resource name, such as `nvidia.com/gpu`.
     pub resource: Arc<str>,
-    /// How many, over all replicas.
+    /// The number of GPUs over all replicas.
     pub count: u64,
 }
 
-/// One value of a validated object.
+/// A field of a validated object, with its effective value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResolvedField {
-    /// The field.
+    /// The path of the field.
     pub path: String,
-    /// Its value as JSON text.
+    /// The value as JSON text.
     pub value: String,
-    /// Written, defaulted or derived.
+    /// The origin of the value.
     pub origin: FieldOrigin,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FieldOrigin {
-    /// The user wrote it.
+    /// The value is in the input.
     Written,
-    /// It is the default.
+    /// The value is a default.
     Defaulted,
-    /// It follows from other fields.
+    /// The value is derived from other fields.
     Derived,
 }

@@ -1,12 +1,12 @@
-//! Where what was rendered answers.
+//! The address of a rendered deployment.
 
 use serde::Serialize;
 
-/// A Service and its port.
+/// The Service and port under which a deployment answers requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Endpoint {
-    /// The Service's name.
+    /// The name of the Service.
     pub service: String,
-    /// Its port.
+    /// The port of the Service.
     pub port: u16,
 }

@@ -1,4 +1,4 @@
-//! Any transformation, with its settings erased: what a pipeline keeps in one list.
+//! A transformation with its settings type erased so that the pipeline can keep all transformations in one list.
 
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::api_group::ApiGroup;
@@ -9,7 +9,7 @@ use crate::{
     AllSettings, GroupKind, InputObject, ObjectSet, SettingsSection, Transform, TransformOutput, TransformSettings as _,
 };
 
-/// A [`Transform`] that takes the settings of all transformations and picks its own.
+/// A [`Transform`] that receives the settings of all transformations and picks its own.
 pub trait AnyTransform: Sync {
     /// See [`Transform::name`].
     fn name(&self) -> &'static str;
@@ -53,7 +53,7 @@ pub trait AnyTransform: Sync {
     fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_, AllSettings>, out: &mut TransformOutput<'_>);
     /// See [`Transform::revisit`].
     fn revisit(&self, position: usize, set: &ObjectSet<'_, '_, AllSettings>, out: &mut TransformOutput<'_>);
-    /// The section of a `Render` document that its settings are read from, if it has one.
+    /// Returns the section of a `Render` document that the settings are read from, if there is one.
     fn section(&self) -> Option<SettingsSection>;
 }
 

@@ -1,10 +1,10 @@
-//! What a transformation is: objects of some kinds in, the objects that stand for them out.
+//! The interface of transformations, which convert objects of one kind to manifests.
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
-//! Reading, options, collisions, order and output are the same for all transformations and belong to the pipeline above;
-//! a transformation says which kinds are its own, which others it has to see, and what one object becomes.
-//! Transformations do not know each other.
+//! Reading, options, collisions, order and output are the same for all transformations and belong to the pipeline. A
+//! transformation declares which kind it transforms and which other objects it needs to see, and converts one object at
+//! a time. Transformations do not depend on each other.
 
 pub mod codes;
 mod context;
@@ -13,7 +13,7 @@ mod endpoint;
 mod erased;
 mod ownership;
 mod settings;
-mod steps;
+mod step_budget;
 
 pub use context::{Configuration, GroupKind, InstalledSchemas, RunContext, SchemaCheck, Thoroughness};
 pub use decision::{
@@ -23,7 +23,7 @@ pub use endpoint::Endpoint;
 pub use erased::AnyTransform;
 pub use ownership::owner_reference;
 pub use settings::{AllSettings, ErasedSettings, NoSettings, SettingsSection, TransformSettings};
-pub use steps::StepBudget;
+pub use step_budget::StepBudget;
 
 use serde_json::Value;
 
@@ -35,205 +35,212 @@ use kubefoundry_kubernetes::manifest::{Identity, Manifest};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Failure, Node};
 
-/// A transformation.
+/// A transformation of one kind of object to manifests.
 pub trait Transform: Sync {
-    /// What a `Render` document may set for it; [`NoSettings`] when there is no such section.
+    /// The settings in a `Render` document; [`NoSettings`] if the transformation has none.
     type Settings: TransformSettings;
 
-    /// Its name, in documentation and messages: `actor`.
+    /// Returns the name in documentation and messages: `actor`.
     fn name(&self) -> &'static str;
 
-    /// The kind it transforms, as `apiVersion` and `kind`. Of a kind that several groups have, the one that messages
-    /// name first.
+    /// Returns the transformed kind as `apiVersion` and `kind`. If several groups have the kind, this is the one that
+    /// messages name first.
     fn kind(&self) -> (&'static str, &'static str);
 
-    /// Whether a group has its kind.
+    /// Whether an API group contains the transformed kind.
     fn has_group(&self, group: &str) -> bool {
         self.kind().0.split_once('/').is_some_and(|(own, _)| own == group)
     }
 
-    /// The version of its kind in one of its groups: `v1alpha1`.
+    /// Returns the version of the transformed kind in one of its groups: `v1alpha1`.
     fn version(&self, _group: &str) -> &'static str {
         self.kind().0.rsplit_once('/').map_or("", |(_, version)| version)
     }
 
-    /// The kind, in the same groups, of the documents that configure it: they are read before the first of its objects.
+    /// Returns the kind, in the same groups, of documents that configure the transformation. They are read before the
+    /// first object is transformed.
     fn configuration_kind(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether its groups belong to it alone, so that any other kind in one of them is a mistake.
+    /// Whether the groups belong to the transformation alone, so that any other kind in them is a mistake.
     fn owns_groups(&self) -> bool {
         false
     }
 
-    /// Whether what an object becomes depends on other objects. An object of a transformation that does not need the set
-    /// is transformed as soon as it is read, alone and on any thread.
+    /// Whether the result for an object depends on other objects. If not, an object is transformed as soon as it is
+    /// read, on any thread.
     fn needs_set(&self) -> bool {
         true
     }
 
-    /// The annotation of a generated object that names the one it was generated from, without its prefix:
-    /// `async-actor`.
+    /// Returns the annotation with which a generated object names the object that it was generated from, without the
+    /// prefix: `async-actor`.
     fn owner_annotation(&self) -> &'static str;
 
-    /// The groups whose prefixes the marks of its objects may bear.
+    /// Returns the API groups whose prefixes the annotations and labels of its objects may have.
     fn mark_groups(&self) -> &'static [ApiGroup] {
         std::slice::from_ref(api_group::DEFAULT)
     }
 
-    /// The annotation by which an object of the input that it changes names what changed it, if it changes any.
+    /// Returns the annotation with which a changed object of the input names the object that changed it, if the
+    /// transformation changes any.
     fn change_annotation(&self) -> Option<&'static str> {
         None
     }
 
-    /// A text that has something in it for this transformation holds one of these, word for word.
+    /// Returns strings of which at least one occurs in every text that contains objects for this transformation. Texts
+    /// without any of them are skipped unparsed.
     fn marker_texts(&self) -> &'static [&'static str];
 
-    /// Whether it has to see an object of the input beside its own kind: a target, a ConfigMap that is named.
+    /// Whether the transformation needs to see an object of another kind: a scaling target, a referenced ConfigMap.
     fn needs_object(&self, _header: &Header) -> bool {
         false
     }
 
-    /// Whether an object of its own kind is transformed, or left to the controller in the cluster.
+    /// Whether an object of the transformed kind is transformed. If not, it is left to the controller in the cluster.
     fn handles(&self, root: &Node<'_>, settings: &Self::Settings) -> bool;
 
-    /// What makes it take an object, for the help of a run that found nothing to do.
+    /// Returns what makes [`Transform::handles`] accept an object, for the help of a run that found nothing to
+    /// transform.
     fn handled_description(&self) -> &'static str;
 
-    /// Whether an object of its own kind may be a copy that an earlier run passed on: see [`TransformOutput::passed_on`].
+    /// Whether an object of the transformed kind may be a copy that an earlier run passed on; see
+    /// [`TransformOutput::passed_on`].
     fn is_passed_on(&self, _root: &Node<'_>) -> bool {
         false
     }
 
-    /// Says what is wrong with an object that was probably meant for it and is not of its kind, such as a wrong group.
+    /// Reports an object that was probably meant for this transformation but is not of its kind, for example because of
+    /// a wrong group.
     fn report_misnamed(&self, _header: &Header, _settings: &Self::Settings, _findings: &mut Findings<'_>) {}
 
-    /// Reads a patch of its kind, or of its configurations: a part of an object. Findings say what is wrong with it.
+    /// Checks a patch of the transformed kind or of its configurations, that is, a partial object, and reports what is
+    /// wrong with it.
     fn check_patch(&self, _kind: &str, _root: &Node<'_>, _findings: &mut Findings<'_>) {}
 
-    /// The kinds whose CRDs say something about its output, as group and kind: those that it makes, changes or reads, beside
-    /// those of providers.
+    /// Returns the kinds, apart from those of providers, whose CRDs matter for the output: those that the
+    /// transformation generates, changes or reads.
     fn schema_kinds(&self) -> &'static [GroupKind] {
         &[]
     }
 
-    /// The diagnostic codes that only it uses.
+    /// Returns the diagnostic codes that only this transformation reports.
     fn codes(&self) -> &'static [&'static Code];
 
-    /// Turns an object of its own kind into what stands for it. After an error in `out.findings` nothing of it is used.
+    /// Transforms an object. If it reports an error to `out.findings`, the rest of `out` is discarded.
     fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_, Self::Settings>, out: &mut TransformOutput<'_>);
 
-    /// Looks at an object of the input that is not its own, after all of its own were transformed: to take back what one
-    /// that is gone had changed. `position` is that of the object in [`ObjectSet::inputs`].
+    /// Visits an object of another kind after all objects of the transformed kind, to undo changes by an object that
+    /// was deleted since. `position` is its index in [`ObjectSet::inputs`].
     fn revisit(&self, _position: usize, _set: &ObjectSet<'_, '_, Self::Settings>, _out: &mut TransformOutput<'_>) {}
 }
 
-/// What transformations see: what the run was given, objects of the input that one of them asked for, and what was
-/// generated by those that do not need the set. Of the objects, a transformation that does not need the set sees none.
+/// The objects that transformations see: those of the input that a transformation needs, and those generated by
+/// transformations that do not need the set. Both lists are empty for a transformation that does not need the set.
 #[derive(Debug)]
 pub struct ObjectSet<'s, 't, S> {
-    /// Objects of the input, in order.
+    /// Objects of the input, in input order.
     pub inputs: &'s [InputObject<'t>],
-    /// Objects that were generated, in order.
+    /// Generated objects, in output order.
     pub generated: &'s [GeneratedResource],
-    /// What the run was given.
+    /// The inputs of the run apart from the objects.
     pub context: &'s RunContext<'s>,
     /// The settings of the transformation.
     pub settings: &'s S,
 }
 
-/// An object of the input, with its places in the text.
+/// An object of the input, with its spans in the text.
 #[derive(Debug)]
 pub struct InputObject<'t> {
-    /// Which text.
+    /// The source that contains the object.
     pub source: SourceId,
-    /// Its text, whole.
+    /// The whole text of the source.
     pub text: &'t str,
-    /// Which document of it.
+    /// Position of the document in the source, counted from 0.
     pub document: usize,
-    /// What it is.
+    /// Version, kind, namespace and name.
     pub header: Header,
-    /// Its tree.
+    /// The root of the object's tree.
     pub root: Node<'t>,
-    /// What strict reading refused in it.
+    /// Everything that strict reading refused in the object.
     pub problems: Vec<Failure>,
 }
 
-/// An object that was generated in this run.
+/// An object generated in this run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeneratedResource {
     /// `group/version`.
     pub api_version: String,
-    /// What tells it from others.
+    /// Group, kind, namespace and name.
     pub identity: Identity,
     /// The object.
     pub object: Value,
 }
 
-/// What an object becomes.
+/// The result of transforming one object.
 #[derive(Debug)]
 pub struct TransformOutput<'d> {
-    /// What was found, in the object that is transformed.
+    /// Findings in the transformed object.
     pub findings: Findings<'d>,
-    /// New objects, in the order in which they are applied. The pipeline adds namespace and ownership, and checks them
-    /// against the CRDs of the run.
+    /// New objects, in the order in which they are applied. The pipeline sets their namespace and ownership, and checks
+    /// them against the CRDs of the run.
     pub manifests: Vec<Manifest>,
-    /// New objects that need nothing more, behind the others: a transformation with marks of its own sets them, and checks
-    /// what it made.
+    /// New objects that the pipeline writes after the others without changes or checks. The transformation has set
+    /// their ownership and checked them itself.
     pub finished: Vec<Manifest>,
-    /// The object itself with additions, by which a program further down the pipeline takes it.
+    /// A copy of the object with additions, for a later program in a pipeline of KRM functions.
     pub passed_on: Option<Value>,
-    /// New objects that several may share: made once when they are equal, an error when they are not. They are nobody's
-    /// own.
+    /// New objects that several input objects may share. Equal ones are written once; different ones with the same name
+    /// are an error. They have no owner.
     pub shared: Vec<Manifest>,
-    /// Objects of the set as they are to be, changed.
+    /// Changed objects of the set.
     pub changed: Vec<ChangedObject>,
-    /// Parts of it that go into pods as they are written: the pipeline checks them against core/v1 PodSpec.
+    /// Parts of the object that are copied into pods unread. The pipeline checks them against core/v1 PodSpec.
     pub pod_parts: Vec<PodPart>,
-    /// Where it answers once it runs.
+    /// The Service and port under which the deployment will answer.
     pub endpoint: Option<Endpoint>,
-    /// What else was decided; none when the object cannot be read so far.
+    /// Further decisions; `None` if the object could not be read far enough.
     pub decision: Option<DecisionFacts>,
-    /// Steps that are left for rules.
+    /// The remaining steps for selection rules.
     pub steps: StepBudget,
 }
 
-/// A part of an object of the input that goes into pods as it is written, so that its transformation does not read it.
+/// A part of an input object that is copied into pods, so that its transformation does not read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodPart {
-    /// Where it stands in the object that is transformed.
+    /// The path of the part in the transformed object.
     pub path: FieldPath,
-    /// The field of core/v1 PodSpec that it becomes, such as `volumes`; empty for a whole PodSpec.
+    /// The field of core/v1 PodSpec that the part becomes, such as `volumes`; empty for a whole PodSpec.
     pub field: &'static str,
 }
 
-/// An object of the set with changes.
+/// A changed object of the set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangedObject {
-    /// Which object.
+    /// The object that is replaced.
     pub position: ObjectPosition,
-    /// The whole object as it is to be.
+    /// The complete new object.
     pub object: Value,
 }
 
-/// An object of a [`ObjectSet`], by its position there.
+/// The position of an object in an [`ObjectSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ObjectPosition {
-    /// One of [`ObjectSet::inputs`].
+    /// Index in [`ObjectSet::inputs`].
     Input(usize),
-    /// One of [`ObjectSet::generated`].
+    /// Index in [`ObjectSet::generated`].
     Generated(usize),
 }
 
 impl InputObject<'_> {
-    /// The scope for findings in this object.
+    /// Returns the scope for findings in this object.
     pub fn scope(&self) -> DocumentScope<'_> {
         let object = (!self.header.kind.is_empty()).then(|| self.header.object());
         DocumentScope { source: self.source, text: self.text, document: self.document, root: &self.root, object }
     }
 
-    /// The object as JSON, with the apiVersion and kind that it may have from its list.
+    /// Converts the object to JSON. An item of a typed list gets the apiVersion and kind that its list implies.
     pub fn to_json(&self) -> Value {
         let header = [("apiVersion", &self.header.api_version), ("kind", &self.header.kind)];
         let mut object: serde_json::Map<String, Value> =
@@ -246,7 +253,7 @@ impl InputObject<'_> {
 }
 
 impl<'d> TransformOutput<'d> {
-    /// An empty one.
+    /// Creates an empty output.
     pub fn new(findings: Findings<'d>) -> Self {
         Self {
             findings,
@@ -264,7 +271,7 @@ impl<'d> TransformOutput<'d> {
 }
 
 impl<'s, 't, S> ObjectSet<'s, 't, S> {
-    /// The same objects beside other settings.
+    /// Returns the same objects with other settings.
     pub fn with_settings<'n, N>(&self, settings: &'n N) -> ObjectSet<'n, 't, N>
     where
         's: 'n,
@@ -272,8 +279,8 @@ impl<'s, 't, S> ObjectSet<'s, 't, S> {
         ObjectSet { inputs: self.inputs, generated: self.generated, context: self.context, settings }
     }
 
-    /// The object of the input with this group, kind, namespace and name. A namespace that is absent on either side is
-    /// another one than any that is stated.
+    /// Returns the input object with this group, kind, namespace and name, and its index. An absent namespace equals
+    /// only an absent one.
     pub fn input(
         &self,
         group: &str,
@@ -290,7 +297,7 @@ impl<'s, 't, S> ObjectSet<'s, 't, S> {
         })
     }
 
-    /// The generated object with this group, kind, namespace and name.
+    /// Returns the generated object with this group, kind, namespace and name, and its index.
     pub fn generated(
         &self,
         group: &str,

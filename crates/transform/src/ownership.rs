@@ -1,12 +1,12 @@
-//! Who owns a generated object, for the garbage collector of a cluster.
+//! Owner references of generated objects, for the garbage collector of Kubernetes.
 
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::OwnerReference;
 
 use crate::codes;
 
-/// The reference to an owner, with the uid of the input: with a stale or made-up one the garbage collector would delete the
-/// workload. Without a uid there is none, and a finding says so.
+/// Returns a reference to an owner with the uid of the input. Returns `None` after reporting that the input has no uid:
+/// with a stale or invented one, the garbage collector would delete the workload.
 pub fn owner_reference(
     api_version: String,
     kind: &str,

@@ -1,4 +1,4 @@
-//! What a `Render` document may set for a transformation, typed inside the transformation and erased outside of it.
+//! Settings of transformations in a `Render` document: typed inside the transformation, type-erased outside.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -8,22 +8,22 @@ use kubefoundry_kubernetes::wire::{Describe, Facets, FieldShape, Map, Read, Read
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The settings of a transformation or a provider. The default is what applies without any option.
+/// The settings of a transformation or a provider. `Default` gives the settings that apply without options.
 pub trait TransformSettings: Debug + Clone + Default + Send + Sync + 'static {
-    /// The section of a `Render` document, as it is written.
+    /// The section of a `Render` document, as written.
     type Section: Read + Describe;
 
-    /// The key of the section: `llamaStack`. Empty when there is no section.
+    /// The key of the section: `llamaStack`. Empty if there is no section.
     const KEY: &'static str;
 
-    /// What the section is for, as editors show it.
+    /// The description of the section in editors.
     const DOC: &'static str;
 
-    /// Applies a section: what it says wins over what an earlier one said. Findings name what does not fit.
+    /// Applies a section, which overrides earlier ones, and reports invalid values.
     fn apply(&mut self, section: Self::Section, findings: &mut Findings<'_>);
 }
 
-/// The settings of a transformation that a `Render` document has no section for.
+/// The settings of a transformation without a section in the `Render` document.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSettings;
 
@@ -37,15 +37,15 @@ impl TransformSettings for NoSettings {
     fn apply(&mut self, _section: Map<String>, _findings: &mut Findings<'_>) {}
 }
 
-/// [`TransformSettings`] of any transformation.
+/// [`TransformSettings`] with the type erased.
 pub trait ErasedSettings: Debug + Send + Sync {
     /// Reads a section and applies it.
     fn read(&mut self, node: &Node<'_>, path: &FieldPath, findings: &mut Findings<'_>);
 
-    /// A copy.
+    /// Returns a boxed copy, because `Clone` itself is not object-safe.
     fn boxed_clone(&self) -> Box<dyn ErasedSettings>;
 
-    /// The settings, to be downcast by the transformation that they belong to.
+    /// Returns the settings for a downcast by the transformation that they belong to.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -65,25 +65,24 @@ impl<S: TransformSettings> ErasedSettings for S {
     }
 }
 
-/// A section of a `Render` document, and the settings that it is read into.
+/// A section of a `Render` document, and the settings that it configures.
 #[derive(Debug, Clone, Copy)]
 pub struct SettingsSection {
-    /// The field of the document: key, documentation, shape.
+    /// The field of the document: key, documentation and shape.
     pub field: FieldShape,
-    /// Makes the settings that apply without the section.
+    /// Creates the settings that apply without the section.
     pub default: fn() -> Box<dyn ErasedSettings>,
 }
 
 impl SettingsSection {
-    /// The section that settings are read from.
+    /// Returns the section of a settings type.
     pub fn from_settings<S: TransformSettings>() -> Self {
         let field = FieldShape { key: S::KEY, doc: S::DOC, shape: S::Section::SHAPE, facets: Facets::NONE };
         Self { field, default: || Box::new(S::default()) }
     }
 }
 
-/// The settings of all transformations and providers of a run, by the keys of their sections. What has no entry has
-/// its defaults.
+/// The settings of all transformations and providers of a run, by section key. Without an entry, the defaults apply.
 #[derive(Debug, Default)]
 pub struct AllSettings {
     sections: Vec<(&'static str, Box<dyn ErasedSettings>)>,
@@ -96,7 +95,7 @@ impl Clone for AllSettings {
 }
 
 impl AllSettings {
-    /// Reads a section into the settings that an earlier document may have changed already.
+    /// Reads a section and applies it on top of earlier documents.
     pub fn read(&mut self, section: &SettingsSection, node: &Node<'_>, findings: &mut Findings<'_>) {
         let key = section.field.key;
         let path = FieldPath::root().key(key);
@@ -109,7 +108,8 @@ impl AllSettings {
         self.sections.push((key, settings));
     }
 
-    /// Calls `use_settings` with the settings of a transformation, or with its defaults.
+    /// Calls `use_settings` with the settings of a transformation, or with its defaults. A closure avoids a clone where
+    /// only the defaults exist.
     ///
     /// ```
     /// # use kubefoundry_transform::{AllSettings, TransformSettings};

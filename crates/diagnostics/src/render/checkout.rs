@@ -1,8 +1,8 @@
-//! How reports for machines name files: relative to the directory that a repository is checked out in, with `/`.
+//! File names in machine-readable reports: relative to the directory of the repository checkout, with `/` as separator.
 
 use std::fmt::Write as _;
 
-/// Where the program runs and where the repository is checked out: two absolute directories, `/` between their parts.
+/// The working directory and the directory of the repository checkout, both absolute and with `/` as separator.
 ///
 /// ```
 /// use kubefoundry_diagnostics::render::Checkout;
@@ -13,14 +13,15 @@ use std::fmt::Write as _;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checkout {
-    /// Where the repository is checked out: what code hosts count file names from.
+    /// The directory of the checkout, to which code hosts resolve file names.
     pub root: String,
-    /// The working directory: what the names of texts count from.
+    /// The working directory, to which the names of sources are relative.
     pub directory: String,
 }
 
 impl Checkout {
-    /// The name from the root; absolute when it is not below it, and `None` for what is no file, such as `<stdin>`.
+    /// Returns a name relative to the root. It is absolute for a file outside the root, and `None` for a source that is
+    /// not a file, such as `<stdin>`.
     pub fn relative(&self, name: &str) -> Option<String> {
         if name.starts_with('<') && name.ends_with('>') {
             return None;
@@ -45,7 +46,8 @@ impl Checkout {
     }
 }
 
-/// A file name as a URI reference (RFC 3986): everything but unreserved characters and `/` is percent-encoded.
+/// Converts a file name to a URI reference (RFC 3986). Everything except unreserved characters and `/` is
+/// percent-encoded.
 pub(super) fn uri(name: &str) -> String {
     let mut uri = String::with_capacity(name.len());
     if name.starts_with('/') {
@@ -65,7 +67,7 @@ pub(super) fn uri(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A code host knows only paths within the repository.
+    /// Code hosts know only paths within the repository.
     #[test]
     fn names_are_relative_to_the_root() {
         let names = |root: &str, directory: &str, name: &str| {
@@ -87,7 +89,7 @@ mod tests {
         assert_eq!(names("/repo", "/repo", "<command line>"), None);
     }
 
-    /// A colon would make the first part of a relative name a scheme, a space end the reference.
+    /// A colon would turn the first part of a relative name into a scheme, and a space would end the reference.
     #[test]
     fn uris_are_percent_encoded() {
         assert_eq!(uri("a b/c:d%é.yaml"), "a%20b/c%3Ad%25%C3%A9.yaml");

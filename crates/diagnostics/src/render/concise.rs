@@ -1,4 +1,4 @@
-//! One line a finding: `models/llama.yaml:8:16: error[KF0102] unknown field "modle"`.
+//! One line per finding: `models/llama.yaml:8:16: error[KF0102] unknown field "modle"`.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::Diagnostic;
 use crate::source::SourceSet;
 use kubefoundry_yaml::text::one_line;
 
-/// Each finding on one line, in the form that editors and `grep` read.
+/// Renders each finding on one line, in the form that editors parse and `grep` prints.
 pub fn concise(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {
     let indexes = line_indexes(diagnostics, sources);
     let mut out = String::new();

@@ -1,7 +1,7 @@
 //! Findings as GitHub Actions workflow commands: `::error file=a.yaml,line=3,col=5,…::message`.
 //!
-//! Source of the form: "Workflow commands for GitHub Actions", and `actions/toolkit` `packages/core/src/command.ts` for
-//! what is escaped. Of each kind GitHub shows ten in one step; the whole list stays in the log.
+//! Sources: "Workflow commands for GitHub Actions" in GitHub's documentation, and `packages/core/src/command.ts` of
+//! `actions/toolkit` for escaping. GitHub shows at most ten annotations of each kind per step; the log has all of them.
 
 use std::fmt::Write as _;
 
@@ -10,9 +10,9 @@ use super::location::LocationResolver;
 use crate::source::SourceSet;
 use crate::{Diagnostic, Severity};
 
-/// One workflow command a finding. File names count from the root of `checkout`.
+/// Renders one workflow command per finding. File names are relative to the root of `checkout`.
 pub fn github(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checkout) -> String {
-    let places = LocationResolver::new(diagnostics, sources);
+    let resolver = LocationResolver::new(diagnostics, sources);
     let mut out = String::new();
     for diagnostic in diagnostics {
         let command = match diagnostic.severity {
@@ -22,9 +22,9 @@ pub fn github(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
         };
         let _ = write!(out, "::{command} ");
         if let Some(location) = &diagnostic.location {
-            let place = places.resolve(location);
-            if let Some(file) = checkout.relative(place.file) {
-                let range = place.range;
+            let report_location = resolver.resolve(location);
+            if let Some(file) = checkout.relative(report_location.file) {
+                let range = report_location.range;
                 let _ = write!(out, "file={},line={},col={}", escape_property(&file), range.line, range.column);
                 let _ = write!(out, ",endLine={},endColumn={},", range.end_line, range.end_column);
             }
@@ -35,18 +35,18 @@ pub fn github(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
     out
 }
 
-/// The message, and on a line of its own what to do.
+/// Returns the message, followed by the help on its own line.
 pub(super) fn message_with_help(diagnostic: &Diagnostic) -> String {
     let help = diagnostic.help.as_ref().map(|help| format!("\nhelp: {help}"));
     format!("{}{}", diagnostic.message, help.unwrap_or_default())
 }
 
-/// Text after `::`.
+/// Escapes the text after `::`.
 fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property.
+/// Escapes the value of a property.
 fn escape_property(text: &str) -> String {
     escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

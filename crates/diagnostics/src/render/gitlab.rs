@@ -1,6 +1,6 @@
 //! Findings as a GitLab Code Quality report: a JSON list, each finding with a fingerprint.
 //!
-//! Source of the form: GitLab documentation, "Code Quality report format".
+//! Source: "Code Quality report format" in GitLab's documentation.
 
 use serde::Serialize;
 
@@ -37,10 +37,10 @@ struct IssuePosition {
     column: usize,
 }
 
-/// All findings as one JSON list. File names count from the root of `checkout`. GitLab wants a path for every
-/// finding: one without a file is at line 1 of `.`.
+/// Renders all findings as one JSON list. File names are relative to the root of `checkout`. GitLab requires a path for
+/// every finding, so one without a file is at line 1 of `.`.
 pub fn gitlab(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checkout) -> String {
-    let places = LocationResolver::new(diagnostics, sources);
+    let resolver = LocationResolver::new(diagnostics, sources);
     let ids = stable_ids(diagnostics, sources, checkout);
     let issues: Vec<Issue> = diagnostics
         .iter()
@@ -54,7 +54,7 @@ pub fn gitlab(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
                 Severity::Warning => "minor",
                 Severity::Info => "info",
             },
-            location: issue_location(diagnostic, &places, checkout),
+            location: issue_location(diagnostic, &resolver, checkout),
         })
         .collect();
     let mut text = serde_json::to_string_pretty(&issues).unwrap_or_default();
@@ -62,9 +62,10 @@ pub fn gitlab(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
     text
 }
 
-fn issue_location(diagnostic: &Diagnostic, places: &LocationResolver<'_>, checkout: &Checkout) -> IssueLocation {
-    let place = diagnostic.location.as_ref().map(|location| places.resolve(location));
-    let known = place.and_then(|place| Some((checkout.relative(place.file)?, place.range)));
+fn issue_location(diagnostic: &Diagnostic, resolver: &LocationResolver<'_>, checkout: &Checkout) -> IssueLocation {
+    let report_location = diagnostic.location.as_ref().map(|location| resolver.resolve(location));
+    let known = report_location
+        .and_then(|report_location| Some((checkout.relative(report_location.file)?, report_location.range)));
     let start = Range { line: 1, column: 1, end_line: 1, end_column: 1 };
     let (path, range) = known.unwrap_or_else(|| (".".to_owned(), start));
     let begin = IssuePosition { line: range.line, column: range.column };

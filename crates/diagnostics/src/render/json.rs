@@ -1,4 +1,4 @@
-//! Findings as JSON, one object each, in a versioned envelope.
+//! Findings as JSON, one object per finding, in a versioned envelope.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::source::SourceSet;
 use crate::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_yaml::edit::TextEdit;
 
-/// The envelope. `version` changes when a field changes its meaning or goes.
+/// The envelope. `version` changes when a field changes its meaning or is removed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonReport<'a> {
@@ -17,7 +17,7 @@ struct JsonReport<'a> {
     diagnostics: Vec<JsonDiagnostic<'a>>,
 }
 
-/// A schema of a cluster's CRD that objects were checked against.
+/// A CRD schema of a cluster that objects were checked against.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedSchema {
@@ -25,7 +25,7 @@ pub struct CheckedSchema {
     pub api_version: String,
     /// The kind.
     pub kind: String,
-    /// The same for the same schema, whatever file it came in.
+    /// A hash of the schema's content, independent of its file.
     pub fingerprint: String,
 }
 
@@ -37,7 +37,7 @@ struct JsonDiagnostic<'a> {
     severity: Severity,
     message: &'a str,
     #[serde(flatten)]
-    place: Option<ReportLocation<'a>>,
+    location: Option<ReportLocation<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<&'a ObjectRef>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -52,7 +52,7 @@ struct JsonDiagnostic<'a> {
 struct JsonRelated<'a> {
     message: &'a str,
     #[serde(flatten)]
-    place: ReportLocation<'a>,
+    location: ReportLocation<'a>,
 }
 
 #[derive(Debug, Serialize)]
@@ -68,22 +68,22 @@ struct JsonEdit<'a> {
     replacement: &'a str,
 }
 
-/// All findings as one JSON document: `{"version": 1, "diagnostics": [{code, name, severity, message, file, document,
-/// path, line, column, endLine, endColumn, object, related, help, fix}]}`. Lines and columns count from 1.
+/// Renders all findings as one JSON document: `{"version": 1, "diagnostics": [{code, name, severity, message, file,
+/// document, path, line, column, endLine, endColumn, object, related, help, fix}]}`. Lines and columns count from 1.
 ///
-/// With `--crds`, `crds` says which schemas objects were checked against.
+/// With `--crds`, `crds` lists the schemas that objects were checked against.
 pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSchema]) -> String {
-    let places = LocationResolver::new(diagnostics, sources);
-    let diagnostics = diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &places)).collect();
+    let resolver = LocationResolver::new(diagnostics, sources);
+    let diagnostics = diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
     let mut text = serde_json::to_string_pretty(&JsonReport { version: 1, crds, diagnostics }).unwrap_or_default();
     text.push('\n');
     text
 }
 
-fn to_json_diagnostic<'a>(diagnostic: &'a Diagnostic, places: &'a LocationResolver<'_>) -> JsonDiagnostic<'a> {
+fn to_json_diagnostic<'a>(diagnostic: &'a Diagnostic, resolver: &'a LocationResolver<'_>) -> JsonDiagnostic<'a> {
     let fix = diagnostic.fix.as_ref().zip(diagnostic.location.as_ref()).map(|(fix, location)| {
         let edit = |edit: &'a TextEdit| JsonEdit {
-            range: places.range(location.source, edit.range),
+            range: resolver.range(location.source, edit.range),
             replacement: &edit.replacement,
         };
         JsonFix { title: &fix.title, edits: fix.edits.iter().map(edit).collect() }
@@ -94,10 +94,10 @@ fn to_json_diagnostic<'a>(diagnostic: &'a Diagnostic, places: &'a LocationResolv
         name: diagnostic.code.name,
         severity: diagnostic.severity,
         message: &diagnostic.message,
-        place: diagnostic.location.as_ref().map(|location| places.resolve(location)),
+        location: diagnostic.location.as_ref().map(|location| resolver.resolve(location)),
         object: diagnostic.object.as_ref(),
         related: related
-            .map(|related| JsonRelated { message: &related.message, place: places.resolve(&related.location) })
+            .map(|related| JsonRelated { message: &related.message, location: resolver.resolve(&related.location) })
             .collect(),
         help: diagnostic.help.as_deref(),
         fix,

@@ -1,6 +1,6 @@
-//! Findings as JUnit XML: a suite for each file, a case for each object in it.
+//! Findings as JUnit XML: a test suite for each file, a test case for each object in it.
 //!
-//! Source of the form: the JUnit schema of the Jenkins xUnit plugin, which GitLab, Jenkins and Azure read.
+//! Source: the JUnit schema of the Jenkins xUnit plugin, which GitLab, Jenkins and Azure accept.
 
 use std::fmt::Write as _;
 
@@ -8,43 +8,44 @@ use super::location::LocationResolver;
 use crate::source::{SourceId, SourceSet};
 use crate::{Diagnostic, ObjectRef};
 
-/// An object that was looked at: a test case, with or without findings.
+/// An object that was checked, which becomes a test case with or without findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestCase {
-    /// The text that it is in.
+    /// The source that contains the object.
     pub source: SourceId,
-    /// What it is.
+    /// The object.
     pub object: ObjectRef,
 }
 
-/// A file and its cases.
+/// A file and its test cases, each with its name and findings.
 struct TestSuite<'a> {
     name: &'a str,
     cases: Vec<(String, Vec<&'a Diagnostic>)>,
 }
 
-/// One document: a suite for each file, a case for each object of `cases`, and one called after the file for what
-/// belongs to no object. A finding that `fails` is a failure of its case, any other is its output: a team that lets
-/// warnings pass does not want them red.
+/// Renders one XML document. Each file has a case for each of its objects in `cases`, and a case with the name of the
+/// file for findings about no object. A finding for which `fails` returns true is a failure of its case; any other is
+/// part of the case's output, so that tolerated warnings do not turn a pipeline red.
 pub fn junit(
     diagnostics: &[Diagnostic],
     sources: &SourceSet,
     cases: &[TestCase],
     fails: impl Fn(&Diagnostic) -> bool,
 ) -> String {
-    let places = LocationResolver::new(diagnostics, sources);
+    let resolver = LocationResolver::new(diagnostics, sources);
     let suites = build_suites(diagnostics, sources, cases);
-    let count =
-        |suite: &TestSuite<'_>| suite.cases.iter().filter(|(_, found)| found.iter().any(|one| fails(one))).count();
+    let count_failures = |suite: &TestSuite<'_>| {
+        suite.cases.iter().filter(|(_, diagnostics)| diagnostics.iter().any(|diagnostic| fails(diagnostic))).count()
+    };
     let tests: usize = suites.iter().map(|suite| suite.cases.len()).sum();
-    let failures: usize = suites.iter().map(count).sum();
+    let failures: usize = suites.iter().map(count_failures).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(out, "<testsuites name=\"kubefoundry\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">");
     for suite in &suites {
-        let (name, tests, failures) = (escape_xml(suite.name), suite.cases.len(), count(suite));
+        let (name, tests, failures) = (escape_xml(suite.name), suite.cases.len(), count_failures(suite));
         let _ = writeln!(out, "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">");
-        for (case, found) in &suite.cases {
-            write_case(&mut out, &name, &escape_xml(case), found, &places, &fails);
+        for (case, diagnostics) in &suite.cases {
+            write_case(&mut out, &name, &escape_xml(case), diagnostics, &resolver, &fails);
         }
         out.push_str("  </testsuite>\n");
     }
@@ -58,24 +59,25 @@ fn build_suites<'a>(diagnostics: &'a [Diagnostic], sources: &'a SourceSet, cases
     };
     let mut suites = Vec::new();
     for (id, source) in sources.iter() {
-        let mut found: Vec<&Diagnostic> = diagnostics.iter().filter(in_file(id)).collect();
-        let mut own = Vec::new();
+        let mut remaining: Vec<&Diagnostic> = diagnostics.iter().filter(in_file(id)).collect();
+        let mut file_cases = Vec::new();
         for case in cases.iter().filter(|case| case.source == id) {
-            let (here, rest) =
-                found.into_iter().partition(|one: &&Diagnostic| one.object.as_ref() == Some(&case.object));
-            own.push((case.object.to_string(), here));
-            found = rest;
+            let (own, rest) = remaining
+                .into_iter()
+                .partition(|diagnostic: &&Diagnostic| diagnostic.object.as_ref() == Some(&case.object));
+            file_cases.push((case.object.to_string(), own));
+            remaining = rest;
         }
-        if !found.is_empty() {
-            own.push((source.name.clone(), found));
+        if !remaining.is_empty() {
+            file_cases.push((source.name.clone(), remaining));
         }
-        if !own.is_empty() {
-            suites.push(TestSuite { name: &source.name, cases: own });
+        if !file_cases.is_empty() {
+            suites.push(TestSuite { name: &source.name, cases: file_cases });
         }
     }
-    let nowhere: Vec<&Diagnostic> = diagnostics.iter().filter(|diagnostic| diagnostic.location.is_none()).collect();
-    if !nowhere.is_empty() {
-        suites.push(TestSuite { name: "kubefoundry", cases: vec![("input".to_owned(), nowhere)] });
+    let unlocated: Vec<&Diagnostic> = diagnostics.iter().filter(|diagnostic| diagnostic.location.is_none()).collect();
+    if !unlocated.is_empty() {
+        suites.push(TestSuite { name: "kubefoundry", cases: vec![("input".to_owned(), unlocated)] });
     }
     suites
 }
@@ -84,36 +86,41 @@ fn write_case(
     out: &mut String,
     suite: &str,
     case: &str,
-    found: &[&Diagnostic],
-    places: &LocationResolver<'_>,
+    diagnostics: &[&Diagnostic],
+    resolver: &LocationResolver<'_>,
     fails: &impl Fn(&Diagnostic) -> bool,
 ) {
     let _ = write!(out, "    <testcase classname=\"{suite}\" name=\"{case}\"");
-    if found.is_empty() {
+    if diagnostics.is_empty() {
         out.push_str("/>\n");
         return;
     }
     out.push_str(">\n");
-    let (failed, rest): (Vec<&Diagnostic>, Vec<&Diagnostic>) = found.iter().copied().partition(|one| fails(one));
+    let (failed, rest): (Vec<&Diagnostic>, Vec<&Diagnostic>) =
+        diagnostics.iter().copied().partition(|diagnostic| fails(diagnostic));
     if let Some(first) = failed.first() {
         let (code, message) = (first.code.id, escape_xml(&first.message));
         let _ = write!(out, "      <failure type=\"{code}\" message=\"{message}\">");
-        out.push_str(&escape_xml(&format_lines(&failed, places)));
+        out.push_str(&escape_xml(&format_lines(&failed, resolver)));
         out.push_str("</failure>\n");
     }
     if !rest.is_empty() {
-        let _ = writeln!(out, "      <system-out>{}</system-out>", escape_xml(&format_lines(&rest, places)));
+        let _ = writeln!(out, "      <system-out>{}</system-out>", escape_xml(&format_lines(&rest, resolver)));
     }
     out.push_str("    </testcase>\n");
 }
 
-/// One line a finding, as `concise` has them.
-fn format_lines(found: &[&Diagnostic], places: &LocationResolver<'_>) -> String {
+/// Formats one line per finding, like [`concise`](super::concise()).
+fn format_lines(diagnostics: &[&Diagnostic], resolver: &LocationResolver<'_>) -> String {
     let mut text = String::new();
-    for diagnostic in found {
+    for diagnostic in diagnostics {
         if let Some(location) = &diagnostic.location {
-            let place = places.resolve(location);
-            let _ = write!(text, "{}:{}:{}: ", place.file, place.range.line, place.range.column);
+            let report_location = resolver.resolve(location);
+            let _ = write!(
+                text,
+                "{}:{}:{}: ",
+                report_location.file, report_location.range.line, report_location.range.column
+            );
         }
         let _ = writeln!(text, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, diagnostic.message);
         if let Some(help) = &diagnostic.help {
@@ -123,7 +130,8 @@ fn format_lines(found: &[&Diagnostic], places: &LocationResolver<'_>) -> String 
     text
 }
 
-/// Text as XML character data or attribute value. What XML 1.0 cannot hold even escaped becomes U+FFFD.
+/// Escapes text for XML character data and attribute values. Characters that XML 1.0 does not allow even escaped become
+/// U+FFFD.
 fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Where findings are, as reports write it: file, field, lines and columns.
+//! Locations of findings in reports: file, field, lines and columns.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::source::{SourceId, SourceSet};
 use crate::{Diagnostic, Location};
 use kubefoundry_yaml::Span;
 
-/// A place in a file, and the field that is there.
+/// A range in a file, and the field there.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReportLocation<'a> {
@@ -20,7 +20,7 @@ pub(super) struct ReportLocation<'a> {
     pub(super) range: Range,
 }
 
-/// Lines and columns, from 1; columns in characters. The end is the column after the last one.
+/// Lines and columns, counted from 1; columns in characters. The end column is exclusive.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Range {
@@ -30,19 +30,19 @@ pub(super) struct Range {
     pub(super) end_column: usize,
 }
 
-/// What turns locations into files, lines and columns.
+/// Converts byte spans to files, lines and columns.
 pub(super) struct LocationResolver<'s> {
     sources: &'s SourceSet,
     indexes: BTreeMap<SourceId, LineIndex<'s>>,
 }
 
 impl<'s> LocationResolver<'s> {
-    /// Reads the lines of every text that findings are in.
+    /// Indexes the lines of every source with findings.
     pub(super) fn new(diagnostics: &[Diagnostic], sources: &'s SourceSet) -> Self {
         Self { sources, indexes: line_indexes(diagnostics, sources) }
     }
 
-    /// The place of a location.
+    /// Returns the file, field and range of a location.
     pub(super) fn resolve(&self, location: &Location) -> ReportLocation<'_> {
         ReportLocation {
             file: &self.sources.get(location.source).name,
@@ -52,7 +52,7 @@ impl<'s> LocationResolver<'s> {
         }
     }
 
-    /// The lines and columns of some bytes of a source.
+    /// Returns the lines and columns of a span.
     pub(super) fn range(&self, source: SourceId, span: Span) -> Range {
         let position = |offset| {
             let start = Position { line: 1, column: 1 };

@@ -1,4 +1,4 @@
-//! Diagnostics as text: rustc-like snippets, one line each, JSON, and what code hosts and CI systems read.
+//! Renders diagnostics: rustc-like snippets, one line each, JSON, and the formats of code hosts and CI systems.
 
 mod checkout;
 mod concise;

@@ -1,11 +1,11 @@
-//! Byte offsets to lines and columns.
+//! Conversion of byte offsets to lines and columns.
 
 use std::collections::BTreeMap;
 
 use crate::Diagnostic;
 use crate::source::{SourceId, SourceSet};
 
-/// A place in a text as editors count: both from 1, columns in characters.
+/// A position in a text as editors count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line, from 1.
@@ -14,7 +14,7 @@ pub struct Position {
     pub column: usize,
 }
 
-/// Where the lines of a text are, so that many offsets can be looked up. It stays small however many lines there are.
+/// An index of the lines of a text, for many lookups. It takes 1.6 % of the text's size, however many lines there are.
 ///
 /// ```
 /// use kubefoundry_diagnostics::render::LineIndex;
@@ -30,19 +30,19 @@ pub struct LineIndex<'t> {
     blocks: Vec<Block>,
 }
 
-/// What stands before a block of the text.
+/// Counts of the text before a block of [`BLOCK_BYTES`] bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Block {
     breaks: usize,
-    /// Characters since the last line break: a line may be as long as the text.
+    /// Characters since the last line break. A line can span many blocks.
     characters: usize,
 }
 
-/// Bytes of a block: what is looked through for one position.
+/// Bytes per block, which is the most that a lookup scans.
 const BLOCK_BYTES: usize = 1024;
 
 impl<'t> LineIndex<'t> {
-    /// Counts the lines of `text`.
+    /// Indexes the lines of `text`.
     pub fn new(text: &'t str) -> Self {
         let mut next = Block::default();
         let blocks = text.as_bytes().chunks(BLOCK_BYTES).map(|bytes| {
@@ -53,7 +53,7 @@ impl<'t> LineIndex<'t> {
         Self { text, blocks: blocks.collect() }
     }
 
-    /// The position of a byte offset; past the end it is the end.
+    /// Returns the position of a byte offset. An offset past the end has the position of the end.
     pub fn position(&self, offset: usize) -> Position {
         let offset = offset.min(self.text.len());
         let block = (offset / BLOCK_BYTES).min(self.blocks.len().saturating_sub(1));
@@ -62,25 +62,25 @@ impl<'t> LineIndex<'t> {
         Position { line: breaks + 1, column: characters + 1 }
     }
 
-    /// The byte offset at which a line starts; past the last line it is the end.
+    /// Returns the byte offset at which a line, counted from 1, starts. A line past the last one starts at the end.
     pub fn line_start(&self, line: usize) -> usize {
         let Some(wanted) = line.checked_sub(2) else { return 0 };
-        // The block in which the line break number `wanted`, counted from 0, stands.
+        // The last block that starts before the line break with the number `wanted`, counted from 0.
         let block = self.blocks.partition_point(|block| block.breaks <= wanted).saturating_sub(1);
         let skipped = wanted - self.blocks.get(block).map_or(0, |block| block.breaks);
         let rest = self.text.as_bytes().get(block * BLOCK_BYTES..).unwrap_or_default();
-        let found = rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(skipped);
-        found.map_or(self.text.len(), |(at, _)| block * BLOCK_BYTES + at + 1)
+        let line_break = rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(skipped);
+        line_break.map_or(self.text.len(), |(at, _)| block * BLOCK_BYTES + at + 1)
     }
 
-    /// The lines from `first` to `last`, both included.
+    /// Returns the lines from `first` to `last`, inclusive.
     pub fn lines(&self, first: usize, last: usize) -> &'t str {
         self.text.get(self.line_start(first)..self.line_start(last + 1)).unwrap_or_default()
     }
 }
 
 impl Block {
-    /// What stands before what follows these bytes.
+    /// Returns the counts after these bytes.
     fn after(self, bytes: &[u8]) -> Self {
         match bytes.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => {
@@ -92,7 +92,7 @@ impl Block {
     }
 }
 
-/// Characters that start in these bytes; a block may end within one.
+/// Counts the characters that start in these bytes. A block may end inside a character.
 fn count_characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }
@@ -102,7 +102,7 @@ fn count_line_breaks(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// The line index of every source that findings are in: each is made once, however many findings there are.
+/// Indexes every source with findings, once per source.
 pub(super) fn line_indexes<'s>(
     diagnostics: &[Diagnostic],
     sources: &'s SourceSet,
@@ -121,7 +121,7 @@ pub(super) fn line_indexes<'s>(
 mod tests {
     use super::*;
 
-    /// Every offset and every line, against counting them one by one, across the borders of blocks.
+    /// Compares every offset and every line with a character-by-character count, across the borders of blocks.
     #[test]
     fn matches_counting_one_character_at_a_time() {
         for piece in ["a: \u{e9}\n", "\n", "long line without an end ", "\u{1f600}\n\nb\r\n"] {

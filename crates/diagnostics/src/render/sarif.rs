@@ -1,7 +1,7 @@
-//! Findings as SARIF 2.1.0, which code scanning reads.
+//! Findings as SARIF 2.1.0, the input of GitHub's code scanning.
 //!
-//! Source of the form: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", and GitHub's "SARIF
-//! support for code scanning".
+//! Sources: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", and "SARIF support for code
+//! scanning" in GitHub's documentation.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::source::SourceSet;
 use crate::{Code, Diagnostic, Location, Severity};
 use kubefoundry_yaml::edit::TextEdit;
 
-/// What file names are relative to: the place where the repository is checked out.
+/// The `uriBaseId` of the repository checkout.
 const ROOT: &str = "%SRCROOT%";
 
 #[derive(Debug, Serialize)]
@@ -36,11 +36,11 @@ struct SarifResult {
     suppressions: Vec<Value>,
 }
 
-/// All findings as one SARIF log with one run. File names count from the root of `checkout`. Columns count Unicode code
-/// points, as in every other report. `suppressed` findings are in the log, and marked as suppressed in the source.
-/// `page` has the page of a code, as Markdown.
+/// Renders all findings as one SARIF log with one run. File names are relative to the root of `checkout`. Columns count
+/// Unicode code points, as in every other report. `suppressed` findings are included and marked as suppressed in the
+/// source. `page` returns the Markdown page of a code.
 ///
-/// Fingerprints are made of code, file, object, field and message, and hold while lines move.
+/// Fingerprints are hashes of code, file, object, field and message, so they do not change when lines move.
 pub fn sarif(
     diagnostics: &[Diagnostic],
     suppressed: &[Diagnostic],
@@ -49,18 +49,18 @@ pub fn sarif(
     page: impl Fn(&Code) -> Option<&'static str>,
 ) -> String {
     let all: Vec<Diagnostic> = diagnostics.iter().chain(suppressed).cloned().collect();
-    let log = ResultBuilder { places: LocationResolver::new(&all, sources), checkout };
-    let rules: BTreeMap<&str, &Code> = all.iter().map(|found| (found.code.id, found.code)).collect();
+    let log = ResultBuilder { resolver: LocationResolver::new(&all, sources), checkout };
+    let rules: BTreeMap<&str, &Code> = all.iter().map(|diagnostic| (diagnostic.code.id, diagnostic.code)).collect();
     let index_of = |code: &Code| rules.keys().position(|id| *id == code.id).unwrap_or_default();
     let ids = stable_ids(&all, sources, checkout);
     let results: Vec<SarifResult> = all
         .iter()
         .zip(ids)
         .enumerate()
-        .map(|(position, (found, id))| SarifResult {
+        .map(|(position, (diagnostic, id))| SarifResult {
             suppressions: if position < diagnostics.len() { Vec::new() } else { vec![json!({"kind": "inSource"})] },
             partial_fingerprints: json!({"kubefoundry/v1": id}),
-            ..log.build_result(found, index_of(found.code))
+            ..log.build_result(diagnostic, index_of(diagnostic.code))
         })
         .collect();
     let driver = json!({
@@ -98,19 +98,21 @@ fn reporting_descriptor(code: &Code, page: Option<&str>) -> Value {
     })
 }
 
-/// A page with the words of its links in place of those that lead to its neighbours, which are not where it is shown.
+/// Replaces relative links with their text, because the pages that they lead to do not exist where the report is shown.
 fn strip_relative_links(page: &str) -> String {
     let mut out = String::with_capacity(page.len());
     let mut rest = page;
     while let Some((before, after)) = rest.split_once('[') {
         out.push_str(before);
-        let link = after.split_once("](").and_then(|(words, target)| Some((words, target.split_once(')')?)));
+        let link = after.split_once("](").and_then(|(words, destination)| Some((words, destination.split_once(')')?)));
         match link {
-            Some((words, (target, behind)))
-                if !target.is_empty() && !words.contains(['[', '\n']) && !target.contains([' ', '\n', ':']) =>
+            Some((words, (destination, after_link)))
+                if !destination.is_empty()
+                    && !words.contains(['[', '\n'])
+                    && !destination.contains([' ', '\n', ':']) =>
             {
                 out.push_str(words);
-                rest = behind;
+                rest = after_link;
             }
             _ => {
                 out.push('[');
@@ -122,7 +124,7 @@ fn strip_relative_links(page: &str) -> String {
     out
 }
 
-/// `a missing field` as a sentence.
+/// Turns `a missing field` into `A missing field.`
 fn to_sentence(summary: &str) -> String {
     let mut chars = summary.chars();
     chars.next().map(|first| format!("{}{}.", first.to_uppercase(), chars.as_str())).unwrap_or_default()
@@ -136,67 +138,68 @@ fn sarif_level(severity: Severity) -> &'static str {
     }
 }
 
-/// What turns findings into results.
+/// Builds SARIF results from findings.
 struct ResultBuilder<'s> {
-    places: LocationResolver<'s>,
+    resolver: LocationResolver<'s>,
     checkout: &'s Checkout,
 }
 
 impl ResultBuilder<'_> {
-    fn build_result(&self, found: &Diagnostic, rule_index: usize) -> SarifResult {
-        let logical = found.object.as_ref().map(|object| {
-            let path = found.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
+    fn build_result(&self, diagnostic: &Diagnostic, rule_index: usize) -> SarifResult {
+        let logical = diagnostic.object.as_ref().map(|object| {
+            let path = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
             let name = format!("{object} {path}");
             json!({"fullyQualifiedName": name.trim_end(), "kind": "member"})
         });
-        let mut place = found.location.as_ref().map_or_else(|| json!({}), |location| self.build_location(location));
-        if let (Some(logical), Some(place)) = (logical, place.as_object_mut()) {
-            place.insert("logicalLocations".to_owned(), json!([logical]));
+        let mut sarif_location =
+            diagnostic.location.as_ref().map_or_else(|| json!({}), |location| self.build_location(location));
+        if let (Some(logical), Some(fields)) = (logical, sarif_location.as_object_mut()) {
+            fields.insert("logicalLocations".to_owned(), json!([logical]));
         }
-        let empty = place.as_object().is_none_or(serde_json::Map::is_empty);
-        let related = found.related.iter().enumerate().map(|(id, related)| {
-            let mut place = self.build_location(&related.location);
-            if let Some(place) = place.as_object_mut() {
-                place.insert("id".to_owned(), json!(id + 1));
-                place.insert("message".to_owned(), json!({"text": related.message}));
+        let is_empty = sarif_location.as_object().is_none_or(serde_json::Map::is_empty);
+        let related = diagnostic.related.iter().enumerate().map(|(id, related)| {
+            let mut sarif_location = self.build_location(&related.location);
+            if let Some(fields) = sarif_location.as_object_mut() {
+                fields.insert("id".to_owned(), json!(id + 1));
+                fields.insert("message".to_owned(), json!({"text": related.message}));
             }
-            place
+            sarif_location
         });
         SarifResult {
-            rule_id: found.code.id,
+            rule_id: diagnostic.code.id,
             rule_index,
-            level: sarif_level(found.severity),
-            message: json!({"text": message_with_help(found)}),
-            locations: if empty { Vec::new() } else { vec![place] },
+            level: sarif_level(diagnostic.severity),
+            message: json!({"text": message_with_help(diagnostic)}),
+            locations: if is_empty { Vec::new() } else { vec![sarif_location] },
             related_locations: related.collect(),
             partial_fingerprints: Value::Null,
-            fixes: self.build_fix(found).into_iter().collect(),
+            fixes: self.build_fix(diagnostic).into_iter().collect(),
             suppressions: Vec::new(),
         }
     }
 
     fn build_location(&self, location: &Location) -> Value {
-        let place = self.places.resolve(location);
-        match self.artifact_location(place.file) {
+        let report_location = self.resolver.resolve(location);
+        match self.artifact_location(report_location.file) {
             Some(artifact) => {
-                json!({"physicalLocation": {"artifactLocation": artifact, "region": region(place.range)}})
+                json!({"physicalLocation": {"artifactLocation": artifact, "region": region(report_location.range)}})
             }
             None => json!({}),
         }
     }
 
-    /// A file; only a relative name is one of the repository.
+    /// Returns the artifact location of a file. Only a relative name is inside the repository.
     fn artifact_location(&self, name: &str) -> Option<Value> {
         let name = self.checkout.relative(name)?;
         let address = uri(&name);
         Some(if name.starts_with('/') { json!({"uri": address}) } else { json!({"uri": address, "uriBaseId": ROOT}) })
     }
 
-    fn build_fix(&self, found: &Diagnostic) -> Option<Value> {
-        let (fix, location) = (found.fix.as_ref()?, found.location.as_ref()?);
-        let artifact = self.artifact_location(self.places.resolve(location).file)?;
+    fn build_fix(&self, diagnostic: &Diagnostic) -> Option<Value> {
+        let (fix, location) = (diagnostic.fix.as_ref()?, diagnostic.location.as_ref()?);
+        let artifact = self.artifact_location(self.resolver.resolve(location).file)?;
         let replacement = |edit: &TextEdit| {
-            let deleted = region(self.places.range(location.source, edit.range));
+            let deleted = region(self.resolver.range(location.source, edit.range));
             json!({"deletedRegion": deleted, "insertedContent": {"text": edit.replacement}})
         };
         let replacements: Vec<Value> = fix.edits.iter().map(replacement).collect();

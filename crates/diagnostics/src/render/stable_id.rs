@@ -1,4 +1,4 @@
-//! Names for findings that stay the same while lines move, so that a code host knows an old finding again.
+//! Identifiers of findings that do not change when lines move, so that a code host recognises an old finding.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,9 @@ use crate::Diagnostic;
 use crate::source::SourceSet;
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 
-/// One name for each finding, in their order: a hash of code, file, object, field and message, and of how many findings
-/// before it have the same. Lines, columns and the number of the document are left out: they move.
+/// Returns one identifier per finding, in order: a hash of code, file, object, field and message, and of the number of
+/// earlier findings that are equal in all of these. Lines, columns and the number of the document are excluded because
+/// they move.
 pub(super) fn stable_ids(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checkout) -> Vec<String> {
     let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
     let id = |diagnostic: &Diagnostic| {

@@ -1,4 +1,4 @@
-//! Findings as rustc-like snippets, drawn by annotate-snippets.
+//! Findings as rustc-like snippets, rendered by annotate-snippets.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::{Diagnostic, Location, Severity};
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::one_line;
 
-/// Whether the text is for a terminal that shows colours.
+/// Whether the text contains colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextStyle {
@@ -22,7 +22,7 @@ pub enum TextStyle {
     Colored,
 }
 
-/// Every finding with the lines it is about, its help and its fix.
+/// Renders every finding with its lines, its object and its help.
 pub fn text(diagnostics: &[Diagnostic], sources: &SourceSet, style: TextStyle) -> String {
     let renderer = match style {
         TextStyle::Plain => Renderer::plain(),
@@ -38,7 +38,7 @@ pub fn text(diagnostics: &[Diagnostic], sources: &SourceSet, style: TextStyle) -
     out
 }
 
-/// One thing to underline, and what to say about it.
+/// A location to underline, and its label. The finding's own location has none.
 struct Mark<'d> {
     location: &'d Location,
     label: Option<&'d str>,
@@ -80,7 +80,7 @@ fn render_one(
     renderer.render(&[group])
 }
 
-/// The finding's own place first, then related ones; those of one source together.
+/// Groups the locations of a finding by source, its own location first.
 fn marks_by_source(diagnostic: &Diagnostic) -> Vec<Vec<Mark<'_>>> {
     let own = diagnostic.location.iter().map(|location| Mark { location, label: None });
     let related = diagnostic.related.iter();
@@ -98,7 +98,7 @@ fn marks_by_source(diagnostic: &Diagnostic) -> Vec<Vec<Mark<'_>>> {
     groups
 }
 
-/// Whether the lines of the marks can be shown: no one reads a line of thousands of characters, nor waits for it.
+/// Whether the lines of the marks are short enough to be shown. Very long lines are unreadable and slow to render.
 fn is_showable(marks: &[Mark<'_>], text: &str) -> bool {
     let starts = || marks.iter().map(|mark| mark.location.span.start.min(text.len()));
     let bytes = text.as_bytes();
@@ -114,13 +114,13 @@ fn is_showable(marks: &[Mark<'_>], text: &str) -> bool {
     last - first <= MAX_SNIPPET_BYTES && starts().all(fits)
 }
 
-/// Bytes of a line, before and after a mark, that are shown.
+/// Maximum number of bytes of a line before and after a mark. Findings in longer lines have no snippet.
 const MAX_LINE_BYTES: usize = 1000;
 
-/// Bytes from the first to the last mark of a snippet; those between the marked ones are left out.
+/// Maximum number of bytes from the first to the last mark. Findings with marks further apart have no snippet.
 const MAX_SNIPPET_BYTES: usize = 100_000;
 
-/// The lines that the marks are on, and no more of the text: a finding costs the same however long its file is.
+/// Builds the snippet from only the lines of the marks, so that a finding costs the same however long its file is.
 fn build_snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>) -> Snippet<'s, Annotation<'s>> {
     let spans = marks.iter().map(|mark| mark.location.span);
     let first = spans.clone().map(|span| index.position(span.start).line).min().unwrap_or(1);
@@ -140,15 +140,15 @@ fn build_snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineInd
     snippet
 }
 
-/// Text without C1 control characters, U+009B (CSI) among them, which terminals obey and the snippet renderer prints as
-/// they are. Each becomes a dot of as many bytes, so that spans stay right.
+/// Replaces C1 control characters, such as U+009B (CSI), which terminals interpret and the snippet renderer does not
+/// escape. The replacement has the same number of bytes, so that spans stay valid.
 fn replace_c1_controls(text: &str) -> Cow<'_, str> {
     let is_c1 = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
     if text.contains(is_c1) { Cow::Owned(text.replace(is_c1, "\u{b7}")) } else { Cow::Borrowed(text) }
 }
 
-/// The part of a span worth underlining: its first line only, since a block that runs over a page helps no one, and of
-/// that what is not a comment.
+/// Returns the part of a span to underline: its first line without a trailing comment. Underlining a whole block would
+/// hide the snippet.
 fn visible_range(text: &str, span: Span) -> std::ops::Range<usize> {
     let start = floor_char_boundary(text, span.start);
     let end = floor_char_boundary(text, span.end.max(start));
@@ -159,8 +159,8 @@ fn visible_range(text: &str, span: Span) -> std::ops::Range<usize> {
     start..trimmed.max(start)
 }
 
-/// The first line of a value that goes on, without the comment at its end. A `#` in quotes is none, nor is one that no
-/// blank is before.
+/// Strips the comment from the first line of a multi-line value. A `#` in quotes or without a blank before it starts no
+/// comment.
 fn strip_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
@@ -180,7 +180,7 @@ fn strip_comment(line: &str) -> &str {
     line
 }
 
-/// The nearest character boundary at or before `offset`.
+/// Returns the nearest character boundary at or before `offset`.
 fn floor_char_boundary(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
