@@ -1,4 +1,4 @@
-//! What images say of themselves, and what default images need.
+//! Versions in image tags, and checks of default images.
 
 use crate::codes;
 use crate::ir::Deployment;
@@ -6,34 +6,34 @@ use crate::provider::TranslationContext;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 
-/// The `MAJOR.MINOR.PATCH` that a text starts with, when it ends there or a suffix follows: `1.4.0`, `1.4.0-rc1`,
+/// Returns the `MAJOR.MINOR.PATCH` at the start of a text, if nothing or a suffix follows it: `1.4.0`, `1.4.0-rc1`,
 /// `2.56.0-py312`.
 pub(super) fn leading_version(text: &str) -> Option<&str> {
-    let (version, suffix) = text.find(['-', '+']).map_or((text, None), |at| {
-        let (version, suffix) = text.split_at(at);
+    let (version, suffix) = text.find(['-', '+']).map_or((text, None), |index| {
+        let (version, suffix) = text.split_at(index);
         (version, suffix.get(1..))
     });
     (suffix != Some("") && is_version(version)).then_some(version)
 }
 
-/// Whether a text is `MAJOR.MINOR.PATCH`: three numbers without leading zeros.
+/// Returns whether a text is `MAJOR.MINOR.PATCH`: three numbers without leading zeros.
 pub(super) fn is_version(text: &str) -> bool {
-    let number = |part: &str| {
+    let is_number = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'))
     };
-    text.split('.').count() == 3 && text.split('.').all(number)
+    text.split('.').count() == 3 && text.split('.').all(is_number)
 }
 
-/// Whether a GPU resource is NVIDIA's (`nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`): what default images drive.
+/// Returns whether a GPU resource is NVIDIA's (`nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`). Default images support no others.
 pub(super) fn is_nvidia(gpu_type: &str) -> bool {
     gpu_type.starts_with("nvidia.com/")
 }
 
-/// Reports what a default image cannot do: keep its version when this program is upgraded, unless that is pinned, and
-/// drive other GPUs than NVIDIA's (docs/design/0010). `wanted` is what an image for those has in it.
-pub(super) fn check_default(
+/// Checks a deployment that uses the default image (docs/design/0010). The image does not support other GPUs than NVIDIA's, and
+/// an unpinned version changes when kubefoundry is upgraded. `contents` is what a custom image must contain.
+pub(super) fn check_default_image(
     provider: &str,
-    wanted: &str,
+    contents: &str,
     deployment: &Deployment,
     context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
@@ -45,7 +45,7 @@ pub(super) fn check_default(
             let message = format!("{path} is {gpu}, but the default image supports only nvidia.com/gpu");
             findings
                 .report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message)
-                .help(format!("set spec.image to an image with {wanted} for that accelerator"));
+                .help(format!("set spec.image to an image with {contents} for that accelerator"));
         }
     }
     if !context.runtime_pinned {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_three_numbers_and_perhaps_a_suffix() {
+    fn reads_three_numbers_and_an_optional_suffix() {
         for text in ["1.4.0", "1.4.0-rc1.cuda13", "1.4.0+build", "1.4.0-0.1"] {
             assert_eq!(leading_version(text), Some("1.4.0"), "{text}");
         }

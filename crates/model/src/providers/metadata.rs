@@ -1,29 +1,30 @@
-//! Names and labels that upstream has a say in.
+//! Checks of names and labels that upstream controllers restrict.
 
 use crate::codes;
 use crate::ir::Deployment;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 
-/// Reports a name that is too long for what is made from it (`a KAITO Workspace`). Returns whether it fits.
-pub(super) fn name_fits(
+/// Reports a deployment name that is too long for the names that upstream derives from it. `what_for` ends the message:
+/// `a KAITO Workspace`. Returns whether the name fits.
+pub(super) fn check_name_length(
     deployment: &Deployment,
-    most: usize,
+    max_length: usize,
     what_for: &str,
     help: impl Into<String>,
     findings: &mut Findings<'_>,
 ) -> bool {
-    // Names are ASCII.
+    // Names are ASCII, so bytes are characters.
     let length = deployment.metadata.name.len();
-    if length <= most {
+    if length <= max_length {
         return true;
     }
-    let message = format!("metadata.name has {length} characters, expected at most {most} for {what_for}");
+    let message = format!("metadata.name has {length} characters, expected at most {max_length} for {what_for}");
     findings.report(&codes::NAME_TOO_LONG, ModelDeployment::path().metadata().name(), message).help(help);
     false
 }
 
-/// Warns about pod labels that upstream sets whatever a template says.
+/// Warns about pod labels that the upstream controller overwrites.
 pub(super) fn ignore_pod_labels(deployment: &Deployment, upstream: &str, labels: &[&str], findings: &mut Findings<'_>) {
     for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| labels.contains(&key.as_str())) {
         let path = ModelDeployment::path().spec().pod_template().metadata().labels().key(key.clone());

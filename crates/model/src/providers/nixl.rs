@@ -1,11 +1,11 @@
-//! How vLLM workers that only read prompts, or only write answers, hand over KV caches.
+//! The transfer of KV caches between vLLM's prefill and decode workers.
 
 use serde_json::{Value, json};
 
 use crate::ir::Role;
 
-/// vLLM's `kv-transfer-config` of a role; none when one worker does both. `kv_both` would do for either role, is
-/// deprecated in vLLM 0.33, and only needed by pools that swap roles (docs/design/0012).
+/// Returns vLLM's `kv-transfer-config` for a role, or `None` for an aggregated worker. `kv_both` would work for both roles, but
+/// vLLM 0.33 deprecates it and only pools that swap roles need it (docs/design/0012).
 pub(super) fn transfer_config(role: Role) -> Option<Value> {
     let role = match role {
         Role::Aggregated => return None,

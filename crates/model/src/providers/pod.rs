@@ -1,10 +1,10 @@
-//! What every worker of a deployment has in its pods, whatever the provider: storage, environment, resources, metadata.
+//! The parts of pods that are common to all providers: storage, environment, resources and metadata.
 
 mod volume;
 
 pub(crate) use volume::{
-    claims, compilation_cache_root, compilation_caches, ignore_compilation_caches, ignore_further_compilation_caches,
-    model_cache_home, mounted_as_shared_memory, refuse_shared_memory_name, shared_memory, storage_mounts,
+    claims, compilation_cache_root, compilation_caches, find_shared_memory_mount, ignore_compilation_caches,
+    ignore_further_compilation_caches, model_cache_home, refuse_shared_memory_name, shared_memory, storage_mounts,
     storage_volumes,
 };
 
@@ -13,8 +13,8 @@ use kubefoundry_kubernetes::wire::LocalObjectReference;
 
 use crate::ir::{Deployment, Worker};
 
-/// `spec.podTemplate.metadata` without the labels that upstream sets itself; none when it is empty.
-pub(crate) fn metadata(deployment: &Deployment, reserved: &[&str]) -> Option<PodMetadata> {
+/// Returns `spec.podTemplate.metadata` without the labels that upstream sets itself, or `None` if nothing is left.
+pub(crate) fn pod_metadata(deployment: &Deployment, reserved: &[&str]) -> Option<PodMetadata> {
     let labels = deployment.pod_labels.iter().filter(|(key, _)| !reserved.contains(&key.as_str()));
     let metadata = PodMetadata {
         labels: StringMap(labels.cloned().collect()),
@@ -23,9 +23,9 @@ pub(crate) fn metadata(deployment: &Deployment, reserved: &[&str]) -> Option<Pod
     (metadata != PodMetadata::default()).then_some(metadata)
 }
 
-/// Everything of a pod that is the same for every worker of a deployment: storage volumes, node selector,
-/// tolerations, pull secrets. Containers are the caller's.
-pub(crate) fn spec(deployment: &Deployment) -> PodSpec {
+/// Returns the pod spec that is common to all workers of a deployment: storage volumes, node selector, tolerations and pull
+/// secrets. The caller adds the containers.
+pub(crate) fn base_pod_spec(deployment: &Deployment) -> PodSpec {
     PodSpec {
         containers: Vec::new(),
         volumes: storage_volumes(deployment),
@@ -35,9 +35,9 @@ pub(crate) fn spec(deployment: &Deployment) -> PodSpec {
     }
 }
 
-/// Everything of a container that is the same for every worker of a deployment: the token's secret, environment,
-/// storage mounts. Name, image, command, args, ports and resources are the caller's.
-pub(crate) fn container(deployment: &Deployment) -> Container {
+/// Returns the container that is common to all workers of a deployment: the token's Secret, environment and storage mounts. The
+/// caller adds name, image, command, args, ports and resources.
+pub(crate) fn base_container(deployment: &Deployment) -> Container {
     Container {
         env_from: token_env_from(deployment),
         env: deployment.env.clone(),
@@ -46,19 +46,19 @@ pub(crate) fn container(deployment: &Deployment) -> Container {
     }
 }
 
-/// `envFrom` of the secret in `spec.secrets.huggingFaceToken`: all of its keys (docs/specification.md MD-4.8).
+/// Returns `envFrom` for the Secret in `spec.secrets.huggingFaceToken`, with all its keys (docs/specification.md MD-4.8).
 pub(crate) fn token_env_from(deployment: &Deployment) -> Vec<EnvFromSource> {
     let secret = deployment.hugging_face_token.clone();
     secret.into_iter().map(|name| EnvFromSource { secret_ref: LocalObjectReference { name: Some(name) } }).collect()
 }
 
-/// `spec.imagePullSecrets`.
+/// Returns `spec.imagePullSecrets`.
 pub(crate) fn image_pull_secrets(deployment: &Deployment) -> Vec<LocalObjectReference> {
     deployment.image_pull_secrets.iter().map(|name| LocalObjectReference { name: Some(name.clone()) }).collect()
 }
 
-/// What a worker asks for: cpu is a request, memory a request and a limit, GPUs a limit (docs/design/0010); the apiserver
-/// makes the request of an extended resource equal to its limit.
+/// Returns the resources of a worker: cpu is a request, memory a request and a limit, GPUs are a limit (docs/design/0010). The
+/// API server sets the request of an extended resource to its limit.
 pub(crate) fn resource_requirements(worker: &Worker) -> ResourceRequirements {
     let mut resources = ResourceRequirements::default();
     if let Some(cpu) = &worker.cpu {
@@ -74,7 +74,7 @@ pub(crate) fn resource_requirements(worker: &Worker) -> ResourceRequirements {
     resources
 }
 
-/// Whether every worker has GPUs.
+/// Returns whether every worker has GPUs.
 pub(crate) fn has_gpus(deployment: &Deployment) -> bool {
     deployment.workload.workers().into_iter().all(|worker| worker.gpu_count.value > 0)
 }

@@ -1,35 +1,33 @@
-//! The engines that Dynamo runs, and what each is called there.
+//! The engines that Dynamo runs, with Dynamo's names for them.
 
 use crate::ir::{EngineType, Role};
 
-/// The engines that Dynamo runs.
+/// An engine that Dynamo runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Engine {
+pub(super) enum DynamoEngine {
     Vllm,
     Sglang,
     Trtllm,
 }
 
-/// One engine in Dynamo's terms (`examples/backends/*/deploy` of ai-dynamo/dynamo).
+/// An engine in Dynamo's terms (`examples/backends/*/deploy` of ai-dynamo/dynamo).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Backend {
-    /// The engine.
     pub(super) kind: EngineType,
-    /// The engine among those that Dynamo runs.
-    pub(super) engine: Engine,
+    pub(super) engine: DynamoEngine,
     /// `spec.backendFramework`, and the Python module under `dynamo.`.
     pub(super) framework: &'static str,
-    /// The runtime image's name under [`super::image::REGISTRY`].
+    /// The name of the runtime image under [`super::image::REGISTRY`].
     pub(super) image: &'static str,
-    /// The module that a worker runs.
+    /// The Python module that a worker runs.
     module: &'static str,
-    /// Names of the aggregated, prefill and decode components.
+    /// The names of the aggregated, prefill and decode components.
     components: [&'static str; 3],
 }
 
 static VLLM: Backend = Backend {
     kind: EngineType::Vllm,
-    engine: Engine::Vllm,
+    engine: DynamoEngine::Vllm,
     framework: "vllm",
     image: "vllm-runtime",
     module: "dynamo.vllm",
@@ -38,7 +36,7 @@ static VLLM: Backend = Backend {
 
 static SGLANG: Backend = Backend {
     kind: EngineType::Sglang,
-    engine: Engine::Sglang,
+    engine: DynamoEngine::Sglang,
     framework: "sglang",
     image: "sglang-runtime",
     module: "dynamo.sglang",
@@ -47,7 +45,7 @@ static SGLANG: Backend = Backend {
 
 static TRTLLM: Backend = Backend {
     kind: EngineType::Trtllm,
-    engine: Engine::Trtllm,
+    engine: DynamoEngine::Trtllm,
     framework: "trtllm",
     image: "tensorrtllm-runtime",
     module: "dynamo.trtllm",
@@ -58,19 +56,19 @@ static TRTLLM: Backend = Backend {
 static BACKENDS: [&Backend; 3] = [&VLLM, &SGLANG, &TRTLLM];
 
 impl Backend {
-    /// The backend of an engine. Returns `None` for the engines that `config.yaml` does not list: a deployment with one
+    /// Finds the backend of an engine. Returns `None` for the engines that `config.yaml` does not list: a deployment with one
     /// of them is refused before it is translated.
-    pub(super) fn of(kind: EngineType) -> Option<&'static Self> {
+    pub(super) fn find(kind: EngineType) -> Option<&'static Self> {
         BACKENDS.into_iter().find(|backend| backend.kind == kind)
     }
 
-    /// The backend that a graph names.
-    pub(super) fn of_framework(framework: &str) -> Option<&'static Self> {
+    /// Finds the backend that `spec.backendFramework` of a graph names.
+    pub(super) fn find_by_framework(framework: &str) -> Option<&'static Self> {
         BACKENDS.into_iter().find(|backend| backend.framework == framework)
     }
 
-    /// The name of the component that plays a role.
-    pub(super) const fn component(&self, role: Role) -> &'static str {
+    /// Returns the name of the component that plays a role.
+    pub(super) const fn component_name(&self, role: Role) -> &'static str {
         let [aggregated, prefill, decode] = self.components;
         match role {
             Role::Aggregated => aggregated,
@@ -79,8 +77,8 @@ impl Backend {
         }
     }
 
-    /// What a worker runs: exec form, and `python3` first, which the operator needs to recognise to add flags of its
-    /// own (injectFlagsIntoContainerCommand in `deploy/operator/internal/dynamo`).
+    /// Returns the command of a worker in exec form. It starts with `python3`, because the operator adds its own flags only to
+    /// commands that it recognises (injectFlagsIntoContainerCommand in `deploy/operator/internal/dynamo`).
     pub(super) fn command(&self) -> Vec<String> {
         ["python3", "-m", self.module].map(str::to_owned).to_vec()
     }

@@ -1,4 +1,4 @@
-//! What the Dynamo operator does when a field of a graph changes.
+//! The reactions of the Dynamo operator to changed fields of a graph.
 //!
 //! Sources are files of ai-dynamo/dynamo under `deploy/operator`, chart 1.5.0.
 
@@ -9,11 +9,11 @@ use crate::provider::Reaction::{Grows, InPlace, Refused, RollingRestart};
 const GRAPH: &str = "DynamoGraphDeployment";
 const CLAIM: &str = "PersistentVolumeClaim";
 
-/// Component sets are fixed.
+/// Components cannot be added or removed.
 const TOPOLOGY: &str = "internal/webhook/validation/dynamographdeployment.go: component topology is immutable";
-/// Scaling is no new generation of workers.
+/// Scaling does not start a new generation of workers.
 const SCALING: &str = "internal/dynamo/hash.go: replicas are not hashed";
-/// Anything else of a pod is one.
+/// Any other change of a pod starts a new generation.
 const GENERATION: &str =
     "internal/dynamo/worker-hash.md: a changed worker spec rolls the workers; a frontend's Deployment rolls";
 const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable except for its requests";
@@ -26,7 +26,7 @@ const fn claim(path: &'static str, reaction: Reaction, source: &'static str) -> 
     Behavior { kind: CLAIM, path, reaction, source }
 }
 
-/// One row for every field that is written, of both CRD versions.
+/// One row for every field that this provider writes, in both CRD versions.
 pub(super) static BEHAVIORS: &[Behavior] = &[
     graph(
         "apiVersion",

@@ -1,4 +1,4 @@
-//! The diagnostics that only Dynamo needs.
+//! The codes that only Dynamo reports.
 
 use kubefoundry_diagnostics::declare_codes;
 

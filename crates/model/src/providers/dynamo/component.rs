@@ -1,87 +1,72 @@
-//! What a Dynamo graph is made of, before it is written in one of the CRD's versions.
+//! The components of a Dynamo graph, independent of the CRD version in which they are written.
 
 use kubefoundry_kubernetes::pod::{PodMetadata, StringMap, Volume, VolumeMount};
 use kubefoundry_kubernetes::wire::{EnvVar, LocalObjectReference, Toleration};
 
-/// A whole graph: what both writers write.
+/// A whole graph, which `v1alpha1` and `v1beta1` both write.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Graph {
-    /// The engine, as Dynamo calls it.
+    /// Dynamo's name for the engine.
     pub(super) backend_framework: &'static str,
     /// The frontend, then the workers.
     pub(super) components: Vec<Component>,
 }
 
-/// One kind of pod of a graph.
+/// A component of a graph: pods that are all alike.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Component {
-    /// Its name, unique in the graph.
+    /// The name, unique in the graph.
     pub(super) name: &'static str,
-    /// What it does.
-    pub(super) kind: Kind,
-    /// How many.
+    pub(super) kind: ComponentKind,
     pub(super) replicas: u32,
-    /// The image.
     pub(super) image: String,
     /// `runtimeVersionOverride`.
     pub(super) runtime_version: Option<String>,
-    /// The program; empty leaves it to the operator.
+    /// The program. Empty leaves it to the operator.
     pub(super) command: Vec<String>,
-    /// Its arguments.
     pub(super) args: Vec<String>,
-    /// The secret whose keys become environment variables.
+    /// The Secret whose keys become environment variables.
     pub(super) env_from_secret: Option<String>,
-    /// Environment variables.
     pub(super) env: Vec<EnvVar>,
-    /// At most this.
-    pub(super) limits: Amounts,
-    /// At least this.
-    pub(super) requests: Amounts,
-    /// Volumes of the pod.
+    pub(super) limits: ResourceAmounts,
+    pub(super) requests: ResourceAmounts,
     pub(super) volumes: Vec<Volume>,
-    /// Where they are mounted.
     pub(super) mounts: Vec<VolumeMount>,
     /// The volume that the operator mounts as the engine's compilation cache.
     pub(super) compilation_cache: Option<CompilationCache>,
     /// Labels and annotations of the pods.
     pub(super) metadata: Option<PodMetadata>,
-    /// Labels that the node must have.
     pub(super) node_selector: StringMap,
-    /// Taints that are tolerated.
     pub(super) tolerations: Vec<Toleration>,
-    /// Secrets to pull the image with.
     pub(super) image_pull_secrets: Vec<LocalObjectReference>,
 }
 
-/// What a component does.
+/// The task of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Serves HTTP and routes.
+pub(super) enum ComponentKind {
+    /// Serves HTTP and routes requests to workers.
     Frontend,
-    /// Reads prompts and writes answers.
+    /// Reads prompts and generates answers.
     Worker,
     /// Reads prompts.
     Prefill,
-    /// Writes answers.
+    /// Generates answers.
     Decode,
 }
 
-/// Amounts of resources.
+/// Amounts of resources, as requests or as limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Amounts {
-    /// CPU.
+pub(super) struct ResourceAmounts {
     pub(super) cpu: Option<String>,
-    /// Memory.
     pub(super) memory: Option<String>,
-    /// GPUs: how many, and the resource name.
+    /// The number of GPUs and their resource name.
     pub(super) gpu: Option<(u32, String)>,
 }
 
-/// A claim that keeps what the engine compiled.
+/// A claim that keeps the compilation results of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CompilationCache {
-    /// The claim.
+    /// The name of the PersistentVolumeClaim.
     pub(super) claim: String,
-    /// Where it is mounted.
     pub(super) mount_path: String,
 }

@@ -1,10 +1,10 @@
 //! The flags that Dynamo's serving modes need, per engine (docs/design/0012; upstream `examples/backends/*/deploy`).
-//! What the user said on a flag wins.
+//! A flag that the user sets wins.
 
 use crate::wire::ModelDeployment;
 use serde_json::{Value, json};
 
-use super::backend::Engine;
+use super::backend::DynamoEngine;
 use super::overrides;
 use super::trtllm;
 use crate::codes;
@@ -14,57 +14,56 @@ use crate::providers::nixl;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What a worker is part of.
+/// The stack that a worker is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stack<'v> {
-    /// The engine.
-    pub(super) engine: Engine,
-    /// What the worker does.
+pub(super) struct WorkerStack<'v> {
+    pub(super) engine: DynamoEngine,
     pub(super) role: Role,
     /// The Dynamo runtime version.
     pub(super) version: &'v str,
-    /// Whether the frontend routes by KV caches.
+    /// Whether the frontend routes requests by the content of KV caches.
     pub(super) kv_routing: bool,
 }
 
-/// Port of SGLang's bootstrap server, as in upstream's examples; without it Dynamo takes a random one.
+/// The port of SGLang's bootstrap server, as in the upstream examples. Without it, Dynamo chooses a random port.
 const BOOTSTRAP_PORT: u32 = 12345;
-/// SGLang's KV page in tokens, as in upstream's examples: prefill and decode must agree on one, and a router that
-/// matches prefixes needs more than the default of 1.
-const PAGE_SIZE: u32 = 16;
+/// SGLang's KV page in tokens, as in the upstream examples. Prefill and decode must agree on it, and prefix matching in the
+/// router needs more than the default of 1.
+const PAGE_SIZE_TOKENS: u32 = 16;
 
-/// Adds what the stack needs to a worker's flags. `None` means that findings say why that is impossible.
-pub(super) fn complete(
+/// Adds the flags that the stack needs to a worker's flags. Returns `None` after reporting a conflict.
+pub(super) fn add_stack_flags(
     invocation: &mut Invocation,
-    stack: Stack<'_>,
+    stack: WorkerStack<'_>,
     deployment: &Deployment,
     findings: &mut Findings<'_>,
 ) -> Option<()> {
+    // Decode workers publish nothing: the router matches prompts against the caches of the workers that read prompts.
     let publishes = stack.kv_routing && stack.role != Role::Decode;
-    // One report is enough: the flags of decode are those of prefill.
-    let possible = stack.role == Role::Decode
+    // Prefill and decode have the same user flags, so only prefill reports conflicts.
+    let is_valid = stack.role == Role::Decode
         || [
-            mode_is_free(invocation, findings),
-            !publishes || prefixes_cached(invocation, stack, deployment, findings),
-            stack.engine != Engine::Sglang || sglang_agrees(invocation, stack, findings),
+            check_mode_is_unset(invocation, findings),
+            !publishes || check_prefix_caching(invocation, stack, deployment, findings),
+            stack.engine != DynamoEngine::Sglang || check_sglang_flags(invocation, stack, findings),
         ] == [true; 3];
     if stack.role != Role::Aggregated {
-        disaggregate(invocation, stack);
+        add_disaggregation_flags(invocation, stack);
     }
     if publishes {
         publish_kv_events(invocation, stack);
     }
-    if stack.engine == Engine::Sglang && (stack.role != Role::Aggregated || stack.kv_routing) {
-        invocation.set_default("page-size", ArgumentValue::Number(PAGE_SIZE.into()));
+    if stack.engine == DynamoEngine::Sglang && (stack.role != Role::Aggregated || stack.kv_routing) {
+        invocation.set_default("page-size", ArgumentValue::Number(PAGE_SIZE_TOKENS.into()));
     }
-    if stack.engine == Engine::Trtllm {
+    if stack.engine == DynamoEngine::Trtllm {
         trtllm::write_engine_config(invocation, stack.role, findings)?;
     }
-    possible.then_some(())
+    is_valid.then_some(())
 }
 
-/// `--disaggregation-mode` is `spec.serving.mode`'s: the same value for both roles can only be wrong.
-fn mode_is_free(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
+/// Reports `--disaggregation-mode`. Both roles share the user's flags but need different values, so `spec.serving.mode` sets it.
+fn check_mode_is_unset(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
     let Some(argument) = invocation.get("disaggregation-mode") else {
         return true;
     };
@@ -75,24 +74,25 @@ fn mode_is_free(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
     false
 }
 
-/// What `dynamo.sglang` exits on, and what would leave decode workers without their prefill worker.
-fn sglang_agrees(invocation: &Invocation, stack: Stack<'_>, findings: &mut Findings<'_>) -> bool {
-    // Both parsers of tool calls would build them. Parsers of reasoning may be paired since 1.4.0: SGLang's then guides
+/// Reports flags on which `dynamo.sglang` exits, and a `--host` that decode workers could not reach.
+fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack<'_>, findings: &mut Findings<'_>) -> bool {
+    // Two tool-call parsers would both parse the calls. Since 1.4.0 two reasoning parsers are allowed: SGLang's then guides
     // decoding (`_validate_parser_flags` in dynamo/sglang/args.py).
     let pairs: &[(&str, &str)] = if stack.version == "1.1.1" {
         &[("tool-call-parser", "dyn-tool-call-parser"), ("reasoning-parser", "dyn-reasoning-parser")]
     } else {
         &[("tool-call-parser", "dyn-tool-call-parser")]
     };
-    let mut fine = true;
-    for (engines, dynamos) in pairs {
-        if let (Some(first), Some(second)) = (invocation.get(engines), invocation.get(dynamos)) {
-            let message = format!("--{dynamos} and --{engines} exclude each other: with both, the worker exits");
+    let mut is_valid = true;
+    for (engine_flag, dynamo_flag) in pairs {
+        if let (Some(first), Some(second)) = (invocation.get(engine_flag), invocation.get(dynamo_flag)) {
+            let message =
+                format!("--{dynamo_flag} and --{engine_flag} exclude each other: with both, the worker exits");
             findings
                 .report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&second.path), message)
                 .related(FieldRef::key(&first.path), "set here")
-                .help(format!("remove --{engines}: with --{dynamos} the frontend parses"));
-            fine = false;
+                .help(format!("remove --{engine_flag}: with --{dynamo_flag} the frontend parses"));
+            is_valid = false;
         }
     }
     let host = invocation.get("host").filter(|_| stack.role != Role::Aggregated);
@@ -102,35 +102,36 @@ fn sglang_agrees(invocation: &Invocation, stack: Stack<'_>, findings: &mut Findi
         let message = "--host must be 0.0.0.0 in disaggregated mode: decode workers reach the bootstrap server at \
                        this address";
         findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove the flag");
-        fine = false;
+        is_valid = false;
     }
-    fine
+    is_valid
 }
 
-fn disaggregate(invocation: &mut Invocation, stack: Stack<'_>) {
+/// Adds the flags of a role in disaggregated mode.
+fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack<'_>) {
     let text = |value: &str| ArgumentValue::Text(value.to_owned());
     invocation.set_default("disaggregation-mode", text(stack.role.as_str()));
     match stack.engine {
-        Engine::Vllm => {
+        DynamoEngine::Vllm => {
             if let Some(transfer) = nixl::transfer_config(stack.role) {
                 invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
             }
         }
-        Engine::Sglang => {
+        DynamoEngine::Sglang => {
             invocation.set_default("disaggregation-transfer-backend", text("nixl"));
             invocation.set_default("disaggregation-bootstrap-port", ArgumentValue::Number(BOOTSTRAP_PORT.into()));
-            // The bootstrap server binds it, and its default is 127.0.0.1.
+            // The bootstrap server binds this address. The default, 127.0.0.1, is unreachable for decode workers.
             invocation.set_default("host", text("0.0.0.0"));
         }
-        Engine::Trtllm => {}
+        DynamoEngine::Trtllm => {}
     }
 }
 
-/// Without events a KV router knows of no cache and does not fall back to guessing
-/// (router overview of Dynamo's documentation).
-fn publish_kv_events(invocation: &mut Invocation, stack: Stack<'_>) {
+/// Adds the flag that makes a worker publish KV cache events. Without events a KV router knows no cache, and does not fall back
+/// to predictions (router overview of Dynamo's documentation).
+fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>) {
     match stack.engine {
-        Engine::Vllm => {
+        DynamoEngine::Vllm => {
             let events = json!({
                 "publisher": "zmq",
                 "topic": "kv-events",
@@ -139,25 +140,25 @@ fn publish_kv_events(invocation: &mut Invocation, stack: Stack<'_>) {
             });
             invocation.set_default("kv-events-config", ArgumentValue::Json(events));
         }
-        Engine::Sglang => {
+        DynamoEngine::Sglang => {
             let events = json!({"publisher": "zmq", "topic": "kv-events", "endpoint": "tcp://*:5557"});
             invocation.set_default("kv-events-config", ArgumentValue::Json(events));
         }
-        Engine::Trtllm => {
+        DynamoEngine::Trtllm => {
             let flag = if stack.version == "1.1.1" { "publish-events-and-metrics" } else { "publish-kv-events" };
             invocation.set_default(flag, ArgumentValue::On);
         }
     }
 }
 
-/// KV routing needs prefix caches: Dynamo drops the events of a worker without one, and says so only in its log.
-fn prefixes_cached(
+/// Reports KV routing without prefix caching: Dynamo would drop the events of the workers and mention it only in its log.
+fn check_prefix_caching(
     invocation: &Invocation,
-    stack: Stack<'_>,
+    stack: WorkerStack<'_>,
     deployment: &Deployment,
     findings: &mut Findings<'_>,
 ) -> bool {
-    let Some(cause) = prefix_cache_switch(invocation, stack.engine, deployment) else {
+    let Some(cause) = find_disabled_prefix_cache(invocation, stack.engine, deployment) else {
         return true;
     };
     let path = overrides::path().router_mode();
@@ -169,22 +170,26 @@ fn prefixes_cached(
     false
 }
 
-/// The field that turns prefix caching off, if one does.
-fn prefix_cache_switch(invocation: &Invocation, engine: Engine, deployment: &Deployment) -> Option<FieldPath> {
-    let typed = || FieldPath::from(ModelDeployment::path().spec().engine().enable_prefix_caching());
+/// Finds the field that turns prefix caching off.
+fn find_disabled_prefix_cache(
+    invocation: &Invocation,
+    engine: DynamoEngine,
+    deployment: &Deployment,
+) -> Option<FieldPath> {
+    let typed_field = || FieldPath::from(ModelDeployment::path().spec().engine().enable_prefix_caching());
     if deployment.engine.enable_prefix_caching.is_some_and(|enabled| !enabled.value) {
-        return Some(typed());
+        return Some(typed_field());
     }
     match engine {
-        Engine::Vllm => {
+        DynamoEngine::Vllm => {
             let argument = invocation.get("enable-prefix-caching")?;
             matches!(argument.value, ArgumentValue::Off(_)).then(|| argument.path.clone())
         }
-        Engine::Sglang => {
+        DynamoEngine::Sglang => {
             let argument = invocation.get("disable-radix-cache")?;
             matches!(argument.value, ArgumentValue::On).then(|| argument.path.clone())
         }
-        Engine::Trtllm => {
+        DynamoEngine::Trtllm => {
             let reuse = invocation.engine_config.get("kv_cache_config")?.get("enable_block_reuse")?;
             let path = invocation.key_path(&["kv_cache_config", "enable_block_reuse"])?;
             (reuse == &Value::Bool(false)).then(|| path.clone())

@@ -1,10 +1,10 @@
-//! Which image a deployment runs, and which Dynamo version that is.
+//! Choice of the image and of the Dynamo version that decides the flags.
 
 use super::backend::Backend;
 use super::codes::{
     IMAGE_WITHOUT_VERSION, RUNTIME_VERSION_MISMATCH, RUNTIME_VERSION_REQUIRED, UNKNOWN_RUNTIME_VERSION,
 };
-use super::overrides::{self, Settings};
+use super::overrides::{self, DynamoSettings};
 use super::{NAME, RUNTIMES};
 use crate::ir::Deployment;
 use crate::provider::TranslationContext;
@@ -12,53 +12,52 @@ use crate::providers::image;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Where Dynamo publishes its runtime images.
+/// The registry of Dynamo's runtime images.
 pub(super) const REGISTRY: &str = "nvcr.io/nvidia/ai-dynamo";
 
 /// The image of every component, and the runtime version whose flags its workers take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Runtime<'v> {
-    /// The image.
+pub(super) struct DynamoRuntime<'v> {
     pub(super) image: String,
-    /// One of [`RUNTIMES`].
+    /// A version of [`RUNTIMES`].
     pub(super) version: &'v str,
 }
 
-/// Chooses the image.
+/// Chooses the image and the runtime version.
 ///
-/// A custom image runs on the workers and on the frontend: what can run a worker (`python3 -m dynamo.vllm`) has the
-/// frontend too, they are one wheel (ai-dynamo 1.1.1, 1.4.0, 1.6.1); a model inside the image is then where the frontend
-/// looks for its tokenizer; and nothing is pulled from a registry that the user did not name.
-pub(super) fn runtime<'c>(
+/// A custom image runs on the workers and on the frontend. An image that can run a worker (`python3 -m dynamo.vllm`) contains the
+/// frontend, because both are in one wheel (ai-dynamo 1.1.1, 1.4.0, 1.6.1). The frontend then finds the tokenizer of a model in
+/// the image, and nothing is pulled from a registry that the user did not name.
+pub(super) fn choose_runtime<'c>(
     deployment: &Deployment,
     backend: &Backend,
-    settings: &Settings,
+    settings: &DynamoSettings,
     context: &TranslationContext<'c>,
     findings: &mut Findings<'_>,
-) -> Runtime<'c> {
+) -> DynamoRuntime<'c> {
     let Some((image, path)) = &deployment.image else {
         let image = format!("{REGISTRY}/{}:{}", backend.image, context.runtime);
-        image::check_default(NAME, "Dynamo", deployment, context, findings);
-        check_override(settings, context.runtime, findings);
-        return Runtime { image: context.image(&image), version: context.runtime };
+        image::check_default_image(NAME, "Dynamo", deployment, context, findings);
+        check_runtime_override(settings, context.runtime, findings);
+        return DynamoRuntime { image: context.image(&image), version: context.runtime };
     };
     let version = custom_version(image, path, settings, context, findings);
-    Runtime { image: context.image(image), version }
+    DynamoRuntime { image: context.image(image), version }
 }
 
-/// The runtime version of a custom image, found as the operator finds it: the override, else the tag
+/// Determines the runtime version of a custom image as the operator does: from the override, or else from the tag
 /// (deploy/operator/internal/runtimeversion of ai-dynamo/dynamo).
 fn custom_version<'v>(
     image: &str,
     path: &FieldPath,
-    settings: &Settings,
+    settings: &DynamoSettings,
     context: &TranslationContext<'v>,
     findings: &mut Findings<'_>,
 ) -> &'v str {
     let default = context.runtime;
     let declared = settings.runtime_version.as_deref();
     let Some(version) = declared.or_else(|| tag_version(image)) else {
-        without_version(image, path, context, findings);
+        report_missing_version(image, path, context, findings);
         return default;
     };
     if let Some(known) = RUNTIMES.iter().find(|known| **known == version) {
@@ -83,11 +82,16 @@ fn custom_version<'v>(
     default
 }
 
-/// A custom image of which nobody says the version. Operators from 1.5 refuse it; with a dump of CRDs it is known whether
-/// the cluster's does, by the field that came with it.
-fn without_version(image: &str, path: &FieldPath, context: &TranslationContext<'_>, findings: &mut Findings<'_>) {
+/// Reports a custom image without a known version. Operators from 1.5 refuse it. If the installed CRDs are known, the presence of
+/// `runtimeVersionOverride`, which came with 1.5, tells whether the cluster's operator does.
+fn report_missing_version(
+    image: &str,
+    path: &FieldPath,
+    context: &TranslationContext<'_>,
+    findings: &mut Findings<'_>,
+) {
     let help = format!("set {} to the version of Dynamo in the image", overrides::path().runtime_version());
-    let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field(context.crd_version)) {
+    let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field_path(context.crd_version)) {
         None => (&IMAGE_WITHOUT_VERSION, "Dynamo operators from 1.5 on reject it"),
         Some(true) => (&RUNTIME_VERSION_REQUIRED, "the operator of this cluster rejects it"),
         Some(false) => return,
@@ -97,8 +101,8 @@ fn without_version(image: &str, path: &FieldPath, context: &TranslationContext<'
         .help(help);
 }
 
-/// Where a crd_version has `runtimeVersionOverride`.
-fn override_field(crd_version: &str) -> &'static str {
+/// Returns the path of `runtimeVersionOverride` in a CRD version.
+fn override_field_path(crd_version: &str) -> &'static str {
     if crd_version.ends_with("/v1alpha1") {
         "spec.services.*.runtimeVersionOverride"
     } else {
@@ -106,7 +110,7 @@ fn override_field(crd_version: &str) -> &'static str {
     }
 }
 
-fn check_override(settings: &Settings, runtime: &str, findings: &mut Findings<'_>) {
+fn check_runtime_override(settings: &DynamoSettings, runtime: &str, findings: &mut Findings<'_>) {
     if let Some(version) = settings.runtime_version.as_deref().filter(|version| *version != runtime) {
         let path = overrides::path().runtime_version();
         let message = format!("{path} is {version}, but the default image is for {runtime}");
@@ -116,8 +120,8 @@ fn check_override(settings: &Settings, runtime: &str, findings: &mut Findings<'_
     }
 }
 
-/// The version that an image's tag says, without a leading `v` and what follows `-` or `+`; none when the tag is not a
-/// semantic version.
+/// Returns the version in an image's tag without a leading `v` and without a suffix after `-` or `+`, or `None` if the tag is
+/// not a semantic version.
 fn tag_version(image: &str) -> Option<&str> {
     let tag = kubefoundry_kubernetes::image::path_and_tag(image).1?;
     image::leading_version(tag.strip_prefix(['v', 'V']).unwrap_or(tag))
@@ -128,14 +132,14 @@ mod tests {
     use super::tag_version;
 
     #[test]
-    fn a_tag_says_the_version_that_the_operator_reads() {
+    fn reads_the_version_of_a_tag_as_the_operator_does() {
         assert_eq!(tag_version("nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.4.0"), Some("1.4.0"));
         assert_eq!(tag_version("localhost:5000/vllm:v1.4.0-rc1.cuda13"), Some("1.4.0"));
         assert_eq!(tag_version("vllm:1.4.0@sha256:0123"), Some("1.4.0"));
     }
 
     #[test]
-    fn other_tags_say_none() {
+    fn reads_no_version_from_other_tags() {
         for image in
             ["vllm", "localhost:5000/vllm", "vllm:latest", "vllm:1.4", "vllm:01.4.0", "vllm:1.4.0-", "a@sha256:0"]
         {

@@ -1,4 +1,4 @@
-//! Dynamo: a deployment becomes one `DynamoGraphDeployment`, a frontend and its workers.
+//! Dynamo: a deployment becomes one `DynamoGraphDeployment` with a frontend and its workers.
 //!
 //! ```text
 //! overrides ─ settings ─┐
@@ -15,7 +15,7 @@ mod frontend;
 mod image;
 mod import;
 pub mod overrides;
-mod reserved;
+mod reserved_flags;
 pub(crate) mod runtimes;
 mod status;
 mod storage;
@@ -43,21 +43,21 @@ use kubefoundry_kubernetes::pod::SpecBody;
 use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 
-/// Its name in `spec.provider.name` and in options.
+/// The name in `spec.provider.name` and in the options.
 const NAME: &str = "dynamo";
-/// The CRD version that every operator release serves; the default.
+/// The default CRD version, which every operator release serves.
 const V1ALPHA1: &str = "nvidia.com/v1alpha1";
-/// The CRD version that operators from 1.2 serve, and from 1.5 store.
+/// The CRD version that operators serve from 1.2 and store from 1.5.
 const V1BETA1: &str = "nvidia.com/v1beta1";
-/// The runtimes whose flags are known (docs/design/0012); the first is the default.
+/// The runtimes whose flags are known (docs/design/0012). The first is the default.
 const RUNTIMES: &[&str] = &["1.4.0", "1.1.1", "1.6.1"];
-/// Where the frontend listens (DynamoServicePort upstream).
+/// The port of the frontend (DynamoServicePort upstream).
 const PORT: u16 = 8000;
-/// The operator builds pod names from the graph's name and a component's: together no longer than this
+/// The limit for the graph's name and a component's name together, from which the operator builds pod names
 /// (validateComponentNameLength in `deploy/operator/internal/webhook/validation/dynamographdeployment.go`).
-const NAMES: usize = 45;
+const MAX_NAMES_LENGTH: usize = 45;
 
-/// Dynamo.
+/// The provider Dynamo.
 #[derive(Debug)]
 pub struct Dynamo;
 
@@ -97,14 +97,15 @@ impl Provider for Dynamo {
         context: &TranslationContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<Translation> {
-        let backend = Backend::of(deployment.engine.kind)?;
-        let fits = [model_has_id(deployment, findings), name_fits(deployment, backend, findings)] == [true, true];
-        let graph = graph(deployment, backend, context, findings);
-        // Nothing runs without GPUs, whatever the capabilities in use say.
-        let graph = graph.filter(|_| fits && has_gpus(deployment))?;
+        let backend = Backend::find(deployment.engine.kind)?;
+        let is_valid =
+            [require_model_id(deployment, findings), check_name_length(deployment, backend, findings)] == [true, true];
+        let graph = build_graph(deployment, backend, context, findings);
+        // Dynamo needs GPUs, even if a configuration in the input claims otherwise.
+        let graph = graph.filter(|_| is_valid && has_gpus(deployment))?;
 
         let name = &deployment.metadata.name;
-        let written = if context.crd_version == V1BETA1 {
+        let main_object = if context.crd_version == V1BETA1 {
             let spec = v1beta1::Spec::from(graph);
             Manifest::new(V1BETA1, "DynamoGraphDeployment", name, SpecBody { spec })
         } else {
@@ -112,7 +113,7 @@ impl Provider for Dynamo {
             Manifest::new(V1ALPHA1, "DynamoGraphDeployment", name, SpecBody { spec })
         };
         let mut manifests = pod::claims(deployment);
-        manifests.push(written);
+        manifests.push(main_object);
         let service = format!("{name}-{}", frontend::NAME.to_lowercase());
         Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
     }
@@ -126,32 +127,32 @@ impl Provider for Dynamo {
     }
 }
 
-/// The graph of a deployment. `None` means that findings say why there is none; all of it is looked at first.
-fn graph(
+/// Builds the graph of a deployment. Returns `None` after reporting errors; every component is checked first.
+fn build_graph(
     deployment: &Deployment,
     backend: &Backend,
     context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<Graph> {
-    let settings = overrides::settings(deployment, findings);
-    let runtime = image::runtime(deployment, backend, &settings, context, findings);
-    frontend::check(deployment, findings);
-    storage::check(deployment, findings);
+    let settings = overrides::read_settings(deployment, findings);
+    let runtime = image::choose_runtime(deployment, backend, &settings, context, findings);
+    frontend::check_environment(deployment, findings);
+    storage::check_volumes(deployment, findings);
     let workers: Vec<_> = deployment
         .workload
         .workers()
         .into_iter()
-        .map(|worker| worker::component(deployment, worker, backend, &runtime, &settings, findings))
+        .map(|worker| worker::build_component(deployment, worker, backend, &runtime, &settings, findings))
         .collect();
-    let mut components = vec![frontend::component(deployment, &runtime, &settings)];
+    let mut components = vec![frontend::build_component(deployment, &runtime, &settings)];
     for worker in workers {
         components.push(worker?);
     }
     Some(Graph { backend_framework: backend.framework, components })
 }
 
-/// Workers are started with the model's id.
-fn model_has_id(deployment: &Deployment, findings: &mut Findings<'_>) -> bool {
+/// Reports a model without an id, which Dynamo's workers need on their command line.
+fn require_model_id(deployment: &Deployment, findings: &mut Findings<'_>) -> bool {
     if deployment.model.id.is_some() {
         return true;
     }
@@ -166,14 +167,14 @@ fn model_has_id(deployment: &Deployment, findings: &mut Findings<'_>) -> bool {
     false
 }
 
-fn name_fits(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) -> bool {
-    let components = deployment.workload.workers().into_iter().map(|worker| backend.component(worker.role));
+fn check_name_length(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) -> bool {
+    let components = deployment.workload.workers().into_iter().map(|worker| backend.component_name(worker.role));
     let longest = components.chain([frontend::NAME]).max_by_key(|component| component.len()).unwrap_or_default();
-    metadata::name_fits(
+    metadata::check_name_length(
         deployment,
-        NAMES.saturating_sub(longest.len()),
+        MAX_NAMES_LENGTH.saturating_sub(longest.len()),
         &format!("a Dynamo graph with component {longest}"),
-        format!("shorten it: Dynamo names pods after it and the component, {NAMES} characters at most"),
+        format!("shorten it: Dynamo names pods after it and the component, {MAX_NAMES_LENGTH} characters at most"),
         findings,
     )
 }

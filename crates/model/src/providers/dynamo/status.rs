@@ -1,8 +1,9 @@
-//! What Dynamo says of a graph, in both versions.
+//! The status of a graph, in both CRD versions.
 //!
 //! Sources, of ai-dynamo/dynamo `deploy/operator`: `api/v1beta1/dynamographdeployment_types.go` (states, replica counts),
-//! `internal/controller/dgd_workload_program.go` (reasons of `Ready`). A worker that crashes again and again is `pending`;
-//! `failed` is an error of the operator's. A state is that of `observedGeneration`, and says nothing of a later change.
+//! `internal/controller/dgd_workload_program.go` (reasons of `Ready`). A worker that keeps
+//! crashing is `pending`; `failed` is an error of the operator. The state belongs to `observedGeneration` and does not reflect
+//! later changes.
 
 use serde_json::Value;
 
@@ -22,22 +23,24 @@ const SOURCE: StatusSource = StatusSource {
 
 pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
     let mut observed = ObservedObject::parse(object, &SOURCE)?;
-    let phase = phase(&mut observed);
-    let components = components(&observed);
+    let phase = determine_phase(&mut observed);
+    let components = read_components(&observed);
     let frontend = components.iter().find(|component| component.role == "frontend");
-    let reading = ProviderState {
+    let state = ProviderState {
         phase,
-        message: message(&observed),
-        replicas: replicas(&components),
-        endpoint: frontend
-            .map(|it| Endpoint { service: format!("{}-{}", observed.name, it.name.to_lowercase()), port: PORT }),
-        parts: components.iter().map(Component::part).collect(),
+        message: compose_message(&observed),
+        replicas: sum_replicas(&components),
+        endpoint: frontend.map(|frontend| Endpoint {
+            service: format!("{}-{}", observed.name, frontend.name.to_lowercase()),
+            port: PORT,
+        }),
+        parts: components.iter().map(ComponentStatus::part).collect(),
         ready_condition: "Ready",
     };
-    Ok(observed.into_status(reading))
+    Ok(observed.into_status(state))
 }
 
-fn phase(observed: &mut ObservedObject<'_>) -> Option<Phase> {
+fn determine_phase(observed: &mut ObservedObject<'_>) -> Option<Phase> {
     let state = observed.read_string_enum("state");
     let phase = match state {
         Some("initializing" | "pending") => Phase::Deploying,
@@ -45,7 +48,7 @@ fn phase(observed: &mut ObservedObject<'_>) -> Option<Phase> {
         Some("failed") => Phase::Failed,
         Some("") | None if observed.has_no_status() => Phase::Pending,
         None if observed.has_unrecognized() => return None,
-        // The CRD gives it a default, so that there is always one.
+        // The CRD defaults the state, so a status without one is unknown too.
         other => {
             observed.note_unrecognized("status.state", other.map_or(Value::Null, Value::from));
             return None;
@@ -54,26 +57,26 @@ fn phase(observed: &mut ObservedObject<'_>) -> Option<Phase> {
     Some(if observed.is_outdated() { Phase::Deploying } else { phase })
 }
 
-fn message(observed: &ObservedObject<'_>) -> String {
-    let said = observed.condition_message("Ready").unwrap_or_default();
+fn compose_message(observed: &ObservedObject<'_>) -> String {
+    let condition_message = observed.condition_message("Ready").unwrap_or_default();
     match text_or_empty(observed.object, "/status/rollingUpdate/phase") {
-        "Failed" if said.is_empty() => "the rolling update failed".to_owned(),
-        "Failed" => format!("the rolling update failed; {said}"),
-        _ => said.to_owned(),
+        "Failed" if condition_message.is_empty() => "the rolling update failed".to_owned(),
+        "Failed" => format!("the rolling update failed; {condition_message}"),
+        _ => condition_message.to_owned(),
     }
 }
 
-/// A component of the graph, its specification and its status together.
-struct Component<'o> {
+/// A component of the graph with its specification and its status.
+struct ComponentStatus<'o> {
     name: &'o str,
-    /// The role: in `v1alpha1` a worker says it in a field of its own.
+    /// The component's type. In `v1alpha1` the role of a worker is in `subComponentType`.
     role: &'o str,
     desired: i64,
     status: Option<&'o Value>,
 }
 
-impl Component<'_> {
-    /// What the frontend and the planner are is no replica of the model.
+impl ComponentStatus<'_> {
+    /// Returns whether the component runs replicas of the model.
     fn serves(&self) -> bool {
         !matches!(self.role, "frontend" | "planner" | "epp")
     }
@@ -95,21 +98,21 @@ impl Component<'_> {
     }
 }
 
-fn components<'o>(observed: &ObservedObject<'o>) -> Vec<Component<'o>> {
+fn read_components<'o>(observed: &ObservedObject<'o>) -> Vec<ComponentStatus<'o>> {
     let object = observed.object;
-    let alpha = observed.version == "v1alpha1";
-    let statuses = object.pointer(if alpha { "/status/services" } else { "/status/components" });
-    let of = |name: &'o str, spec: &'o Value, role: &'o str| Component {
+    let is_v1alpha1 = observed.version == "v1alpha1";
+    let statuses = object.pointer(if is_v1alpha1 { "/status/services" } else { "/status/components" });
+    let component = |name: &'o str, spec: &'o Value, role: &'o str| ComponentStatus {
         name,
         role,
         desired: integer_at(spec, "/replicas").unwrap_or(1),
         status: statuses.and_then(|statuses| statuses.get(name)),
     };
-    if alpha {
+    if is_v1alpha1 {
         let services = object.pointer("/spec/services").and_then(Value::as_object);
         let services = services.into_iter().flatten().map(|(name, service)| {
             let role = Some(text_or_empty(service, "/subComponentType")).filter(|role| !role.is_empty());
-            of(name, service, role.unwrap_or_else(|| text_or_empty(service, "/componentType")))
+            component(name, service, role.unwrap_or_else(|| text_or_empty(service, "/componentType")))
         });
         services.collect()
     } else {
@@ -117,14 +120,14 @@ fn components<'o>(observed: &ObservedObject<'o>) -> Vec<Component<'o>> {
         components
             .into_iter()
             .flatten()
-            .map(|it| of(text_or_empty(it, "/name"), it, text_or_empty(it, "/type")))
+            .map(|item| component(text_or_empty(item, "/name"), item, text_or_empty(item, "/type")))
             .collect()
     }
 }
 
-/// The workers' replicas together. A PodClique says nothing of available ones, a PodCliqueScalingGroup nothing of ready
-/// ones; a sum with a hole is no sum.
-fn replicas(components: &[Component<'_>]) -> Option<Replicas> {
+/// Sums the replicas of the workers. A PodClique does not report available replicas, and a PodCliqueScalingGroup no ready ones.
+/// A sum with a missing count is absent.
+fn sum_replicas(components: &[ComponentStatus<'_>]) -> Option<Replicas> {
     let workers: Vec<_> = components.iter().filter(|component| component.serves()).collect();
     let sum = |field: &str| workers.iter().map(|worker| worker.count(field)).sum::<Option<i64>>();
     let desired = workers.iter().map(|worker| worker.desired).sum();

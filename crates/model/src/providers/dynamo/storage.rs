@@ -1,4 +1,4 @@
-//! Which component gets which storage volume, and how.
+//! The storage volumes of each component.
 
 use super::component::CompilationCache;
 use crate::codes;
@@ -12,20 +12,19 @@ use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The storage of one component.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Storage {
-    /// Volumes of the pod.
+pub(super) struct ComponentStorage {
     pub(super) volumes: Vec<Volume>,
-    /// Where they are mounted.
     pub(super) mounts: Vec<VolumeMount>,
     /// The compilation cache that the operator mounts.
     pub(super) compilation_cache: Option<CompilationCache>,
-    /// Variables that tell the engine of them, unless the user set those.
+    /// Environment variables that point the engine to its caches. Variables of the user win.
     pub(super) env: Vec<EnvVar>,
 }
 
-impl Storage {
-    fn of<'d>(deployment: &'d Deployment, wanted: impl Fn(&'d ir::Volume) -> bool) -> Self {
-        let wanted: Vec<bool> = deployment.model.volumes.iter().map(wanted).collect();
+impl ComponentStorage {
+    /// Selects the volumes for which `is_wanted` holds, with their mounts.
+    fn select<'d>(deployment: &'d Deployment, is_wanted: impl Fn(&'d ir::Volume) -> bool) -> Self {
+        let wanted: Vec<bool> = deployment.model.volumes.iter().map(is_wanted).collect();
         let volumes = pod::storage_volumes(deployment).into_iter().zip(&wanted);
         let mounts = pod::storage_mounts(deployment).into_iter().zip(&wanted);
         Self {
@@ -36,58 +35,60 @@ impl Storage {
     }
 }
 
-/// The storage of a worker: every volume. One compilation cache is given to the operator, which points vLLM at it; where
-/// its field cannot say what is wanted, the volume is an ordinary one and vLLM is told here.
-pub(super) fn of_worker(deployment: &Deployment) -> Storage {
+/// Returns the storage of a worker: every volume. The operator mounts the first compilation cache and points vLLM to it. If the
+/// operator cannot mount it as requested, it is an ordinary volume, and an environment variable points vLLM to it.
+pub(super) fn worker_storage(deployment: &Deployment) -> ComponentStorage {
     let volumes = &deployment.model.volumes;
     let cache = pod::compilation_caches(deployment).next();
-    let native = cache.filter(|cache| operator_can_mount(cache, volumes));
-    let mut storage = Storage::of(deployment, |volume| native.is_none_or(|native| native.name != volume.name));
-    storage.compilation_cache = native.map(|cache| CompilationCache {
+    let operator_cache = cache.filter(|cache| operator_can_mount(cache, volumes));
+    let mut storage = ComponentStorage::select(deployment, |volume| {
+        operator_cache.is_none_or(|operator_cache| operator_cache.name != volume.name)
+    });
+    storage.compilation_cache = operator_cache.map(|cache| CompilationCache {
         claim: cache.claim_name.value.clone(),
         mount_path: cache.mount_path.value.clone(),
     });
-    if native.is_none() && deployment.engine.kind == EngineType::Vllm {
+    if operator_cache.is_none() && deployment.engine.kind == EngineType::Vllm {
         storage.env.extend(pod::compilation_cache_root(deployment));
     }
     storage.env.extend(pod::model_cache_home(deployment));
     storage
 }
 
-/// The operator mounts a compilation cache for writing, as a volume with the claim's own name: that must be a label, and
-/// no other volume's name (applyCompilationCache in deploy/operator/internal/dynamo/graph.go).
+/// Returns whether the operator can mount a compilation cache as requested. It mounts the cache for writing, as a volume with the
+/// name of the claim, which must be a DNS label and not the name of another volume (applyCompilationCache in deploy/operator/internal/dynamo/graph.go).
 fn operator_can_mount(cache: &ir::Volume, volumes: &[ir::Volume]) -> bool {
     let claim = cache.claim_name.value.as_str();
-    let taken =
+    let is_taken =
         |volume: &ir::Volume| volume.name != cache.name && (volume.name == claim || volume.claim_name.value == claim);
-    claim != SHARED_MEMORY
+    claim != SHARED_MEMORY_VOLUME
         && !cache.read_only.value
         && claim.len() <= 63
         && !claim.contains('.')
-        && !volumes.iter().any(taken)
+        && !volumes.iter().any(is_taken)
 }
 
-/// The storage of the frontend: the volume that a model's path lies on, and nothing else. The frontend reads the
-/// tokenizer from the path that the worker registered, else from Hugging Face (ai-dynamo/dynamo #3659).
-pub(super) fn of_frontend(deployment: &Deployment) -> Storage {
+/// Returns the storage of the frontend: only the volume that contains the model's path. The frontend reads the tokenizer from the
+/// path that the worker registers, or else from Hugging Face (ai-dynamo/dynamo #3659).
+pub(super) fn frontend_storage(deployment: &Deployment) -> ComponentStorage {
     let Some(id) = deployment.model.id.as_deref().filter(|id| id.starts_with('/')) else {
-        return Storage::default();
+        return ComponentStorage::default();
     };
-    Storage::of(deployment, |volume| {
+    ComponentStorage::select(deployment, |volume| {
         let rest = id.strip_prefix(volume.mount_path.value.trim_end_matches('/'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }
 
-/// The volume that the operator adds for `/dev/shm`: one of that name, and a mount there, it removes
+/// The volume that the operator adds for `/dev/shm`. It removes another volume of this name and other mounts there
 /// (ApplySharedMemoryVolumeAndMount in `deploy/operator/internal/dynamo`).
-const SHARED_MEMORY: &str = "shared-memory";
+const SHARED_MEMORY_VOLUME: &str = "shared-memory";
 
-/// Refuses what the operator would remove, and warns of compilation caches that nothing is pointed at: Dynamo knows
-/// vLLM's variable only.
-pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
-    pod::refuse_shared_memory_name(deployment, SHARED_MEMORY, "Dynamo", findings);
-    if let Some((index, _)) = pod::mounted_as_shared_memory(deployment) {
+/// Reports volumes that the operator would remove, and warns about compilation caches without effect: Dynamo configures vLLM's
+/// cache only.
+pub(super) fn check_volumes(deployment: &Deployment, findings: &mut Findings<'_>) {
+    pod::refuse_shared_memory_name(deployment, SHARED_MEMORY_VOLUME, "Dynamo", findings);
+    if let Some((index, _)) = pod::find_shared_memory_mount(deployment) {
         let path = ModelDeployment::path().spec().model().storage().volumes().index(index).mount_path();
         let message = format!("{path} is /dev/shm, where Dynamo mounts its own shared memory");
         findings.report(&codes::INVALID_VOLUME, &path, message).help("mount the volume elsewhere, or remove it");

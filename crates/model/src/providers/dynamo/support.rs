@@ -3,7 +3,7 @@
 use crate::support::Support::{Partly, Rendered};
 use crate::support::{FieldSupport, row, spec};
 
-/// The fields that are not treated as [`defaults`](crate::support::default_rows) says.
+/// Returns the fields that Dynamo treats differently from [the default](crate::support::default_rows).
 pub(super) fn deviations() -> Vec<FieldSupport> {
     vec![
         row(

@@ -1,4 +1,4 @@
-//! TensorRT-LLM's configuration keys, as the one `--override-engine-args` that Dynamo's wrapper takes.
+//! TensorRT-LLM's configuration keys, which Dynamo's wrapper takes in the flag `--override-engine-args`.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -8,30 +8,30 @@ use crate::ir::Role;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 
-const OVERRIDE: &str = "override-engine-args";
-const MEMORY_FRACTION: &str = "free-gpu-memory-fraction";
+const OVERRIDE_FLAG: &str = "override-engine-args";
+const MEMORY_FRACTION_FLAG: &str = "free-gpu-memory-fraction";
 
-/// Merges configuration keys, a role's defaults and what the user gave as `--override-engine-args` into one argument.
-/// What the user said on a key wins. `None` means that a finding says what is wrong with the user's.
+/// Merges the configuration keys, the defaults of the role and the user's `--override-engine-args` into one argument. Keys of the
+/// user win. Returns `None` after reporting an invalid `--override-engine-args`.
 pub(super) fn write_engine_config(invocation: &mut Invocation, role: Role, findings: &mut Findings<'_>) -> Option<()> {
     let mut config = std::mem::take(&mut invocation.engine_config);
     let mut path = FieldPath::root();
-    if let Some(given) = invocation.get(OVERRIDE).cloned() {
-        overlay(&mut config, parse(&given, findings)?);
-        path = given.path;
+    if let Some(user_override) = invocation.get(OVERRIDE_FLAG).cloned() {
+        overlay(&mut config, parse_override(&user_override, findings)?);
+        path = user_override.path;
     }
-    fill(&mut config, role_defaults(role));
+    add_missing(&mut config, role_defaults(role));
     repeat_memory_fraction(&mut config, invocation);
-    invocation.arguments.retain(|argument| argument.name != OVERRIDE);
+    invocation.arguments.retain(|argument| argument.name != OVERRIDE_FLAG);
     if !config.is_empty() {
         let value = ArgumentValue::Json(Value::Object(config));
-        invocation.arguments.push(Argument { name: OVERRIDE.to_owned(), value, path });
+        invocation.arguments.push(Argument { name: OVERRIDE_FLAG.to_owned(), value, path });
     }
     Some(())
 }
 
-/// What the roles of disaggregated serving need: a way for KV blocks to travel, and no overlap where the next step of a
-/// request runs elsewhere (upstream `examples/backends/trtllm/engine_configs/qwen3`).
+/// Returns the keys that a role of disaggregated serving needs: a transfer of KV blocks, and for prefill no overlap scheduler,
+/// because the next step of a request runs on another worker (upstream `examples/backends/trtllm/engine_configs/qwen3`).
 fn role_defaults(role: Role) -> Map<String, Value> {
     let mut defaults = Map::new();
     if role != Role::Aggregated {
@@ -43,12 +43,12 @@ fn role_defaults(role: Role) -> Map<String, Value> {
     defaults
 }
 
-/// The wrapper replaces its whole `kv_cache_config`, memory fraction included, by the one it is given.
+/// Copies `--free-gpu-memory-fraction` into a `kv_cache_config`, which replaces the wrapper's own one, fraction included.
 fn repeat_memory_fraction(config: &mut Map<String, Value>, invocation: &Invocation) {
     let Some(Value::Object(cache)) = config.get_mut("kv_cache_config") else {
         return;
     };
-    let fraction = invocation.get(MEMORY_FRACTION).and_then(|argument| match &argument.value {
+    let fraction = invocation.get(MEMORY_FRACTION_FLAG).and_then(|argument| match &argument.value {
         ArgumentValue::Number(number) => Some(number.clone()),
         ArgumentValue::Text(text) => text.parse().ok().and_then(Number::from_f64),
         ArgumentValue::On | ArgumentValue::Off(_) | ArgumentValue::List(_) | ArgumentValue::Json(_) => None,
@@ -58,8 +58,9 @@ fn repeat_memory_fraction(config: &mut Map<String, Value>, invocation: &Invocati
     }
 }
 
-fn parse(given: &Argument, findings: &mut Findings<'_>) -> Option<Map<String, Value>> {
-    let value = match &given.value {
+/// Parses the user's `--override-engine-args` as a JSON object.
+fn parse_override(argument: &Argument, findings: &mut Findings<'_>) -> Option<Map<String, Value>> {
+    let value = match &argument.value {
         ArgumentValue::Json(value) => Some(value.clone()),
         ArgumentValue::Text(text) => serde_json::from_str(text).ok(),
         ArgumentValue::On | ArgumentValue::Off(_) | ArgumentValue::List(_) | ArgumentValue::Number(_) => None,
@@ -67,18 +68,18 @@ fn parse(given: &Argument, findings: &mut Findings<'_>) -> Option<Map<String, Va
     if let Some(Value::Object(keys)) = value {
         return Some(keys);
     }
-    let message = format!("{} is not a JSON object, which --{OVERRIDE} needs", given.path);
+    let message = format!("{} is not a JSON object, which --{OVERRIDE_FLAG} needs", argument.path);
     findings
-        .report(&codes::INVALID_ARGUMENT_VALUE, &given.path, message)
+        .report(&codes::INVALID_ARGUMENT_VALUE, &argument.path, message)
         .help("write each configuration key as its own entry of engine.args");
     None
 }
 
-/// Puts `over`'s keys over `config`'s, mapping by mapping.
+/// Merges `over` into `config`, mapping by mapping. Keys of `over` win.
 fn overlay(config: &mut Map<String, Value>, over: Map<String, Value>) {
     for (key, value) in over {
         match (config.get_mut(&key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => overlay(below, above),
+            (Some(Value::Object(existing)), Value::Object(new)) => overlay(existing, new),
             (_, value) => {
                 config.insert(key, value);
             }
@@ -86,11 +87,11 @@ fn overlay(config: &mut Map<String, Value>, over: Map<String, Value>) {
     }
 }
 
-/// Adds `defaults`' keys where `config` has none, mapping by mapping.
-fn fill(config: &mut Map<String, Value>, defaults: Map<String, Value>) {
+/// Adds the keys of `defaults` that `config` lacks, mapping by mapping.
+fn add_missing(config: &mut Map<String, Value>, defaults: Map<String, Value>) {
     for (key, default) in defaults {
         match (config.get_mut(&key), default) {
-            (Some(Value::Object(existing)), Value::Object(default)) => fill(existing, default),
+            (Some(Value::Object(existing)), Value::Object(default)) => add_missing(existing, default),
             (Some(_), _) => {}
             (None, default) => {
                 config.insert(key, default);
@@ -111,9 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_wins_over_defaults_key_by_key() {
+    fn keeps_given_keys_and_adds_missing_defaults() {
         let mut config = object(json!({"cache_transceiver_config": {"max_tokens_in_buffer": 8}, "a": null}));
-        fill(&mut config, object(json!({"cache_transceiver_config": {"backend": "DEFAULT"}, "a": {}, "b": 1})));
+        add_missing(&mut config, object(json!({"cache_transceiver_config": {"backend": "DEFAULT"}, "a": {}, "b": 1})));
         let expected = json!({
             "cache_transceiver_config": {"max_tokens_in_buffer": 8, "backend": "DEFAULT"}, "a": null, "b": 1
         });
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_override_lies_over_the_keys() {
+    fn an_override_wins_over_configuration_keys() {
         let mut config = object(json!({"kv_cache_config": {"enable_block_reuse": false, "dtype": "fp8"}}));
         overlay(&mut config, object(json!({"kv_cache_config": {"enable_block_reuse": true}, "seed": 1})));
         let expected = json!({"kv_cache_config": {"enable_block_reuse": true, "dtype": "fp8"}, "seed": 1});

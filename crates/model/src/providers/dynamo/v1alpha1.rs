@@ -1,27 +1,28 @@
-//! `nvidia.com/v1alpha1` DynamoGraphDeployment: `services` by name, the pod in fields of Dynamo's own with
-//! `extraPodSpec` for the rest.
+//! The `nvidia.com/v1alpha1` DynamoGraphDeployment: a mapping of `services`, with the pod in Dynamo's own fields and in
+//! `extraPodSpec`.
 
 use serde::Serialize;
 
-use super::component::{Amounts, Component, Graph, Kind};
+use super::component::{Component, ComponentKind, Graph, ResourceAmounts};
 use crate::ir::NVIDIA_GPU;
 use kubefoundry_kubernetes::pod::{Container, PodMetadata, StringMap, Volume, serialize_entries};
 use kubefoundry_kubernetes::wire::{EnvVar, LocalObjectReference, Toleration};
 
-/// `spec`.
+/// The `spec` of a graph.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec {
     backend_framework: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pvcs: Vec<Claim>,
+    pvcs: Vec<PvcReference>,
     #[serde(serialize_with = "serialize_entries")]
     services: Vec<(&'static str, Service)>,
 }
 
-/// A claim that `volumeMounts` name. It exists: we make it ourselves, with access modes that Dynamo cannot say.
+/// A claim that `volumeMounts` refer to. The operator must not create it (`create: false`): the claim is rendered separately, because
+/// this field has no access mode.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Claim {
+struct PvcReference {
     name: String,
     create: bool,
 }
@@ -39,8 +40,8 @@ struct Service {
     env_from_secret: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     envs: Vec<EnvVar>,
-    #[serde(skip_serializing_if = "Resources::is_empty")]
-    resources: Resources,
+    #[serde(skip_serializing_if = "ServiceResources::is_empty")]
+    resources: ServiceResources,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     volume_mounts: Vec<ClaimMount>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,23 +50,23 @@ struct Service {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Resources {
-    #[serde(skip_serializing_if = "Item::is_empty")]
-    limits: Item,
-    #[serde(skip_serializing_if = "Item::is_empty")]
-    requests: Item,
+struct ServiceResources {
+    #[serde(skip_serializing_if = "ResourceItem::is_empty")]
+    limits: ResourceItem,
+    #[serde(skip_serializing_if = "ResourceItem::is_empty")]
+    requests: ResourceItem,
 }
 
-impl Resources {
+impl ServiceResources {
     fn is_empty(&self) -> bool {
         self.limits.is_empty() && self.requests.is_empty()
     }
 }
 
-/// Dynamo's names for amounts; `gpuType` is absent for its default, `nvidia.com/gpu`.
+/// Resource amounts under Dynamo's names. `gpuType` is absent for its default, `nvidia.com/gpu`.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Item {
+struct ResourceItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,20 +77,20 @@ struct Item {
     memory: Option<String>,
 }
 
-impl Item {
+impl ResourceItem {
     fn is_empty(&self) -> bool {
         self.cpu.is_none() && self.gpu.is_none() && self.memory.is_none()
     }
 }
 
-impl From<Amounts> for Item {
-    fn from(Amounts { cpu, memory, gpu }: Amounts) -> Self {
+impl From<ResourceAmounts> for ResourceItem {
+    fn from(ResourceAmounts { cpu, memory, gpu }: ResourceAmounts) -> Self {
         let (gpu, gpu_type) = gpu.map(|(count, name)| (count.to_string(), name)).unzip();
         Self { cpu, gpu, gpu_type: gpu_type.filter(|name| name != NVIDIA_GPU), memory }
     }
 }
 
-/// A claim as a volume of the component: only compilation caches, which the operator knows by it.
+/// A claim that the operator mounts. Used only for compilation caches.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClaimMount {
@@ -116,7 +117,7 @@ impl From<Graph> for Spec {
     fn from(graph: Graph) -> Self {
         let mut pvcs = Vec::new();
         for cache in graph.components.iter().filter_map(|component| component.compilation_cache.as_ref()) {
-            let claim = Claim { name: cache.claim.clone(), create: false };
+            let claim = PvcReference { name: cache.claim.clone(), create: false };
             if !pvcs.contains(&claim) {
                 pvcs.push(claim);
             }
@@ -129,10 +130,10 @@ impl From<Graph> for Spec {
 impl From<Component> for Service {
     fn from(component: Component) -> Self {
         let (component_type, sub_component_type) = match component.kind {
-            Kind::Frontend => ("frontend", None),
-            Kind::Worker => ("worker", None),
-            Kind::Prefill => ("worker", Some("prefill")),
-            Kind::Decode => ("worker", Some("decode")),
+            ComponentKind::Frontend => ("frontend", None),
+            ComponentKind::Worker => ("worker", None),
+            ComponentKind::Prefill => ("worker", Some("prefill")),
+            ComponentKind::Decode => ("worker", Some("decode")),
         };
         let cache = component.compilation_cache.map(|cache| ClaimMount {
             name: cache.claim,
@@ -146,7 +147,7 @@ impl From<Component> for Service {
             runtime_version_override: component.runtime_version,
             env_from_secret: component.env_from_secret,
             envs: component.env,
-            resources: Resources { limits: component.limits.into(), requests: component.requests.into() },
+            resources: ServiceResources { limits: component.limits.into(), requests: component.requests.into() },
             volume_mounts: cache.into_iter().collect(),
             extra_pod_metadata: component.metadata,
             extra_pod_spec: ExtraPodSpec {

@@ -1,10 +1,10 @@
-//! The workers: one kind, or prefill and decode.
+//! The worker components: one aggregated worker, or prefill and decode.
 
 use super::backend::Backend;
-use super::component::{Amounts, Component, Kind};
+use super::component::{Component, ComponentKind, ResourceAmounts};
 use super::flags;
-use super::image::Runtime;
-use super::overrides::Settings;
+use super::image::DynamoRuntime;
+use super::overrides::DynamoSettings;
 use super::{runtimes, storage};
 use crate::engines;
 use crate::ir::{Deployment, EngineType, Role, Worker};
@@ -13,34 +13,34 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::pod::{PodSpec, env_field, set_default_env};
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// The component of one kind of worker. `None` means that findings say why not.
-pub(super) fn component(
+/// Builds the component of a role. Returns `None` after reporting why it cannot run.
+pub(super) fn build_component(
     deployment: &Deployment,
     worker: &Worker,
     backend: &Backend,
-    runtime: &Runtime<'_>,
-    settings: &Settings,
+    runtime: &DynamoRuntime<'_>,
+    settings: &DynamoSettings,
     findings: &mut Findings<'_>,
 ) -> Option<Component> {
     let launcher = runtimes::launcher(backend.kind, runtime.version);
     let mut invocation = engines::resolve(deployment, worker, &launcher, findings);
-    let stack = flags::Stack {
+    let stack = flags::WorkerStack {
         engine: backend.engine,
         role: worker.role,
         version: runtime.version,
         kv_routing: settings.routes_by_kv(),
     };
-    flags::complete(&mut invocation, stack, deployment, findings)?;
+    flags::add_stack_flags(&mut invocation, stack, deployment, findings)?;
 
-    let storage = storage::of_worker(deployment);
-    let PodSpec { node_selector, tolerations, image_pull_secrets, .. } = pod::spec(deployment);
-    let (limits, requests) = amounts(worker);
+    let storage = storage::worker_storage(deployment);
+    let PodSpec { node_selector, tolerations, image_pull_secrets, .. } = pod::base_pod_spec(deployment);
+    let (limits, requests) = limits_and_requests(worker);
     Some(Component {
-        name: backend.component(worker.role),
+        name: backend.component_name(worker.role),
         kind: match worker.role {
-            Role::Aggregated => Kind::Worker,
-            Role::Prefill => Kind::Prefill,
-            Role::Decode => Kind::Decode,
+            Role::Aggregated => ComponentKind::Worker,
+            Role::Prefill => ComponentKind::Prefill,
+            Role::Decode => ComponentKind::Decode,
         },
         replicas: worker.replicas.value,
         image: runtime.image.clone(),
@@ -54,33 +54,33 @@ pub(super) fn component(
         volumes: storage.volumes,
         mounts: storage.mounts,
         compilation_cache: storage.compilation_cache,
-        metadata: pod::metadata(deployment, &[]),
+        metadata: pod::pod_metadata(deployment, &[]),
         node_selector,
         tolerations,
         image_pull_secrets,
     })
 }
 
-/// `spec.env`, and what the stack needs under names that the user left free.
+/// Returns `spec.env` and the variables that the stack needs. Variables of the user win.
 fn environment(deployment: &Deployment, role: Role, storage: Vec<EnvVar>) -> Vec<EnvVar> {
     let mut env = deployment.env.clone();
     for variable in storage {
         set_default_env(&mut env, variable);
     }
-    // Its default is `localhost`, where no other pod finds the KV blocks (vllm/envs.py).
+    // With the default, `localhost`, other pods could not fetch KV blocks (vllm/envs.py).
     if deployment.engine.kind == EngineType::Vllm && role != Role::Aggregated {
         set_default_env(&mut env, env_field("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP"));
     }
     env
 }
 
-/// cpu is a request, memory a request and a limit, GPUs a limit (docs/design/0010).
-fn amounts(worker: &Worker) -> (Amounts, Amounts) {
+/// Returns the limits and the requests: cpu is a request, memory a request and a limit, GPUs are a limit (docs/design/0010).
+fn limits_and_requests(worker: &Worker) -> (ResourceAmounts, ResourceAmounts) {
     let gpus = worker.gpu_count.value;
-    let limits = Amounts {
+    let limits = ResourceAmounts {
         cpu: None,
         memory: worker.memory.clone(),
         gpu: (gpus > 0).then(|| (gpus, worker.gpu_type.value.clone())),
     };
-    (limits, Amounts { cpu: worker.cpu.clone(), memory: worker.memory.clone(), gpu: None })
+    (limits, ResourceAmounts { cpu: worker.cpu.clone(), memory: worker.memory.clone(), gpu: None })
 }

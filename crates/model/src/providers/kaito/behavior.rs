@@ -1,4 +1,4 @@
-//! What KAITO does when a field changes. Sources are files of kaito-project/kaito.
+//! The reactions of KAITO to changed fields. Sources are files of kaito-project/kaito.
 
 use crate::provider::Behavior;
 use crate::provider::Reaction;
@@ -12,14 +12,14 @@ const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source:
     Behavior { kind, path, reaction, source }
 }
 
-/// One row for every field that is written.
+/// One row for every field that this provider writes.
 pub(super) static BEHAVIORS: &[Behavior] = &[
     row("Workspace", "metadata", Reaction::None, "the object's labels and annotations are not part of the pods"),
     row("Workspace", "resource", Refused, WEBHOOK),
     row("Workspace", "resource.count", Refused, WEBHOOK),
     row("Workspace", "resource.instanceType", Refused, WEBHOOK),
     row("Workspace", "resource.labelSelector", Refused, WEBHOOK),
-    // Going between preset and template.
+    // A change from preset to template, or back.
     row("Workspace", "inference", Refused, WEBHOOK),
     row("Workspace", "inference.preset", Refused, WEBHOOK),
     row(

@@ -1,4 +1,4 @@
-//! The diagnostics that only KAITO needs.
+//! The codes that only KAITO reports.
 
 use kubefoundry_diagnostics::declare_codes;
 

@@ -1,4 +1,4 @@
-//! A `Workspace` or an `InferenceSet`, read back.
+//! Import of a `Workspace` or an `InferenceSet`.
 
 use serde_json::{Map, Value, json};
 
@@ -8,16 +8,16 @@ use crate::draft::{
 };
 use crate::engines::{ImportedFlag, flags_from_argv, flags_from_keywords};
 use crate::ir::{EngineType, Role};
-use crate::providers::reading;
+use crate::providers::import_pod;
 use crate::wire::ModelDeployment;
 use kubefoundry_yaml as yaml;
 
-/// Why a preset's GPUs are made up.
+/// The reason for the assumed GPU count of a preset.
 const PRESET_GPUS: &str = "a KAITO preset does not say how many GPUs it runs on: the instance type decides";
-/// Why an id is made up.
+/// The reason for an assumed model id.
 const ID_IN_IMAGE: &str = "the model is in the image, and the object does not name it";
 
-/// Reads an object of either kind.
+/// Imports an object of either kind.
 pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
     let is_set = source.string_at("/kind") == Some("InferenceSet");
     let (inference, selector) = if is_set {
@@ -31,17 +31,17 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         ));
     };
     let mut draft = match (inference.pointer("/preset/name"), inference.pointer("/template")) {
-        (Some(Value::String(name)), _) => preset(name, inference, source),
-        (_, Some(template)) => self::template(template, source)?,
+        (Some(Value::String(name)), _) => import_preset(name, inference, source),
+        (_, Some(template)) => import_template(template, source)?,
         _ => return Err(ImportRefusal("it has no inference.preset and no inference.template".to_owned())),
     };
     draft.node_selector = string_entries_at(source.object, selector);
     if draft.node_selector == Map::from_iter([("kubernetes.io/os".to_owned(), json!("linux"))]) {
         draft.node_selector.clear();
     }
-    let instance = if is_set { "/spec/template/resource/instanceType" } else { "/resource/instanceType" };
-    if let Some(instance) = source.string_at(instance) {
-        draft.overrides.insert("instanceType".to_owned(), json!(instance));
+    let instance_type = if is_set { "/spec/template/resource/instanceType" } else { "/resource/instanceType" };
+    if let Some(instance_type) = source.string_at(instance_type) {
+        draft.overrides.insert("instanceType".to_owned(), json!(instance_type));
     }
     if is_set {
         let replicas = count_at(source.object, "/spec/replicas").unwrap_or(1);
@@ -57,7 +57,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     Ok(draft)
 }
 
-fn preset(name: &str, inference: &Value, source: &ImportSource<'_>) -> Draft {
+fn import_preset(name: &str, inference: &Value, source: &ImportSource<'_>) -> Draft {
     let mut draft = Draft::new(EngineType::Vllm);
     draft.model_id = Some(name.to_owned());
     draft.hugging_face_token = string_at(inference, "/preset/presetOptions/modelAccessSecret").map(str::to_owned);
@@ -77,41 +77,42 @@ fn preset(name: &str, inference: &Value, source: &ImportSource<'_>) -> Draft {
     draft
 }
 
-fn template(template: &Value, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
+fn import_template(template: &Value, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
     let spec = template.pointer("/spec").unwrap_or(&Value::Null);
-    let Some(container) = reading::container(spec, "model") else {
+    let Some(container) = import_pod::find_container(spec, "model") else {
         return Err(ImportRefusal("its template has several containers and none called model".to_owned()));
     };
     let mut worker = WorkerDraft::new(Role::Aggregated);
-    reading::resources(container, &mut worker);
+    import_pod::import_resources(container, &mut worker);
     let (command, args) = (strings_at(container, "/command"), strings_at(container, "/args"));
     let is_vllm = command.iter().any(|word| word == "vllm" || word.starts_with("vllm."));
-    let starts_itself = command.is_empty() && args.is_empty();
-    let engine = if is_vllm || starts_itself && worker.gpu_count > 0 { EngineType::Vllm } else { EngineType::Llamacpp };
+    let image_starts_itself = command.is_empty() && args.is_empty();
+    let engine =
+        if is_vllm || image_starts_itself && worker.gpu_count > 0 { EngineType::Vllm } else { EngineType::Llamacpp };
     let mut draft = Draft::new(engine);
-    reading::pod(template.pointer("/metadata"), spec, container, source, &mut draft);
+    import_pod::import_pod(template.pointer("/metadata"), spec, container, source, &mut draft);
     draft.has_default_image = false;
     let image = draft.image.clone().unwrap_or_default();
     worker.flags = match (engine, args.first().map(String::as_str)) {
         (EngineType::Llamacpp, Some("run")) => {
-            choose(&image, "aikit", &mut draft);
-            made_up_id(&image, source, &mut draft);
+            set_runner(&image, "aikit", &mut draft);
+            assume_model_id(&image, source, &mut draft);
             Vec::new()
         }
         (EngineType::Llamacpp, Some(model)) if !model.starts_with('-') => {
-            draft.model_id = downloaded(model);
-            choose(&image, "llama-cpp-runner", &mut draft);
-            let renamed =
+            draft.model_id = downloaded_model_id(model);
+            set_runner(&image, "llama-cpp-runner", &mut draft);
+            let flags =
                 flags_from_argv(args.get(1..).unwrap_or_default()).into_iter().map(|flag| match flag.name.as_str() {
                     "context-size" => ImportedFlag { name: "ctx-size".to_owned(), ..flag },
                     _ => flag,
                 });
-            renamed.collect()
+            flags.collect()
         }
         (EngineType::Llamacpp, Some(_)) => {
-            choose(&image, "llama-server", &mut draft);
+            set_runner(&image, "llama-server", &mut draft);
             let mut flags = flags_from_argv(&args);
-            draft.model_id = model_of_flags(&mut flags);
+            draft.model_id = take_model_id(&mut flags);
             flags
         }
         (_, None) => {
@@ -124,16 +125,17 @@ fn template(template: &Value, source: &ImportSource<'_>) -> Result<Draft, Import
     Ok(draft)
 }
 
-/// Says the runner where the image's name does not.
-fn choose(image: &str, runner: &'static str, draft: &mut Draft) {
-    let inferred = runner::of_image(image).map(super::overrides::Runner::as_str);
+/// Sets `overrides.runner` if it cannot be inferred from the image's name.
+fn set_runner(image: &str, runner: &'static str, draft: &mut Draft) {
+    let inferred = runner::infer_runner(image).map(super::overrides::Runner::as_str);
     if inferred != Some(runner) {
         draft.overrides.insert("runner".to_owned(), json!(runner));
     }
 }
 
-/// The id of a model that is in the image: none, unless the object says that it is from HuggingFace.
-fn made_up_id(image: &str, source: &ImportSource<'_>, draft: &mut Draft) {
+/// Sets the model of an image that contains it: a custom model without an id, or an assumed id if the object's label says that the
+/// model is from HuggingFace.
+fn assume_model_id(image: &str, source: &ImportSource<'_>, draft: &mut Draft) {
     let labels = string_entries_at(source.object, "/metadata/labels");
     let is_hugging_face =
         labels.iter().any(|(key, value)| key.ends_with("/model-source") && value.as_str() == Some("huggingface"));
@@ -146,8 +148,8 @@ fn made_up_id(image: &str, source: &ImportSource<'_>, draft: &mut Draft) {
     draft.assumptions.push((ModelDeployment::path().spec().model().id().into(), ID_IN_IMAGE));
 }
 
-/// The id of a model that a runner downloads.
-fn downloaded(model: &str) -> Option<String> {
+/// Returns the id of a model that a runner downloads.
+fn downloaded_model_id(model: &str) -> Option<String> {
     if let Some(id) = model.strip_prefix("huggingface://") {
         return Some(id.to_owned());
     }
@@ -155,8 +157,8 @@ fn downloaded(model: &str) -> Option<String> {
     Some(format!("{repository}/{file}"))
 }
 
-/// The id of the model that llama-server is told to load, its flags taken out.
-fn model_of_flags(flags: &mut Vec<ImportedFlag>) -> Option<String> {
+/// Returns the id of the model that llama-server's flags name, and removes those flags.
+fn take_model_id(flags: &mut Vec<ImportedFlag>) -> Option<String> {
     let mut take = |name: &str| {
         let position = flags.iter().position(|flag| flag.name == name && flag.value().is_some())?;
         flags.remove(position).values.pop()

@@ -1,9 +1,11 @@
-//! How each llamacpp runner is started (docs/design/0011).
+//! The commands of the llamacpp runners (docs/design/0011).
 
 use super::codes::{MODEL_FILE_NOT_NAMED, UNKNOWN_RUNNER};
 use super::overrides::{self, Overrides, Runner};
 use super::runner::{self, ModelRef};
-use super::template::{ANY_ADDRESS, NO_ID, NO_ID_HELP, PORT, Start, TO_POD, TO_PORT, ignore_engine_settings, reserve};
+use super::template::{
+    ANY_ADDRESS, NO_ID, NO_ID_HELP, PORT, StartCommand, TO_POD, TO_PORT, check_reserved, ignore_engine_settings,
+};
 use crate::codes;
 use crate::engines;
 use crate::engines::{Argument, ArgumentValue, Invocation, Launcher, escape_expansion, flags};
@@ -13,19 +15,20 @@ use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-const WITH_LLAMA_SERVER: &str = "use an image of llama-server, such as ghcr.io/ggml-org/llama.cpp:server";
+/// The help for settings that only llama-server takes.
+const USE_LLAMA_SERVER: &str = "use an image of llama-server, such as ghcr.io/ggml-org/llama.cpp:server";
 
-/// What the image is started with. `None` means that findings say why not.
-pub(super) fn command(
+/// Builds the command of an image. Returns `None` after reporting why there is none.
+pub(super) fn build_command(
     deployment: &Deployment,
     worker: &Worker,
     image: &str,
     overrides: &Overrides,
     findings: &mut Findings<'_>,
-) -> Option<Start> {
-    let runner = overrides.runner.or_else(|| runner::of_image(image));
+) -> Option<StartCommand> {
+    let runner = overrides.runner.or_else(|| runner::infer_runner(image));
     let Some(id) = deployment.model.id.as_deref() else {
-        return Some(without_model(deployment, runner, overrides, findings));
+        return Some(start_without_model(deployment, runner, overrides, findings));
     };
     let Some(runner) = runner else {
         let message = format!("it is not known how to start the image {:?}", shorten(image));
@@ -35,9 +38,9 @@ pub(super) fn command(
         return None;
     };
     match runner {
-        Runner::Aikit => Some(aikit(deployment, findings)),
-        Runner::Download => local_ai(deployment, worker, image, id, findings),
-        Runner::Server => llama_server(deployment, worker, id, findings),
+        Runner::Aikit => Some(start_aikit(deployment, findings)),
+        Runner::Download => start_local_ai(deployment, worker, image, id, findings),
+        Runner::Server => start_llama_server(deployment, worker, id, findings),
     }
 }
 
@@ -48,26 +51,27 @@ fn image_place(deployment: &Deployment) -> FieldRef {
         .map_or_else(|| ModelDeployment::path().spec().image().into(), |(_, path)| FieldRef::value(path))
 }
 
-/// An image with its model in it starts itself; AIKit's still has to be told KAITO's port.
-fn without_model(
+/// Returns the command for a deployment without a model id. The image contains its model and starts itself, but AIKit's needs the
+/// flag for KAITO's port.
+fn start_without_model(
     deployment: &Deployment,
     runner: Option<Runner>,
     overrides: &Overrides,
     findings: &mut Findings<'_>,
-) -> Start {
+) -> StartCommand {
     if runner == Some(Runner::Aikit) {
-        return aikit(deployment, findings);
+        return start_aikit(deployment, findings);
     }
     if overrides.runner.is_some() {
         let path = overrides::path().runner();
         findings.report(&codes::FIELD_IGNORED, &path, format!("{path} has no effect: {NO_ID}")).help(NO_ID_HELP);
     }
     ignore_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
-    Start::default()
+    StartCommand::default()
 }
 
-/// AIKit: LocalAI with model and settings in the image (kaito-project/kaito website/docs/aikit.md).
-fn aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> Start {
+/// Returns the command of an AIKit image, which contains LocalAI, the model and its settings (kaito-project/kaito website/docs/aikit.md).
+fn start_aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> StartCommand {
     const WHY: &str = "an AIKit image contains its model and settings";
     if deployment.model.id.is_some() {
         findings
@@ -80,11 +84,11 @@ fn aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> Start {
     }
     ignore_served_name(deployment, WHY, findings);
     ignore_engine_settings(deployment, WHY, "remove it, and build the image with this setting", findings);
-    Start { args: vec!["run".to_owned(), address()], ..Start::default() }
+    StartCommand { args: vec!["run".to_owned(), address_flag()], ..StartCommand::default() }
 }
 
-/// The flag that LocalAI listens by.
-fn address() -> String {
+/// Returns the flag for the address on which LocalAI listens.
+fn address_flag() -> String {
     format!("--address=:{PORT}")
 }
 
@@ -93,18 +97,18 @@ fn ignore_served_name(deployment: &Deployment, why: &str, findings: &mut Finding
         let message = format!("spec.model.servedName has no effect: {why}");
         findings
             .report(&codes::FIELD_IGNORED, ModelDeployment::path().spec().model().served_name(), message)
-            .help(WITH_LLAMA_SERVER);
+            .help(USE_LLAMA_SERVER);
     }
 }
 
-/// A runner that downloads a model and serves it with LocalAI, whose flags are not llama-server's.
-fn local_ai(
+/// Returns the command of a runner that downloads a model and serves it with LocalAI, whose flags differ from llama-server's.
+fn start_local_ai(
     deployment: &Deployment,
     worker: &Worker,
     image: &str,
     id: &str,
     findings: &mut Findings<'_>,
-) -> Option<Start> {
+) -> Option<StartCommand> {
     ignore_served_name(deployment, "this runner names a model after its file", findings);
     let model = match ModelRef::parse(id) {
         ModelRef::Repository(repository, file) => {
@@ -117,20 +121,20 @@ fn local_ai(
                     )
                     .help(format!("name the file to run: {id}/<file>.gguf"));
             }
-            Some(runner::download(image, repository, file))
+            Some(runner::download_argument(image, repository, file))
         }
         ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
             let message = "spec.model.source is custom, but this runner downloads the model that model.id names";
             findings
                 .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().source(), message)
-                .help(WITH_LLAMA_SERVER);
+                .help(USE_LLAMA_SERVER);
             None
         }
         ModelRef::Path(_) | ModelRef::Bare => {
             let message = format!("spec.model.id is {id:?}, expected org/name or org/name/file.gguf for this runner");
             findings
                 .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().id(), message)
-                .help(WITH_LLAMA_SERVER);
+                .help(USE_LLAMA_SERVER);
             None
         }
     };
@@ -142,24 +146,24 @@ fn local_ai(
     };
     let invocation = engines::resolve(deployment, worker, &launcher, findings);
     let flags = local_ai_flags(&invocation, findings)?;
-    Some(Start { args: [model?, address()].into_iter().chain(flags).collect(), ..Start::default() })
+    Some(StartCommand { args: [model?, address_flag()].into_iter().chain(flags).collect(), ..StartCommand::default() })
 }
 
-/// LocalAI's flags: the two that it shares with llama-server, and whatever llama-server does not know
-/// (mudler/LocalAI core/cli/run.go; an unknown flag stops it, so llama-server's own are left out, with a warning).
+/// Converts the flags to LocalAI's: the two that it shares with llama-server, and those that llama-server does not know. LocalAI
+/// stops at unknown flags (mudler/LocalAI core/cli/run.go), so flags of llama-server are omitted with a warning.
 fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Option<Vec<String>> {
     let mut flags: Vec<(&str, &FieldPath, String)> = Vec::new();
     for Argument { name, value, path } in &invocation.arguments {
         let name = match name.as_str() {
             "ctx-size" => "context-size",
             "address" => {
-                reserve(invocation, "address", &[], TO_PORT, findings)?;
+                check_reserved(invocation, "address", &[], TO_PORT, findings)?;
                 continue;
             }
             "threads" => "threads",
             name if flags::llama_server().lookup(name).is_some() => {
                 let message = format!("{path} has no effect: this runner starts LocalAI, which has no --{name}");
-                findings.report(&codes::FIELD_IGNORED, path, message).help(WITH_LLAMA_SERVER);
+                findings.report(&codes::FIELD_IGNORED, path, message).help(USE_LLAMA_SERVER);
                 continue;
             }
             name => name,
@@ -185,8 +189,13 @@ fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Optio
     Some(flags.into_iter().map(|(.., text)| text).collect())
 }
 
-/// llama.cpp's own server. It downloads a repository, or loads a file.
-fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &mut Findings<'_>) -> Option<Start> {
+/// Returns the command of llama.cpp's own server, which downloads a repository or loads a file.
+fn start_llama_server(
+    deployment: &Deployment,
+    worker: &Worker,
+    id: &str,
+    findings: &mut Findings<'_>,
+) -> Option<StartCommand> {
     let model = match ModelRef::parse(id) {
         ModelRef::Path(path) => Some(vec![("model", path)]),
         ModelRef::Repository(repository, None) => Some(vec![("hf-repo", repository)]),
@@ -200,17 +209,23 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
         }
     };
     let mut invocation = engines::resolve(deployment, worker, &Launcher::llama_server(), findings);
-    let ours = model.clone().unwrap_or_default();
+    let model_flags = model.clone().unwrap_or_default();
     let port = PORT.to_string();
     let mut reserved = vec![
-        reserve(&invocation, "port", &[&port], TO_PORT, findings),
-        reserve(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
+        check_reserved(&invocation, "port", &[&port], TO_PORT, findings),
+        check_reserved(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
     ];
     for name in ["hf-repo", "hf-file"] {
-        let value = ours.iter().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
-        // A file may be chosen for an id that names none.
+        let value = model_flags.iter().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
+        // For an id without a file, the user may choose the file with --hf-file.
         if name == "hf-repo" || value.is_some() || matches!(ModelRef::parse(id), ModelRef::Path(_)) {
-            reserved.push(reserve(&invocation, name, value.as_slice(), "it follows from spec.model.id", findings));
+            reserved.push(check_reserved(
+                &invocation,
+                name,
+                value.as_slice(),
+                "it follows from spec.model.id",
+                findings,
+            ));
         }
     }
     if reserved.contains(&None) {
@@ -221,8 +236,9 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
     invocation.set_default("host", ArgumentValue::Text("0.0.0.0".to_owned()));
     invocation.set_default("port", ArgumentValue::Text(port));
     let alias = deployment.model.served_name.as_ref().map(|name| ("alias", name.value.as_str()));
-    let ours = model.into_iter().chain(alias);
-    let mut args: Vec<String> = ours.flat_map(|(flag, value)| [format!("--{flag}"), escape_expansion(value)]).collect();
+    let own_flags = model.into_iter().chain(alias);
+    let mut args: Vec<String> =
+        own_flags.flat_map(|(flag, value)| [format!("--{flag}"), escape_expansion(value)]).collect();
     args.extend(invocation.argv());
-    Some(Start { args, cache: Some("LLAMA_CACHE"), ..Start::default() })
+    Some(StartCommand { args, cache_variable: Some("LLAMA_CACHE"), ..StartCommand::default() })
 }

@@ -1,4 +1,4 @@
-//! KAITO: a model becomes a `Workspace`, or an `InferenceSet` for other than one replica.
+//! KAITO: a deployment becomes a `Workspace`, or an `InferenceSet` for any replica count but 1.
 //!
 //! ```text
 //! overrides ─ workload (which kind) ─ nodes (where) ─┬─ preset + config_map   vLLM, KAITO's image
@@ -10,6 +10,7 @@ pub mod codes;
 mod config_map;
 mod import;
 mod llamacpp;
+mod manifests;
 mod nodes;
 pub mod overrides;
 pub(crate) mod preset;
@@ -17,7 +18,6 @@ mod runner;
 mod settings;
 mod status;
 mod support;
-mod target;
 mod template;
 mod workload;
 
@@ -37,12 +37,12 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
 use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
+use manifests::{Inference, InferenceSet, InferenceSetResource, InferenceSetTemplate, Resource, Workspace};
 use nodes::Nodes;
 use overrides::Overrides;
-use target::{Inference, InferenceSet, InferenceSetResource, InferenceSetTemplate, Resource, Workspace};
-use workload::Kind;
+use workload::KaitoKind;
 
-/// KAITO.
+/// The provider KAITO.
 #[derive(Debug)]
 pub struct Kaito;
 
@@ -51,11 +51,11 @@ static INFO: ProviderInfo = ProviderInfo {
     display_name: "KAITO",
     config: include_str!("config.yaml"),
     readme: include_str!("README.md"),
-    crd_versions: &[target::API_VERSION],
+    crd_versions: &[manifests::API_VERSION],
     runtimes: &[],
     is_released_with_runtime: false,
     overrides: Overrides::SHAPE,
-    section: Some(SettingsSection::from_settings::<settings::Kaito>),
+    section: Some(SettingsSection::from_settings::<settings::KaitoInstallation>),
     codes: codes::CODES,
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
@@ -93,11 +93,11 @@ impl Provider for Kaito {
         };
         let errors = findings.error_count();
         let deployment = &*without_default_caching(deployment);
-        let overrides = overrides::read(deployment, findings);
-        let kind = workload::choose(deployment, worker, &overrides, findings);
+        let overrides = overrides::read_overrides(deployment, findings);
+        let kind = workload::choose_kind(deployment, worker, &overrides, findings);
         let is_preset = deployment.image.is_none() && deployment.engine.kind == EngineType::Vllm;
-        let nodes = Nodes::of(deployment, &overrides, is_preset, context, findings);
-        let inference = inference(deployment, worker, &overrides, context, findings);
+        let nodes = Nodes::choose(deployment, &overrides, is_preset, context, findings);
+        let inference = build_inference(deployment, worker, &overrides, context, findings);
         if findings.error_count() > errors {
             return None;
         }
@@ -116,13 +116,13 @@ impl Provider for Kaito {
 
 /// The engines that KAITO runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Engine {
+enum KaitoEngine {
     Vllm,
     Llamacpp,
 }
 
-impl Engine {
-    /// Returns `None` for the engines that `config.yaml` does not list: a deployment with one of them is refused before
+impl KaitoEngine {
+    /// Converts an engine type. Returns `None` for the engines that `config.yaml` does not list: a deployment with one of them is refused before
     /// it is translated.
     const fn new(engine: EngineType) -> Option<Self> {
         match engine {
@@ -133,8 +133,8 @@ impl Engine {
     }
 }
 
-/// A deployment that says nothing of prefix caching where only its API group does: vLLM and llama.cpp cache prefixes unless
-/// they are told not to, and a preset or LocalAI could not be told.
+/// Removes prefix caching that is only a default of the API group. vLLM and llama.cpp cache prefixes anyway, and presets and LocalAI
+/// cannot take the switch.
 fn without_default_caching(deployment: &Deployment) -> Cow<'_, Deployment> {
     let enabled = deployment.engine.enable_prefix_caching;
     if enabled.is_none_or(|enabled| enabled.is_written() || !enabled.value) {
@@ -145,21 +145,21 @@ fn without_default_caching(deployment: &Deployment) -> Cow<'_, Deployment> {
     Cow::Owned(deployment)
 }
 
-/// What runs, and the objects that it needs first. `None` means that findings say why not.
-fn inference(
+/// Builds the inference section and the objects that it refers to. Returns `None` after reporting errors.
+fn build_inference(
     deployment: &Deployment,
     worker: &Worker,
     overrides: &Overrides,
     context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<(Inference, Vec<Manifest>)> {
-    match (Engine::new(deployment.engine.kind)?, &deployment.image) {
-        (Engine::Vllm | Engine::Llamacpp, Some((image, _))) => {
-            let template = template::template(deployment, worker, image, overrides, context, findings)?;
+    match (KaitoEngine::new(deployment.engine.kind)?, &deployment.image) {
+        (KaitoEngine::Vllm | KaitoEngine::Llamacpp, Some((image, _))) => {
+            let template = template::build_template(deployment, worker, image, overrides, context, findings)?;
             let inference = Inference { template: Some(template), ..Inference::default() };
             Some((inference, pod::claims(deployment)))
         }
-        (Engine::Llamacpp, None) => {
+        (KaitoEngine::Llamacpp, None) => {
             findings
                 .report(
                     &codes::LLAMACPP_IMAGE_REQUIRED,
@@ -172,19 +172,19 @@ fn inference(
                 );
             None
         }
-        (Engine::Vllm, None) => {
+        (KaitoEngine::Vllm, None) => {
             template::ignore_runner(overrides, findings);
-            let (inference, config) = preset::inference(deployment, worker, findings)?;
+            let (inference, config) = preset::build_inference(deployment, worker, findings)?;
             Some((inference, config.into_iter().collect()))
         }
     }
 }
 
-/// The objects in the order in which they are applied: KAITO's webhook wants the ConfigMap to exist already.
+/// Assembles the objects in the order in which they must be applied: KAITO's webhook requires the ConfigMap to exist.
 fn assemble(
     deployment: &Deployment,
     worker: &Worker,
-    kind: Kind,
+    kind: KaitoKind,
     nodes: Nodes,
     inference: Inference,
     mut manifests: Vec<Manifest>,
@@ -192,12 +192,12 @@ fn assemble(
     let name = &deployment.metadata.name;
     let Nodes { instance_type, label_selector } = nodes;
     let (main, service) = match kind {
-        Kind::Workspace => {
+        KaitoKind::Workspace => {
             let resource = Resource { count: 1, instance_type, label_selector };
             let body = Workspace { resource, inference };
-            (Manifest::new(target::API_VERSION, kind.as_str(), name, body), name.clone())
+            (Manifest::new(manifests::API_VERSION, kind.as_str(), name, body), name.clone())
         }
-        Kind::InferenceSet => {
+        KaitoKind::InferenceSet => {
             let service = format!("{name}-inference");
             let mut selector = StringMap::from_entry("inferenceset.kaito.sh/created-by", name);
             selector.push("apps.kubernetes.io/pod-index", "0");
@@ -208,7 +208,7 @@ fn assemble(
                 label_selector,
                 template: InferenceSetTemplate { resource, inference },
             };
-            (Manifest::new(target::API_VERSION, kind.as_str(), name, SpecBody { spec }), service)
+            (Manifest::new(manifests::API_VERSION, kind.as_str(), name, SpecBody { spec }), service)
         }
     };
     let source = deployment.model.source.value.as_str();

@@ -1,9 +1,9 @@
-//! Where a workload runs: instance type and node labels, and what the cluster's KAITO accepts of them.
+//! The nodes of a workload: instance type and node labels, and checks of them against the cluster's KAITO.
 
 use super::codes::{INSTANCE_TYPE_MISSING, INSTANCE_TYPE_REFUSED, INSTANCE_TYPE_REQUIRED, SELECTS_EVERY_NODE};
+use super::manifests::LabelSelector;
 use super::overrides::{self, Overrides};
-use super::settings::Kaito;
-use super::target::LabelSelector;
+use super::settings::KaitoInstallation;
 use crate::codes;
 use crate::ir::Deployment;
 use crate::provider::TranslationContext;
@@ -11,7 +11,7 @@ use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::pod::StringMap;
 
-/// Labels that KAITO puts on nodes itself and takes out of a selector (api/v1beta1/labels.go, SanitizedMatchLabels).
+/// The labels that KAITO sets on nodes and removes from selectors (api/v1beta1/labels.go, SanitizedMatchLabels).
 const RESERVED_LABELS: &[&str] =
     &["kaito.sh/workspace", "kaito.sh/workspacenamespace", "kaito.sh/ragengine", "kaito.sh/ragenginenamespace"];
 
@@ -25,9 +25,9 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// The nodes of a deployment (docs/design/0011): `overrides.instanceType`; labels from `nodeSelector`, else
-    /// every Linux node.
-    pub(super) fn of(
+    /// Chooses the nodes of a deployment (docs/design/0011): the instance type of the overrides, and the labels of `nodeSelector`, or
+    /// else every Linux node.
+    pub(super) fn choose(
         deployment: &Deployment,
         overrides: &Overrides,
         is_preset: bool,
@@ -35,11 +35,11 @@ impl Nodes {
         findings: &mut Findings<'_>,
     ) -> Self {
         let instance_type = overrides.instance_type.clone();
-        // An instance type that was given and is wrong has been reported.
-        let missing = !overrides::is_written(deployment, "instanceType");
-        check_instance_type(instance_type.as_deref(), missing, context, findings);
+        // An invalid instance type has been reported and is not missing.
+        let is_missing = !overrides::is_written(deployment, "instanceType");
+        check_instance_type(instance_type.as_deref(), is_missing, context, findings);
         let provisions = node_auto_provisioning(context) == Some(true);
-        if is_preset && deployment.node_selector.is_empty() && missing && !provisions {
+        if is_preset && deployment.node_selector.is_empty() && is_missing && !provisions {
             findings
                 .report(
                     &SELECTS_EVERY_NODE,
@@ -68,17 +68,17 @@ impl Nodes {
     }
 }
 
-/// Whether KAITO's webhook takes the instance type, or its absence (api/v1beta1/workspace_validation.go,
-/// validateCreate): it is required where nodes are provisioned, which is KAITO's default, and refused elsewhere.
+/// Checks the instance type, or its absence, as KAITO's webhook does (api/v1beta1/workspace_validation.go,
+/// validateCreate): it is required if KAITO provisions nodes, which is the default, and refused otherwise.
 fn check_instance_type(
-    given: Option<&str>,
-    missing: bool,
+    instance_type: Option<&str>,
+    is_missing: bool,
     context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) {
     let path = overrides::path().instance_type();
-    match (node_auto_provisioning(context), given) {
-        (Some(true), None) if missing => {
+    match (node_auto_provisioning(context), instance_type) {
+        (Some(true), None) if is_missing => {
             let message = format!("{path} is required when KAITO provisions nodes (kaito.nodeAutoProvisioning: true)");
             findings.report(&INSTANCE_TYPE_REQUIRED, &path, message).help(
                 "set it to an instance type, such as \
@@ -92,7 +92,7 @@ fn check_instance_type(
                 .report(&INSTANCE_TYPE_REFUSED, &path, message)
                 .help("remove it, and select nodes with spec.nodeSelector");
         }
-        (None, None) if missing => {
+        (None, None) if is_missing => {
             let message = format!("{path} is required when KAITO provisions nodes, which is its default");
             findings.report(&INSTANCE_TYPE_MISSING, &path, message).help(
                 "set it to an instance type, or, if the cluster has the nodes, add to kubefoundry.yaml: kaito: \
@@ -103,7 +103,7 @@ fn check_instance_type(
     }
 }
 
-/// Whether the cluster's KAITO provisions nodes, when the options say.
+/// Returns whether the cluster's KAITO provisions nodes, or `None` if the options do not say.
 fn node_auto_provisioning(context: &TranslationContext<'_>) -> Option<bool> {
-    context.settings.with(|kaito: &Kaito| kaito.node_auto_provisioning)
+    context.settings.with(|kaito: &KaitoInstallation| kaito.node_auto_provisioning)
 }

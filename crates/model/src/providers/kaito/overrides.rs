@@ -10,18 +10,18 @@ use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::text::shorten;
 
 wire_object! {
-    /// What can be set for KAITO alone.
+    /// Settings for KAITO only.
     pub struct Overrides {
         /// The instance type of the nodes that KAITO provisions, such as `Standard_NC24ads_A100_v4`.
         instance_type: String = "instanceType" [syntax(Syntax::InstanceType), checked_by(&codes::INVALID_VALUE)],
-        /// How a llamacpp image is started; inferred from the image's name by default.
+        /// How to start a llamacpp image. By default it is inferred from the image's name.
         runner: Runner = "runner",
-        /// The kind that runs the model; `auto` by default.
+        /// The kind of object that runs the model, `auto` by default.
         workload: WorkloadKind = "workload",
     }
 }
 string_enum! {
-    /// How a llamacpp image is started.
+    /// How to start a llamacpp image.
     pub enum Runner {
         /// LocalAI with a model to download: `huggingface://org/repo/file --address=:5000`.
         Download = "llama-cpp-runner",
@@ -32,7 +32,7 @@ string_enum! {
     }
 }
 string_enum! {
-    /// The kind that runs the model.
+    /// The kind of object that runs the model.
     pub enum WorkloadKind {
         /// `Workspace` for one replica, `InferenceSet` for any other count.
         Auto = "auto",
@@ -43,14 +43,14 @@ string_enum! {
     }
 }
 
-/// Where the overrides stand.
+/// Returns the path of the overrides.
 pub(super) fn path() -> PathOf<Overrides> {
     overrides::path::<Overrides>()
 }
 
-/// Reads and checks the overrides. What is wrong is reported and left out, so that the rest of the deployment is still
-/// looked at.
-pub(super) fn read(deployment: &Deployment, findings: &mut Findings<'_>) -> Overrides {
+/// Reads and checks the overrides. An invalid override is reported and removed, so that the rest of the deployment is still
+/// checked.
+pub(super) fn read_overrides(deployment: &Deployment, findings: &mut Findings<'_>) -> Overrides {
     let mut overrides: Overrides = overrides::read(deployment, findings);
     if let Some(instance_type) = overrides.instance_type.take_if(|name| !is_instance_type(name)) {
         let path = path().instance_type();
@@ -62,10 +62,10 @@ pub(super) fn read(deployment: &Deployment, findings: &mut Findings<'_>) -> Over
     overrides
 }
 
-/// What cloud providers name instance types with; it becomes a label value on nodes.
+/// Returns whether a text can be an instance type of a cloud provider. It becomes a label value on nodes.
 fn is_instance_type(name: &str) -> bool {
-    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = name.as_bytes();
-    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    name.len() <= 63 && edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inside)
+    let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    name.len() <= 63 && is_edge(bytes.first()) && is_edge(bytes.last()) && bytes.iter().all(is_inner)
 }

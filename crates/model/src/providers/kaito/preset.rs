@@ -1,9 +1,9 @@
-//! vLLM without an image: a preset, for which KAITO brings image, command and resources. Whatever it has no place for
-//! is refused here, and the way out is an image.
+//! vLLM without an image: a preset, for which KAITO supplies image, command and resources. Settings that a preset cannot carry
+//! are refused; the alternative is an image.
 
 use super::codes::PRESET_RESOURCES;
 use super::config_map;
-use super::target::{Inference, Preset, PresetOptions};
+use super::manifests::{Inference, Preset, PresetOptions};
 use crate::codes;
 use crate::engines;
 use crate::engines::{Launcher, ValueForm};
@@ -14,23 +14,23 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What to do about anything that a preset cannot carry.
-pub(super) const WAY_OUT: &str = "set spec.image: vLLM then runs from that image in a pod template, which supports \
+/// The help for every setting that a preset cannot carry.
+pub(super) const USE_AN_IMAGE: &str = "set spec.image: vLLM then runs from that image in a pod template, which supports \
                                   this";
 
-/// The preset, and the ConfigMap that it reads its settings from. `None` means that findings say why not.
-pub(super) fn inference(
+/// Builds the preset and the ConfigMap with its settings. Returns `None` after reporting settings that a preset cannot carry.
+pub(super) fn build_inference(
     deployment: &Deployment,
     worker: &Worker,
     findings: &mut Findings<'_>,
 ) -> Option<(Inference, Option<Manifest>)> {
     refuse_pod_fields(deployment, findings);
     check_resources(worker, findings);
-    let name = model(deployment, findings);
-    let settings = settings(deployment, worker, findings);
+    let name = preset_name(deployment, findings);
+    let settings = resolve_settings(deployment, worker, findings);
     let config = match settings? {
         settings if settings.is_empty() => None,
-        settings => Some(config_map::manifest(&deployment.metadata.name, settings)),
+        settings => Some(config_map::build_config_map(&deployment.metadata.name, settings)),
     };
     let secret = deployment.hugging_face_token.clone();
     let preset =
@@ -39,9 +39,9 @@ pub(super) fn inference(
     Some((Inference { preset: Some(preset), config: config_name, template: None }, config))
 }
 
-/// The preset's name: KAITO takes any `org/name` of Hugging Face besides its own names (pkg/utils/plugin/plugin.go,
-/// IsValidPreset). Its name in the API is KAITO's choice (pkg/model/interface.go, buildVLLMInferenceCommand).
-fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String> {
+/// Returns the preset's name. KAITO accepts any `org/name` of Hugging Face besides its own names (pkg/utils/plugin/plugin.go,
+/// IsValidPreset). KAITO chooses the model's name in the API (pkg/model/interface.go, buildVLLMInferenceCommand).
+fn preset_name(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String> {
     if deployment.model.served_name.as_ref().is_some_and(crate::ir::Leaf::is_written) {
         findings
             .report(
@@ -51,7 +51,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
             )
             .help(format!(
                 "remove it, and name the model in requests as KAITO does (an InferenceSet by its own name); or \
-                 {WAY_OUT}"
+                 {USE_AN_IMAGE}"
             ));
     }
     let id = deployment.model.id.clone()?;
@@ -62,14 +62,14 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
                 ModelDeployment::path().spec().model().id(),
                 format!("spec.model.id is {id:?}, expected org/name or one of KAITO's own names for a preset"),
             )
-            .help(WAY_OUT);
+            .help(USE_AN_IMAGE);
         return None;
     }
     Some(id)
 }
 
-/// KAITO's own start of vLLM, which names the model itself, splits it over the GPUs of the instance type (the
-/// deployment's count has no effect), and writes each setting as `--key str(value)`: a number must come out as it went in.
+/// Returns the launcher of presets. KAITO names the model, splits it over the GPUs of the instance type whatever the deployment
+/// counts, and passes each setting as `--key str(value)`, so numbers must keep their spelling.
 pub(crate) fn launcher() -> Launcher {
     Launcher {
         program: "KAITO's vLLM".to_owned(),
@@ -84,21 +84,25 @@ pub(crate) fn launcher() -> Launcher {
     }
 }
 
-/// The settings of the engine; `engine.extraArgs` are command lines, which a preset has not.
-fn settings(deployment: &Deployment, worker: &Worker, findings: &mut Findings<'_>) -> Option<config_map::Settings> {
+/// Resolves the settings of the engine. `engine.extraArgs` is refused, because a preset has no command line.
+fn resolve_settings(
+    deployment: &Deployment,
+    worker: &Worker,
+    findings: &mut Findings<'_>,
+) -> Option<config_map::PresetSettings> {
     if deployment.engine.extra_args.is_empty() {
         let invocation = engines::resolve(deployment, worker, &launcher(), findings);
-        return config_map::settings(&invocation, findings);
+        return config_map::convert_settings(&invocation, findings);
     }
     refuse(&ModelDeployment::path().spec().engine().extra_args(), findings);
     let mut deployment = deployment.clone();
     deployment.engine.extra_args.clear();
     let invocation = engines::resolve(&deployment, worker, &launcher(), findings);
-    config_map::settings(&invocation, findings);
+    config_map::convert_settings(&invocation, findings);
     None
 }
 
-/// A preset has no place for anything of a pod.
+/// Reports pod fields, which a preset cannot carry.
 fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     let spec = || ModelDeployment::path().spec();
     let fields: [(bool, FieldPath); 4] = [
@@ -107,7 +111,7 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
         (!deployment.tolerations.is_empty(), spec().tolerations().into()),
         (!deployment.image_pull_secrets.is_empty(), spec().image_pull_secrets().into()),
     ];
-    for (_, path) in fields.into_iter().filter(|(given, _)| *given) {
+    for (_, path) in fields.into_iter().filter(|(is_given, _)| *is_given) {
         refuse(&path, findings);
     }
     let metadata = spec().pod_template().metadata();
@@ -115,22 +119,22 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
         [(&deployment.pod_labels, metadata.clone().labels()), (&deployment.pod_annotations, metadata.annotations())];
     for (_, path) in metadata.into_iter().filter(|(entries, _)| !entries.is_empty()) {
         let message = format!("{path} has no effect on a KAITO preset, whose pods KAITO defines");
-        findings.report(&codes::FIELD_IGNORED, &path, message).help(WAY_OUT);
+        findings.report(&codes::FIELD_IGNORED, &path, message).help(USE_AN_IMAGE);
     }
 }
 
 fn refuse(path: &FieldPath, findings: &mut Findings<'_>) {
     let message = format!("a KAITO preset does not support {path}");
-    findings.report(&codes::FIELD_NOT_SUPPORTED, path, message).help(WAY_OUT);
+    findings.report(&codes::FIELD_NOT_SUPPORTED, path, message).help(USE_AN_IMAGE);
 }
 
-/// KAITO sizes a preset by the instance type, and drives NVIDIA GPUs only.
+/// Reports resources, which have no effect on a preset, and GPUs of other vendors than NVIDIA.
 fn check_resources(worker: &Worker, findings: &mut Findings<'_>) {
     let gpu_type = &worker.gpu_type;
     if !is_nvidia(&gpu_type.value) {
         let path = worker.gpu_path().gpu_type();
         let message = format!("{path} is {:?}, but KAITO presets run on NVIDIA GPUs only", gpu_type.value);
-        findings.report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message).help(WAY_OUT);
+        findings.report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message).help(USE_AN_IMAGE);
     }
     let fields = [
         (worker.gpu_count.is_written(), worker.gpu_path().count()),
@@ -138,7 +142,7 @@ fn check_resources(worker: &Worker, findings: &mut Findings<'_>) {
         (worker.memory.is_some(), worker.memory_path()),
         (worker.cpu.is_some(), worker.cpu_path()),
     ];
-    for (_, path) in fields.into_iter().filter(|(given, _)| *given) {
+    for (_, path) in fields.into_iter().filter(|(is_given, _)| *is_given) {
         let message = format!("{path} has no effect on a KAITO preset: the instance type decides");
         findings.report(&PRESET_RESOURCES, &path, message);
     }

@@ -1,10 +1,10 @@
-//! How a llamacpp image is started, as far as its name says, and which model it is told to load.
+//! Inference of the llamacpp runner from the image's name, and the forms of model ids.
 
 use super::overrides::Runner;
 use kubefoundry_kubernetes::image::path_and_tag;
 
-/// The runner of an image, by its name.
-pub(super) fn of_image(image: &str) -> Option<Runner> {
+/// Infers the runner of an image from its name.
+pub(super) fn infer_runner(image: &str) -> Option<Runner> {
     let (path, tag) = path_and_tag(image);
     let tag = tag.unwrap_or_default();
     let parts: Vec<&str> = path.split('/').collect();
@@ -21,7 +21,8 @@ pub(super) fn of_image(image: &str) -> Option<Runner> {
     }
 }
 
-/// `…/aikit/runners/llama-cpp-cpu` and its like download a model when they start, unlike other AIKit images.
+/// Returns whether an image is a runner of AIKit, such as `…/aikit/runners/llama-cpp-cpu`. Unlike other AIKit images, runners
+/// download a model when they start.
 fn is_aikit_runner(image: &str) -> bool {
     let (path, _) = path_and_tag(image);
     let mut parts = path.rsplit('/');
@@ -30,19 +31,19 @@ fn is_aikit_runner(image: &str) -> bool {
         && parts.next() == Some("aikit")
 }
 
-/// What a model id says to llama.cpp.
+/// The meaning of a model id for llama.cpp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ModelRef<'i> {
     /// A file in the image or on a volume.
     Path(&'i str),
-    /// A Hugging Face repository, and the file in it.
+    /// A Hugging Face repository, and a file in it if the id names one.
     Repository(&'i str, Option<&'i str>),
     /// A name without an organization.
     Bare,
 }
 
 impl<'i> ModelRef<'i> {
-    /// Reads a model id: an absolute path, `org/name` or `org/name/file.gguf`.
+    /// Parses a model id: an absolute path, `org/name` or `org/name/file.gguf`.
     pub(super) fn parse(id: &'i str) -> Self {
         if id.starts_with('/') {
             return Self::Path(id);
@@ -58,9 +59,9 @@ impl<'i> ModelRef<'i> {
     }
 }
 
-/// What a downloading runner is told to load: LocalAI's `huggingface://org/repo/file`. AIKit's runner images take that
-/// for a repository alone, and a file by its URL (kaito-project/aikit pkg/aikit2llb/inference/runner.go).
-pub(super) fn download(image: &str, repository: &str, file: Option<&str>) -> String {
+/// Returns the argument that names the model of a downloading runner: LocalAI's `huggingface://org/repo/file`. AIKit's runners
+/// accept that form for repositories only, and take a file by its URL (kaito-project/aikit pkg/aikit2llb/inference/runner.go).
+pub(super) fn download_argument(image: &str, repository: &str, file: Option<&str>) -> String {
     match file {
         Some(file) if is_aikit_runner(image) => format!("https://huggingface.co/{repository}/resolve/main/{file}"),
         Some(file) => format!("huggingface://{repository}/{file}"),
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_say_their_runner() {
+    fn infers_the_runner_from_the_image() {
         for (image, runner) in [
             ("ghcr.io/sozercan/llama-cpp-runner:latest", Some(Runner::Download)),
             ("ghcr.io/kaito-project/aikit/runners/llama-cpp-cuda:latest", Some(Runner::Download)),
@@ -84,12 +85,12 @@ mod tests {
             ("ghcr.io/sozercan/llama3.2:3b", None),
             ("localhost:5000/model", None),
         ] {
-            assert_eq!(of_image(image), runner, "{image}");
+            assert_eq!(infer_runner(image), runner, "{image}");
         }
     }
 
     #[test]
-    fn ids_say_repository_and_file() {
+    fn parses_model_ids() {
         assert_eq!(ModelRef::parse("org/name"), ModelRef::Repository("org/name", None));
         assert_eq!(ModelRef::parse("org/name/m.gguf"), ModelRef::Repository("org/name", Some("m.gguf")));
         assert_eq!(ModelRef::parse("/models/m.gguf"), ModelRef::Path("/models/m.gguf"));
@@ -99,8 +100,8 @@ mod tests {
     #[test]
     fn aikit_runners_take_a_file_by_url() {
         let aikit = "ghcr.io/kaito-project/aikit/runners/llama-cpp-cpu:latest";
-        assert_eq!(download(aikit, "o/n", None), "huggingface://o/n");
-        assert_eq!(download(aikit, "o/n", Some("m.gguf")), "https://huggingface.co/o/n/resolve/main/m.gguf");
-        assert_eq!(download("x/llama-cpp-runner", "o/n", Some("m.gguf")), "huggingface://o/n/m.gguf");
+        assert_eq!(download_argument(aikit, "o/n", None), "huggingface://o/n");
+        assert_eq!(download_argument(aikit, "o/n", Some("m.gguf")), "https://huggingface.co/o/n/resolve/main/m.gguf");
+        assert_eq!(download_argument("x/llama-cpp-runner", "o/n", Some("m.gguf")), "huggingface://o/n/m.gguf");
     }
 }

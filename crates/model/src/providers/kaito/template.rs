@@ -1,8 +1,8 @@
-//! A pod template of ours: vLLM with the user's image, and every llamacpp. KAITO's Service sends requests to port 5000 whatever
-//! runs; KAITO adds node affinity and its own tolerations (pkg/workspace/manifests/manifests.go).
+//! The pod template for vLLM with the user's image, and for llamacpp. KAITO's Service always sends requests to port 5000, and
+//! KAITO adds node affinity and its own tolerations (pkg/workspace/manifests/manifests.go).
 
 use super::overrides::{self, Overrides};
-use super::{Engine, llamacpp};
+use super::{KaitoEngine, llamacpp};
 use crate::codes;
 use crate::engines;
 use crate::engines::{ArgumentValue, Invocation, Launcher};
@@ -16,29 +16,29 @@ use kubefoundry_kubernetes::pod::{Container, ContainerPort, PodSpec, PodTemplate
 use kubefoundry_kubernetes::wire::EnvVar;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The port that KAITO's Service, and ours, sends to.
+/// The target port of KAITO's Service and of the rendered one.
 pub(super) const PORT: u16 = 5000;
 
-/// The most that shared memory may take; it counts against the memory limit. The figure of
-/// airunway's vLLM provider (docs/design/0010).
-const SHARED_MEMORY: &str = "20Gi";
+/// The size limit of shared memory, which counts against the memory limit. The value is that of airunway's vLLM provider
+/// (docs/design/0010).
+const SHARED_MEMORY_LIMIT: &str = "20Gi";
 
-/// Labels that KAITO sets on pods whatever a template says (pkg/workspace/manifests/manifests.go).
+/// The labels that KAITO overwrites on pods (pkg/workspace/manifests/manifests.go).
 const RESERVED_POD_LABELS: &[&str] = &["kaito.sh/workspace", "inferenceset.kaito.sh/created-by"];
 
-/// What an image is started with.
+/// The command of an image, with the variable for its downloads.
 #[derive(Debug, Default)]
-pub(super) struct Start {
-    /// The program; none leaves it to the image.
+pub(super) struct StartCommand {
+    /// The program. Empty leaves it to the image.
     pub(super) command: Vec<String>,
-    /// Its arguments; none leaves them to the image.
+    /// The arguments. Empty leaves them to the image.
     pub(super) args: Vec<String>,
     /// The environment variable that names the directory for downloaded models.
-    pub(super) cache: Option<&'static str>,
+    pub(super) cache_variable: Option<&'static str>,
 }
 
-/// The template of a deployment that has an image. `None` means that findings say why not.
-pub(super) fn template(
+/// Builds the pod template of a deployment with an image. Returns `None` after reporting errors.
+pub(super) fn build_template(
     deployment: &Deployment,
     worker: &Worker,
     image: &str,
@@ -48,14 +48,14 @@ pub(super) fn template(
 ) -> Option<PodTemplate> {
     metadata::ignore_pod_labels(deployment, "KAITO", RESERVED_POD_LABELS, findings);
     check_gpu_type(worker, findings);
-    let start = match Engine::new(deployment.engine.kind)? {
-        Engine::Llamacpp => llamacpp::command(deployment, worker, image, overrides, findings),
-        Engine::Vllm => {
+    let start = match KaitoEngine::new(deployment.engine.kind)? {
+        KaitoEngine::Llamacpp => llamacpp::build_command(deployment, worker, image, overrides, findings),
+        KaitoEngine::Vllm => {
             ignore_runner(overrides, findings);
-            vllm(deployment, worker, image, findings)
+            start_vllm(deployment, worker, image, findings)
         }
     };
-    let Start { command, args, cache } = start?;
+    let StartCommand { command, args, cache_variable } = start?;
     let mut container = Container {
         name: Some("model".to_owned()),
         image: Some(context.image(image)),
@@ -63,19 +63,19 @@ pub(super) fn template(
         args,
         ports: vec![ContainerPort { container_port: PORT, name: None }],
         resources: pod::resource_requirements(worker),
-        ..pod::container(deployment)
+        ..pod::base_container(deployment)
     };
-    add_cache_environment(deployment, cache, &mut container.env, findings);
-    // The node selector is the workload's label selector, which KAITO makes a node affinity.
-    let mut spec = PodSpec { node_selector: StringMap::default(), ..pod::spec(deployment) };
+    add_cache_environment(deployment, cache_variable, &mut container.env, findings);
+    // The node selector is written as the workload's label selector, from which KAITO creates a node affinity.
+    let mut spec = PodSpec { node_selector: StringMap::default(), ..pod::base_pod_spec(deployment) };
     if worker.gpu_count.value > 1
-        && let Some((volume, mount)) = pod::shared_memory(deployment, SHARED_MEMORY)
+        && let Some((volume, mount)) = pod::shared_memory(deployment, SHARED_MEMORY_LIMIT)
     {
         spec.volumes.push(volume);
         container.volume_mounts.push(mount);
     }
     spec.containers.push(container);
-    Some(PodTemplate { metadata: pod::metadata(deployment, RESERVED_POD_LABELS), spec })
+    Some(PodTemplate { metadata: pod::pod_metadata(deployment, RESERVED_POD_LABELS), spec })
 }
 
 /// Warns about a llamacpp runner where another engine runs.
@@ -87,58 +87,63 @@ pub(super) fn ignore_runner(overrides: &Overrides, findings: &mut Findings<'_>) 
     }
 }
 
-/// vLLM's OpenAI server. Without a model id, the image starts itself (docs/design/0003).
-fn vllm(deployment: &Deployment, worker: &Worker, image: &str, findings: &mut Findings<'_>) -> Option<Start> {
+/// Builds the command of vLLM's OpenAI server. Without a model id, the image starts itself (docs/design/0003).
+fn start_vllm(
+    deployment: &Deployment,
+    worker: &Worker,
+    image: &str,
+    findings: &mut Findings<'_>,
+) -> Option<StartCommand> {
     if deployment.model.id.is_none() {
         ignore_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
-        return Some(Start::default());
+        return Some(StartCommand::default());
     }
     let mut invocation = engines::resolve(deployment, worker, &Launcher::vllm_server(image), findings);
     let port = PORT.to_string();
-    let free = [
-        reserve(&invocation, "port", &[&port], TO_PORT, findings),
-        reserve(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
-        reserve(&invocation, "uds", &[], TO_POD, findings),
-        reserve(&invocation, "headless", &[], "without the HTTP server no request is answered", findings),
+    let checks = [
+        check_reserved(&invocation, "port", &[&port], TO_PORT, findings),
+        check_reserved(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
+        check_reserved(&invocation, "uds", &[], TO_POD, findings),
+        check_reserved(&invocation, "headless", &[], "without the HTTP server no request is answered", findings),
     ];
-    if free.contains(&None) {
+    if checks.contains(&None) {
         return None;
     }
     invocation.set_default("port", ArgumentValue::Text(port));
-    Some(Start {
+    Some(StartCommand {
         command: ["python3", "-m", "vllm.entrypoints.openai.api_server"].map(str::to_owned).to_vec(),
         args: invocation.argv(),
-        cache: Some("HF_HOME"),
+        cache_variable: Some("HF_HOME"),
     })
 }
 
-/// Why settings have no effect on an image that starts itself.
+/// The reason why settings have no effect on an image that starts itself.
 pub(super) const NO_ID: &str = "without model.id the image runs its own command";
-/// What to do about it.
+/// The help for such settings.
 pub(super) const NO_ID_HELP: &str = "set model.id to the path of the model in the image, or remove this field";
 
-/// Why the port is not free.
+/// The reason why the port is reserved.
 pub(super) const TO_PORT: &str = "KAITO's Service sends requests to port 5000";
-/// Why the address is not free.
+/// The reason why the address is reserved.
 pub(super) const TO_POD: &str = "KAITO's Service sends requests to the pod's address";
-/// What means every address.
+/// The addresses that stand for all interfaces.
 pub(super) const ANY_ADDRESS: &[&str] = &["0.0.0.0", "::"];
 
-/// Refuses a flag that is set for the user, unless it says what would do as well: one of `values`.
-pub(super) fn reserve(
+/// Reports a flag that this provider sets, unless the user's value is one of `allowed`. Returns `Some` if the flag may stay.
+pub(super) fn check_reserved(
     invocation: &Invocation,
     name: &'static str,
-    values: &[&str],
+    allowed: &[&str],
     why: &str,
     findings: &mut Findings<'_>,
 ) -> Option<()> {
     let Some(argument) = invocation.get(name) else { return Some(()) };
-    let same = match &argument.value {
-        ArgumentValue::Text(text) => values.contains(&text.as_str()),
-        ArgumentValue::Number(number) => values.contains(&number.to_string().as_str()),
+    let is_allowed = match &argument.value {
+        ArgumentValue::Text(text) => allowed.contains(&text.as_str()),
+        ArgumentValue::Number(number) => allowed.contains(&number.to_string().as_str()),
         _ => false,
     };
-    if same {
+    if is_allowed {
         return Some(());
     }
     let message = format!("--{name} cannot be changed: {why}");
@@ -146,7 +151,7 @@ pub(super) fn reserve(
     None
 }
 
-/// Warns about everything that would set the engine, where nothing of ours starts it.
+/// Warns about engine settings if the image starts itself, because no command is rendered.
 pub(super) fn ignore_engine_settings(
     deployment: &Deployment,
     why: &str,
@@ -155,38 +160,38 @@ pub(super) fn ignore_engine_settings(
 ) {
     let engine = &deployment.engine;
     let base = FieldPath::from(ModelDeployment::path().spec().engine());
-    let typed = [
+    let typed_fields = [
         (engine.context_length.is_some(), "contextLength"),
         (engine.trust_remote_code.value, "trustRemoteCode"),
         (engine.enable_prefix_caching.is_some_and(|enabled| enabled.is_written()), "enablePrefixCaching"),
         (engine.enforce_eager.value, "enforceEager"),
     ];
-    let typed = typed.into_iter().filter(|(given, _)| *given).map(|(_, field)| base.key(field));
+    let typed_fields = typed_fields.into_iter().filter(|(is_given, _)| *is_given).map(|(_, field)| base.key(field));
     let args = engine.args.iter().map(|(name, _)| base.key("args").key(name.clone()));
     let extra_args = (0..engine.extra_args.len()).map(|index| base.key("extraArgs").index(index));
-    for path in typed.chain(args).chain(extra_args) {
+    for path in typed_fields.chain(args).chain(extra_args) {
         findings.report(&codes::FIELD_IGNORED, &path, format!("{path} has no effect: {why}")).help(help);
     }
 }
 
-/// Lets the first volume of a purpose hold what it is for: downloads, and what vLLM compiles.
+/// Adds the variables that make the first volume of a purpose hold the downloads or vLLM's compilation results.
 fn add_cache_environment(
     deployment: &Deployment,
-    cache: Option<&'static str>,
+    cache_variable: Option<&'static str>,
     env: &mut Vec<EnvVar>,
     findings: &mut Findings<'_>,
 ) {
-    if let (Some(name), Some(home)) = (cache, pod::model_cache_home(deployment)) {
+    if let (Some(name), Some(home)) = (cache_variable, pod::model_cache_home(deployment)) {
         set_default_env(env, EnvVar { name: Some(name.to_owned()), ..home });
     }
-    match Engine::new(deployment.engine.kind) {
-        Some(Engine::Vllm) => {
+    match KaitoEngine::new(deployment.engine.kind) {
+        Some(KaitoEngine::Vllm) => {
             if let Some(root) = pod::compilation_cache_root(deployment) {
                 set_default_env(env, root);
             }
             pod::ignore_further_compilation_caches(deployment, findings);
         }
-        Some(Engine::Llamacpp) => {
+        Some(KaitoEngine::Llamacpp) => {
             let why = "llama.cpp compiles nothing";
             pod::ignore_compilation_caches(deployment, 0, why, "use purpose: custom", findings);
         }

@@ -1,4 +1,4 @@
-//! Which kind runs the model: a Workspace serves from one pod, an InferenceSet from any number.
+//! Choice of the kind: a Workspace serves from one pod, an InferenceSet from any number of pods.
 
 use super::codes::{WORKLOAD_KIND_CHANGES, WORKSPACE_REPLICAS};
 use super::overrides::{self, Overrides, WorkloadKind};
@@ -6,17 +6,17 @@ use crate::ir::{Deployment, Worker};
 use crate::providers::metadata;
 use kubefoundry_diagnostics::Findings;
 
-/// The kind of object.
+/// The kind of the main object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum KaitoKind {
     /// One pod, with a Service of the same name.
     Workspace,
-    /// Replicas, each a Workspace with a name of its own, and a Service of ours over them.
+    /// Replicas, each a Workspace with its own name, behind a rendered Service.
     InferenceSet,
 }
 
-impl Kind {
-    /// The kind as it is written.
+impl KaitoKind {
+    /// Returns the kind as objects write it.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Workspace => "Workspace",
@@ -24,17 +24,18 @@ impl Kind {
         }
     }
 
-    /// The kind in a sentence.
-    const fn in_words(self) -> &'static str {
+    /// Returns the kind with an article, for messages.
+    const fn with_article(self) -> &'static str {
         match self {
             Self::Workspace => "a KAITO Workspace",
             Self::InferenceSet => "a KAITO InferenceSet",
         }
     }
 
-    /// The longest name that the names derived from it leave room for. Pods of a StatefulSet carry the label
-    /// `controller-revision-hash: <name>-<10 characters>` in 63; an InferenceSet makes Workspaces `<name>-<5>`.
-    const fn longest_name(self) -> usize {
+    /// Returns the maximum length of the deployment's name. Pods of a StatefulSet have the label
+    /// `controller-revision-hash: <name>-<10 characters>` of at most 63 characters, and an InferenceSet names its Workspaces
+    /// `<name>-<5 characters>`.
+    const fn max_name_length(self) -> usize {
         match self {
             Self::Workspace => 52,
             Self::InferenceSet => 46,
@@ -42,47 +43,47 @@ impl Kind {
     }
 }
 
-/// Chooses the kind (docs/design/0011) and checks that the name fits it.
-pub(super) fn choose(
+/// Chooses the kind (docs/design/0011) and checks the length of the name.
+pub(super) fn choose_kind(
     deployment: &Deployment,
     worker: &Worker,
     overrides: &Overrides,
     findings: &mut Findings<'_>,
-) -> Kind {
+) -> KaitoKind {
     let replicas = worker.replicas.value;
-    let at = worker.replicas_path();
+    let path = worker.replicas_path();
     let kind = match overrides.workload.unwrap_or(WorkloadKind::Auto) {
-        WorkloadKind::InferenceSet => Kind::InferenceSet,
-        WorkloadKind::Auto if replicas == 1 => Kind::Workspace,
-        // Which kind was meant is not known.
+        WorkloadKind::InferenceSet => KaitoKind::InferenceSet,
+        WorkloadKind::Auto if replicas == 1 => KaitoKind::Workspace,
+        // The written kind is invalid, which is reported, so no warning about the choice follows.
         WorkloadKind::Auto if overrides.workload.is_none() && overrides::is_written(deployment, "workload") => {
-            Kind::InferenceSet
+            KaitoKind::InferenceSet
         }
         WorkloadKind::Auto => {
             let message = format!(
-                "{at} is {replicas}, which renders an InferenceSet; 1 renders a Workspace, and a change from one to \
+                "{path} is {replicas}, which renders an InferenceSet; 1 renders a Workspace, and a change from one to \
                  the other replaces the object"
             );
             findings
-                .report(&WORKLOAD_KIND_CHANGES, &at, message)
+                .report(&WORKLOAD_KIND_CHANGES, &path, message)
                 .help(format!("set {}: InferenceSet to scale in place", overrides::path().workload()));
-            Kind::InferenceSet
+            KaitoKind::InferenceSet
         }
         WorkloadKind::Workspace => {
             if replicas != 1 {
-                let message = format!("{at} is {replicas}, expected 1: a KAITO Workspace serves from one pod");
+                let message = format!("{path} is {replicas}, expected 1: a KAITO Workspace serves from one pod");
                 findings
-                    .report(&WORKSPACE_REPLICAS, &at, message)
+                    .report(&WORKSPACE_REPLICAS, &path, message)
                     .related(overrides::path().workload(), "set here")
                     .help("set workload to InferenceSet, or remove it");
             }
-            Kind::Workspace
+            KaitoKind::Workspace
         }
     };
-    metadata::name_fits(
+    metadata::check_name_length(
         deployment,
-        kind.longest_name(),
-        kind.in_words(),
+        kind.max_name_length(),
+        kind.with_article(),
         "shorten it: KAITO derives names of at most 63 characters from it",
         findings,
     );

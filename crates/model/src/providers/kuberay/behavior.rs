@@ -1,4 +1,4 @@
-//! What KubeRay does when a field of a RayService changes.
+//! The reactions of KubeRay to changed fields of a RayService.
 //!
 //! Sources are files of ray-project/kuberay under `ray-operator` (read at 01106276, between 1.6 and 1.7).
 
@@ -9,14 +9,14 @@ use crate::provider::Reaction::{BlueGreen, Grows, NoEffect, Refused, RollingRest
 const SERVICE: &str = "RayService";
 const CLAIM: &str = "PersistentVolumeClaim";
 
-/// The hash that decides leaves these out, and the cluster is not touched while the hash is the same.
+/// The hash that decides about a new cluster excludes these fields, and the running cluster is left as it is.
 const COUNTS: &str = "controllers/ray/rayservice_controller.go: shouldUpdateCluster and \
                       generateHashWithoutReplicasAndWorkersToDelete; kuberay #2331 (intended) and #4568 (open)";
-/// Anything else of the cluster is in the hash.
+/// The hash covers every other field of the cluster.
 const CLUSTER: &str = "controllers/ray/rayservice_controller.go: shouldPrepareNewCluster starts a second cluster and \
                        moves the Services when it serves; with upgradeStrategy None or ENABLE_ZERO_DOWNTIME=false nothing \
                        happens";
-/// The arguments of an application are part of its code version.
+/// The code version of an application includes its arguments.
 const SERVE: &str = "controllers/ray/rayservice_controller.go: updateServeDeployment sends the configuration to the \
                      running cluster; ray/serve/_private/deploy_utils.py (Ray 2.56.0): get_app_code_version hashes args, \
                      so all replicas are replaced, even if only num_replicas changed";
@@ -29,7 +29,7 @@ const fn claim(path: &'static str, reaction: Reaction, source: &'static str) -> 
     Behavior { kind: CLAIM, path, reaction, source }
 }
 
-/// One row for every field that is written.
+/// One row for every field that this provider writes.
 pub(super) static BEHAVIORS: &[Behavior] = &[
     service(
         "metadata",

@@ -1,4 +1,4 @@
-//! What KubeRay and Ray refuse, or would quietly do otherwise, and only shows on a cluster.
+//! Checks for values that KubeRay or Ray would refuse or silently change on the cluster.
 
 use crate::codes;
 use crate::ir::Deployment;
@@ -6,32 +6,33 @@ use crate::providers::{metadata, pod};
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 
-/// The longest name of a RayService: names of its objects are made from it (`MaxRayServiceNameLength` in
+/// The limit for the name of a RayService, from which names of other objects are derived (`MaxRayServiceNameLength` in
 /// ray-operator/controllers/ray/utils/constant.go).
-const NAME: usize = 47;
+const MAX_NAME_LENGTH: usize = 47;
 
-/// Labels that KubeRay sets on pods itself, whatever the template says; old operators let the template win, and lose
-/// their pods. They are not written (`labelPod` and `BuildPod` in
+/// The labels that KubeRay overwrites on pods. They are not written, because old operators let the template win and then lose
+/// track of their pods (`labelPod` and `BuildPod` in
 /// ray-operator/controllers/ray/common/pod.go).
-pub(super) const LABELS: [&str; 4] = ["ray.io/cluster", "ray.io/group", "ray.io/node-type", "ray.io/serve"];
+pub(super) const RESERVED_POD_LABELS: [&str; 4] =
+    ["ray.io/cluster", "ray.io/group", "ray.io/node-type", "ray.io/serve"];
 
-/// The volume that KubeRay adds for `/dev/shm`; it would take a storage volume of that name for its own.
-const SHARED_MEMORY: &str = "shared-mem";
+/// The volume that KubeRay adds for `/dev/shm`. It would mistake a storage volume of this name for it.
+const SHARED_MEMORY_VOLUME: &str = "shared-mem";
 
-/// Reports everything about a deployment that does not depend on overrides, image and engine flags.
-pub(super) fn all(deployment: &Deployment, findings: &mut Findings<'_>) {
-    name(deployment, findings);
-    model(deployment, findings);
-    metadata::ignore_pod_labels(deployment, "KubeRay", &LABELS, findings);
-    pod::refuse_shared_memory_name(deployment, SHARED_MEMORY, "KubeRay", findings);
+/// Checks the parts of a deployment that do not depend on overrides, image and engine flags.
+pub(super) fn check_deployment(deployment: &Deployment, findings: &mut Findings<'_>) {
+    check_name(deployment, findings);
+    check_model(deployment, findings);
+    metadata::ignore_pod_labels(deployment, "KubeRay", &RESERVED_POD_LABELS, findings);
+    pod::refuse_shared_memory_name(deployment, SHARED_MEMORY_VOLUME, "KubeRay", findings);
     pod::ignore_further_compilation_caches(deployment, findings);
 }
 
-/// The name is checked by the controller only (`ValidateRayServiceMetadata`): the apiserver takes what then never runs.
-fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
-    metadata::name_fits(
+/// Checks the name as the controller does (`ValidateRayServiceMetadata`). The API server would accept an object that never runs.
+fn check_name(deployment: &Deployment, findings: &mut Findings<'_>) {
+    metadata::check_name_length(
         deployment,
-        NAME,
+        MAX_NAME_LENGTH,
         "a RayService",
         "shorten it: KubeRay derives names of Ray clusters and Services from it, 63 characters at most",
         findings,
@@ -48,7 +49,7 @@ fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
     }
 }
 
-fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
+fn check_model(deployment: &Deployment, findings: &mut Findings<'_>) {
     let model = &deployment.model;
     match &model.id {
         None => {
@@ -71,7 +72,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
         }
         Some(_) => {}
     }
-    // `get_base_model_id` in ray/llm/_internal/common/utils/lora_utils.py.
+    // Ray Serve splits the name: `get_base_model_id` in ray/llm/_internal/common/utils/lora_utils.py.
     if let Some(name) = model.served_name.as_ref().filter(|name| name.value.contains(':')) {
         let message = format!(
             "spec.model.servedName is {:?}: Ray Serve reads what follows a colon as the name of an adapter",

@@ -1,4 +1,4 @@
-//! The diagnostics that only KubeRay needs.
+//! The codes that only KubeRay reports.
 
 use kubefoundry_diagnostics::declare_codes;
 

@@ -1,16 +1,16 @@
-//! vLLM's flags that have no place in `engine_kwargs`, and the ones that Ray's own settings follow.
+//! Checks of vLLM's flags that `engine_kwargs` cannot carry, and the flags on which Ray's own settings depend.
 
 use crate::codes;
 use crate::engines::{Argument, ArgumentValue, Invocation};
 use kubefoundry_diagnostics::{FieldRef, Findings};
 
-/// Flags of vLLM's own program: no keyword argument has these names (`AsyncEngineArgs` and `FrontendArgs` of vLLM
+/// The flags of vLLM's own program. No keyword argument has these names (`AsyncEngineArgs` and `FrontendArgs` of vLLM
 /// 0.22.0), and Ray Serve fails the application on an unknown one (`VLLMEngineConfig.from_llm_config` of Ray 2.56.0).
-const OF_THE_PROGRAM: &[&str] = &["api-server-count", "config", "grpc", "headless"];
+const PROGRAM_FLAGS: &[&str] = &["api-server-count", "config", "grpc", "headless"];
 
-/// Flags of vLLM's HTTP server, which does not run here: Ray Serve would take them and do nothing. An `api-key` that
-/// protects nothing is the worst of them.
-const OF_THE_SERVER: &[&str] = &[
+/// The flags of vLLM's HTTP server, which does not run under Ray Serve. Ray Serve would accept them without effect, which is worst
+/// for `api-key`.
+const SERVER_FLAGS: &[&str] = &[
     "allow-credentials",
     "allowed-headers",
     "allowed-methods",
@@ -39,15 +39,15 @@ const OF_THE_SERVER: &[&str] = &[
 ];
 
 /// Reports the flags that Ray Serve cannot pass on. Returns whether there are none.
-pub(super) fn check(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
+pub(super) fn check_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
     let refused: Vec<(&Argument, &str)> = invocation
         .arguments
         .iter()
         .filter_map(|argument| {
             let name = argument.name.as_str();
-            let help = if OF_THE_PROGRAM.contains(&name) {
+            let help = if PROGRAM_FLAGS.contains(&name) {
                 "remove the flag: ray.serve.llm runs vLLM as a library, not as vllm serve"
-            } else if OF_THE_SERVER.contains(&name) {
+            } else if SERVER_FLAGS.contains(&name) {
                 "remove the flag: Ray Serve is the HTTP server, on port 8000 without an API key or TLS"
             } else if name == "distributed-executor-backend" && argument.value != ArgumentValue::Text("ray".to_owned())
             {
@@ -65,7 +65,7 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Findings<'_>) -> boo
     refused.is_empty()
 }
 
-/// Whether vLLM's statistics are off: Ray then may not export them (`LLMConfig._check_log_stats_with_metrics`).
-pub(super) fn without_statistics(invocation: &Invocation) -> bool {
+/// Returns whether vLLM's statistics are off. Ray then refuses to export them (`LLMConfig._check_log_stats_with_metrics`).
+pub(super) fn has_statistics_off(invocation: &Invocation) -> bool {
     invocation.get("disable-log-stats").is_some_and(|argument| argument.value == ArgumentValue::On)
 }

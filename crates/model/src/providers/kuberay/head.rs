@@ -1,25 +1,29 @@
-//! The head: Ray's control plane and dashboard, and the way in. It runs no replicas (`num-cpus: "0"`), so it has no GPU,
-//! no storage, and is not bound to the nodes of the workers: on those it would keep a GPU node alive while the model is
-//! scaled to zero. It tolerates what they tolerate: every node of a cluster may be tainted.
+//! The head pod: Ray's control plane, dashboard and entry point. It runs no replicas (`num-cpus: "0"`), so it has no GPU and no
+//! storage. It does not have the workers' node selector, because it would keep a GPU node alive while the model is scaled to zero.
+//! It has their tolerations, because every node of a cluster may be tainted.
 
 use super::checks;
-use super::image::Runtime;
-use super::overrides::Settings;
-use super::target::HeadGroupSpec;
+use super::image::RayRuntime;
+use super::manifests::HeadGroupSpec;
+use super::overrides::KubeRaySettings;
 use crate::ir::Deployment;
 use crate::providers::pod;
 use kubefoundry_kubernetes::pod::{Container, ContainerPort, PodSpec, PodTemplate, ResourceRequirements, StringMap};
 
-/// The port that Serve answers on, of the head and of the Service (`DefaultServingPort` in
+/// The port of Ray Serve on the head and of the Service (`DefaultServingPort` in
 /// ray-operator/controllers/ray/utils/constant.go).
 pub(super) const SERVE_PORT: u16 = 8000;
 
-/// Ports by the names that KubeRay makes the head's Services from.
+/// The ports, with the names that KubeRay uses for the head's Services.
 const PORTS: [(&str, u16); 4] = [("gcs", 6379), ("dashboard", 8265), ("client", 10001), ("serve", SERVE_PORT)];
 
-/// The head of a deployment. The image, the token and the environment are the workers': the head imports the engine to
-/// build the application.
-pub(super) fn spec(deployment: &Deployment, runtime: &Runtime<'_>, settings: &Settings) -> HeadGroupSpec {
+/// Builds the head of a deployment. It has the image, token and environment of the workers, because it imports the engine to build
+/// the application.
+pub(super) fn build_head(
+    deployment: &Deployment,
+    runtime: &RayRuntime<'_>,
+    settings: &KubeRaySettings,
+) -> HeadGroupSpec {
     let mut resources = ResourceRequirements::default();
     resources.limits.push("memory", &settings.head_memory);
     resources.requests.push("cpu", &settings.head_cpu);
@@ -42,6 +46,6 @@ pub(super) fn spec(deployment: &Deployment, runtime: &Runtime<'_>, settings: &Se
     };
     HeadGroupSpec {
         ray_start_params: StringMap(settings.head_params.clone()),
-        template: PodTemplate { metadata: pod::metadata(deployment, &checks::LABELS), spec },
+        template: PodTemplate { metadata: pod::pod_metadata(deployment, &checks::RESERVED_POD_LABELS), spec },
     }
 }

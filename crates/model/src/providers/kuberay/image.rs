@@ -1,4 +1,4 @@
-//! Which image a deployment runs, and which Ray is in it.
+//! Choice of the image and of the Ray version that decides the flags.
 
 use super::codes::RAY_VERSION_ASSUMED;
 use super::{NAME, RUNTIMES};
@@ -8,48 +8,57 @@ use crate::providers::image;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Where Ray publishes images with vLLM.
+/// The repository of Ray's images with vLLM.
 const REPOSITORY: &str = "rayproject/ray-llm";
-/// The Python and CUDA of the default image: both are in every tag.
+/// The Python and CUDA versions of the default image, which are in every tag.
 const VARIANT: &str = "py312-cu130";
 
-/// The image of head and workers (Ray wants one on all), and the Ray in it.
+/// The image of head and workers, which must be the same, and its Ray version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Runtime<'v> {
-    /// The image.
+pub(super) struct RayRuntime<'v> {
     pub(super) image: String,
-    /// `rayVersion`: what the image says of itself, if it does.
+    /// `rayVersion`: the version in the image's tag, if it has one.
     pub(super) ray_version: Option<String>,
-    /// The Ray version, one of [`RUNTIMES`], whose flags are used.
-    pub(super) flags: &'v str,
+    /// The version of [`RUNTIMES`] whose flags are used.
+    pub(super) flags_version: &'v str,
 }
 
-/// Chooses the image.
-pub(super) fn runtime<'c>(
+/// Chooses the image and the Ray version.
+pub(super) fn choose_runtime<'c>(
     deployment: &Deployment,
     context: &TranslationContext<'c>,
     findings: &mut Findings<'_>,
-) -> Runtime<'c> {
+) -> RayRuntime<'c> {
     let default = context.runtime;
     let Some((image, path)) = &deployment.image else {
         let image = format!("{REPOSITORY}:{default}-{VARIANT}");
-        image::check_default(NAME, "Ray and vLLM", deployment, context, findings);
-        return Runtime { image: context.image(&image), ray_version: Some(default.to_owned()), flags: default };
+        image::check_default_image(NAME, "Ray and vLLM", deployment, context, findings);
+        return RayRuntime {
+            image: context.image(&image),
+            ray_version: Some(default.to_owned()),
+            flags_version: default,
+        };
     };
-    let said = tag_version(image);
-    let known = said.and_then(|version| RUNTIMES.iter().find(|known| **known == version));
+    let reported = tag_version(image);
+    let known = reported.and_then(|version| RUNTIMES.iter().find(|known| **known == version));
     if known.is_none() {
-        assume(image, path, said, default, findings);
+        report_assumed_version(image, path, reported, default, findings);
     }
-    Runtime {
+    RayRuntime {
         image: context.image(image),
-        ray_version: said.map(str::to_owned),
-        flags: known.copied().unwrap_or(default),
+        ray_version: reported.map(str::to_owned),
+        flags_version: known.copied().unwrap_or(default),
     }
 }
 
-fn assume(image: &str, path: &FieldPath, said: Option<&str>, default: &str, findings: &mut Findings<'_>) {
-    let found = match said {
+fn report_assumed_version(
+    image: &str,
+    path: &FieldPath,
+    reported: Option<&str>,
+    default: &str,
+    findings: &mut Findings<'_>,
+) {
+    let found = match reported {
         Some(version) => format!("the flags of Ray {version}, the version of image {image}, are not known"),
         None => format!("the Ray version of image {image} is not known"),
     };
@@ -61,8 +70,8 @@ fn assume(image: &str, path: &FieldPath, said: Option<&str>, default: &str, find
         ));
 }
 
-/// The Ray version that an image's tag says: `2.56.0-py312-cu130`, `ray-2.48.0-py311-cu128`. Only an image that has
-/// `ray` in its name is believed: the tag of another is a version of something else.
+/// Returns the Ray version in an image's tag: `2.56.0-py312-cu130`, `ray-2.48.0-py311-cu128`. Only images with `ray` in their name
+/// count: the tag of another image is a version of something else.
 fn tag_version(image: &str) -> Option<&str> {
     let (path, tag) = kubefoundry_kubernetes::image::path_and_tag(image);
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -78,7 +87,7 @@ mod tests {
     use super::tag_version;
 
     #[test]
-    fn a_ray_image_says_its_version() {
+    fn reads_the_version_of_a_ray_image() {
         for image in [
             "rayproject/ray-llm:2.56.0-py312-cu130",
             "localhost:5000/ray-llm:ray-2.56.0-py311-cu128",
@@ -90,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn other_images_say_none() {
+    fn reads_no_version_from_other_images() {
         for image in
             ["ray-llm", "localhost:5000/ray-llm", "ray-llm:nightly", "ray-llm:2.56", "mistray:1.2.3", "app:1.2.3"]
         {

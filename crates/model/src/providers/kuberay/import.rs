@@ -1,4 +1,4 @@
-//! A `RayService`, read back.
+//! Import of a `RayService`.
 
 use serde_json::{Map, Value, json};
 
@@ -7,20 +7,20 @@ use crate::draft::{
 };
 use crate::engines::{ImportedFlag, flags_from_keywords};
 use crate::ir::{EngineType, Role};
-use crate::providers::reading;
+use crate::providers::import_pod;
 use kubefoundry_yaml as yaml;
 
-/// Reads a service.
+/// Imports a RayService.
 pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
-    let refused = |why: String| Err(ImportRefusal(why));
+    let refuse = |reason: String| Err(ImportRefusal(reason));
     let serve = source.string_at("/spec/serveConfigV2").unwrap_or_default();
     let parsed = yaml::parse(serve, &yaml::Limits::default());
     let Some(config) = parsed.documents.first().map(|document| document.root.to_json()) else {
-        return refused("its spec.serveConfigV2 is empty or not YAML".to_owned());
+        return refuse("its spec.serveConfigV2 is empty or not YAML".to_owned());
     };
     let [application] = items_at(&config, "/applications") else {
         let number = items_at(&config, "/applications").len();
-        return refused(format!("it has {number} Serve applications, expected one"));
+        return refuse(format!("it has {number} Serve applications, expected one"));
     };
     let models: Vec<(Role, &Value)> = match application.pointer("/args").and_then(Value::as_object) {
         Some(args) => match (args.get("llm_configs"), args.get("llm_config")) {
@@ -41,13 +41,13 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     if !import_path.starts_with("ray.serve.llm:")
         || matches!(models.as_slice(), [] | [(Role::Prefill | Role::Decode, _)])
     {
-        return refused(format!(
+        return refuse(format!(
             "its application is {import_path:?}, expected a single model of ray.serve.llm, or a prefill and a decode \
              model"
         ));
     }
     if groups.len() != models.len() {
-        return refused(format!(
+        return refuse(format!(
             "it has {} worker groups for {} models, expected one for each model",
             groups.len(),
             models.len()
@@ -55,20 +55,20 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     }
     let mut draft = Draft::new(EngineType::Vllm);
     for ((role, model), (position, group)) in models.iter().zip(groups.iter().enumerate()) {
-        let ours = role_name(*role);
-        // Groups of a pair go by their names, when they have ours.
-        let named = groups.iter().find(|group| string_at(group, "/groupName") == Some(ours));
+        let rendered_name = role_name(*role);
+        // Prefill and decode groups are matched by their rendered names, or else by position.
+        let named = groups.iter().find(|group| string_at(group, "/groupName") == Some(rendered_name));
         let group = named.unwrap_or(group);
         let name = string_at(group, "/groupName").unwrap_or_default();
-        if name != ours {
-            draft.renames.pairs.push((name.to_owned(), ours.to_owned()));
+        if name != rendered_name {
+            draft.renames.pairs.push((name.to_owned(), rendered_name.to_owned()));
         }
         let spec = group.pointer("/template/spec").unwrap_or(&Value::Null);
-        let Some(container) = reading::container(spec, "ray-worker") else {
-            return refused(format!("worker group {name:?} has no container ray-worker"));
+        let Some(container) = import_pod::find_container(spec, "ray-worker") else {
+            return refuse(format!("worker group {name:?} has no container ray-worker"));
         };
         if position == 0 {
-            reading::pod(group.pointer("/template/metadata"), spec, container, source, &mut draft);
+            import_pod::import_pod(group.pointer("/template/metadata"), spec, container, source, &mut draft);
             let source = string_at(model, "/model_loading_config/model_source");
             let id = string_at(model, "/model_loading_config/model_id");
             draft.model_id = source.or(id).map(str::to_owned);
@@ -78,12 +78,12 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
             }
         }
         let mut worker = WorkerDraft::new(*role);
-        reading::resources(container, &mut worker);
-        worker.replicas = replicas(model, group);
-        worker.flags = keywords(model);
+        import_pod::import_resources(container, &mut worker);
+        worker.replicas = count_replicas(model, group);
+        worker.flags = engine_flags(model);
         draft.workers.push(worker);
     }
-    head(source, &mut draft);
+    import_head(source, &mut draft);
     Ok(draft)
 }
 
@@ -95,24 +95,24 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
-fn replicas(model: &Value, group: &Value) -> u32 {
+fn count_replicas(model: &Value, group: &Value) -> u32 {
     count_at(model, "/deployment_config/num_replicas")
         .or_else(|| count_at(model, "/deployment_config/autoscaling_config/min_replicas"))
         .or_else(|| count_at(group, "/replicas"))
         .unwrap_or(1)
 }
 
-fn keywords(model: &Value) -> Vec<ImportedFlag> {
-    let none = Map::new();
-    flags_from_keywords(model.pointer("/engine_kwargs").and_then(Value::as_object).unwrap_or(&none))
+fn engine_flags(model: &Value) -> Vec<ImportedFlag> {
+    let empty = Map::new();
+    flags_from_keywords(model.pointer("/engine_kwargs").and_then(Value::as_object).unwrap_or(&empty))
 }
 
-/// What is set for the head, where that is not the default.
-fn head(source: &ImportSource<'_>, draft: &mut Draft) {
+/// Imports the settings of the head that differ from the defaults.
+fn import_head(source: &ImportSource<'_>, draft: &mut Draft) {
     let Some(group) = source.object.pointer("/spec/rayClusterConfig/headGroupSpec") else { return };
     let spec = group.pointer("/template/spec").unwrap_or(&Value::Null);
     let mut head = Map::new();
-    if let Some(container) = reading::container(spec, "ray-head") {
+    if let Some(container) = import_pod::find_container(spec, "ray-head") {
         let amounts = [
             ("cpu", quantity_at(container, "/resources/requests/cpu"), "2"),
             ("memory", quantity_at(container, "/resources/limits/memory"), "4Gi"),

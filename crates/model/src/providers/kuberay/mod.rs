@@ -1,4 +1,4 @@
-//! KubeRay: a deployment becomes one `RayService`, a Ray cluster and the Ray Serve application on it.
+//! KubeRay: a deployment becomes one `RayService`: a Ray cluster with a Ray Serve application.
 //!
 //! ```text
 //! overrides ─ settings ──┬─ head ──────────┐
@@ -13,19 +13,19 @@ mod flags;
 mod head;
 mod image;
 mod import;
+mod manifests;
 pub mod overrides;
 pub(crate) mod runtimes;
 mod serve;
 mod start_params;
 mod status;
 mod support;
-mod target;
 mod worker;
 
-use image::Runtime;
-use overrides::Settings;
-use target::{AutoscalerOptions, RayClusterSpec, RayServiceSpec};
-use worker::Group;
+use image::RayRuntime;
+use manifests::{AutoscalerOptions, RayClusterSpec, RayServiceSpec};
+use overrides::KubeRaySettings;
+use worker::WorkerGroup;
 
 use super::pod;
 use crate::draft::{Draft, ImportRefusal, ImportSource};
@@ -39,14 +39,14 @@ use kubefoundry_kubernetes::pod::SpecBody;
 use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 
-/// Its name in `spec.provider.name` and in options.
+/// The name in `spec.provider.name` and in the options.
 const NAME: &str = "kuberay";
-/// The CRD version.
+/// The CRD version that is written.
 const V1: &str = "ray.io/v1";
-/// The Ray versions whose flags and Serve configuration are known; the first is the default.
+/// The Ray versions whose flags and Serve configuration are known. The first is the default.
 const RUNTIMES: &[&str] = &["2.56.0"];
 
-/// KubeRay.
+/// The provider KubeRay.
 #[derive(Debug)]
 pub struct KubeRay;
 
@@ -87,21 +87,21 @@ impl Provider for KubeRay {
             return None;
         }
         let errors_before = findings.error_count();
-        let runtime = image::runtime(deployment, context, findings);
-        let settings = overrides::settings(deployment, runtime.flags, findings);
-        checks::all(deployment, findings);
+        let runtime = image::choose_runtime(deployment, context, findings);
+        let settings = overrides::read_settings(deployment, runtime.flags_version, findings);
+        checks::check_deployment(deployment, findings);
         let workers = deployment.workload.workers().into_iter();
-        let groups: Vec<Option<Group<'_>>> =
-            workers.map(|worker| Group::resolve(deployment, worker, runtime.flags, findings)).collect();
-        // Nothing runs without GPUs, whatever the capabilities in use say.
+        let groups: Vec<Option<WorkerGroup<'_>>> =
+            workers.map(|worker| WorkerGroup::resolve(deployment, worker, runtime.flags_version, findings)).collect();
+        // KubeRay runs vLLM on GPUs only, even if a configuration in the input claims otherwise.
         if findings.error_count() > errors_before || !pod::has_gpus(deployment) {
             return None;
         }
-        let groups: Vec<Group<'_>> = groups.into_iter().collect::<Option<_>>()?;
+        let groups: Vec<WorkerGroup<'_>> = groups.into_iter().collect::<Option<_>>()?;
         let name = &deployment.metadata.name;
         let spec = RayServiceSpec {
-            serve_config_v2: serve::config(deployment, &groups, settings.accelerator)?,
-            ray_cluster_config: cluster(deployment, &groups, &runtime, &settings),
+            serve_config_v2: serve::build_config(deployment, &groups, settings.accelerator)?,
+            ray_cluster_config: build_cluster(deployment, &groups, &runtime, &settings),
         };
         let mut manifests = pod::claims(deployment);
         manifests.push(Manifest::new(V1, "RayService", name, SpecBody { spec }));
@@ -118,22 +118,22 @@ impl Provider for KubeRay {
     }
 }
 
-/// The cluster. A group of 0 pods needs the autoscaler to become one of 1: the first request does that.
-fn cluster(
+/// Builds the cluster. It has an autoscaler if a group has 0 pods, so that the first request can start one.
+fn build_cluster(
     deployment: &Deployment,
-    groups: &[Group<'_>],
-    runtime: &Runtime<'_>,
-    settings: &Settings,
+    groups: &[WorkerGroup<'_>],
+    runtime: &RayRuntime<'_>,
+    settings: &KubeRaySettings,
 ) -> RayClusterSpec {
-    let scales = groups.iter().any(|group| group.worker.replicas.value == 0);
+    let has_autoscaler = groups.iter().any(|group| group.worker.replicas.value == 0);
     RayClusterSpec {
         ray_version: runtime.ray_version.clone(),
-        enable_in_tree_autoscaling: scales,
-        autoscaler_options: scales.then_some(AutoscalerOptions { version: "v2" }),
-        head_group_spec: head::spec(deployment, runtime, settings),
+        enable_in_tree_autoscaling: has_autoscaler,
+        autoscaler_options: has_autoscaler.then_some(AutoscalerOptions { version: "v2" }),
+        head_group_spec: head::build_head(deployment, runtime, settings),
         worker_group_specs: groups
             .iter()
-            .map(|group| group.spec(deployment, &runtime.image, settings.accelerator, scales))
+            .map(|group| group.build_spec(deployment, &runtime.image, settings.accelerator, has_autoscaler))
             .collect(),
     }
 }

@@ -4,44 +4,44 @@ use super::start_params;
 use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::overrides;
-use crate::providers::overrides::quantity;
+use crate::providers::overrides::read_quantity;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
 
 wire_object! {
-    /// What can be set for KubeRay alone.
+    /// Settings for KubeRay only.
     pub struct Overrides {
-        /// The head: Ray's control plane; it runs no replicas.
+        /// Settings of the head, Ray's control plane. It runs no replicas.
         head: Head = "head",
-        /// The GPU model that replicas must run on, as Ray calls it; any by default.
+        /// The GPU model that replicas must run on, by Ray's name. Any model by default.
         accelerator_type: AcceleratorType = "acceleratorType",
-        /// Dynamo's word for how requests are routed; refused here.
+        /// Refused: only Dynamo has router modes.
         router_mode: Node<'static> = "routerMode",
     }
 }
 wire_object! {
-    /// The head: Ray's control plane.
+    /// Settings of the head, Ray's control plane.
     pub struct Head {
-        /// What the head asks for.
+        /// The resources of the head.
         resources: HeadResources = "resources",
-        /// Options of `ray start --head`, values as strings; `num-cpus: "0"` and `dashboard-host: 0.0.0.0` by default.
+        /// Options of `ray start --head`, with values as strings. By default `num-cpus: "0"` and `dashboard-host: 0.0.0.0`.
         ray_start_params: Map<String> = "rayStartParams",
     }
 }
 wire_object! {
-    /// What the head asks for.
+    /// The resources of the head.
     pub struct HeadResources {
-        /// CPU request; 2 by default.
+        /// The CPU request, `2` by default.
         cpu: String = "cpu" [syntax(Syntax::Quantity), checked_by(&codes::INVALID_QUANTITY)],
-        /// Memory request and limit; 4Gi by default.
+        /// The memory request and limit, `4Gi` by default.
         memory: String = "memory" [syntax(Syntax::Quantity), checked_by(&codes::INVALID_QUANTITY)],
     }
 }
 string_enum! {
-    /// A GPU model as Ray calls it (`ray/util/accelerators/accelerators.py` of Ray 2.56.0; TPUs and NPUs, which vLLM
-    /// images of `ray-llm` do not drive, left out).
+    /// A GPU model by Ray's name (`ray/util/accelerators/accelerators.py` of Ray 2.56.0, without TPUs and NPUs, which the vLLM images
+    /// of `ray-llm` do not support).
     pub enum AcceleratorType {
         /// NVIDIA Tesla V100.
         V100 = "V100",
@@ -59,9 +59,9 @@ string_enum! {
         L40s = "L40S",
         /// NVIDIA A100.
         A100 = "A100",
-        /// NVIDIA A100 with 40 GB; nodes must be given this resource by hand.
+        /// NVIDIA A100 with 40 GB. You must add this resource to the nodes yourself.
         A100Of40G = "A100-40G",
-        /// NVIDIA A100 with 80 GB; nodes must be given this resource by hand.
+        /// NVIDIA A100 with 80 GB. You must add this resource to the nodes yourself.
         A100Of80G = "A100-80G",
         /// NVIDIA H100.
         H100 = "H100",
@@ -104,45 +104,42 @@ string_enum! {
     }
 }
 
-/// The overrides with their defaults.
+/// The overrides after defaulting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Settings {
-    /// CPU request of the head.
+pub(super) struct KubeRaySettings {
     pub(super) head_cpu: String,
-    /// Memory request and limit of the head.
     pub(super) head_memory: String,
-    /// Options of `ray start --head`: what the user said wins over `num-cpus: "0"` (the head runs no replicas) and
+    /// Options of `ray start --head`. The user's options win over `num-cpus: "0"` (the head runs no replicas) and
     /// `dashboard-host: 0.0.0.0` (the operator reaches the dashboard over the network).
     pub(super) head_params: Vec<(String, String)>,
-    /// The GPU model, when asked for.
     pub(super) accelerator: Option<AcceleratorType>,
 }
 
-/// Where the overrides stand.
+/// Returns the path of the overrides.
 pub(super) fn path() -> PathOf<Overrides> {
     overrides::path::<Overrides>()
 }
 
-/// Reads and checks the overrides. What is wrong is reported, and its default is used meanwhile, so that the rest of the
-/// deployment is still looked at.
-pub(super) fn settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> Settings {
+/// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the deployment
+/// is still checked. `ray` is the version whose options are known.
+pub(super) fn read_settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> KubeRaySettings {
     let Overrides { head, accelerator_type, router_mode } = overrides::read(deployment, findings);
     if router_mode.is_some() {
-        refuse_routing(findings);
+        refuse_router_mode(findings);
     }
     let Head { resources, ray_start_params } = head.unwrap_or_default();
     let HeadResources { cpu, memory } = resources.unwrap_or_default();
-    let given = ray_start_params.unwrap_or_default();
+    let user_params = ray_start_params.unwrap_or_default();
     let mut head_params = vec![pair("num-cpus", "0"), pair("dashboard-host", "0.0.0.0")];
-    for (key, value) in start_params::checked(&given.0, &path().head().ray_start_params(), ray, findings) {
+    for (key, value) in start_params::check_params(&user_params.0, &path().head().ray_start_params(), ray, findings) {
         match head_params.iter_mut().find(|(existing, _)| *existing == key) {
             Some(entry) => entry.1 = value,
             None => head_params.push((key, value)),
         }
     }
-    Settings {
-        head_cpu: quantity(cpu, &path().head().resources().cpu(), findings).unwrap_or_else(|| "2".to_owned()),
-        head_memory: quantity(memory, &path().head().resources().memory(), findings)
+    KubeRaySettings {
+        head_cpu: read_quantity(cpu, &path().head().resources().cpu(), findings).unwrap_or_else(|| "2".to_owned()),
+        head_memory: read_quantity(memory, &path().head().resources().memory(), findings)
             .unwrap_or_else(|| "4Gi".to_owned()),
         head_params,
         accelerator: accelerator_type,
@@ -153,9 +150,10 @@ fn pair(key: &str, value: &str) -> (String, String) {
     (key.to_owned(), value.to_owned())
 }
 
-/// Ray's KV-aware router is alpha, is not for prefill and decode, and needs packages that its images lack
+/// Reports a router mode. Ray's KV-aware router is alpha, does not support prefill and decode, and needs packages that its images
+/// lack
 /// (docs/design/0013).
-fn refuse_routing(findings: &mut Findings<'_>) {
+fn refuse_router_mode(findings: &mut Findings<'_>) {
     let path = path().router_mode();
     let message = format!(
         "{path} is a setting of Dynamo; on KubeRay, Ray Serve routes each request to the less \

@@ -1,12 +1,12 @@
-//! The vLLM in Ray's releases, and how Ray Serve LLM takes its flags.
+//! The vLLM versions in Ray's releases, and the launcher of Ray Serve LLM.
 
 use crate::engines::flags;
 use crate::engines::{Launcher, Parser, ValueForm};
 
-/// The Ray releases whose vLLM is known, oldest first.
+/// The Ray releases with their vLLM versions, oldest first.
 const RELEASES: &[(&str, &str)] = &[("2.56.0", "0.22.0"), ("2.60.0", "0.29.0")];
 
-/// `ray.serve.llm` of a Ray version: flags are `engine_kwargs`, names of fields, and never abbreviated.
+/// Returns the launcher `ray.serve.llm` of a Ray version. It takes flags as `engine_kwargs`, whose names cannot be abbreviated.
 pub(crate) fn launcher(version: &str) -> Launcher {
     let vllm = RELEASES.iter().find(|(release, _)| *release == version).and_then(|(_, vllm)| flags::vllm(vllm));
     Launcher {
@@ -24,7 +24,7 @@ pub(crate) fn launcher(version: &str) -> Launcher {
 mod tests {
     use super::super::RUNTIMES;
     use super::*;
-    use crate::providers::pins;
+    use crate::providers::wheel_pins;
 
     #[test]
     fn releases_are_those_that_were_read_from_wheels() {
@@ -32,7 +32,7 @@ mod tests {
             let (_, vllm) = RELEASES.iter().find(|(release, _)| *release == version)?;
             Some(vec![("vllm", *vllm)])
         };
-        assert_eq!(pins::differences("ray", "kuberay", stated), Vec::<String>::new());
+        assert_eq!(wheel_pins::differences("ray", "kuberay", stated), Vec::<String>::new());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What runs on the cluster: the Serve configuration in `serveConfigV2`, a YAML text in a string.
+//! The Serve configuration in `serveConfigV2`, YAML text in a string.
 //!
 //! Sources: `ray.serve.llm` of Ray 2.56.0 (`LLMConfig`, `LLMServingArgs`, `DPOpenAiServingArgs`, `PDServingArgs`; all
 //! refuse unknown keys), docs/design/0013.
@@ -8,39 +8,39 @@ use serde_json::{Map, Value};
 
 use super::flags;
 use super::overrides::AcceleratorType;
-use super::worker::Group;
+use super::worker::WorkerGroup;
 use crate::ir::{Deployment, Worker};
 use kubefoundry_yaml as yaml;
 
-/// The whole configuration: one application.
+/// The Serve configuration, with one application.
 #[derive(Debug, Serialize)]
 struct ServeConfig {
     applications: [Application; 1],
 }
 
-/// An application: a function that builds it, and the function's argument.
+/// An application: the function that builds it, with the function's arguments.
 #[derive(Debug, Serialize)]
 struct Application {
     name: String,
     import_path: &'static str,
     route_prefix: &'static str,
-    args: Args,
+    args: BuilderArgs,
 }
 
-/// The argument of the function that builds the application.
+/// The arguments of the function that builds the application.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Args {
-    /// `build_openai_app`.
+enum BuilderArgs {
+    /// For `build_openai_app`.
     Models { llm_configs: Vec<LlmConfig> },
-    /// `build_dp_openai_app`: each replica is a gang of data-parallel ranks.
+    /// For `build_dp_openai_app`, where each replica is a gang of data-parallel ranks.
     DataParallel { llm_config: Box<LlmConfig> },
-    /// `build_pd_openai_app`.
+    /// For `build_pd_openai_app`.
     PrefillDecode { prefill_config: Box<LlmConfig>, decode_config: Box<LlmConfig> },
 }
 
-impl Args {
-    /// The function that takes this.
+impl BuilderArgs {
+    /// Returns the function that takes these arguments.
     fn import_path(&self) -> &'static str {
         match self {
             Self::Models { .. } => "ray.serve.llm:build_openai_app",
@@ -50,7 +50,7 @@ impl Args {
     }
 }
 
-/// One model with its engine: `LLMConfig`.
+/// A model with its engine: `LLMConfig`.
 #[derive(Debug, Clone, Serialize)]
 struct LlmConfig {
     model_loading_config: ModelLoadingConfig,
@@ -65,28 +65,28 @@ struct LlmConfig {
     log_engine_metrics: Option<bool>,
 }
 
-/// The name in the API, and where the weights are.
+/// The model's name in the API and the source of its weights.
 #[derive(Debug, Clone, Serialize)]
 struct ModelLoadingConfig {
     model_id: String,
     model_source: String,
 }
 
-/// What each rank of a replica reserves.
+/// The resources that each rank of a replica reserves.
 #[derive(Debug, Clone, Serialize)]
 struct PlacementGroupConfig {
     bundle_per_worker: Map<String, Value>,
 }
 
 impl PlacementGroupConfig {
-    /// A GPU for each rank, where there is this custom resource.
-    fn on(resource: &str) -> Self {
+    /// Reserves for each rank a GPU on a pod with this custom resource.
+    fn new(resource: &str) -> Self {
         let bundle = [("GPU", 1), (resource, 1)].map(|(name, amount)| (name.to_owned(), Value::from(amount)));
         Self { bundle_per_worker: bundle.into_iter().collect() }
     }
 }
 
-/// How many replicas: a number, or a range. Serve takes no `num_replicas: 0`.
+/// The number of replicas, fixed or as a range. Serve refuses `num_replicas: 0`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum DeploymentConfig {
@@ -97,54 +97,54 @@ enum DeploymentConfig {
 #[derive(Debug, Clone, Serialize)]
 struct AutoscalingConfig {
     #[serde(rename = "min_replicas")]
-    least: u32,
+    min: u32,
     #[serde(rename = "initial_replicas")]
     initial: u32,
     #[serde(rename = "max_replicas")]
-    most: u32,
+    max: u32,
 }
 
 impl DeploymentConfig {
-    fn of(worker: &Worker) -> Self {
+    fn new(worker: &Worker) -> Self {
         match worker.replicas.value {
-            0 => Self::AutoscalingConfig(AutoscalingConfig { least: 0, initial: 0, most: 1 }),
+            0 => Self::AutoscalingConfig(AutoscalingConfig { min: 0, initial: 0, max: 1 }),
             replicas => Self::NumReplicas(replicas),
         }
     }
 }
 
 impl LlmConfig {
-    fn of(deployment: &Deployment, id: &str, group: &Group<'_>, accelerator: Option<AcceleratorType>) -> Self {
-        // A custom model has no served name: it is then called what vLLM calls it without one, its path.
+    fn new(deployment: &Deployment, id: &str, group: &WorkerGroup<'_>, accelerator: Option<AcceleratorType>) -> Self {
+        // A custom model has no served name. vLLM then uses the path as the name, and so does this configuration.
         let served_name = deployment.model.served_name.as_ref().map_or(id, |name| &name.value);
         Self {
             model_loading_config: ModelLoadingConfig { model_id: served_name.to_owned(), model_source: id.to_owned() },
             accelerator_type: accelerator,
             engine_kwargs: group.invocation.keyword_arguments(),
-            placement_group_config: Group::resource(group.worker.role).map(PlacementGroupConfig::on),
-            deployment_config: DeploymentConfig::of(group.worker),
-            log_engine_metrics: flags::without_statistics(&group.invocation).then_some(false),
+            placement_group_config: WorkerGroup::role_resource(group.worker.role).map(PlacementGroupConfig::new),
+            deployment_config: DeploymentConfig::new(group.worker),
+            log_engine_metrics: flags::has_statistics_off(&group.invocation).then_some(false),
         }
     }
 }
 
-/// The text of `serveConfigV2`: one application, named after the deployment. `None` when the model has no id.
-pub(super) fn config(
+/// Builds the text of `serveConfigV2`, with one application named after the deployment. Returns `None` if the model has no id.
+pub(super) fn build_config(
     deployment: &Deployment,
-    groups: &[Group<'_>],
+    groups: &[WorkerGroup<'_>],
     accelerator: Option<AcceleratorType>,
 ) -> Option<String> {
     let id = deployment.model.id.as_deref()?;
-    let llm_config = |group| LlmConfig::of(deployment, id, group, accelerator);
+    let llm_config = |group| LlmConfig::new(deployment, id, group, accelerator);
     let args = match groups {
-        [prefill, decode] => Args::PrefillDecode {
+        [prefill, decode] => BuilderArgs::PrefillDecode {
             prefill_config: Box::new(llm_config(prefill)),
             decode_config: Box::new(llm_config(decode)),
         },
         [group] if group.invocation.parallelism.data > 1 => {
-            Args::DataParallel { llm_config: Box::new(llm_config(group)) }
+            BuilderArgs::DataParallel { llm_config: Box::new(llm_config(group)) }
         }
-        _ => Args::Models { llm_configs: groups.iter().map(llm_config).collect() },
+        _ => BuilderArgs::Models { llm_configs: groups.iter().map(llm_config).collect() },
     };
     let application = Application {
         name: deployment.metadata.name.clone(),

@@ -1,5 +1,5 @@
-//! What KubeRay says of a RayService, which has up to two clusters: the active one serves, the pending one is to follow.
-//! Its first cluster starts as the pending one.
+//! The status of a RayService, which has up to two clusters: the active one serves, and the pending one will replace it. The first
+//! cluster starts as the pending one.
 //!
 //! Sources, of ray-project/kuberay `ray-operator`: `apis/ray/v1/rayservice_types.go` (conditions and their reasons,
 //! application states), `controllers/ray/rayservice_controller.go`. `serviceStatus` is `Running` or empty; operators
@@ -18,31 +18,31 @@ use kubefoundry_transform::Endpoint;
 const SOURCE: StatusSource =
     StatusSource { provider: "KubeRay", group: "ray.io", versions: &["v1alpha1", "v1"], kinds: &["RayService"] };
 
-/// The states of an application, the worst first.
+/// The states of an application, worst first.
 const APPLICATION_STATES: [&str; 6] = ["DEPLOY_FAILED", "UNHEALTHY", "DEPLOYING", "NOT_STARTED", "DELETING", "RUNNING"];
 
 pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
     let mut observed = ObservedObject::parse(object, &SOURCE)?;
-    let clusters = clusters(object);
+    let clusters = read_clusters(object);
     let applications: Vec<&Application<'_>> = clusters.iter().flat_map(|cluster| &cluster.applications).collect();
     for application in &applications {
         if !APPLICATION_STATES.contains(&application.state) {
             observed.note_unrecognized(application.path(), application.state);
         }
     }
-    let phase = phase(&mut observed, &clusters, &applications);
-    let reading = ProviderState {
+    let phase = determine_phase(&mut observed, &clusters, &applications);
+    let state = ProviderState {
         phase,
-        message: message(&observed, phase, &applications),
-        replicas: replicas(object, &clusters),
+        message: compose_message(&observed, phase, &applications),
+        replicas: count_replicas(object, &clusters),
         endpoint: Some(Endpoint { service: format!("{}-serve-svc", observed.name), port: SERVE_PORT }),
         parts: clusters.iter().flat_map(Cluster::parts).collect(),
         ready_condition: "Ready",
     };
-    Ok(observed.into_status(reading))
+    Ok(observed.into_status(state))
 }
 
-fn phase(
+fn determine_phase(
     observed: &mut ObservedObject<'_>,
     clusters: &[Cluster<'_>],
     applications: &[&Application<'_>],
@@ -65,7 +65,7 @@ fn phase(
         };
     };
     match (ready.status, ready.reason.as_str()) {
-        // The active cluster serves, also while the next one starts, or fails to.
+        // The active cluster serves, even while the next one starts or fails to start.
         (ConditionStatus::True, _) => Some(Phase::Running),
         (ConditionStatus::False, "ValidationFailed" | "InitializingTimeout") => Some(Phase::Failed),
         (ConditionStatus::False, "SuspendInProgress" | "SuspendComplete") => Some(Phase::Pending),
@@ -83,16 +83,17 @@ fn phase(
     }
 }
 
-/// What the worst application says, or else the condition.
-fn message(observed: &ObservedObject<'_>, phase: Option<Phase>, applications: &[&Application<'_>]) -> String {
-    let rank = |it: &&&Application<'_>| APPLICATION_STATES.iter().position(|state| *state == it.state);
-    let worst = applications.iter().filter(|it| it.state != "RUNNING").min_by_key(rank);
+/// Composes the message from the worst application, or else from the condition `Ready`.
+fn compose_message(observed: &ObservedObject<'_>, phase: Option<Phase>, applications: &[&Application<'_>]) -> String {
+    let severity_rank =
+        |application: &&&Application<'_>| APPLICATION_STATES.iter().position(|state| *state == application.state);
+    let worst = applications.iter().filter(|application| application.state != "RUNNING").min_by_key(severity_rank);
     let reason = observed.reason_if_false("Ready").unwrap_or_default();
-    let said = observed.condition_message("Ready").unwrap_or_default();
+    let condition_message = observed.condition_message("Ready").unwrap_or_default();
     let mut message = match worst {
         Some(worst) if !matches!(reason, "ValidationFailed" | "InitializingTimeout") => worst.sentence(),
-        _ if phase == Some(Phase::Failed) && !reason.is_empty() => format!("{reason}: {said}"),
-        _ => said.to_owned(),
+        _ if phase == Some(Phase::Failed) && !reason.is_empty() => format!("{reason}: {condition_message}"),
+        _ => condition_message.to_owned(),
     };
     if observed.is_true("UpgradeInProgress") {
         message = format!("upgrade in progress; {message}");
@@ -100,7 +101,7 @@ fn message(observed: &ObservedObject<'_>, phase: Option<Phase>, applications: &[
     message
 }
 
-/// One of the two clusters.
+/// The active or the pending cluster.
 struct Cluster<'o> {
     role: &'static str,
     name: &'o str,
@@ -116,8 +117,8 @@ struct Application<'o> {
     message: &'o str,
 }
 
-/// The active cluster, then the pending one, of those that there are.
-fn clusters(object: &Value) -> Vec<Cluster<'_>> {
+/// Returns the active cluster, then the pending one, if they exist.
+fn read_clusters(object: &Value) -> Vec<Cluster<'_>> {
     let both = ["active", "pending"].into_iter().filter_map(|role| {
         let status = object.pointer(&format!("/status/{role}ServiceStatus"))?;
         let applications = status.get("applicationStatuses").and_then(Value::as_object);
@@ -129,9 +130,9 @@ fn clusters(object: &Value) -> Vec<Cluster<'_>> {
         });
         let applications: Vec<_> = applications.collect();
         let name = text_or_empty(status, "/rayClusterName");
-        // Go writes the one that is not there as an empty object.
-        let is_there = !name.is_empty() || !applications.is_empty();
-        is_there.then_some(Cluster { role, name, status, applications })
+        // Go writes an absent cluster as an empty object.
+        let exists = !name.is_empty() || !applications.is_empty();
+        exists.then_some(Cluster { role, name, status, applications })
     });
     both.collect()
 }
@@ -141,7 +142,7 @@ impl Application<'_> {
         format!("status.{}ServiceStatus.applicationStatuses[{:?}].status", self.role, self.name)
     }
 
-    /// `llm: DEPLOYING: 1 of 2 replicas`.
+    /// Describes the application: `llm: DEPLOYING: 1 of 2 replicas`.
     fn sentence(&self) -> String {
         let parts = [self.name, self.state, self.message.trim()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
@@ -175,10 +176,10 @@ impl Cluster<'_> {
     }
 }
 
-/// The workers of the cluster that serves, or else of the one that starts. Before there is one, those that are wanted.
-fn replicas(object: &Value, clusters: &[Cluster<'_>]) -> Option<Replicas> {
+/// Counts the workers of the serving cluster, or else of the starting one. Without a cluster, only the desired count is known.
+fn count_replicas(object: &Value, clusters: &[Cluster<'_>]) -> Option<Replicas> {
     let groups = object.pointer("/spec/rayClusterConfig/workerGroupSpecs").and_then(Value::as_array)?;
-    let wanted = groups.iter().map(|group| integer_at(group, "/replicas").unwrap_or(1)).sum();
+    let desired = groups.iter().map(|group| integer_at(group, "/replicas").unwrap_or(1)).sum();
     let counted = clusters.first().map(Cluster::replicas).unwrap_or_default();
-    Some(Replicas { desired: counted.desired.or(Some(wanted)), ..counted })
+    Some(Replicas { desired: counted.desired.or(Some(desired)), ..counted })
 }

@@ -1,7 +1,7 @@
-//! The pods that run replicas: one group, or one for prefill and one for decode. A pod is as large as one replica.
+//! The worker groups: one group of pods, or one for prefill and one for decode. A pod has the size of one replica.
 
+use super::manifests::WorkerGroupSpec;
 use super::overrides::AcceleratorType;
-use super::target::WorkerGroupSpec;
 use super::{checks, flags, runtimes, start_params};
 use crate::engines;
 use crate::engines::{ArgumentValue, Invocation, Parallelism};
@@ -12,17 +12,15 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::pod::{Container, PodSpec, PodTemplate, StringMap, set_default_env};
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// One kind of worker with its resolved engine settings.
+/// The workers of a role with their resolved engine settings.
 #[derive(Debug)]
-pub(super) struct Group<'d> {
-    /// How many, and what each needs.
+pub(super) struct WorkerGroup<'d> {
     pub(super) worker: &'d Worker,
-    /// The engine's settings.
     pub(super) invocation: Invocation,
 }
 
-impl<'d> Group<'d> {
-    /// Resolves one kind of worker for a Ray version. `None` means that findings say why not.
+impl<'d> WorkerGroup<'d> {
+    /// Resolves the workers of a role for a Ray version. Returns `None` after reporting flags that Ray Serve cannot pass on.
     pub(super) fn resolve(
         deployment: &Deployment,
         worker: &'d Worker,
@@ -30,28 +28,28 @@ impl<'d> Group<'d> {
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
         let mut invocation = engines::resolve(deployment, worker, &runtimes::launcher(ray), findings);
-        if !flags::check(&invocation, findings) {
+        if !flags::check_flags(&invocation, findings) {
             return None;
         }
         if let Some(transfer) = nixl::transfer_config(worker.role) {
-            // A map, not JSON text: Ray reads the connector's name in it. It adds engine_id, host and port itself.
+            // The value is a map instead of JSON text, because Ray reads the connector's name and adds engine_id, host and port.
             invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
         }
         Some(Self { worker, invocation })
     }
 }
 
-impl Group<'_> {
-    /// The custom Ray resource that pins a role to its group: every bundle of the role's placement groups asks for 1 of
-    /// it, and only pods of that group have it. Aggregated workers need none.
-    pub(super) fn resource(role: Role) -> Option<&'static str> {
+impl WorkerGroup<'_> {
+    /// Returns the custom Ray resource that binds a role to its group: every bundle of the role's placement groups requests 1 of it, and
+    /// only pods of that group have it. Aggregated workers need none.
+    pub(super) fn role_resource(role: Role) -> Option<&'static str> {
         match role {
             Role::Aggregated => None,
-            Role::Prefill | Role::Decode => Some(Self::name(role)),
+            Role::Prefill | Role::Decode => Some(Self::group_name(role)),
         }
     }
 
-    fn name(role: Role) -> &'static str {
+    fn group_name(role: Role) -> &'static str {
         match role {
             Role::Aggregated => "worker",
             Role::Prefill => "prefill",
@@ -59,14 +57,13 @@ impl Group<'_> {
         }
     }
 
-    /// The pods. `scales` says whether Ray's autoscaler runs, which has to know what a pod will have before there is
-    /// one.
-    pub(super) fn spec(
+    /// Builds the group's pods. With Ray's autoscaler (`has_autoscaler`), the spec states the resources of a pod before one exists.
+    pub(super) fn build_spec(
         &self,
         deployment: &Deployment,
         image: &str,
         accelerator: Option<AcceleratorType>,
-        scales: bool,
+        has_autoscaler: bool,
     ) -> WorkerGroupSpec {
         let worker = self.worker;
         let replicas = worker.replicas.value;
@@ -75,40 +72,40 @@ impl Group<'_> {
             image: Some(image.to_owned()),
             resources: pod::resource_requirements(worker),
             env: environment(deployment),
-            ..pod::container(deployment)
+            ..pod::base_container(deployment)
         };
-        let spec = PodSpec { containers: vec![container], ..pod::spec(deployment) };
+        let spec = PodSpec { containers: vec![container], ..pod::base_pod_spec(deployment) };
         WorkerGroupSpec {
-            group_name: Self::name(worker.role),
+            group_name: Self::group_name(worker.role),
             replicas,
             min_replicas: replicas,
-            // From 0, the first request starts one.
+            // A group that is scaled to zero grows to one pod at the first request.
             max_replicas: replicas.max(1),
-            ray_start_params: self.start_params(accelerator, scales),
-            template: PodTemplate { metadata: pod::metadata(deployment, &checks::LABELS), spec },
+            ray_start_params: self.start_params(accelerator, has_autoscaler),
+            template: PodTemplate { metadata: pod::pod_metadata(deployment, &checks::RESERVED_POD_LABELS), spec },
         }
     }
 
-    fn start_params(&self, accelerator: Option<AcceleratorType>, scales: bool) -> StringMap {
+    fn start_params(&self, accelerator: Option<AcceleratorType>, has_autoscaler: bool) -> StringMap {
         let mut params = StringMap::default();
         let worker = self.worker;
-        if let Some(cpus) = logical_cpus(worker, self.invocation.parallelism, scales) {
+        if let Some(cpus) = logical_cpus(worker, self.invocation.parallelism, has_autoscaler) {
             params.push("num-cpus", cpus.to_string());
         }
-        // KubeRay and the autoscaler take the number from a limit whose name ends in `gpu`, and see no other.
+        // KubeRay and the autoscaler count GPUs only by a limit whose name ends in `gpu`.
         if !worker.gpu_type.value.ends_with("gpu") {
             params.push("num-gpus", worker.gpu_count.value.to_string());
         }
         let mut resources = Vec::new();
-        if let Some(resource) = Self::resource(worker.role) {
-            resources.push((resource.to_owned(), bundles(self.invocation.parallelism)));
+        if let Some(resource) = Self::role_resource(worker.role) {
+            resources.push((resource.to_owned(), bundle_count(self.invocation.parallelism)));
         }
-        // Ray finds the model of a GPU once it runs on it; the autoscaler cannot wait for that.
-        if let Some(accelerator) = accelerator.filter(|_| scales) {
+        // Ray detects the GPU model on a running pod; the autoscaler needs it before.
+        if let Some(accelerator) = accelerator.filter(|_| has_autoscaler) {
             resources.push((format!("accelerator_type:{accelerator}"), 1));
         }
         if !resources.is_empty()
-            && let Some(resources) = start_params::resources(&resources)
+            && let Some(resources) = start_params::resources_option(&resources)
         {
             params.push("resources", resources);
         }
@@ -116,36 +113,36 @@ impl Group<'_> {
     }
 }
 
-/// Placement-group bundles of one replica: one for each rank (`placement_bundles` in
+/// Returns the number of placement-group bundles of one replica, one for each rank (`placement_bundles` in
 /// ray/llm/_internal/serve/engines/vllm/vllm_models.py, times the gang of `DPServer`).
-fn bundles(parallelism: Parallelism) -> u64 {
+fn bundle_count(parallelism: Parallelism) -> u64 {
     u64::from(parallelism.tensor) * u64::from(parallelism.pipeline) * u64::from(parallelism.data)
 }
 
-/// `num-cpus`, where the pod's own CPU would not do: Ray takes a pod's CPU request for what it may schedule there. Each
-/// replica actor reserves 1 CPU (each data-parallel rank is one), and the HTTP ingress 1 more, which the head (0) does
-/// not have: with less, the application waits for ever. The autoscaler refuses a group without any CPU count.
-fn logical_cpus(worker: &Worker, parallelism: Parallelism, scales: bool) -> Option<u32> {
+/// Returns `num-cpus` if the pod's CPU request is too small. Ray schedules by that request: each replica actor, which is each data
+/// parallel rank, reserves 1 CPU, and the HTTP ingress reserves 1 more, which the head (0) does not have. With less, the
+/// application waits forever. The autoscaler also refuses a group without a CPU count.
+fn logical_cpus(worker: &Worker, parallelism: Parallelism, has_autoscaler: bool) -> Option<u32> {
     let needed = parallelism.data.saturating_add(1);
-    let enough = match &worker.cpu {
-        Some(cpu) => covers(cpu, needed),
-        None => !scales,
+    let is_enough = match &worker.cpu {
+        Some(cpu) => is_at_least(cpu, needed),
+        None => !has_autoscaler,
     };
-    (!enough).then_some(needed)
+    (!is_enough).then_some(needed)
 }
 
-/// Whether a quantity is at least a whole number, rounded up as KubeRay rounds (`Quantity.Value`).
-fn covers(quantity: &str, needed: u32) -> bool {
+/// Returns whether a quantity, rounded up as KubeRay rounds it, is at least a number (`Quantity.Value`).
+fn is_at_least(quantity: &str, needed: u32) -> bool {
     let scaled = [("n", 1e-9), ("u", 1e-6), ("m", 1e-3)]
         .into_iter()
         .find_map(|(suffix, scale)| Some((quantity.strip_suffix(suffix)?, scale)));
     let (number, scale) = scaled.unwrap_or((quantity, 1.0));
-    // Larger suffixes are thousands of CPUs and more.
+    // A quantity with another suffix is in the thousands.
     number.parse::<f64>().map_or(true, |number| (number * scale).ceil() >= f64::from(needed))
 }
 
-/// `spec.env`, and where caches are unless the user says. In the container, not in Serve's `runtime_env`: secrets stay
-/// references, and Ray's own processes see the variables too.
+/// Returns `spec.env` and the variables for caches that the user does not set. They are set on the container instead of in Serve's
+/// `runtime_env`, so that secrets stay references and Ray's own processes see them too.
 fn environment(deployment: &Deployment) -> Vec<EnvVar> {
     let mut env = deployment.env.clone();
     for variable in pod::model_cache_home(deployment).into_iter().chain(pod::compilation_cache_root(deployment)) {
@@ -156,16 +153,16 @@ fn environment(deployment: &Deployment) -> Vec<EnvVar> {
 
 #[cfg(test)]
 mod tests {
-    use super::covers;
+    use super::is_at_least;
 
     #[test]
     fn quantities_round_up_to_whole_cpus() {
         for (quantity, needed) in [("2", 2), ("1500m", 2), ("1.5", 2), ("2e0", 2), ("1k", 2), ("4", 2), ("1000001u", 2)]
         {
-            assert!(covers(quantity, needed), "{quantity}");
+            assert!(is_at_least(quantity, needed), "{quantity}");
         }
         for (quantity, needed) in [("1", 2), ("500m", 2), ("1000m", 2), ("2", 3), ("1000000u", 2)] {
-            assert!(!covers(quantity, needed), "{quantity}");
+            assert!(!is_at_least(quantity, needed), "{quantity}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Storage: claims, the volumes and mounts that they are in a pod, and shared memory.
+//! Storage: claims, their volumes and mounts in pods, and shared memory.
 
 use crate::codes;
 use crate::ir;
@@ -10,7 +10,7 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{ClaimSource, EmptyDir, SpecBody, StringMap, Volume, VolumeMount, env_value};
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// `spec.model.storage.volumes` as volumes of a pod.
+/// Returns `spec.model.storage.volumes` as volumes of a pod.
 pub(crate) fn storage_volumes(deployment: &Deployment) -> Vec<Volume> {
     let claim = |volume: &ir::Volume| Volume {
         name: volume.name.clone(),
@@ -20,7 +20,7 @@ pub(crate) fn storage_volumes(deployment: &Deployment) -> Vec<Volume> {
     deployment.model.volumes.iter().map(claim).collect()
 }
 
-/// `spec.model.storage.volumes` as mounts of a container.
+/// Returns `spec.model.storage.volumes` as mounts of a container.
 pub(crate) fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
     let mount = |volume: &ir::Volume| VolumeMount {
         name: volume.name.clone(),
@@ -31,31 +31,32 @@ pub(crate) fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
     deployment.model.volumes.iter().map(mount).collect()
 }
 
-/// `HF_HOME`, so that the first `modelCache` volume holds what is downloaded from Hugging Face; the caller lets a
-/// variable of that name that the user set win.
+/// Returns the variable `HF_HOME`, which makes the first `modelCache` volume hold the downloads from Hugging Face. The caller must
+/// keep a variable of the user with that name.
 pub(crate) fn model_cache_home(deployment: &Deployment) -> Option<EnvVar> {
-    let (_, cache) = of_purpose(deployment, VolumePurpose::ModelCache).next()?;
+    let (_, cache) = volumes_of_purpose(deployment, VolumePurpose::ModelCache).next()?;
     Some(env_value("HF_HOME", &cache.mount_path.value))
 }
 
-/// `VLLM_CACHE_ROOT`, so that the first `compilationCache` volume holds what vLLM compiles; as with the other cache.
+/// Returns the variable `VLLM_CACHE_ROOT`, which makes the first `compilationCache` volume hold vLLM's compilation results. The
+/// caller must keep a variable of the user with that name.
 pub(crate) fn compilation_cache_root(deployment: &Deployment) -> Option<EnvVar> {
     let cache = compilation_caches(deployment).next()?;
     Some(env_value("VLLM_CACHE_ROOT", &cache.mount_path.value))
 }
 
-/// The `compilationCache` volumes, in input order.
+/// Returns the `compilationCache` volumes in input order.
 pub(crate) fn compilation_caches(deployment: &Deployment) -> impl Iterator<Item = &ir::Volume> {
-    of_purpose(deployment, VolumePurpose::CompilationCache).map(|(_, volume)| volume)
+    volumes_of_purpose(deployment, VolumePurpose::CompilationCache).map(|(_, volume)| volume)
 }
 
-/// Warns about all but the first `compilationCache` volume, where vLLM is told of that one.
+/// Warns about all but the first `compilationCache` volume, the only one that vLLM uses.
 pub(crate) fn ignore_further_compilation_caches(deployment: &Deployment, findings: &mut Findings<'_>) {
     let why = "vLLM stores compilation results only on the first such volume";
     ignore_compilation_caches(deployment, 1, why, "use purpose: custom for this volume", findings);
 }
 
-/// Warns about the `compilationCache` volumes that nothing is kept on: all but the first `used`.
+/// Warns about the `compilationCache` volumes that the engine does not use: all but the first `used`.
 pub(crate) fn ignore_compilation_caches(
     deployment: &Deployment,
     used: usize,
@@ -63,46 +64,46 @@ pub(crate) fn ignore_compilation_caches(
     help: &'static str,
     findings: &mut Findings<'_>,
 ) {
-    for (index, volume) in of_purpose(deployment, VolumePurpose::CompilationCache).skip(used) {
+    for (index, volume) in volumes_of_purpose(deployment, VolumePurpose::CompilationCache).skip(used) {
         let path = ModelDeployment::path().spec().model().storage().volumes().index(index).purpose();
         let message = format!("volume {} is mounted at {}, but {why}", volume.name, volume.mount_path.value);
         findings.report(&codes::FIELD_IGNORED, &path, message).help(help);
     }
 }
 
-/// Refuses a volume of the name that upstream's own volume for `/dev/shm` has: it would be taken for that one.
+/// Reports a volume with the name of upstream's own volume for `/dev/shm`, which upstream would confuse with it.
 pub(crate) fn refuse_shared_memory_name(
     deployment: &Deployment,
     name: &str,
     upstream: &str,
     findings: &mut Findings<'_>,
 ) {
-    let taken = deployment.model.volumes.iter().position(|volume| volume.name == name);
-    if let Some(index) = taken {
+    let position = deployment.model.volumes.iter().position(|volume| volume.name == name);
+    if let Some(index) = position {
         let path = ModelDeployment::path().spec().model().storage().volumes().index(index).name();
         let message = format!("{name} is the name of {upstream}'s volume for /dev/shm");
         findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
     }
 }
 
-/// The first volume that is mounted at `/dev/shm`, and its index.
-pub(crate) fn mounted_as_shared_memory(deployment: &Deployment) -> Option<(usize, &ir::Volume)> {
-    let at_shared_memory = |volume: &ir::Volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm";
-    deployment.model.volumes.iter().enumerate().find(|(_, volume)| at_shared_memory(volume))
+/// Returns the first volume that is mounted at `/dev/shm`, with its index.
+pub(crate) fn find_shared_memory_mount(deployment: &Deployment) -> Option<(usize, &ir::Volume)> {
+    let is_shared_memory = |volume: &ir::Volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm";
+    deployment.model.volumes.iter().enumerate().find(|(_, volume)| is_shared_memory(volume))
 }
 
-/// The volumes of a purpose, each with its index.
-fn of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl Iterator<Item = (usize, &ir::Volume)> {
+/// Returns the volumes of a purpose with their indices.
+fn volumes_of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl Iterator<Item = (usize, &ir::Volume)> {
     let volumes = deployment.model.volumes.iter().enumerate();
     volumes.filter(move |(_, volume)| volume.purpose.value == purpose)
 }
 
-/// A volume in memory for `/dev/shm`, which tensor-parallel ranks talk through (Kubernetes gives them 64 MiB;
-/// docs/design/0010), and its mount. None when a storage volume is mounted there. The name avoids those of the
-/// storage volumes.
+/// Returns a memory volume for `/dev/shm` with its mount, or `None` if a storage volume is mounted there. Tensor parallel ranks
+/// communicate through it, and the default of Kubernetes, 64 MiB, is too small (docs/design/0010). The name differs from those of
+/// the storage volumes.
 pub(crate) fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volume, VolumeMount)> {
     let volumes = &deployment.model.volumes;
-    if mounted_as_shared_memory(deployment).is_some() {
+    if find_shared_memory_mount(deployment).is_some() {
         return None;
     }
     let mut name = "dshm".to_owned();
@@ -128,13 +129,13 @@ struct ClaimResources {
     requests: StringMap,
 }
 
-/// The PersistentVolumeClaims of the volumes with a size and no claim of their own, in input order (docs/design/0010).
+/// Returns the PersistentVolumeClaims to create, in input order (docs/design/0010).
 pub(crate) fn claims(deployment: &Deployment) -> Vec<Manifest> {
-    let claim = |name: &str, new: &NewClaim| {
+    let claim = |name: &str, new_claim: &NewClaim| {
         let spec = ClaimSpec {
-            access_modes: [new.access_mode.value],
-            resources: ClaimResources { requests: StringMap::from_entry("storage", &new.size) },
-            storage_class_name: new.storage_class_name.clone(),
+            access_modes: [new_claim.access_mode.value],
+            resources: ClaimResources { requests: StringMap::from_entry("storage", &new_claim.size) },
+            storage_class_name: new_claim.storage_class_name.clone(),
         };
         Manifest::new("v1", "PersistentVolumeClaim", name, SpecBody { spec })
     };

@@ -1,14 +1,14 @@
-//! What is written: `kaito.sh/v1beta1` Workspace and InferenceSet, and the ConfigMap that a preset reads
-//! (kaito-project/kaito config/crd/bases). Field order is emission order.
+//! The written objects: Workspace and InferenceSet of `kaito.sh/v1beta1` (kaito-project/kaito config/crd/bases), and the ConfigMap
+//! of a preset. Fields are emitted in the order of their declaration.
 
 use serde::Serialize;
 
 use kubefoundry_kubernetes::pod::{PodTemplate, StringMap};
 
-/// The CRD version.
+/// The CRD version that is written.
 pub(super) const API_VERSION: &str = "kaito.sh/v1beta1";
 
-/// Everything of a Workspace after its metadata; it has no `spec`.
+/// The fields of a Workspace besides its metadata. It has no `spec`.
 #[derive(Debug, Serialize)]
 pub(super) struct Workspace {
     pub(super) resource: Resource,
@@ -25,14 +25,14 @@ pub(super) struct Resource {
     pub(super) label_selector: LabelSelector,
 }
 
-/// Which nodes.
+/// The labels of the nodes to run on.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LabelSelector {
     pub(super) match_labels: StringMap,
 }
 
-/// What runs: a preset with its configuration, or a template.
+/// The inference section: a preset with its configuration, or a pod template.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Inference {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub(super) struct Inference {
     pub(super) template: Option<PodTemplate>,
 }
 
-/// A model that KAITO knows how to run.
+/// A model that KAITO runs with its own image and command.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Preset {
@@ -52,7 +52,7 @@ pub(super) struct Preset {
     pub(super) preset_options: Option<PresetOptions>,
 }
 
-/// How a preset gets its weights.
+/// The access to a preset's weights.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PresetOptions {
@@ -68,7 +68,7 @@ pub(super) struct InferenceSet {
     pub(super) template: InferenceSetTemplate,
 }
 
-/// The Workspace that an InferenceSet makes for each replica.
+/// The template of the Workspace that an InferenceSet creates for each replica.
 #[derive(Debug, Serialize)]
 pub(super) struct InferenceSetTemplate {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub(super) struct InferenceSetResource {
     pub(super) instance_type: String,
 }
 
-/// Everything of a ConfigMap after its metadata.
+/// The fields of a ConfigMap besides its metadata.
 #[derive(Debug, Serialize)]
 pub(super) struct ConfigMap {
     pub(super) data: StringMap,

@@ -1,5 +1,5 @@
-//! Flags of Dynamo's workers that are not the user's: what the operator or this provider sets, and what has to agree with
-//! components that these flags do not reach (`dynamo/common/configuration/groups/runtime_args.py` of ai-dynamo 1.1.1,
+//! Flags of Dynamo's workers that users may not set: the operator or this provider sets them, or they must agree with components
+//! that these flags do not reach (`dynamo/common/configuration/groups/runtime_args.py` of ai-dynamo 1.1.1,
 //! 1.4.0 and 1.6.1).
 
 use crate::codes;
@@ -17,8 +17,8 @@ const ONE_POD: &str = "remove the flag: a worker is one pod";
 const MODE: &str = "is already set from spec.serving.mode";
 const ROLES: &str = "remove the flag, and set spec.serving.mode: disaggregated with scaling.prefill and scaling.decode";
 
-/// Those of every engine.
-pub(super) const OF_THE_GRAPH: &[RefusedFlag] = &[
+/// The reserved flags of every engine.
+pub(super) const RESERVED_FLAGS: &[RefusedFlag] = &[
     reserved("namespace", PLACE, REMOVE),
     reserved("endpoint", PLACE, REMOVE),
     reserved("discovery-backend", PLACE, REMOVE),
@@ -32,9 +32,9 @@ pub(super) const OF_THE_GRAPH: &[RefusedFlag] = &[
     reserved("is-decode-worker", MODE, ROLES),
 ];
 
-/// Those of vLLM: its worker raises a `ValueError` for any connector, `none` too (`_reject_connector_flag` in
+/// The refused flags of vLLM. Its worker raises a `ValueError` for any connector, even `none` (`_reject_connector_flag` in
 /// `dynamo/vllm/args.py`, all three releases).
-pub(super) const OF_VLLM: &[RefusedFlag] = &[RefusedFlag {
+pub(super) const REFUSED_VLLM_FLAGS: &[RefusedFlag] = &[RefusedFlag {
     flag: "connector",
     code: &codes::FLAG_NOT_ACCEPTED,
     why: "is no longer accepted by Dynamo's vLLM worker, which does not start with it",

@@ -1,11 +1,11 @@
-//! The engine versions that releases carry, as `cargo xtask flags` read them out of wheels.
+//! Compares the engine versions in `RELEASES` with the pins of wheels, which `cargo xtask flags` extracts.
 
 use std::path::Path;
 
 use crate::engines::flags;
 
-/// What differs between the releases of a provider and the wheels of its package, one line for each difference. `stated`
-/// returns the engines of a release and their versions.
+/// Returns the differences between the releases of a provider and the wheels of its package, one line for each. `stated` returns
+/// the engines of a release with their versions.
 #[expect(clippy::disallowed_methods, reason = "a test reads the facts of the workspace")]
 pub(super) fn differences(
     package: &str,
@@ -15,11 +15,11 @@ pub(super) fn differences(
     let facts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/facts/flags/pins.txt");
     let facts = std::fs::read_to_string(facts).unwrap();
     let releases: Vec<Vec<&str>> = facts.lines().map(|line| line.split(' ').collect()).collect();
-    let of_package: Vec<&Vec<&str>> = releases.iter().filter(|words| words[0] == package).collect();
-    assert!(!of_package.is_empty(), "{package} has no line in xtask/facts/flags/pins.txt");
+    let package_releases: Vec<&Vec<&str>> = releases.iter().filter(|words| words[0] == package).collect();
+    assert!(!package_releases.is_empty(), "{package} has no line in xtask/facts/flags/pins.txt");
     let mut differences = Vec::new();
     let file = format!("crates/model/src/providers/{provider}/runtimes.rs");
-    for words in of_package {
+    for words in package_releases {
         let (release, pinned) = (words[1], &words[2..]);
         let Some(engines) = stated(release) else {
             differences.push(format!(

@@ -1,16 +1,17 @@
-//! Parts of pods, read back from the objects that hold them.
+//! Import of the parts of pods that are common to all providers.
 
 use serde_json::{Value, json};
 
 use crate::draft::{Draft, ImportSource, WorkerDraft, count_at, items_at, quantity_at, string_at, string_entries_at};
 use crate::ir::NVIDIA_GPU;
 
-/// What tells of caches: the variables that name the directories.
-const MODEL_CACHES: &[&str] = &["HF_HOME", "LLAMA_CACHE"];
-const COMPILATION_CACHES: &[&str] = &["VLLM_CACHE_ROOT"];
+/// The variables that name the directories of model caches.
+const MODEL_CACHE_VARIABLES: &[&str] = &["HF_HOME", "LLAMA_CACHE"];
+/// The variables that name the directories of compilation caches.
+const COMPILATION_CACHE_VARIABLES: &[&str] = &["VLLM_CACHE_ROOT"];
 
-/// Reads what every worker of a deployment shares out of a pod and its container.
-pub(super) fn pod(
+/// Imports the fields that are common to all workers from a pod and its container.
+pub(super) fn import_pod(
     metadata: Option<&Value>,
     spec: &Value,
     container: &Value,
@@ -18,8 +19,8 @@ pub(super) fn pod(
     draft: &mut Draft,
 ) {
     draft.image = string_at(container, "/image").map(str::to_owned);
-    draft.env = last_of_each_name(items_at(container, "/env"));
-    draft.hugging_face_token = token(container);
+    draft.env = last_variable_per_name(items_at(container, "/env"));
+    draft.hugging_face_token = token_secret(container);
     if let Some(metadata) = metadata {
         draft.pod_labels = string_entries_at(metadata, "/labels");
         draft.pod_annotations = string_entries_at(metadata, "/annotations");
@@ -27,11 +28,11 @@ pub(super) fn pod(
     draft.node_selector = string_entries_at(spec, "/nodeSelector");
     draft.tolerations = items_at(spec, "/tolerations").to_vec();
     draft.image_pull_secrets = items_at(spec, "/imagePullSecrets").to_vec();
-    volumes(spec, container, source, draft);
+    import_volumes(spec, container, source, draft);
 }
 
-/// Variables of which one name is there once: the last counts.
-pub(super) fn last_of_each_name(variables: &[Value]) -> Vec<Value> {
+/// Returns the last variable of each name, the one that Kubernetes uses.
+pub(super) fn last_variable_per_name(variables: &[Value]) -> Vec<Value> {
     let is_last = |(index, variable): &(usize, &Value)| {
         let name = string_at(variable, "/name");
         !variables.iter().skip(index + 1).any(|other| string_at(other, "/name") == name)
@@ -39,13 +40,13 @@ pub(super) fn last_of_each_name(variables: &[Value]) -> Vec<Value> {
     variables.iter().enumerate().filter(is_last).map(|(_, variable)| variable.clone()).collect()
 }
 
-/// The one Secret whose keys are environment variables.
-pub(super) fn token(container: &Value) -> Option<String> {
+/// Returns the first Secret whose keys become environment variables.
+pub(super) fn token_secret(container: &Value) -> Option<String> {
     items_at(container, "/envFrom").iter().find_map(|source| string_at(source, "/secretRef/name")).map(str::to_owned)
 }
 
-/// What a worker needs, of a container's `resources`.
-pub(super) fn resources(container: &Value, worker: &mut WorkerDraft) {
+/// Imports the resources of a worker from its container.
+pub(super) fn import_resources(container: &Value, worker: &mut WorkerDraft) {
     worker.cpu = quantity_at(container, "/resources/requests/cpu");
     worker.memory = quantity_at(container, "/resources/limits/memory")
         .or_else(|| quantity_at(container, "/resources/requests/memory"));
@@ -57,8 +58,8 @@ pub(super) fn resources(container: &Value, worker: &mut WorkerDraft) {
     }
 }
 
-/// The claims that a container mounts.
-fn volumes(spec: &Value, container: &Value, source: &ImportSource<'_>, draft: &mut Draft) {
+/// Imports the claims that a container mounts.
+fn import_volumes(spec: &Value, container: &Value, source: &ImportSource<'_>, draft: &mut Draft) {
     for volume in items_at(spec, "/volumes") {
         let (Some(name), Some(claim)) =
             (string_at(volume, "/name"), string_at(volume, "/persistentVolumeClaim/claimName"))
@@ -68,26 +69,26 @@ fn volumes(spec: &Value, container: &Value, source: &ImportSource<'_>, draft: &m
         let mount = items_at(container, "/volumeMounts").iter().find(|mount| string_at(mount, "/name") == Some(name));
         let Some(path) = mount.and_then(|mount| string_at(mount, "/mountPath")) else { continue };
         let is_read_only = mount.and_then(|mount| mount.pointer("/readOnly")) == Some(&Value::Bool(true));
-        let said = |names: &[&str]| {
+        let is_named_by = |names: &[&str]| {
             draft.env.iter().any(|variable| {
                 string_at(variable, "/name").is_some_and(|name| names.contains(&name))
                     && string_at(variable, "/value") == Some(path)
             })
         };
         let has = |purpose: &str| draft.volumes.iter().any(|volume| string_at(volume, "/purpose") == Some(purpose));
-        let purpose = if said(MODEL_CACHES) && !has("modelCache") {
+        let purpose = if is_named_by(MODEL_CACHE_VARIABLES) && !has("modelCache") {
             "modelCache"
-        } else if said(COMPILATION_CACHES) && !has("compilationCache") {
+        } else if is_named_by(COMPILATION_CACHE_VARIABLES) && !has("compilationCache") {
             "compilationCache"
         } else {
             "custom"
         };
-        volume_of_claim(name, purpose, path, claim, is_read_only, source, draft);
+        add_claim_volume(name, purpose, path, claim, is_read_only, source, draft);
     }
 }
 
-/// Adds a volume: of a claim that is the deployment's own, with what it takes to make it.
-pub(super) fn volume_of_claim(
+/// Adds a volume for a claim. If the claim belongs to the deployment, the volume gets the fields for creating it.
+pub(super) fn add_claim_volume(
     name: &str,
     purpose: &'static str,
     path: &str,
@@ -108,11 +109,11 @@ pub(super) fn volume_of_claim(
     if path != default_path {
         volume["mountPath"] = json!(path);
     }
-    let own = source.find_sibling("PersistentVolumeClaim", claim).filter(|(_, claim)| is_owned(claim, source));
-    if own.is_none() || claim != format!("{}-{name}", source.name()) {
+    let owned_claim = source.find_sibling("PersistentVolumeClaim", claim).filter(|(_, claim)| is_owned(claim, source));
+    if owned_claim.is_none() || claim != format!("{}-{name}", source.name()) {
         volume["claimName"] = json!(claim);
     }
-    if let Some((position, claim)) = own {
+    if let Some((position, claim)) = owned_claim {
         draft.owned_siblings.push(position);
         if let Some(size) = quantity_at(claim, "/spec/resources/requests/storage") {
             volume["size"] = json!(size);
@@ -130,7 +131,7 @@ pub(super) fn volume_of_claim(
     draft.volumes.push(volume);
 }
 
-/// Whether an object names the same deployment as its own as the source does.
+/// Returns whether an object and the imported object have the same deployment as their owner.
 pub(super) fn is_owned(object: &Value, source: &ImportSource<'_>) -> bool {
     let owner = |object: &Value| {
         let annotations = string_entries_at(object, "/metadata/annotations");
@@ -142,8 +143,8 @@ pub(super) fn is_owned(object: &Value, source: &ImportSource<'_>) -> bool {
     owner(object).is_some_and(|name| owner(source.object) == Some(name))
 }
 
-/// The container of this name, or the only one.
-pub(super) fn container<'v>(spec: &'v Value, name: &str) -> Option<&'v Value> {
+/// Finds the container of a name, or returns the only container.
+pub(super) fn find_container<'v>(spec: &'v Value, name: &str) -> Option<&'v Value> {
     let containers = items_at(spec, "/containers");
     let named = containers.iter().find(|container| string_at(container, "/name") == Some(name));
     named.or_else(|| containers.first().filter(|_| containers.len() == 1))

@@ -1,4 +1,4 @@
-//! `RayService` of `ray.io/v1`: the part of it that is written here. Field order is emission order.
+//! The `RayService` of `ray.io/v1`, as far as it is written. Fields are emitted in the order of their declaration.
 //!
 //! Source: ray-operator/config/crd/bases/ray.io_rayservices.yaml of ray-project/kuberay.
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use kubefoundry_kubernetes::pod::{PodTemplate, StringMap};
 
-/// `spec` of a RayService.
+/// The `spec` of a RayService.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RayServiceSpec {
@@ -20,18 +20,15 @@ pub(super) struct RayServiceSpec {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RayClusterSpec {
-    /// The Ray version in the images, when it is known.
+    /// The Ray version in the images, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ray_version: Option<String>,
-    /// Whether Ray adds and removes workers; written when true.
+    /// Whether Ray adds and removes workers. Written only if true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) enable_in_tree_autoscaling: bool,
-    /// The autoscaler's own settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) autoscaler_options: Option<AutoscalerOptions>,
-    /// The head.
     pub(super) head_group_spec: HeadGroupSpec,
-    /// The workers.
     pub(super) worker_group_specs: Vec<WorkerGroupSpec>,
 }
 
@@ -48,24 +45,20 @@ pub(super) struct AutoscalerOptions {
 pub(super) struct HeadGroupSpec {
     /// Options of `ray start`, which KubeRay joins into a shell command line.
     pub(super) ray_start_params: StringMap,
-    /// The pod.
     pub(super) template: PodTemplate,
 }
 
-/// Pods that are all alike.
+/// A group of identical worker pods.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WorkerGroupSpec {
-    /// Its name, unique in the cluster.
+    /// The name, unique in the cluster.
     pub(super) group_name: &'static str,
-    /// How many pods at first.
+    /// The initial number of pods.
     pub(super) replicas: u32,
-    /// At least this many.
     pub(super) min_replicas: u32,
-    /// At most this many.
     pub(super) max_replicas: u32,
     /// Options of `ray start`. Written even when empty: operators before 1.3 require it.
     pub(super) ray_start_params: StringMap,
-    /// The pod.
     pub(super) template: PodTemplate,
 }
