@@ -1,4 +1,4 @@
-//! Codes of what checking objects against CRDs reports.
+//! Codes of the findings about CRDs and about objects checked against them.
 
 use kubefoundry_diagnostics::declare_codes;
 pub use kubefoundry_kubernetes::codes::*;

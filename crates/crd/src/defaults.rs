@@ -1,10 +1,10 @@
-//! The defaults of a schema: the apiserver fills them in before it validates.
+//! Defaults of a schema, which the API server applies before it validates an object.
 
 use serde_json::{Map, Value};
 
 use super::references::Resolver;
 
-/// Fills in what is missing, and what is null where null is not allowed
+/// Sets the default of every field that is missing, or that is null where null is not allowed
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting`).
 pub(super) fn apply(schema: &Value, value: &mut Value, resolver: Resolver<'_>) {
     let schema = resolver.resolve(schema);
@@ -33,6 +33,7 @@ pub(super) fn apply(schema: &Value, value: &mut Value, resolver: Resolver<'_>) {
     }
 }
 
+/// Applies the defaults inside each field that exists.
 fn apply_to_fields(
     schema: &Value,
     properties: Option<&Map<String, Value>>,

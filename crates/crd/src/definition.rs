@@ -1,4 +1,4 @@
-//! A CRD: its versions, and the schema of each.
+//! A CRD with its versions and their schemas.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ use crate::codes;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Node, Span};
 
-/// A CustomResourceDefinition of a dump.
+/// A CustomResourceDefinition from a dump.
 #[derive(Debug)]
 pub struct CrdDefinition {
     pub(super) origin: CrdOrigin,
@@ -23,22 +23,22 @@ pub struct CrdDefinition {
 /// One version of a CRD.
 #[derive(Debug)]
 pub struct CrdVersion {
-    /// Its name: `v1alpha1`.
+    /// The name: `v1alpha1`.
     pub name: String,
-    /// Whether the apiserver answers to it.
+    /// Whether the API server serves the version.
     pub served: bool,
     group: String,
     kind: String,
     origin: CrdOrigin,
     schema: Arc<Value>,
     references: Option<&'static dyn ReferenceResolver>,
-    /// Whether the schema comes from where it was looked at before.
+    /// Whether the schema was checked when it was embedded, so that [`well_formed`] need not check it again.
     is_trusted: bool,
     compiled: OnceLock<Result<CrdSchema, CrdProblem>>,
 }
 
 impl CrdDefinition {
-    /// The CRD for a kind that a node holds: the node itself, an item of it, or an item of the `List` that it is.
+    /// Finds the CRD of a kind in a node: the node itself, an item of a sequence, or an item of a `List`.
     pub(super) fn find(
         node: &Node<'_>,
         group: &str,
@@ -51,7 +51,7 @@ impl CrdDefinition {
         if let Some(items) = node.get("items") {
             return Self::find(items, group, kind, origin);
         }
-        // The items of a typed list, as the apiserver gives it, do not say what they are.
+        // The items of a typed list from the API server have no `kind`.
         let is_crd = node.get("kind").is_none_or(|kind| kind.as_str() == Some("CustomResourceDefinition"));
         if !is_crd {
             return None;
@@ -113,8 +113,8 @@ impl CrdDefinition {
         Ok(Self { origin: origin.clone(), group: group.to_owned(), kind: kind.to_owned(), versions })
     }
 
-    /// A CRD that is there as JSON, with `file` as what messages say that it is in. Its schemas are used as they are: a
-    /// keyword with a value of a wrong type says nothing.
+    /// Creates a definition from a CRD in JSON. Messages name `file` as its origin. The schemas are trusted: a keyword
+    /// with a value of a wrong type is ignored.
     ///
     /// ```
     /// use kubefoundry_crd::CrdDefinition;
@@ -133,16 +133,16 @@ impl CrdDefinition {
     /// ```
     ///
     /// # Errors
-    /// When it has no group, kind or version, or a version has no name or no schema.
+    /// When the CRD has no group, kind or version, or a version has no name or schema.
     pub fn from_value(crd: Value, file: impl Into<String>) -> Result<Self, CrdProblem> {
         Self::from_json(crd, file.into(), None)
     }
 
-    /// The same with schemas in which [`ReferenceResolver`] may take the place of a schema. Of its rules
-    /// (`x-kubernetes-validations`) none is evaluated that stands behind a reference.
+    /// Like [`CrdDefinition::from_value`], for a CRD in whose schemas references can replace subschemas. CRD validation
+    /// rules (`x-kubernetes-validations`) behind a reference are not evaluated.
     ///
     /// # Errors
-    /// Those of [`CrdDefinition::from_value`].
+    /// As for [`CrdDefinition::from_value`].
     pub fn with_references(
         crd: Value,
         file: impl Into<String>,
@@ -183,7 +183,7 @@ impl CrdDefinition {
         Ok(Self { origin: origin.clone(), group, kind, versions })
     }
 
-    /// Whether both say the same of every version.
+    /// Whether both definitions have the same versions with the same schemas.
     pub(super) fn is_equivalent(&self, other: &Self) -> bool {
         let same = |(one, two): (&CrdVersion, &CrdVersion)| {
             one.name == two.name && one.served == two.served && one.schema == two.schema
@@ -192,17 +192,17 @@ impl CrdDefinition {
             && self.versions.iter().zip(&other.versions).all(same)
     }
 
-    /// How messages call a version of it.
+    /// Returns the name of a version in messages: `ray.io/v1 RayService`.
     pub(super) fn version_name(&self, version: &str) -> String {
         format!("{}/{version} {}", self.group, self.kind)
     }
 
-    /// The names of the versions that the apiserver answers to.
+    /// Returns the names of the served versions.
     pub fn served_versions(&self) -> impl Iterator<Item = &str> {
         self.versions.iter().filter(|version| version.served).map(|version| version.name.as_str())
     }
 
-    /// The versions that the apiserver answers to, each with the fingerprint of its schema.
+    /// Returns the served versions, each with the fingerprint of its schema.
     pub(super) fn installed_versions(&self) -> impl Iterator<Item = InstalledVersion> {
         self.versions.iter().filter(|version| version.served).map(|version| InstalledVersion {
             group: self.group.clone(),
@@ -212,17 +212,17 @@ impl CrdDefinition {
         })
     }
 
-    /// A version that the apiserver answers to.
+    /// Returns a version if it is served.
     pub fn version(&self, name: &str) -> Option<&CrdVersion> {
         self.versions.iter().find(|version| version.served && version.name == name)
     }
 }
 
 impl CrdVersion {
-    /// Its schema; it is looked at when it is asked for first.
+    /// Returns the schema, which is checked and prepared on the first call.
     ///
     /// # Errors
-    /// When a keyword of it cannot be used.
+    /// When a keyword of the schema cannot be used.
     pub fn schema(&self) -> Result<&CrdSchema, &CrdProblem> {
         let build = || {
             let name = format!("{}/{} {}", self.group, self.name, self.kind);
@@ -238,7 +238,7 @@ impl CrdVersion {
     }
 }
 
-/// A schema without what it says to people: that is most of it.
+/// Converts a schema without its descriptions, titles and examples, which make up most of its size.
 fn strip_prose(node: &Node<'_>) -> Value {
     let yaml::Value::Mapping(entries) = &node.value else { return node.to_json() };
     let mut schema = Map::new();

@@ -1,7 +1,8 @@
-//! The checker against `jsonschema`: both find the same in the same objects, word by word.
+//! Differential tests of the checker against the `jsonschema` crate: both must report the same violations with the same
+//! messages.
 //!
-//! The library reads JSON Schema, so a structural schema is first turned into one that says what the apiserver means by it,
-//! and refuses what it would drop.
+//! The crate validates JSON Schema, so a structural schema is first translated to a JSON Schema with the semantics of
+//! the API server that also refuses the fields that the API server drops.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +22,7 @@ use crate::{CrdDefinition, CrdSchema, ReferenceResolver, SchemaViolation, format
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// A schema as the library has it.
+/// A structural schema translated to JSON Schema, and its validator.
 struct ReferenceValidator {
     schema: Value,
     validator: Validator,
@@ -50,7 +51,7 @@ impl ReferenceValidator {
         for error in self.validator.iter_errors(object) {
             self.push_violation(&error, object, &mut found);
         }
-        // A field that is there and has no schema is not missing, too, as the library has it in some schemas.
+        // For some schemas, `jsonschema` reports an unknown field also as missing.
         let has_no_schema = |of: &SchemaViolation| *of.code == crate::codes::FIELD_NOT_IN_SCHEMA;
         let unknown: Vec<FieldPath> = found.iter().filter(|it| has_no_schema(it)).map(|it| it.path.clone()).collect();
         found.retain(|it| has_no_schema(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
@@ -139,7 +140,7 @@ fn path_of(error: &ValidationError<'_>, object: &Value) -> FieldPath {
     path
 }
 
-/// Keywords that mean in a structural schema what they mean in JSON Schema.
+/// Keywords with the same meaning in structural schemas and JSON Schema.
 const SHARED_KEYWORDS: &[&str] = &[
     "enum",
     "maxItems",
@@ -155,7 +156,7 @@ const SHARED_KEYWORDS: &[&str] = &[
 
 const FORMATS: &[&str] = &["byte", "date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri"];
 
-/// A schema that declares what there is, as JSON Schema.
+/// Translates a declaring schema to JSON Schema.
 fn to_json_schema(schema: &Value) -> Value {
     let mut strict = to_json_constraints(schema);
     let is = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
@@ -182,7 +183,7 @@ fn to_json_schema(schema: &Value) -> Value {
         _ => Some(json!(false)),
     };
     if let Some(additional) = additional {
-        // Without properties beside it, the library does not name the field that it refuses.
+        // Without `properties` beside it, `jsonschema` does not name the refused field.
         strict.entry("properties").or_insert_with(|| json!({}));
         strict.insert("additionalProperties".to_owned(), additional);
     }
@@ -203,7 +204,7 @@ fn to_json_schema(schema: &Value) -> Value {
     strict
 }
 
-/// The part of a schema that only judges.
+/// Translates the keywords that constrain values.
 fn to_json_constraints(schema: &Value) -> Map<String, Value> {
     let mut strict = Map::new();
     for keyword in SHARED_KEYWORDS {
@@ -237,7 +238,7 @@ fn to_json_constraints(schema: &Value) -> Map<String, Value> {
     strict
 }
 
-/// A schema inside of `allOf`, `anyOf`, `oneOf` or `not`.
+/// Translates a schema inside `allOf`, `anyOf`, `oneOf` or `not`.
 fn to_json_junctor(schema: &Value) -> Value {
     let mut strict = to_json_constraints(schema);
     if let Some(kind) = schema.get("type") {
@@ -273,7 +274,7 @@ fn check_with_checker(schema: &Value, object: &Value) -> Vec<SchemaViolation> {
     let mut found = Vec::new();
     let checker = Checker { root: root_schema(schema), patterns: &patterns, scope: CheckScope::Everything };
     checker.check(schema, object, &WalkPath::Start(&root), ValueRole::WholeObject, &mut found);
-    // Which patterns cannot be evaluated, the library is not asked.
+    // `jsonschema` does not report patterns that cannot be evaluated.
     found.retain(|violation| *violation.code != crate::codes::CRD_RULE_NOT_EVALUATED);
     sorted_and_deduplicated(found)
 }
@@ -284,7 +285,7 @@ fn sorted_and_deduplicated(mut found: Vec<SchemaViolation>) -> Vec<SchemaViolati
     found
 }
 
-/// Numbers that look like chance and are the same in every run.
+/// A xorshift generator: pseudo-random numbers that are the same in every run.
 struct Xorshift(u64);
 
 impl Xorshift {
@@ -301,7 +302,7 @@ impl Xorshift {
     }
 }
 
-/// An object that mostly fits a schema; `size` bounds how many values it has.
+/// Generates an object that mostly satisfies a schema. `size` limits the number of its values.
 fn generate_object(schema: &Value, chance: &mut Xorshift, size: &mut usize) -> Value {
     *size = size.saturating_sub(1);
     if let Some(options) = schema["enum"].as_array() {
@@ -338,7 +339,7 @@ fn generate_object(schema: &Value, chance: &mut Xorshift, size: &mut usize) -> V
     }
 }
 
-/// Changes one value of an object: into another, away, or to another name.
+/// Changes one value of an object: replaces, removes, renames or duplicates it.
 fn mutate(object: &mut Value, chance: &mut Xorshift) {
     let mut places = Vec::new();
     collect_pointers(object, String::new(), &mut places);
@@ -403,7 +404,7 @@ fn collect_pointers(value: &Value, at: String, out: &mut Vec<String>) {
     }
 }
 
-/// The schemas of the CRDs in a folder, each with a name.
+/// Returns the schemas of the CRDs in a folder, each with a name.
 #[allow(clippy::disallowed_methods, reason = "a test reads the CRDs of the repository")]
 fn schemas_in_folder(folder: &Path) -> Vec<(String, Value)> {
     let mut schemas = Vec::new();
@@ -423,7 +424,7 @@ fn schemas_in_folder(folder: &Path) -> Vec<(String, Value)> {
     schemas
 }
 
-/// Every CRD of the repository is given objects that were changed in one to three places.
+/// Checks objects with one to three mutations against every CRD of the repository.
 #[test]
 fn agrees_with_jsonschema_on_mutated_objects() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
@@ -446,14 +447,14 @@ fn agrees_with_jsonschema_on_mutated_objects() {
     assert!(refused > 500 && taken > 50, "{refused} refused, {taken} taken");
 }
 
-/// Schemas that use every keyword of the language.
+/// Generates schemas that use every keyword of the language.
 fn any_schema() -> impl Strategy<Value = Value> {
     let rule = prop_oneof![
         Just(json!({"type": "string"})),
         Just(json!({"type": "integer"})),
         Just(json!({"enum": ["text", 7, null]})),
         Just(json!({"enum": ["a"]})),
-        // Of numbers in lists and mappings, the library and the apiserver disagree.
+        // For numbers inside lists and mappings, `jsonschema` and the API server disagree.
         Just(json!({"enum": [1.0, {"a": "text"}]})),
         Just(json!({"pattern": "^t"})),
         Just(json!({"pattern": "^(?!x)"})),
@@ -496,7 +497,7 @@ fn any_schema() -> impl Strategy<Value = Value> {
     let merge = |(mut schema, rules): (Value, Vec<Value>)| -> Value {
         for rule in rules {
             for (keyword, value) in rule.as_object().unwrap() {
-                // What declares stays; of two rules of a kind, the first.
+                // Declaring keywords stay, and the first of two equal constraints.
                 schema.as_object_mut().unwrap().entry(keyword).or_insert_with(|| value.clone());
             }
         }
@@ -565,7 +566,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Schemas by what refers to them.
+/// Shared schemas by their reference.
 #[derive(Debug, Default)]
 struct SharedSchemas(Map<String, Value>);
 
@@ -580,7 +581,7 @@ impl ReferenceResolver for SharedSchemas {
 }
 
 impl SharedSchemas {
-    /// What takes the place of a schema: a reference to it, or the schema with references in it.
+    /// Returns a reference to the schema, or the schema with references inside, chosen at random.
     fn share(&mut self, schema: &Value, chance: &mut Xorshift) -> Value {
         let Value::Object(keywords) = schema else { return schema.clone() };
         let mut shared = Map::new();
@@ -607,7 +608,7 @@ impl SharedSchemas {
         Value::from(reference)
     }
 
-    /// A schema, and the same one by reference.
+    /// Returns a definition with the schema, and one with references to parts of it.
     fn definitions_with_and_without_references(schema: &Value, chance: &mut Xorshift) -> [CrdDefinition; 2] {
         let crd = |schema: &Value| {
             json!({"spec": {"group": "g", "names": {"kind": "K"}, "versions": [
@@ -624,7 +625,7 @@ impl SharedSchemas {
     }
 }
 
-/// Everything that two schemas say of an object.
+/// Compares the results of all checks of an object by two schemas.
 fn assert_equal_results([one, two]: [&CrdSchema; 2], object: &Value) {
     assert_eq!(two.check(object), one.check(object), "{object}");
     assert_eq!(two.check_outline(object), one.check_outline(object), "{object}");
@@ -646,7 +647,7 @@ fn assert_equal_results([one, two]: [&CrdSchema; 2], object: &Value) {
     }
 }
 
-/// Every CRD of the repository, with about every second schema in it behind a reference.
+/// Uses every CRD of the repository, with about half of its subschemas behind references.
 #[test]
 fn references_give_the_same_result_on_mutated_objects() {
     let schemas = schemas_in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"));
@@ -699,7 +700,7 @@ fn paths_and_codes(found: &[SchemaViolation]) -> Vec<(String, &'static str)> {
     found.iter().map(|violation| (violation.path.to_string(), violation.code.id)).collect()
 }
 
-/// The value with every text and number of it exchanged for one of another value of the same type.
+/// Replaces every scalar by another one of the same type.
 fn with_values_of(value: &Value, other: &Value) -> Value {
     match (value, other) {
         (Value::Object(fields), _) => {
@@ -716,7 +717,7 @@ fn with_values_of(value: &Value, other: &Value) -> Value {
     }
 }
 
-/// The schema with a default for each of its fields of type string.
+/// Adds a default to every property of type string.
 fn with_defaults(mut schema: Value) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for property in properties.values_mut() {

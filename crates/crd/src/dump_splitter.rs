@@ -1,14 +1,14 @@
-//! Where in a dump the CRDs are, without parsing it.
+//! Splits a dump into parts with one CRD each, without parsing it.
 //!
-//! A dump of a whole cluster has hundreds of CRDs and tens of megabytes, of which a run needs three. So a text is cut
-//! where a line at its margin starts a document, or an item of a list; only what speaks of a CRD that is needed is
-//! parsed. In YAML a line at the margin that starts with `- ` cannot be anything else, unless the document is in flow
-//! style. JSON is cut only as `kubectl` lays it out: the items of the outermost list, each from its brace to the brace in
-//! the same column; no line of JSON starts inside of a text.
+//! A dump of a whole cluster has hundreds of CRDs and tens of megabytes, but a run needs about three of them. So a text
+//! is split where an unindented line starts a document or a list item, and only parts that mention a needed CRD are
+//! parsed. In YAML, an unindented line that starts with `- ` cannot be anything else, unless the document is in flow
+//! style. JSON is split only in the layout of `kubectl`: into the items of the outermost list, each from its brace to
+//! the brace in the same column. That is safe because no line of JSON starts inside a string.
 
 use kubefoundry_yaml::Span;
 
-/// The parts of a text that hold one document, or one item of a list, each.
+/// Returns the parts of a text, each with at most one document or one list item.
 pub(super) fn split_dump(text: &str) -> Vec<Span> {
     let mut cutter = DumpSplitter { text, slices: Vec::new(), start: 0, state: SplitState::Start };
     let mut at = 0;
@@ -24,23 +24,23 @@ pub(super) fn split_dump(text: &str) -> Vec<Span> {
 struct DumpSplitter<'t> {
     text: &'t str,
     slices: Vec<Span>,
-    /// Where the part begins that is not cut yet.
+    /// Start of the current part.
     start: usize,
     state: SplitState,
 }
 
-/// What the lines stand in.
+/// The context of the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SplitState {
     /// Before the first line of a document.
     Start,
     /// In a document in block style.
     Block,
-    /// In an item of a list at the margin.
+    /// In an item of an unindented list.
     Item,
-    /// In a document in flow style, whose keys stand in this column, once that is known.
+    /// In a document in flow style. The column of its keys, once known.
     Flow(Option<usize>),
-    /// In the outermost `items` of such a document, whose items stand in this column, once that is known.
+    /// In the outermost `items` of a document in flow style. The column of its items, once known.
     Items(Option<usize>),
 }
 
@@ -64,7 +64,7 @@ impl DumpSplitter<'_> {
                 self.start_part(at, SplitState::Item)
             }
             SplitState::Start => self.state = SplitState::Block,
-            // The keys of the list after its items are no part of the last one.
+            // Keys of the `List` after its items are not part of the last item.
             SplitState::Item if column == 0 && !line.starts_with('#') => self.start_part(at, SplitState::Block),
             SplitState::Flow(keys) => {
                 let keys = keys.unwrap_or(column);

@@ -1,4 +1,4 @@
-//! The kinds that providers write, and what a dump has on each: text until it is needed, a CRD from then on.
+//! The parts of a dump that may define a kind. They are parsed when the kind is first looked up.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -8,11 +8,11 @@ use crate::codes;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Limits, Span};
 
-/// CRDs are large, and the deepest of upstream nests 34 collections; past this a text is no CRD.
+/// Limits for CRDs, which are larger and deeper than manifests: the deepest upstream CRD nests 34 collections.
 pub(super) const LIMITS: Limits =
     Limits { documents: 250_000, document_bytes: 64 * 1024 * 1024, nodes: 4_000_000, depth: 100, alias_nodes: 50_000 };
 
-/// One kind of one provider, and the parts of the dump that may define it.
+/// A kind, and the parts of the dump that may define it.
 #[derive(Debug)]
 pub(super) struct KindCandidates<'t> {
     pub(super) group: &'static str,
@@ -26,15 +26,15 @@ impl KindCandidates<'_> {
         Self { group, kind, candidates: Vec::new(), definition: OnceLock::new() }
     }
 
-    /// The same with texts of its own.
+    /// Copies the texts.
     pub(super) fn into_owned(self) -> KindCandidates<'static> {
         let Self { group, kind, candidates, definition: found } = self;
         let candidates = candidates.into_iter().map(|(origin, text)| (origin, Cow::Owned(text.into_owned())));
         KindCandidates { group, kind, candidates: candidates.collect(), definition: found }
     }
 
-    /// Whether a text may define the kind: it must at least say both names. How is for the parser to know. Of one that
-    /// ends before its versions, nobody knows what it would have said.
+    /// Whether a text may define the kind: it must contain the group and the kind in some notation. A CRD that ends
+    /// before its versions is also a candidate, so that the parser reports it as incomplete.
     pub(super) fn may_be_defined_in(&self, text: &str) -> bool {
         let is_cut_off = || text.contains("CustomResourceDefinition") && !text.contains("versions");
         may_contain_word(text, self.group) && (may_contain_word(text, self.kind) || is_cut_off())
@@ -69,8 +69,7 @@ impl KindCandidates<'_> {
     }
 }
 
-/// Whether a text may have a word as a value: it stands there whole, or an escape may stand for a part of it. Never
-/// wrong when it says no.
+/// Whether a text may contain a word as a value: literally, or partly as an escape sequence. `false` is always right.
 pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
     let is_whole = |(at, _): (usize, &str)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -80,8 +79,8 @@ pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(is_whole) || has_relevant_escape(text)
 }
 
-/// Whether an escape of YAML or JSON may stand for a letter, a digit or a dot, or join two lines. Descriptions and
-/// patterns are full of other escapes.
+/// Whether a text contains an escape of YAML or JSON for a letter, digit or dot, or one that joins two lines. Other
+/// escapes are frequent in descriptions and patterns and cannot be part of a name.
 fn has_relevant_escape(text: &str) -> bool {
     text.match_indices('\\').any(|(at, _)| {
         let rest = text.get(at + 1..).unwrap_or_default();

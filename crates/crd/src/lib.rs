@@ -1,14 +1,14 @@
-//! Upstream conformance: what a dump of CRDs says of the objects that are rendered.
+//! Upstream conformance: checks rendered objects against a dump of CRDs.
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
-//! A dump is any text with CustomResourceDefinitions: files of upstream, `kubectl get crd -o yaml` or `-o json`. Of it
-//! only what an output needs is read, and that once: [`Crds::read`] looks for text, a CRD is parsed when its kind is
-//! asked for, and a schema is built when an object of its version is checked.
+//! A dump is any text with CustomResourceDefinitions: files of an upstream project, or the output of `kubectl get crd
+//! -o yaml` or `-o json`. Only the needed parts are parsed, once: [`Crds::from_sources`] searches the text, a CRD is
+//! parsed when its kind is first looked up, and a schema is prepared when an object of its version is first checked.
 //!
-//! An object is checked as the apiserver would on creation, strictly: a field that the schema does not have is an error,
-//! where the apiserver drops it. Its steps, in its order: defaults, the schema, lists and embedded objects, metadata,
-//! and then the rules of the CRD (by `cel` and the functions of `kube-cel`).
+//! An object is checked as the API server does on creation, but strictly: an unknown field is an error, where the API
+//! server drops it. The steps and their order are those of the API server: defaults, the schema, lists and embedded
+//! objects, metadata, and finally the CRD validation rules (evaluated by `cel` with the functions of `kube-cel`).
 
 pub mod codes;
 mod defaults;
@@ -45,7 +45,7 @@ use kubefoundry_diagnostics::{Code, Diagnostic, Location};
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// A dump of CRDs: what is installed in a cluster.
+/// The CRDs in a dump, that is, the kinds installed in a cluster.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -76,29 +76,29 @@ pub struct Crds<'t> {
 /// An API group and a kind: `("ray.io", "RayService")`.
 pub type GroupKind = (&'static str, &'static str);
 
-/// A version of a kind that is installed in a cluster.
+/// A version of a kind installed in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InstalledVersion {
-    /// Its API group.
+    /// The API group.
     pub group: String,
-    /// Its version.
+    /// The version.
     pub version: String,
     /// The kind.
     pub kind: String,
-    /// Its schema by its content: the same schema has the same fingerprint, however it is written and described.
+    /// A hash of the schema's content, which does not depend on notation and descriptions.
     pub fingerprint: String,
 }
 
-/// Where in the dump something is.
+/// The position of a CRD in the dump.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrdOrigin {
-    /// None of a CRD that was handed in as JSON.
+    /// `None` for a CRD passed in as JSON.
     pub(crate) source: Option<SourceId>,
     pub(crate) file: String,
     pub(crate) span: Span,
 }
 
-/// What is wrong with a dump.
+/// A problem of a dump.
 #[derive(Debug, Clone)]
 pub struct CrdProblem {
     code: &'static Code,
@@ -111,7 +111,7 @@ impl CrdProblem {
         Self { code, origin: origin.clone(), message: message.into() }
     }
 
-    /// As a finding, at its place in the dump.
+    /// Converts the problem to a finding at its position in the dump.
     pub fn diagnostic(&self) -> Diagnostic {
         let CrdOrigin { source, span, .. } = self.origin;
         let mut diagnostic = Diagnostic::new(self.code, self.message.clone());
@@ -120,20 +120,20 @@ impl CrdProblem {
     }
 }
 
-/// What a schema has against an object.
+/// A violation of a schema by an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaViolation {
-    /// What kind of violation it is.
+    /// The code of the finding.
     pub code: &'static Code,
-    /// The field of the object.
+    /// The violating field of the object.
     pub path: FieldPath,
-    /// What was found and what is expected; empty for a field that does not exist.
+    /// The predicate of the sentence, such as `is 3, expected …`; empty for a field that does not exist in the schema.
     pub message: String,
-    /// What to do about it, when the schema tells.
+    /// Advice, if the schema allows any.
     pub help: Option<String>,
-    /// The text that is there, by which the field of the input that it comes from may be found.
+    /// The value if it is a string, to find the input field that it comes from.
     pub value: Option<String>,
-    /// Whether the value has another type than the schema says, and is not null.
+    /// Whether the value is not null and has another type than the schema requires.
     pub is_wrong_type: bool,
 }
 
@@ -143,15 +143,15 @@ impl SchemaViolation {
         Self { code: &codes::SCHEMA_VIOLATED, path, message, help: None, value: None, is_wrong_type: false }
     }
 
-    /// What is wrong with an object, in one line.
+    /// Returns the violation as a sentence on one line.
     pub fn sentence(&self, object: &str, schema: &CrdSchema) -> String {
         self.sentence_for_schema(object, &schema.name, schema.file())
     }
 
-    /// The same with a name for the schema: `core/v1 PodSpec`.
+    /// Like [`SchemaViolation::sentence`], with a name for the schema: `core/v1 PodSpec`.
     pub fn sentence_for_schema(&self, object: &str, name: &str, file: &str) -> String {
         let Self { code, path, message, .. } = self;
-        // The whole object has no path.
+        // A violation of the whole object has an empty path.
         let is_whole = path.segments().is_empty();
         let at = if is_whole { String::new() } else { format!(" at {path}") };
         if **code == codes::CRD_RULE_NOT_EVALUATED {
@@ -183,10 +183,10 @@ impl Ord for SchemaViolation {
 }
 
 impl<'t> Crds<'t> {
-    /// Looks through the texts given as [`Purpose::Crds`] for the CRDs of `kinds`; others are passed over, unparsed. A
-    /// problem is a text in which there is no CRD.
+    /// Searches the sources with [`Purpose::Crds`] for the CRDs of `kinds`. Other CRDs are skipped without parsing
+    /// them. Returns a problem for each source, or directory of sources, without any CRD.
     ///
-    /// A `CustomResourceDefinitionList` without items is a dump, too: of a cluster that has no CRD.
+    /// A `CustomResourceDefinitionList` without items is a valid dump of a cluster without CRDs.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -221,7 +221,8 @@ impl<'t> Crds<'t> {
                     continue;
                 }
                 (CrdMention::No, Some(directory)) => {
-                    // What lies beside CRDs is of no interest; of a directory without any, one file stands for all.
+                    // Other files beside CRDs are ignored. For a directory without any CRD, only the first file is
+                    // reported.
                     let is_first = dumps().find(|(_, other)| same(other)).is_some_and(|(first, _)| first == id);
                     if is_first && !dumps().any(|(_, other)| same(other) && crd_mention(other) != CrdMention::No) {
                         let message =
@@ -244,8 +245,7 @@ impl<'t> Crds<'t> {
         (Self { kinds: slots }, problems)
     }
 
-    /// The same with texts of its own, to be kept longer than the sources: those parts of the dump that may define a kind
-    /// that is asked for.
+    /// Copies the parts of the dump that may define one of the kinds, so that the result can outlive the sources.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -269,10 +269,10 @@ impl<'t> Crds<'t> {
         Crds { kinds: self.kinds.into_iter().map(KindCandidates::into_owned).collect() }
     }
 
-    /// The CRD of a kind, if the dump has it. It is parsed when it is asked for first.
+    /// Returns the CRD of a kind, or `None` if the dump does not contain it. The CRD is parsed on the first call.
     ///
     /// # Errors
-    /// When the text with it cannot be used, or two differ.
+    /// When the text of the CRD cannot be used, or two CRDs of the kind differ.
     pub fn find(&self, group: &str, kind: &str) -> Result<Option<&CrdDefinition>, &CrdProblem> {
         let slot = self.kinds.iter().find(|slot| slot.group == group && slot.kind == kind);
         let Some(slot) = slot else { return Ok(None) };
@@ -283,12 +283,12 @@ impl<'t> Crds<'t> {
     pub fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool {
         let Some((group, version)) = api_version.split_once('/') else { return false };
         kinds.iter().filter(|(of, _)| *of == group).any(|(_, kind)| {
-            // What cannot be read is reported when the object is checked.
+            // An unreadable CRD is reported when an object is checked.
             self.find(group, kind).is_ok_and(|found| found.is_some_and(|found| found.version(version).is_some()))
         })
     }
 
-    /// The versions of these kinds that the dump serves: `ray.io/v1 RayService`.
+    /// Returns the served versions of these kinds: `ray.io/v1 RayService`.
     pub fn served_versions(&self, kinds: &[GroupKind]) -> Vec<String> {
         let mut served = Vec::new();
         for definition in self.definitions(kinds).filter_map(Result::ok) {
@@ -297,13 +297,13 @@ impl<'t> Crds<'t> {
         served
     }
 
-    /// The versions of these kinds that the dump serves, each with the fingerprint of its schema.
+    /// Returns the served versions of these kinds, each with the fingerprint of its schema.
     pub fn installed_versions(&self, kinds: &[GroupKind]) -> Vec<InstalledVersion> {
         let served = self.definitions(kinds).filter_map(Result::ok);
         served.flat_map(CrdDefinition::installed_versions).collect()
     }
 
-    /// The first problem with the CRDs of these kinds.
+    /// Returns the first problem with the CRDs of these kinds.
     pub fn find_problem(&self, kinds: &[GroupKind]) -> Option<&CrdProblem> {
         kinds.iter().find_map(|(group, kind)| self.find(group, kind).err())
     }
@@ -315,16 +315,17 @@ impl<'t> Crds<'t> {
         kinds.iter().filter_map(|(group, kind)| self.find(group, kind).transpose())
     }
 
-    /// Whether the schema of a kind has a field; nothing when the dump does not have the schema.
+    /// Whether the schema of a kind has a field; `None` if the dump does not contain the schema.
     pub fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool> {
         let (group, version) = api_version.split_once('/')?;
         let schema = self.find(group, kind).ok()??.version(version)?.schema().ok()?;
         Some(schema.has_field(path))
     }
 
-    /// What the apiserver would refuse of an object that is created, or drop from it: findings without a place.
+    /// Checks an object as if it were created, and returns what the API server would refuse or drop. The findings have
+    /// no location.
     ///
-    /// An object of a kind that no provider writes is not in the dump, as far as this is concerned.
+    /// Kinds that were not passed to [`Crds::from_sources`] count as not installed.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -374,8 +375,8 @@ impl<'t> Crds<'t> {
         }
     }
 
-    /// Fields whose change the rules of the dump refuse (those that compare with `oldSelf`), each with the rule's message.
-    /// None where the dump has nothing usable about the object.
+    /// Returns the fields whose change a CRD validation rule refuses (a rule that reads `oldSelf`), each with the
+    /// rule's message. Empty if the dump has no usable schema of the object.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -419,7 +420,7 @@ impl<'t> Crds<'t> {
         violations.map(|violation| (violation.path, violation.message)).collect()
     }
 
-    /// The schema of an object. `Err` with nothing means that it is not in the dump.
+    /// Returns the schema of a kind. `Err(None)` means that the dump does not contain it.
     pub fn schema(&self, api_version: &str, kind: &str) -> Result<&CrdSchema, Option<&CrdProblem>> {
         let (group, version) = api_version.split_once('/').unwrap_or_default();
         let definition = self.find(group, kind).map_err(Some)?.ok_or(None)?;
@@ -427,12 +428,12 @@ impl<'t> Crds<'t> {
     }
 }
 
-/// Whether a text speaks of CRDs.
+/// Whether a text mentions CRDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CrdMention {
     No,
     Yes,
-    /// It does or may, and cannot be read.
+    /// The text does or may mention CRDs, but is UTF-16 and cannot be read.
     InUtf16,
 }
 
@@ -440,19 +441,18 @@ fn crd_mention(source: &Source) -> CrdMention {
     const KIND: &str = "CustomResourceDefinition";
     const LIST: &str = "CustomResourceDefinitionList";
     if source.encoding_error != Some(EncodingError::Utf16) {
-        // An escape may stand for a part of the word.
-        // The list is named for the cluster that has none.
+        // An empty list of a cluster without CRDs mentions only the list kind.
         let is_named = kind_candidates::may_contain_word(&source.text, KIND)
             || kind_candidates::may_contain_word(&source.text, LIST);
         return if is_named { CrdMention::Yes } else { CrdMention::No };
     }
-    // A file that is named is meant to be a dump; in a directory it may be anything.
+    // A file given as an argument is meant to be a dump; one in a directory can be anything.
     let is_named = source.directory.is_none();
-    // Of UTF-16, the zero halves of plain letters are left.
+    // Decoded as UTF-8, ASCII letters in UTF-16 are separated by NUL characters.
     if is_named || source.text.replace('\0', "").contains(KIND) { CrdMention::InUtf16 } else { CrdMention::No }
 }
 
-/// The part of a schema that describes a field, by the steps to it.
+/// Returns the subschema of the field at a path.
 fn schema_at<'s>(schema: &'s Value, steps: &[Segment], resolver: Resolver<'s>) -> Option<&'s Value> {
     steps.iter().try_fold(resolver.resolve(schema), |schema, step| match step {
         Segment::Key(key) => {

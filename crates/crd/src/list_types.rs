@@ -1,5 +1,4 @@
-//! What a schema says of lists and embedded objects as a whole: items that are there once, and what an object must say of
-//! itself.
+//! Checks of lists with unique items, and of the apiVersion, kind and metadata of embedded objects.
 
 use serde_json::Value;
 
@@ -10,7 +9,7 @@ use kubefoundry_kubernetes::names;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// Looks at every list and every embedded object, from a place of an object on.
+/// Checks every list and every embedded object at and below a value.
 pub(super) fn check(
     schema: &Value,
     value: &Value,
@@ -44,7 +43,7 @@ pub(super) fn check(
     }
 }
 
-/// Items of a set, or of a list that is a map by some of its fields, are there once
+/// Checks that the items of a `set` list are unique, and those of a `map` list by their keys
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype`).
 fn check_duplicates(schema: &Value, items: &[Value], at: &WalkPath<'_>, out: &mut Vec<SchemaViolation>) {
     let keys: Vec<&str> = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
@@ -72,8 +71,9 @@ fn check_duplicates(schema: &Value, items: &[Value], at: &WalkPath<'_>, out: &mu
     }
 }
 
-/// An object inside of another must say what it is (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta`;
-/// that its apiVersion and kind are there is part of the strict schema).
+/// Checks the apiVersion, kind and metadata of an embedded object
+/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta`; the presence of apiVersion and kind is part of
+/// the structural check).
 fn check_embedded(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
     let text = |field: &str| value.get(field).and_then(Value::as_str);
     if let Some(version) = text("apiVersion")

@@ -1,4 +1,4 @@
-//! `metadata`: the apiserver reads it as its own ObjectMeta, whatever a CRD says.
+//! Checks of `metadata`, which the API server validates as ObjectMeta, independently of the CRD.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ const FIELDS: &[&str] = &[
     "selfLink",
     "uid",
 ];
-/// The fields of meta/v1 OwnerReference; the first four are required.
+/// The fields of meta/v1 OwnerReference. The first four are required.
 const OWNER_FIELDS: &[&str] = &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
 
 /// Checks the metadata of a whole object.
@@ -39,7 +39,7 @@ pub(super) fn check(object: &Value, out: &mut Vec<SchemaViolation>) {
     }
 }
 
-/// Checks metadata; that of an embedded object needs no name.
+/// Checks the fields of metadata. Only that of a whole object must be `named`.
 pub(super) fn check_fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut Vec<SchemaViolation>) {
     let Some(fields) = metadata.as_object() else { return };
     for (name, value) in fields {

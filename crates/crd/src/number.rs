@@ -1,13 +1,13 @@
-//! Numbers of JSON, compared by value: `1` and `1.0` are the same number.
+//! Comparison of JSON numbers by value: `1` equals `1.0`.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// Past this, every float is a whole number, and every integer of JSON is smaller.
+/// Above this, every float is a whole number and larger than every 64-bit integer.
 const ALL_WHOLE_ABOVE: f64 = 1e30;
 
-/// How two numbers compare, without rounding an integer to a float.
+/// Compares two numbers without rounding an integer to a float.
 pub(super) fn compare(one: &Number, two: &Number) -> Ordering {
     match (integer(one), integer(two)) {
         (Some(one), Some(two)) => one.cmp(&two),
@@ -22,11 +22,11 @@ pub(super) fn is_whole(number: &Number) -> bool {
     integer(number).is_some() || float(number).fract() == 0.0
 }
 
-/// Whether division by `factor` leaves nothing. Of floats, what rounding leaves does not count, as in
+/// Whether a number is a multiple of `factor`. For floats, a rounding error is tolerated as in
 /// `k8s.io/kube-openapi/pkg/validation/validate`, `MultipleOf`.
 pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
     const ROUNDING: f64 = 1e-9;
-    // 2^53, up to which floats tell integers apart.
+    // 2^53, up to which floats represent every integer exactly.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if let (Some(number), Some(factor)) = (integer(number), integer(factor)) {
         return factor == 0 || number % factor == 0;
@@ -38,11 +38,12 @@ pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
     number % factor == 0.0 || nearest.abs() < EXACT && is_close()
 }
 
-/// Whether a value is one of an `enum`. A number is, however it is written: `1.0` is `1`. Inside of lists and mappings, the
-/// apiserver compares the types of Go: there `1.0` is not `1`, and an option that is a whole number is an integer
-/// (`k8s.io/kube-openapi/pkg/validation/validate`, `Enum`; `tests/conformance/check_apiserver.py` asks an apiserver).
+/// Whether a value equals an option of an `enum`. Numbers are compared by value: `1.0` equals `1`. Inside lists and
+/// mappings, the API server compares Go types: there `1.0` does not equal `1`, and an option that is a whole number is
+/// an integer (`k8s.io/kube-openapi/pkg/validation/validate`, `Enum`; `tests/conformance/check_apiserver.py` compares
+/// with an API server).
 ///
-/// By the conversions of Go it takes `1.5` for `1`, too, and `97` for `"a"`. These are refused here.
+/// Because of Go's conversions, the API server also accepts `1.5` for `1`, and `97` for `"a"`. These are refused here.
 pub(super) fn is_enum_option(option: &Value, value: &Value) -> bool {
     match (option, value) {
         (Value::Number(option), Value::Number(number)) => compare(option, number).is_eq(),
@@ -50,6 +51,7 @@ pub(super) fn is_enum_option(option: &Value, value: &Value) -> bool {
     }
 }
 
+/// Compares values as the API server does inside lists and mappings.
 fn is_identical(option: &Value, value: &Value) -> bool {
     match (option, value) {
         (Value::Number(option), Value::Number(number)) => {
@@ -119,7 +121,7 @@ mod tests {
         }
     }
 
-    /// What a kube-apiserver of 1.36.3 takes and refuses; see `tests/conformance/check_apiserver.py`.
+    /// As accepted and refused by kube-apiserver 1.36.3; see `tests/conformance/check_apiserver.py`.
     #[test]
     fn options_are_compared_as_the_apiserver_does() {
         for (option, value) in [

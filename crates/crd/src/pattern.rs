@@ -1,4 +1,4 @@
-//! Patterns of a schema: the apiserver compiles them with Go's `regexp` (RE2).
+//! Patterns of a schema, which the API server compiles with Go's `regexp` (RE2).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,12 @@ use crate::codes;
 use kubefoundry_cel::compile_pattern;
 use kubefoundry_yaml::text::shorten;
 
-/// The patterns of one schema. Each is compiled when a text is matched with it first; `Err` holds why it cannot be.
+/// The compiled patterns of one schema. A pattern is compiled on its first use; `Err` is the reason why it cannot be
+/// compiled.
 #[derive(Debug, Default)]
 pub(super) struct PatternCache(Mutex<BTreeMap<String, CompiledPattern>>);
 
-/// A clone of a regex has to make its caches again, so it is shared.
+/// Shared, because a clone of a `Regex` would rebuild its caches.
 type CompiledPattern = Arc<Result<Regex, String>>;
 
 impl PatternCache {
@@ -31,12 +32,12 @@ impl PatternCache {
         compiled
     }
 
-    /// Whether a text has a pattern; one that cannot be compiled takes any.
+    /// Whether a text matches a pattern. Every text matches a pattern that cannot be compiled.
     pub(super) fn is_match(&self, pattern: &str, text: &str) -> bool {
         self.get(pattern).as_ref().as_ref().map_or(true, |regex| regex.is_match(text))
     }
 
-    /// Whether everything in a schema that judges can be evaluated.
+    /// Whether all patterns in a schema can be compiled.
     pub(super) fn are_usable(&self, schema: &Value, resolver: Resolver<'_>) -> bool {
         let Some(keywords) = resolver.resolve(schema).as_object() else { return true };
         keywords.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
@@ -50,7 +51,7 @@ impl PatternCache {
         })
     }
 
-    /// Adds a finding when the pattern of a text cannot be compiled here.
+    /// Reports a pattern that cannot be compiled.
     pub(super) fn report_uncompilable(&self, pattern: &str, at: &WalkPath<'_>, out: &mut Vec<SchemaViolation>) {
         if let Err(reason) = self.get(pattern).as_ref() {
             out.push(SchemaViolation {
@@ -64,7 +65,7 @@ impl PatternCache {
         }
     }
 
-    /// Adds a finding for every text that has a pattern which cannot be compiled here, wherever in a schema it stands.
+    /// Reports every string whose pattern cannot be compiled, anywhere below a schema and value.
     pub(super) fn report_uncompilable_below(
         &self,
         schema: &Value,
@@ -112,8 +113,9 @@ fn compile(pattern: &str) -> Result<Regex, String> {
     compile_pattern(&re2_to_rust(pattern))
 }
 
-/// RE2 to the syntax of the regex crate, where the two differ: `\Q..\E`, classes that are ASCII there and Unicode here,
-/// and braces and brackets that are plain characters there (<https://github.com/google/re2/wiki/Syntax>).
+/// Translates RE2 syntax to that of the regex crate where they differ: `\Q..\E`, classes that are ASCII in RE2 and
+/// Unicode in the regex crate, and braces and brackets that RE2 reads as plain characters
+/// (<https://github.com/google/re2/wiki/Syntax>).
 fn re2_to_rust(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let (mut rest, mut in_class) = (pattern, false);
@@ -146,7 +148,7 @@ fn re2_to_rust(pattern: &str) -> String {
             ('[', _) => {
                 in_class = true;
                 out.push('[');
-                // A bracket right at the start is one of the class.
+                // A bracket directly after the start is a member of the class.
                 let start = after.strip_prefix('^').unwrap_or(after);
                 out.push_str(after.get(..after.len() - start.len()).unwrap_or_default());
                 taken += after.len() - start.len();
@@ -156,7 +158,7 @@ fn re2_to_rust(pattern: &str) -> String {
                 }
             }
             (':', Some(']')) if in_class => {
-                // The end of `[:alpha:]` is not that of the class around it; a plain colon before the end is.
+                // `:]` ends `[:alpha:]`, not the class around it, unless the colon is a plain member of the class.
                 let named = out.rfind("[:").is_some_and(|at| {
                     out.get(at + 2..).unwrap_or_default().bytes().all(|c| c.is_ascii_lowercase() || c == b'^')
                 });
@@ -179,7 +181,7 @@ fn re2_to_rust(pattern: &str) -> String {
     out
 }
 
-/// Whether `3}`, `3,}` or `3,5}` follows a brace.
+/// Whether the text after a brace is a repetition: `3}`, `3,}` or `3,5}`.
 fn is_repetition(after: &str) -> bool {
     let Some((inside, _)) = after.split_once('}') else { return false };
     let (least, most) = inside.split_once(',').unwrap_or((inside, ""));

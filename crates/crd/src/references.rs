@@ -1,14 +1,13 @@
-//! Schemas whose parts stand elsewhere: a reference takes the place of a schema, and is followed when a walk gets there.
+//! Schemas with references to shared subschemas. A reference is followed when a walk reaches it.
 
 use std::fmt::Debug;
 
 use serde_json::Value;
 
-/// Where the references of a schema lead.
+/// Resolves the references of a schema.
 ///
-/// A reference is a text in the place of a schema: under `properties`, `items`, `additionalProperties`, `not`, `allOf`,
-/// `anyOf` or `oneOf`, or the schema of a version itself. What it stands for is a mapping, whose own parts may be
-/// references again.
+/// A reference is a string in place of a schema: under `properties`, `items`, `additionalProperties`, `not`, `allOf`,
+/// `anyOf` or `oneOf`, or as the schema of a version. It resolves to a mapping, which can contain further references.
 ///
 /// ```
 /// use kubefoundry_crd::{CrdDefinition, ReferenceResolver};
@@ -33,27 +32,27 @@ use serde_json::Value;
 /// assert_eq!(schema.check(&object)[0].path.to_string(), "spec.suspend");
 /// ```
 pub trait ReferenceResolver: Debug + Send + Sync {
-    /// The schema that a reference stands for; `None` when there is none.
+    /// Returns the schema that a reference names; `None` if there is none.
     fn resolve(&self, reference: &str) -> Option<&Value>;
 
-    /// Whether the schema behind a reference may have a default. `false` is certain, so that the schema of a field that
-    /// an object does not have need not be resolved.
+    /// Whether the referenced schema may have a default. If `false`, the schema of an absent field need not be
+    /// resolved; `true` may be wrong.
     fn may_have_default(&self, _reference: &str) -> bool {
         true
     }
 }
 
-/// Follows the references of a schema, if it has any.
+/// Follows the references of a schema. The default resolver is for schemas without references.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Resolver<'r>(Option<&'r dyn ReferenceResolver>);
 
 impl<'r> Resolver<'r> {
-    /// One for schemas that refer to these.
+    /// Creates a resolver for schemas with these references.
     pub(super) fn new(references: &'r dyn ReferenceResolver) -> Self {
         Self(Some(references))
     }
 
-    /// The schema itself, or what it refers to.
+    /// Returns the schema itself, or the schema that it refers to.
     pub(super) fn resolve<'s>(self, schema: &'s Value) -> &'s Value
     where
         'r: 's,
@@ -64,7 +63,7 @@ impl<'r> Resolver<'r> {
         }
     }
 
-    /// The default of a field, and whether its schema allows null.
+    /// Returns the default of a field, and whether its schema allows null.
     pub(super) fn default_of<'s>(self, schema: &'s Value) -> Option<(&'s Value, bool)>
     where
         'r: 's,
@@ -79,7 +78,7 @@ impl<'r> Resolver<'r> {
         Some((schema.get("default")?, is_nullable))
     }
 
-    /// The schema of a field of what a schema describes.
+    /// Returns the schema of a property.
     pub(super) fn property_schema<'s>(self, schema: &'s Value, name: &str) -> Option<&'s Value>
     where
         'r: 's,
@@ -88,7 +87,7 @@ impl<'r> Resolver<'r> {
         properties.get(name).map(|property| self.resolve(property))
     }
 
-    /// A schema under a keyword of another: `items` or `additionalProperties`, where that is no boolean.
+    /// Returns the schema under a keyword: `items`, or `additionalProperties` unless that is a boolean.
     pub(super) fn keyword_schema<'s>(self, schema: &'s Value, keyword: &str) -> Option<&'s Value>
     where
         'r: 's,

@@ -1,4 +1,4 @@
-//! The schema of one version of a CRD, ready to judge objects.
+//! The schema of one version of a CRD, prepared for checking objects.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -18,21 +18,21 @@ use kubefoundry_diagnostics::{Code, Diagnostic};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 
-/// What the rules of a CRD may cost for one object, all together.
+/// Limits on the evaluation of all validation rules of a CRD for one object.
 const RULE_LIMITS: Limits = Limits { expression_bytes: 4096, nesting: 32, steps: 5_000_000, value_bytes: 8 << 20 };
 
-/// A schema, and what was made of it.
+/// A schema with its compiled patterns and rules.
 pub struct CrdSchema {
-    /// What it is the schema of: `ray.io/v1 RayService`.
+    /// The version and kind: `ray.io/v1 RayService`.
     pub name: String,
-    /// Where it comes from.
+    /// The position of the CRD.
     pub origin: CrdOrigin,
     fingerprint: OnceLock<String>,
     raw: Arc<Value>,
     references: Option<&'static dyn ReferenceResolver>,
     patterns: PatternCache,
     rules: OnceLock<RuleNode>,
-    /// What evaluates rules; one for each thread that does at a time.
+    /// A pool of rule evaluators: one per thread that evaluates rules at the same time.
     machines: Mutex<Vec<RuleEvaluator>>,
 }
 
@@ -61,39 +61,39 @@ impl CrdSchema {
         }
     }
 
-    /// The same schema has the same fingerprint, however it is written and described. Of a schema with references, they
-    /// count as they stand.
+    /// Returns a hash of the schema's content, which does not depend on notation and descriptions. References are
+    /// hashed unresolved.
     pub fn fingerprint(&self) -> &str {
         self.fingerprint.get_or_init(|| fingerprint(&self.raw))
     }
 
-    /// A finding about the schema itself, at the CRD.
+    /// Creates a finding about the schema itself, at the position of the CRD.
     pub fn diagnostic(&self, code: &'static Code, message: String) -> Diagnostic {
         CrdProblem::new(code, &self.origin, message).diagnostic()
     }
 
-    /// The schema as the CRD has it, with its references, and without what it says to people.
+    /// Returns the schema of the CRD with unresolved references and without descriptions.
     pub fn raw(&self) -> &Value {
         &self.raw
     }
 
-    /// The text that messages say the schema is in: the name of a file, or where it comes from.
+    /// Returns the origin of the schema for messages: the name of a file, or a description.
     pub fn file(&self) -> &str {
         &self.origin.file
     }
 
-    /// Whether a field is in the schema. `*` stands for any key of a map, or any item of a list.
+    /// Whether the schema has a field. In the path, `*` stands for any key of a map or any item of a list.
     pub fn has_field(&self, path: &str) -> bool {
         self.subschema(path).is_some()
     }
 
-    /// The schema of a field; `*` as in [`CrdSchema::has_field`].
+    /// Returns the schema of a field; `*` as in [`CrdSchema::has_field`].
     fn subschema(&self, path: &str) -> Option<&Value> {
         let resolver = self.resolver();
         path.split('.').try_fold(&*self.raw, |schema, name| child_schema(resolver, schema, name))
     }
 
-    /// What the apiserver would not take of an object that is created, or would drop from it.
+    /// Checks an object as if it were created, and returns what the API server would refuse or drop.
     pub fn check(&self, object: &Value) -> Vec<SchemaViolation> {
         let mut object = object.clone();
         defaults::apply(&self.raw, &mut object, self.resolver());
@@ -102,7 +102,8 @@ impl CrdSchema {
         self.checker().check(&self.raw, &object, &WalkPath::Start(&root), ValueRole::WholeObject, &mut violations);
         list_types::check(&self.raw, &object, &WalkPath::Start(&root), self.resolver(), &mut violations);
         metadata::check(&object, &mut violations);
-        // A pattern that cannot be evaluated refuses nothing.
+        // Rules are evaluated only on structurally valid objects, as in the API server. A pattern that cannot be
+        // evaluated does not make an object invalid.
         if violations.iter().all(|violation| *violation.code == codes::CRD_RULE_NOT_EVALUATED) {
             let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw));
             if !rules.is_empty() {
@@ -115,9 +116,9 @@ impl CrdSchema {
         sorted_and_deduplicated(violations)
     }
 
-    /// What the schema has against the outline of an object: fields that it does not have, fields that are missing, and
-    /// values of a wrong type. Two objects with the same fields of the same types get the same answer, but for the places
-    /// in lists; values, metadata and rules are not looked at.
+    /// Checks the outline of an object: unknown fields, missing fields and wrong types. Values, metadata and rules are
+    /// not checked. Two objects with the same fields of the same types get the same result, except for indexes in
+    /// lists.
     ///
     /// ```
     /// use kubefoundry_crd::CrdDefinition;
@@ -142,8 +143,8 @@ impl CrdSchema {
         sorted_and_deduplicated(violations)
     }
 
-    /// What a part of the schema has against a value that stands elsewhere, at `path`: violations name that place. The
-    /// part is given as in [`CrdSchema::has_field`]; `None` means that the schema does not have it.
+    /// Checks a value against a part of the schema. The value is at `path` of another object, and violations name that
+    /// path. The part is given as in [`CrdSchema::has_field`]; `None` means that the schema does not have it.
     ///
     /// ```
     /// use kubefoundry_crd::CrdDefinition;
@@ -172,9 +173,9 @@ impl CrdSchema {
         Some(sorted_and_deduplicated(violations))
     }
 
-    /// What the schema has against some parts of an object, and all that is in them; the rest of the object is not looked
-    /// at, and rules (`x-kubernetes-validations`) are not evaluated. A path that leads out of the schema is a field that the
-    /// schema does not have; one that leads out of the object is passed over.
+    /// Checks only the given fields of an object and everything in them. Validation rules (`x-kubernetes-validations`)
+    /// are not evaluated. A path that is not in the schema is an unknown field; a path that is not in the object is
+    /// ignored.
     ///
     /// ```
     /// use kubefoundry_crd::CrdDefinition;
@@ -212,7 +213,7 @@ impl CrdSchema {
         self.references.map(Resolver::new).unwrap_or_default()
     }
 
-    /// What the rules of the schema have against a change of an object (transition rules, those that read `oldSelf`).
+    /// Evaluates the transition rules of the schema, which read `oldSelf`, on a change of an object.
     pub fn check_change(&self, old: &Value, new: &Value) -> Vec<SchemaViolation> {
         let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw));
         let mut violations = Vec::new();
@@ -244,14 +245,14 @@ impl CrdSchema {
     }
 }
 
-/// Violations by path, each once.
+/// Sorts violations by path and removes duplicates.
 fn sorted_and_deduplicated(mut violations: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
     violations.sort();
     violations.dedup();
     violations
 }
 
-/// A short name for a schema.
+/// Returns the hash of a schema.
 pub(super) fn fingerprint(raw: &Value) -> String {
     let mut text = String::new();
     write_canonical_json(raw, &mut text);
@@ -267,7 +268,7 @@ fn child_schema<'s>(resolver: Resolver<'s>, schema: &'s Value, name: &str) -> Op
     }
 }
 
-/// A value as JSON with its keys in order.
+/// Writes a value as JSON with sorted keys.
 fn write_canonical_json(value: &Value, out: &mut String) {
     match value {
         Value::Object(fields) => {
@@ -325,7 +326,7 @@ mod tests {
             ("spec.pod.metadata.x", &["spec.pod.metadata.x"]),
             ("metadata.name", &["metadata.name"]),
             ("kind", &["kind"]),
-            // What is not there, or lies in what is no mapping and no list.
+            // Absent values, and paths through scalars.
             ("spec.list[7].n", &[]),
             ("spec.list.n", &[]),
             ("spec.a", &[]),

@@ -1,10 +1,10 @@
-//! Objects against structural schemas, as the apiserver validates them, but for one thing: a field that the schema does
-//! not have is refused, where the apiserver drops it.
+//! Checks objects against structural schemas as the API server does, with one exception: an unknown field is refused,
+//! where the API server drops it.
 //!
-//! The walk follows the object, and reads of the schema only what describes something in it: nothing is compiled ahead but
-//! the patterns that a text meets. Schemas of this kind are a small, closed language (structural schemas of the Kubernetes
-//! documentation, "Extend the Kubernetes API with CustomResourceDefinitions"; `k8s.io/kube-openapi/pkg/validation` for
-//! types, null and formats), so a keyword that is not in it says nothing here.
+//! The walk follows the object and reads only the parts of the schema that describe it. Nothing is compiled in advance.
+//! Structural schemas are a small, closed language (see "Extend the Kubernetes API with CustomResourceDefinitions" in
+//! the Kubernetes documentation, and `k8s.io/kube-openapi/pkg/validation` for types, null and formats), so other
+//! keywords are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,53 +17,54 @@ use super::walk_path::WalkPath;
 use super::{SchemaViolation, defaults, format, list_types, metadata, number};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// Types of JSON, in the order in which messages name them.
+/// JSON types, in the order in which messages list them.
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-/// What a whole schema says about values.
+/// Checks values against a schema.
 #[derive(Debug)]
 pub(super) struct Checker<'c> {
-    /// The schema of the whole object, or of the part of one that is checked.
+    /// The schema of the whole object, or of the checked part of it.
     pub(super) root: RootSchema<'c>,
     pub(super) patterns: &'c PatternCache,
     pub(super) scope: CheckScope,
 }
 
-/// What of a schema is held against a value.
+/// The part of a schema that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckScope {
-    /// All of it.
+    /// Everything.
     Everything,
-    /// Which fields there are, which are missing, and of which types they are: what all objects of one outline share.
+    /// Only the existence and types of fields, which all objects with the same outline share.
     Outline,
 }
 
-/// Whether a value is an object of Kubernetes, which has apiVersion, kind and metadata whatever its schema says.
+/// Whether a value is a Kubernetes object, which has apiVersion, kind and metadata even if its schema does not declare
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueRole {
     WholeObject,
     Field,
 }
 
-/// What a schema says of a field.
+/// The schema of a field.
 enum FieldSchema<'s> {
-    /// What is in it.
+    /// The field is declared with this schema.
     Declared(&'s Value),
-    /// That it may be there, and no more.
+    /// The field is allowed, with any value.
     Anything,
-    /// Nothing: it is apiVersion or kind, which every object has.
+    /// The field is apiVersion or kind, which every object has.
     TypeMeta,
-    /// It is the metadata of an object; what the schema says of that does not count.
+    /// The field is the metadata of an object, which is validated independently of its schema.
     Metadata(Option<&'s Value>),
-    /// That it is not there.
+    /// The field is not allowed.
     Unknown,
 }
 
-/// Where what is found goes.
+/// The receiver of violations.
 enum ViolationSink<'o> {
-    /// All of it is reported.
+    /// Collects all violations.
     Report(&'o mut Vec<SchemaViolation>),
-    /// It is only asked whether there is anything.
+    /// Records only whether there is any violation.
     Probe { is_refused: bool },
 }
 
@@ -73,7 +74,7 @@ impl ViolationSink<'_> {
     }
 }
 
-/// The keywords of a schema that declares what there is.
+/// The keywords of a schema that declare types and fields, as opposed to those that constrain values.
 #[derive(Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a keyword of the language")]
 struct SchemaNode<'s> {
@@ -109,7 +110,7 @@ impl<'s> SchemaNode<'s> {
         node
     }
 
-    /// What the schema says of a field.
+    /// Returns the schema of a field.
     fn field_schema(&self, name: &str, is: ValueRole, resolver: Resolver<'s>) -> FieldSchema<'s> {
         let property = self.properties.and_then(|properties| properties.get(name));
         let is_object = is == ValueRole::WholeObject || self.is_embedded;
@@ -122,14 +123,14 @@ impl<'s> SchemaNode<'s> {
             (None, Some(schema @ Value::Object(fields))) if !fields.is_empty() => FieldSchema::Declared(schema),
             (None, Some(Value::Object(_) | Value::Bool(true))) => FieldSchema::Anything,
             (None, _) if self.preserves_unknown_fields => FieldSchema::Anything,
-            // Where nothing says what is in an object, the apiserver drops all that is in it.
+            // The API server drops every field that no keyword allows.
             (None, _) => FieldSchema::Unknown,
         }
     }
 }
 
 impl<'c> Checker<'c> {
-    /// Adds what a part of the schema has against a value: a part that declares what there is.
+    /// Checks a value against a declaring schema, that is, one outside of `allOf`, `anyOf`, `oneOf` and `not`.
     pub(super) fn check(
         &self,
         schema: &'c Value,
@@ -196,7 +197,7 @@ impl<'c> Checker<'c> {
                 FieldSchema::Anything => {}
                 FieldSchema::TypeMeta => self.check_type(value, "string", &at_field, out),
                 FieldSchema::Metadata(schema) => {
-                    // What is in it is looked at elsewhere, field by field.
+                    // `metadata::check` checks its fields.
                     self.check_type(value, "object", &at_field, out);
                     if let Some(schema) = schema.filter(|_| self.scope == CheckScope::Everything) {
                         self.patterns.report_uncompilable_below(schema, value, &at_field, self.resolver(), out);
@@ -212,8 +213,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Adds what the schema has against one part of an object, and all that is in it. What lies on the way there is entered,
-    /// not checked.
+    /// Checks one field of an object and everything in it. Its ancestors are not checked.
     pub(super) fn check_at(&self, object: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
         let (mut schema, mut value, mut is) = (self.root.schema, object, ValueRole::WholeObject);
         let mut at = FieldPath::root();
@@ -263,9 +263,9 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// The keywords of a schema that only judge: they say nothing about which fields there are. With `is_declared`, the
-    /// schema is one that declares, whose types and fields are looked at elsewhere; without, it stands in `allOf`, `anyOf`,
-    /// `oneOf` or `not`, where types and fields are judged, not declared.
+    /// Checks the keywords that constrain a value. With `is_declared`, the schema is a declaring one, whose types and
+    /// fields [`Checker::check`] handles. Otherwise it is inside `allOf`, `anyOf`, `oneOf` or `not`, where types and
+    /// fields are constraints, too.
     fn check_constraints(
         &self,
         schema: &'c Value,
@@ -297,12 +297,12 @@ impl<'c> Checker<'c> {
                 "properties" | "additionalProperties" | "items" if !is_declared => {
                     self.check_constraints_below(keyword, keywords, rule, value, at, sink);
                 }
-                // The commonest of those that judge nothing.
+                // The most frequent keywords that are not constraints.
                 "type" | "properties" | "additionalProperties" | "items" | "default" | "nullable" => {}
                 extension if extension.starts_with("x-kubernetes-") => {}
                 "required" => Self::check_required(rule, value, at, sink),
                 "allOf" => self.check_junctor(keyword, rule, value, at, is_declared, sink),
-                // The rest judges values, or chooses by them.
+                // All other keywords constrain values, or depend on them.
                 _ if self.scope == CheckScope::Outline => {}
                 "anyOf" | "oneOf" | "not" => self.check_junctor(keyword, rule, value, at, is_declared, sink),
                 _ => {
@@ -320,7 +320,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// What a keyword that judges a value by itself has against it.
+    /// Returns the violation of a keyword that constrains the value itself, not its children.
     fn constraint_violation<'s>(
         &self,
         keyword: &str,
@@ -378,7 +378,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// `allOf`, `anyOf`, `oneOf` or `not`.
+    /// Checks `allOf`, `anyOf`, `oneOf` or `not`.
     fn check_junctor(
         &self,
         keyword: &str,
@@ -403,7 +403,8 @@ impl<'c> Checker<'c> {
             }
         }
         let fitting = || schemas.iter().filter(|schema| self.is_satisfied_by(schema, value, at));
-        // A pattern that takes any text judges less in `allOf` and `anyOf`, and more in the other two.
+        // A pattern that cannot be compiled matches everything. That makes `allOf` and `anyOf` more lenient, but
+        // `oneOf` and `not` stricter, so these two are skipped then.
         let keyword = match keyword {
             "allOf" => {
                 for schema in schemas {
@@ -477,7 +478,7 @@ impl<'c> Checker<'c> {
     }
 }
 
-/// Whether a value has one of some types. A whole number is an integer, however it is written.
+/// Whether a value has one of the types. A whole number such as `1.0` is an integer.
 fn has_type(value: &Value, kinds: &[&str]) -> bool {
     kinds.iter().any(|kind| match value {
         Value::Null => *kind == "null",
@@ -497,7 +498,7 @@ fn falls_short(length: usize, limit: &Value) -> Option<bool> {
     Some(number::compare(&Number::from(length), limit.as_number()?).is_lt())
 }
 
-/// Whether two items are equal. Items are compared only with those that look alike, so that long lists end.
+/// Whether two items are equal. A set of normal forms avoids comparing every pair in a long list.
 fn has_duplicates(items: &[Value]) -> bool {
     let mut seen = BTreeSet::new();
     items.iter().any(|item| {
@@ -507,12 +508,12 @@ fn has_duplicates(items: &[Value]) -> bool {
     })
 }
 
-/// A text that is the same for equal values, and for them alone.
+/// Writes a text that is equal for two values exactly if the values are equal.
 fn write_normal_form(value: &Value, out: &mut String) {
     use std::fmt::Write as _;
     let _ = match value {
         Value::Number(number) => match number.as_f64().filter(|_| number::is_whole(number)) {
-            // Integers of JSON are written as such; of floats, the whole ones are.
+            // Whole floats are written like integers, which JSON writes without a fraction.
             Some(float) if number.is_f64() => write!(out, "{:.0}", float + 0.0),
             _ => write!(out, "{number}"),
         },

@@ -1,5 +1,5 @@
-//! The rules of a schema (`x-kubernetes-validations`), evaluated as the apiserver does when an object is
-//! created, or changed.
+//! CRD validation rules (`x-kubernetes-validations`), evaluated as the API server does when an object is created or
+//! changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use kubefoundry_cel::crd::{RuleEvaluator, ValidationRule};
 use kubefoundry_cel::{Limits, RESERVED};
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The rules at and below one place of a schema; places without any are left out.
+/// The validation rules at and below one subschema. Subschemas without rules are omitted.
 #[derive(Debug, Default)]
 pub(super) struct RuleNode {
     rules: Vec<CompiledRule>,
@@ -79,11 +79,11 @@ impl CompiledRule {
         out: &mut Vec<SchemaViolation>,
     ) {
         let evaluated = match (&self.expression, before) {
-            // There is no old value when an object, or a field, is created.
+            // There is no old value when an object or a field is created.
             (Ok(rule), OldValue::Created | OldValue::Changed(None)) if rule.transition && !self.optional_old_self => {
                 return;
             }
-            // What a rule says of the object alone is said when it is checked alone.
+            // Rules that do not read `oldSelf` are evaluated when the new object is checked by itself.
             (Ok(rule), OldValue::Changed(_)) if !rule.transition => return,
             (Ok(rule), OldValue::Changed(Some(old))) => machine.evaluate_change(rule, itself, || {
                 let old = old.clone();
@@ -127,8 +127,8 @@ impl CompiledRule {
     }
 }
 
-/// The steps of a `fieldPath`: `.services['Front.end'].x`, where a backslash in quotes takes the next character as it is
-/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, `ValidFieldPath`).
+/// Splits a `fieldPath` such as `.services['Front.end'].x` into field names. Inside quotes, a backslash escapes the
+/// next character (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, `ValidFieldPath`).
 fn parse_field_path(field_path: &str) -> Vec<String> {
     let mut steps = Vec::new();
     let mut rest = field_path;
@@ -165,22 +165,22 @@ fn parse_field_path(field_path: &str) -> Vec<String> {
     steps
 }
 
-/// A rule on one line.
+/// Abbreviates a rule to one line of at most 160 characters.
 fn abbreviate_rule(rule: &str) -> String {
     let line = rule.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= 160 { line } else { line.chars().take(157).chain("...".chars()).collect() }
 }
 
-/// What was there before.
+/// The value before a change.
 #[derive(Debug, Clone, Copy)]
 enum OldValue<T> {
     /// The object is created.
     Created,
-    /// The object changes; here is its old value, if it had one that can be told to be the same field or item.
+    /// The object changes. This is the old value of the same field or item, if one can be identified.
     Changed(Option<T>),
 }
 
-/// Evaluates the rules of a schema on an object that is created.
+/// Evaluates the rules of a schema for the creation of an object.
 pub(super) fn check(
     rules: &RuleNode,
     schema: &Value,
@@ -191,7 +191,7 @@ pub(super) fn check(
     check_node(rules, schema, (OldValue::Created, object), &FieldPath::root(), machine, out);
 }
 
-/// Evaluates the rules that compare an object with what it was (transition rules).
+/// Evaluates the rules that compare an object with its old value (transition rules).
 pub(super) fn check_change(
     rules: &RuleNode,
     schema: &Value,
@@ -210,7 +210,7 @@ fn check_node(
     machine: &RuleEvaluator,
     out: &mut Vec<SchemaViolation>,
 ) {
-    // The apiserver evaluates no rule on null.
+    // The API server evaluates no rule on null.
     if value.is_null() {
         return;
     }
@@ -264,7 +264,7 @@ fn check_node(
     }
 }
 
-/// Where an item was in a list before. Only items of `map` lists are known again, by their keys
+/// Returns the index of an item in the old list. Only items of `map` lists can be identified, by their keys
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, `MapList`).
 fn find_old_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
     if schema.get("x-kubernetes-list-type").and_then(Value::as_str) != Some("map") {
@@ -275,7 +275,7 @@ fn find_old_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
     old.as_array()?.iter().position(|other| keys.iter().all(|key| other.get(key) == item.get(key)))
 }
 
-/// A value as CEL sees it, by its schema (`k8s.io/apiserver/pkg/cel/common`).
+/// Converts a value to CEL according to its schema (`k8s.io/apiserver/pkg/cel/common`).
 fn to_cel_value(schema: &Value, value: &Value, machine: &RuleEvaluator) -> cel::Value {
     let says = |key: &str| schema.get(key).and_then(Value::as_str);
     match value {
@@ -300,7 +300,7 @@ fn to_cel_value(schema: &Value, value: &Value, machine: &RuleEvaluator) -> cel::
             let entries = fields.iter().map(|(name, value)| {
                 let property = properties.and_then(|properties| properties.get(name));
                 let schema = property.or(additional).unwrap_or(&Value::Null);
-                // The keys of a map are data; only the names of fields are escaped.
+                // Map keys are data; only field names are escaped.
                 let name = if additional.is_some() { name.clone() } else { escape_field_name(name) };
                 (Key::from(name.as_str()), to_cel_value(schema, value, machine))
             });
@@ -309,7 +309,7 @@ fn to_cel_value(schema: &Value, value: &Value, machine: &RuleEvaluator) -> cel::
     }
 }
 
-/// The name that rules have for a field (`k8s.io/apiserver/pkg/cel/escaping.go`).
+/// Returns the escaped name of a field in CEL (`k8s.io/apiserver/pkg/cel/escaping.go`).
 fn escape_field_name(name: &str) -> String {
     if ["true", "false", "null", "in"].contains(&name) || RESERVED.contains(&name) {
         return format!("__{name}__");

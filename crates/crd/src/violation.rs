@@ -1,4 +1,4 @@
-//! What a schema refuses, in the words of everything else here.
+//! Construction of [`SchemaViolation`]s with their messages.
 
 use serde_json::Value;
 
@@ -8,27 +8,27 @@ use crate::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 
-/// Why a schema refuses a value.
+/// The reason why a schema refuses a value.
 #[derive(Debug)]
 pub(super) enum RefusalReason<'s> {
-    /// It has none of these types.
+    /// The value has none of these types.
     Type(Vec<&'s str>),
-    /// It is none of these values.
+    /// The value is none of these values.
     Enum(&'s [Value]),
-    /// It does not match a pattern.
+    /// The value does not match a pattern.
     Pattern(&'s str),
-    /// It does not have a format.
+    /// The value does not have a format.
     Format(&'s str),
-    /// Another keyword does not allow it.
+    /// Another keyword does not allow the value.
     Keyword(&'static str),
 }
 
-/// The schema of what is checked, as messages ask for its parts.
+/// The schema at the root of a check, in which messages look up limits and known fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RootSchema<'s> {
-    /// The schema of the whole object, or of the part of it that is checked.
+    /// The schema of the whole object, or of the checked part of it.
     pub(super) schema: &'s Value,
-    /// How many steps of a path lead to that part.
+    /// The number of path segments that lead to that part.
     pub(super) depth: usize,
     pub(super) resolver: Resolver<'s>,
 }
@@ -39,7 +39,7 @@ impl<'s> RootSchema<'s> {
     }
 }
 
-/// A value that is refused.
+/// Creates the violation for a refused value.
 pub(super) fn refused_value(
     whole: RootSchema<'_>,
     reason: &RefusalReason<'_>,
@@ -56,7 +56,7 @@ pub(super) fn refused_value(
         RefusalReason::Format(format) => format!("a text of format {format}"),
         RefusalReason::Keyword(keyword) => {
             let limit = whole.schema_at(&path).and_then(|schema| schema.get(keyword));
-            // A schema, or a reference to one, is no limit.
+            // Only a limit is worth quoting, not a schema or a reference to one.
             match limit.filter(|limit| !limit.is_object() && !limit.is_array() && *keyword != "not") {
                 Some(limit) => format!("a value that {keyword} {} of the schema allows", shorten(&limit.to_string())),
                 None => format!("a value that {keyword} of the schema allows"),
@@ -70,12 +70,12 @@ pub(super) fn refused_value(
     }
 }
 
-/// A field that is required and not there.
+/// Creates the violation for a missing required field.
 pub(super) fn missing_field(path: &FieldPath, name: &str) -> SchemaViolation {
     SchemaViolation::refused(path.key(name.to_owned()), "is missing", "a value: it is required")
 }
 
-/// A field that the schema does not have, with what may have been meant.
+/// Creates the violation for a field that the schema does not have, with a suggestion of a similar one.
 pub(super) fn unknown_field(whole: RootSchema<'_>, path: &FieldPath, name: &str, value: &Value) -> SchemaViolation {
     let known = whole.schema_at(path).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let names: Vec<&str> = known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
@@ -90,7 +90,7 @@ pub(super) fn unknown_field(whole: RootSchema<'_>, path: &FieldPath, name: &str,
     }
 }
 
-/// A value in a message.
+/// Describes a value for a message.
 fn describe_value(value: &Value) -> String {
     match value {
         Value::Object(_) => "a mapping".to_owned(),

@@ -1,15 +1,15 @@
-//! Where in an object a walk is, without an allocation until something is found there.
+//! The path of a walk through an object, which allocates only when a violation is reported.
 
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// A place below the value that a walk began with.
+/// A position below the value where the walk began, linked to its parents on the stack.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WalkPath<'p> {
-    /// Where the walk began.
+    /// The path where the walk began.
     Start(&'p FieldPath),
-    /// A field of the place above.
+    /// A field of the parent position.
     Key(&'p WalkPath<'p>, &'p str),
-    /// An item of the place above.
+    /// An item of the parent position.
     Index(&'p WalkPath<'p>, usize),
 }
 

@@ -1,15 +1,15 @@
-//! Whether the keywords of a schema can be used: that each has a value of its type. A dump holds what an apiserver took,
-//! or a file that somebody has written; in the second a mistake is reported before anything is judged by it.
+//! Checks that every keyword of a schema has a value of the right type. A dump from a cluster always passes; a
+//! handwritten file may not, and the mistake must be reported before objects are checked against it.
 
 use serde_json::Value;
 
-/// Schemas in these keywords are lists.
+/// Keywords whose value is a list of schemas.
 const JUNCTORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
-/// Looks at a schema and all below.
+/// Checks a schema and its subschemas.
 ///
 /// # Errors
-/// What is wrong with the first keyword that cannot be used.
+/// The problem with the first keyword that cannot be used.
 pub(super) fn check(schema: &Value) -> Result<(), String> {
     for (keyword, value) in schema.as_object().into_iter().flatten() {
         match keyword.as_str() {

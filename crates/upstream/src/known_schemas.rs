@@ -1,4 +1,4 @@
-//! The schemas that objects of a release are checked against.
+//! The schemas against which the objects for a release of an upstream project are checked.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -8,38 +8,40 @@ use super::release::{NearestReleases, find_nearest};
 use super::skeleton::{SUBTREES, SkeletonOrigin};
 use super::table::ORIGINS;
 
-/// A part of a skeleton that is core/v1 PodSpec: KubeRay takes over whole pods, and its CRD describes all of their fields.
+/// The part of a skeleton that is core/v1 PodSpec. KubeRay embeds whole pod templates, so its CRD declares all of their
+/// fields.
 const POD_SPEC: (&str, &str, &str, &str) =
     ("ray.io", "RayService", "v1", "spec.rayClusterConfig.headGroupSpec.template.spec");
 
-/// What each of [`ORIGINS`] defines; `None` inside when its head is damaged, which a test rules out.
+/// The definition of each of [`ORIGINS`]. The inner `None` means that its embedded file is damaged, which a test rules
+/// out.
 static DEFINITIONS: LazyLock<Vec<OnceLock<Option<CrdDefinition>>>> =
     LazyLock::new(|| ORIGINS.iter().map(|_| OnceLock::new()).collect());
 
-/// The schema of one version of a skeleton. Its parts are parsed when an object that is checked has something there.
+/// The schema of one version of a skeleton. A part of it is parsed when a checked object has a value there.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownSchema {
-    /// Where the skeleton comes from.
+    /// The origin of the skeleton.
     pub origin: &'static SkeletonOrigin,
-    /// The schema. It has no rules.
+    /// The schema, without validation rules.
     pub schema: &'static CrdSchema,
 }
 
-/// What is known of the schema that a release has for a version of a kind.
+/// The known schemas nearest to that of a release.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownSchemas {
-    /// The schema of the release, or else of the nearest skeleton before it; of the oldest where all are newer, and of the
-    /// newest when the release is not known.
+    /// The schema of the release, or else of the newest skeleton before it. If all are newer, it is the oldest one, and
+    /// if the release is not known, the newest one.
     pub nearest: KnownSchema,
-    /// The schema of the first skeleton after the release, where the nearest one is from before it. What the release has is
-    /// between the two.
+    /// The schema of the first skeleton after the release, if the nearest one is from before it. The schema of the
+    /// release is between the two.
     pub next: Option<KnownSchema>,
     /// Whether the nearest schema is exactly that of the release.
     pub is_exact: bool,
 }
 
-/// The schemas for objects of a version of a kind, as they were around a release of its project; `None` when no skeleton has
-/// that version.
+/// Returns the known schemas of a version of a kind that are nearest to a release of its project; `None` if no skeleton
+/// has that version.
 ///
 /// ```
 /// use kubefoundry_upstream::known_schemas;
@@ -62,7 +64,7 @@ pub fn known_schemas(group: &str, kind: &str, version: &str, release: Option<&st
     choose_schemas(&known, release)
 }
 
-/// The schema of core/v1 PodSpec, as the newest skeleton that has one knows it, and the field that has it there.
+/// Returns the newest known schema that contains core/v1 PodSpec, and the path of PodSpec in it.
 ///
 /// ```
 /// use kubefoundry_yaml::field_path::FieldPath;
@@ -84,7 +86,7 @@ fn schema_of(position: usize, origin: &'static SkeletonOrigin, version: &str) ->
     definition.as_ref()?.version(version)?.schema().ok()
 }
 
-/// Chooses among the schemas of one version of a kind, which come from the oldest to the newest.
+/// Chooses among the schemas of one version of a kind, sorted from the oldest to the newest.
 fn choose_schemas(known: &[KnownSchema], release: Option<&str>) -> Option<KnownSchemas> {
     let NearestReleases { nearest, next, is_exact } = find_nearest(known, |known| known.origin, release)?;
     Some(KnownSchemas { nearest, next, is_exact })
@@ -95,7 +97,7 @@ mod tests {
     use super::*;
     use crate::skeleton::Skeleton;
 
-    /// The releases of what is chosen among 0.9.0, which was tagged, 1.2.0, which was not, and 1.10.0, which was.
+    /// Returns the releases chosen among 0.9.0 and 1.10.0, which are tagged, and 1.2.0, which is not.
     fn choose_releases(release: Option<&str>) -> (Option<&'static str>, Option<&'static str>, bool) {
         static RELEASES: [SkeletonOrigin; 3] = [
             SkeletonOrigin { release: Some("0.9.0"), is_tagged: true, ..SkeletonOrigin::EMPTY },

@@ -2,17 +2,17 @@
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
-//! A skeleton keeps everything of a CustomResourceDefinition that decides which objects an apiserver takes, except CEL
-//! rules: names, scope, versions, subresources, printer columns and every keyword of the structural schemas. It leaves out
-//! what upstream wrote for people (descriptions, titles, examples, deprecation warnings), the rules of
-//! `x-kubernetes-validations`, and how versions are converted. `cargo xtask upstream` writes the skeletons from dumps of
-//! CRDs into `schemas/`; `schemas/index.yaml` lists them with their origins.
+//! A skeleton keeps everything of a CustomResourceDefinition that decides which objects the API server accepts, except
+//! validation rules: names, scope, versions, subresources, printer columns and every keyword of the structural schemas.
+//! It omits descriptions, titles, examples, deprecation warnings, `x-kubernetes-validations` and the conversion of
+//! versions. `cargo xtask upstream` writes the skeletons from dumps of CRDs into `schemas/`; `schemas/index.yaml` lists
+//! them with their origins.
 //!
 //! # Format
 //! `<group>_<kind>/<commit>.json` is a CRD whose schemas are references. A reference is the key of a line in
-//! `subtrees.txt`; such a line holds a schema whose larger subschemas are references in turn. The key is the start of the
-//! SHA-256 of the line's JSON, so equal subtrees of different versions, kinds and releases share one line, and adding a
-//! release only adds lines. A line is parsed when a check or an expansion gets there, and parsed once.
+//! `subtrees.txt`; such a line holds a schema whose larger subschemas are references in turn. The key is the start of
+//! the SHA-256 of the line's JSON, so equal subtrees of different versions, kinds and releases share one line, and
+//! adding a release only adds lines. A line is parsed once, when a check or an expansion first reaches it.
 
 mod known_schemas;
 #[cfg(test)]
@@ -28,7 +28,7 @@ pub use subtrees::map_subschemas;
 
 use release::find_nearest;
 
-/// The origins of all skeletons: by group and kind, and those of one kind from the oldest to the newest.
+/// Returns the origins of all skeletons, sorted by group and kind, and within a kind from the oldest to the newest.
 ///
 /// ```
 /// use kubefoundry_upstream::origins;
@@ -39,7 +39,7 @@ pub fn origins() -> &'static [SkeletonOrigin] {
     table::ORIGINS
 }
 
-/// All skeletons, in the order of [`origins`]. None of them is decoded yet.
+/// Returns all skeletons in the order of [`origins`]. They are decoded on demand.
 ///
 /// ```
 /// use kubefoundry_upstream::{origins, skeletons};
@@ -49,11 +49,11 @@ pub fn skeletons() -> impl Iterator<Item = Skeleton> {
     origins().iter().map(|origin| Skeleton::new(origin, false))
 }
 
-/// The skeleton of a kind for a release of its project.
+/// Returns the skeleton of a kind for a release of its project.
 ///
-/// A release that has no skeleton of its own gets the newest one that is not newer, or the oldest where all are newer;
-/// [`Skeleton::is_exact`] is false then. Without a release, or with one that is not a version such as `main`, the newest
-/// skeleton is returned. `None` means that there is no skeleton of the kind.
+/// If the release has no skeleton of its own, the newest older one is returned, or the oldest one if all are newer;
+/// [`Skeleton::is_exact`] is then false. Without a release, or with one that is not a version such as `main`, the
+/// newest skeleton is returned. `None` means that there is no skeleton of the kind.
 ///
 /// ```
 /// use kubefoundry_upstream::skeleton;
@@ -70,7 +70,7 @@ pub fn skeleton(group: &str, kind: &str, release: Option<&str>) -> Option<Skelet
     choose_skeleton(origins().iter().filter(of_kind), release)
 }
 
-/// Chooses among the skeletons of one kind, which come from the oldest to the newest.
+/// Chooses among the skeletons of one kind, sorted from the oldest to the newest.
 fn choose_skeleton(origins: impl Iterator<Item = &'static SkeletonOrigin>, release: Option<&str>) -> Option<Skeleton> {
     let origins: Vec<&'static SkeletonOrigin> = origins.collect();
     let around = find_nearest(&origins, |origin| origin, release)?;

@@ -1,14 +1,14 @@
-//! Skeletons by reference against the CRDs that they expand to: both say the same of changed objects.
+//! Tests that skeletons with references give the same results as the CRDs that they expand to.
 
 use crate::{SkeletonOrigin, known_schemas, skeletons};
 use kubefoundry_crd::{CrdDefinition, CrdSchema};
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value, json};
 
-/// How many changed objects are compared, over all versions of all skeletons.
+/// Number of objects that are compared, over all versions of all skeletons.
 const OBJECT_COUNT: usize = 1_000;
 
-/// Numbers that look like chance and are the same in every run.
+/// A xorshift generator: pseudo-random numbers that are the same in every run.
 struct Xorshift(u64);
 
 impl Xorshift {
@@ -20,7 +20,7 @@ impl Xorshift {
     }
 }
 
-/// An object that fits a schema without references, for the most part; `size` bounds how many values it has.
+/// Generates an object that mostly satisfies a schema without references. `size` limits the number of its values.
 fn generate_object(schema: &Value, chance: &mut Xorshift, size: &mut usize) -> Value {
     *size = size.saturating_sub(1);
     if let Some(options) = schema["enum"].as_array() {
@@ -56,7 +56,7 @@ fn generate_object(schema: &Value, chance: &mut Xorshift, size: &mut usize) -> V
     }
 }
 
-/// Changes one value of an object: into another, away, or to another name.
+/// Changes one value of an object: replaces, removes, renames or duplicates it.
 fn mutate(value: &mut Value, chance: &mut Xorshift) {
     let is_deeper = chance.below(5) > 0;
     match value {
@@ -83,7 +83,7 @@ fn mutate(value: &mut Value, chance: &mut Xorshift) {
     }
 }
 
-/// The fields of an object, each by its path, two levels deep.
+/// Returns the paths of the fields of an object, two levels deep.
 fn top_level_paths(object: &Value) -> Vec<FieldPath> {
     let below = |value: &Value, path: &FieldPath| -> Vec<FieldPath> {
         value.as_object().into_iter().flatten().map(|(name, _)| path.key(name.clone())).collect()
@@ -125,7 +125,7 @@ fn references_give_the_same_result_as_the_expanded_crd() {
             for turn in 0..=OBJECT_COUNT / versions {
                 let mut object = generate_object(&version["schema"]["openAPIV3Schema"], &mut chance, &mut 60);
                 object["metadata"] = json!({"name": "m"});
-                // The first objects of each version stay as they are.
+                // The first objects of each version are not changed.
                 for _ in 0..(turn / 8).min(3) {
                     mutate(&mut object, &mut chance);
                 }

@@ -1,14 +1,14 @@
-//! The order of releases, and which of those that are known are around another one.
+//! Ordering of releases, and the search for the known release nearest to another one.
 
 use super::skeleton::SkeletonOrigin;
 
-/// A release of an upstream project, as far as its order counts: `v1.5.0` is `[1, 5]`.
+/// The comparable part of an upstream release: `v1.5.0` is `[1, 5]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Release(Vec<u64>);
 
 impl Release {
-    /// Reads a version such as `1.5.0` or `v0.5.10.post1`. What follows the numbers does not count, nor do zeros at the
-    /// end. `None` when the text does not start with a number.
+    /// Parses a version such as `1.5.0` or `v0.5.10.post1`. Suffixes and trailing zeros are ignored. Returns `None` if
+    /// the text does not start with a number.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let numbers = text.split(['.', '-', '+']).map_while(|part| part.parse().ok());
@@ -23,19 +23,19 @@ impl Release {
     }
 }
 
-/// What is known around a release.
+/// The known items nearest to a release.
 pub(super) struct NearestReleases<T> {
-    /// What is of the release, or else of the newest one before it; of the oldest where all are newer, and of the newest
-    /// when the release is not known.
+    /// The item of the release, or else of the newest one before it. If all are newer, it is the oldest one, and if the
+    /// release is not known, the newest one.
     pub(super) nearest: T,
-    /// What is of the first release after it, where the nearest is from before it.
+    /// The item of the first release after it, if the nearest one is from before it.
     pub(super) next: Option<T>,
-    /// Whether the nearest is exactly of the release.
+    /// Whether the nearest item is exactly that of the release.
     pub(super) is_exact: bool,
 }
 
-/// Chooses what is around a release; `known` is of one kind and comes from the oldest to the newest. `None` when nothing is
-/// known.
+/// Returns the items of `known` that are nearest to a release, or `None` if `known` is empty. `known` must be of one
+/// kind and sorted from the oldest to the newest.
 pub(super) fn find_nearest<T: Copy>(
     known: &[T],
     origin: impl Fn(T) -> &'static SkeletonOrigin,

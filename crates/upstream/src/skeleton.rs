@@ -1,4 +1,4 @@
-//! A skeleton of a CRD: where it comes from, and the CRD that it stands for.
+//! A skeleton of a CRD and its origin.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -8,44 +8,44 @@ use serde_json::{Map, Value, json};
 use super::subtrees::Subtrees;
 use kubefoundry_yaml as yaml;
 
-/// The schemas that skeletons refer to.
+/// The shared schemas that skeletons refer to.
 pub(super) static SUBTREES: LazyLock<Subtrees<'static>> =
     LazyLock::new(|| Subtrees::new(include_str!("../schemas/subtrees.txt")));
 
-/// Where a skeleton comes from.
+/// The origin of a skeleton.
 #[derive(Debug)]
 pub struct SkeletonOrigin {
     /// The API group of the kind: `ray.io`.
     pub group: &'static str,
     /// The kind: `RayService`.
     pub kind: &'static str,
-    /// What the project is called: `KubeRay`.
+    /// The name of the project: `KubeRay`.
     pub project: &'static str,
-    /// The repository that the CRD was read from, as owner and name.
+    /// The repository that the CRD was read from, as `owner/name`.
     pub repository: &'static str,
-    /// The commit that the CRD was read at, in full or, where only that is known, abbreviated.
+    /// The commit that the CRD was read at; abbreviated if only a prefix is known.
     pub commit: &'static str,
-    /// The day of the commit, or its month, as `2026-08-19` or `2026-08`; `None` when it was not recorded.
+    /// The day or month of the commit, as `2026-08-19` or `2026-08`; `None` if it was not recorded.
     pub date: Option<&'static str>,
-    /// The release that the project's own files name at the commit; `None` when they name none.
+    /// The release that the project's files name at the commit; `None` if they name none.
     pub release: Option<&'static str>,
-    /// Whether the commit is the one that was released under that name, not one before or after it.
+    /// Whether the commit is tagged as that release, rather than before or after it.
     pub is_tagged: bool,
     /// The path of the CRD in the repository.
     pub path: &'static str,
-    /// The SHA-256 of the CRD as upstream has it.
+    /// The SHA-256 of the upstream file.
     pub sha256: &'static str,
-    /// How many CEL rules the CRD has upstream. The skeleton has none of them.
+    /// The number of validation rules in the upstream CRD. The skeleton has none of them.
     pub rules: usize,
-    /// The CRD, whose schemas are references.
+    /// The embedded JSON of the CRD, whose schemas are references.
     pub(super) head: &'static str,
 }
 
 impl SkeletonOrigin {
-    /// The CRD with a reference as the schema of each version.
+    /// Returns the CRD with a reference as the schema of each version.
     ///
     /// # Errors
-    /// With the place at which the embedded file is damaged.
+    /// The damaged part of the embedded file.
     pub(super) fn head(&self) -> Result<Value, &'static str> {
         let head: Value = serde_json::from_str(self.head).map_err(|_| "its head")?;
         let mut spec = match head.get("spec") {
@@ -84,7 +84,7 @@ impl SkeletonOrigin {
     };
 }
 
-/// How messages name a skeleton: `KubeRay 1.7.0, feeaf72f of 2026-08-19`.
+/// The name of a skeleton in messages: `KubeRay 1.7.0, feeaf72f of 2026-08-19`.
 ///
 /// ```
 /// let skeleton = kubefoundry_upstream::skeleton("ray.io", "RayService", None).unwrap();
@@ -104,7 +104,7 @@ impl fmt::Display for SkeletonOrigin {
     }
 }
 
-/// An embedded skeleton cannot be read: the program was built from damaged files.
+/// An embedded skeleton cannot be read because the program was built from damaged files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the skeleton of {kind} ({origin}) cannot be read at {place}")]
 pub struct SkeletonError {
@@ -113,7 +113,7 @@ pub struct SkeletonError {
     place: String,
 }
 
-/// A CRD of upstream without its prose and rules. It is decoded when it is asked for its content.
+/// An upstream CRD without descriptions and validation rules, decoded on demand.
 #[derive(Debug, Clone, Copy)]
 pub struct Skeleton {
     origin: &'static SkeletonOrigin,
@@ -125,17 +125,18 @@ impl Skeleton {
         Self { origin, is_exact }
     }
 
-    /// Where it comes from.
+    /// Returns the origin.
     pub fn origin(&self) -> &'static SkeletonOrigin {
         self.origin
     }
 
-    /// Whether it was taken from exactly the release that was asked for. If not, a field that it lacks may exist.
+    /// Whether the skeleton is exactly that of the requested release. If not, a field that it lacks may exist in the
+    /// release.
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
 
-    /// The CustomResourceDefinition, ready to be installed: it has no conversion between versions.
+    /// Returns the CustomResourceDefinition in a form that can be installed, without conversion between versions.
     ///
     /// # Errors
     /// When the embedded files are damaged.
@@ -155,7 +156,7 @@ impl Skeleton {
         Ok(crd)
     }
 
-    /// The CustomResourceDefinition as YAML, after comments that say where it comes from.
+    /// Returns the CustomResourceDefinition as YAML, with comments about its origin.
     ///
     /// # Errors
     /// When the embedded files are damaged.

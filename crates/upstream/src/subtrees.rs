@@ -1,31 +1,32 @@
-//! The schemas that skeletons share, and how references to them are followed.
+//! The schemas that skeletons share, and the resolution of references to them.
 
 use std::sync::OnceLock;
 
 use kubefoundry_crd::ReferenceResolver;
 use serde_json::{Map, Value};
 
-/// How deep schemas may nest: upstream's deepest nests 34 collections, and a damaged text may refer to itself.
+/// Maximum nesting of schemas. The deepest upstream CRD nests 34 collections, but references in a damaged file could
+/// form a cycle.
 const MAX_DEPTH: usize = 100;
 
-/// The lines of `subtrees.txt`.
+/// The entries of `subtrees.txt`.
 #[derive(Debug)]
 pub(super) struct Subtrees<'t> {
     /// Sorted by key.
     entries: Vec<SharedSchema<'t>>,
 }
 
-/// One schema, by the key that references name.
+/// A schema with the key by which references name it.
 #[derive(Debug)]
 struct SharedSchema<'t> {
     key: &'t str,
     json: &'t str,
-    /// `None` inside when the text is not JSON.
+    /// The parsed text. The inner `None` means that it is not JSON.
     schema: OnceLock<Option<Value>>,
 }
 
 impl<'t> Subtrees<'t> {
-    /// Takes a text of lines `<key> <JSON>`. Lines that start with `#` are comments.
+    /// Reads lines of the form `<key> <JSON>`. Lines that start with `#` are comments.
     pub(super) fn new(text: &'t str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
         let mut lines: Vec<SharedSchema<'t>> =
@@ -34,10 +35,10 @@ impl<'t> Subtrees<'t> {
         Self { entries: lines }
     }
 
-    /// Replaces every reference in a schema, or the reference that a schema is.
+    /// Expands a schema: replaces it if it is a reference, and every reference inside it.
     ///
     /// # Errors
-    /// With the key of a line that is missing or is not JSON, or at which the schema nests too deeply.
+    /// The key of an entry that is missing, is not JSON, or nests too deeply.
     pub(super) fn expand(&self, schema: &Value) -> Result<Value, String> {
         self.expand_at(schema, 0)
     }
@@ -73,7 +74,7 @@ impl ReferenceResolver for Subtrees<'_> {
         self.get(reference)
     }
 
-    /// Looks at the text of a line, which costs less than to parse it.
+    /// Searches the text of the entry, which is cheaper than parsing it.
     fn may_have_default(&self, reference: &str) -> bool {
         self.find_entry(reference).is_none_or(|line| line.json.contains("\"default\":"))
     }
@@ -81,8 +82,8 @@ impl ReferenceResolver for Subtrees<'_> {
 
 /// Applies a function to each schema directly inside a schema, and keeps every other keyword.
 ///
-/// Schemas stand under `properties`, `items`, `additionalProperties`, `not`, `allOf`, `anyOf` and `oneOf`. A boolean
-/// `additionalProperties` is no schema.
+/// Subschemas are under `properties`, `items`, `additionalProperties`, `not`, `allOf`, `anyOf` and `oneOf`. A boolean
+/// `additionalProperties` is not a schema.
 ///
 /// # Errors
 /// The first error of the function.
