@@ -1,4 +1,4 @@
-//! What the program is asked to do.
+//! The command line.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 
 use crate::role::Role;
 
-/// Turns ModelDeployments into the objects of the serving stack that runs them, in a cluster.
+/// Runs ModelDeployments in a Kubernetes cluster: applies the objects of the provider that serves each model.
 #[derive(Debug, Parser)]
 #[command(name = "kubefoundry-operator", version, about, arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -18,147 +18,147 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
+#[expect(clippy::large_enum_variant, reason = "a process has one value of it")]
 pub(crate) enum Command {
-    /// Run the operator, all of it or some roles
+    /// Run the operator, with all roles or some of them
     Run(Run),
-    /// Print the objects that the operator needs in a cluster
+    /// Print the manifests of the operator: CRDs, RBAC, Deployments and webhooks
     Manifests(Manifests),
-    /// Apply those objects to a cluster
+    /// Apply these manifests to a cluster
     Install(Install),
-    /// Apply those of this version over an older one, and remove what is not needed any more
+    /// Apply the manifests of this version over an older one, and remove objects that it no longer needs
     Upgrade(Install),
-    /// Remove them from a cluster; CRDs and ModelDeployments stay unless asked for
+    /// Remove the operator from a cluster; CRDs and ModelDeployments stay unless you ask for their removal
     Uninstall(Uninstall),
 }
 
 /// How to reach the cluster.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Cluster {
-    /// Path of a kubeconfig; without it KUBECONFIG, then the pod's own account
+    /// Path of a kubeconfig; by default KUBECONFIG, then the service account of the pod
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig
+    /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// The operator's own namespace
+    /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = "kubefoundry-system", value_parser = namespace)]
     pub(crate) namespace: String,
 }
 
-/// How the operator runs.
+/// Flags of `run`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) cluster: Cluster,
-    /// Roles of this process, with commas; all of them by default
+    /// Roles that this process runs, separated by commas; all of them by default
     #[arg(long, value_name = "ROLE", value_delimiter = ',', value_parser = Role::parse)]
     pub(crate) roles: Vec<Role>,
-    /// API groups whose ModelDeployments are taken, with commas
+    /// API groups whose ModelDeployments the operator serves, separated by commas
     #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "kubefoundry.ai", value_parser = group)]
     pub(crate) groups: Vec<&'static ApiGroup>,
     /// A file with Render options (config.kubefoundry.ai/v1alpha1), such as a mounted ConfigMap
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where the admission webhooks listen
+    /// Listen address of the admission webhooks
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
     pub(crate) webhook_address: SocketAddr,
-    /// The Service through which the apiserver reaches the webhooks
+    /// Service through which the API server reaches the webhooks
     #[arg(long, value_name = "NAME", default_value = "kubefoundry-webhooks")]
     pub(crate) webhook_service: String,
-    /// Where the apiserver reaches the webhooks instead, as a URL; for tests and for running outside of the cluster
+    /// URL at which the API server reaches the webhooks instead of the Service; for running outside of the cluster
     #[arg(long, value_name = "URL")]
     pub(crate) webhook_url: Option<String>,
-    /// How long a certificate of the webhooks is valid; it is renewed after two thirds of that
+    /// Lifetime of the webhooks' certificate, which is renewed after two thirds of it
     #[arg(long, value_name = "TIME", default_value = "2160h", value_parser = duration)]
     pub(crate) certificate_lifetime: Duration,
-    /// Ask the apiserver whether the user who writes a ModelDeployment may create the provider's objects
+    /// Refuse a ModelDeployment if its user may not create the provider's objects (SubjectAccessReview)
     #[arg(long)]
     pub(crate) check_access: bool,
-    /// Where metrics are served
+    /// Listen address for Prometheus metrics
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     pub(crate) metrics_address: SocketAddr,
-    /// Where health is served
+    /// Listen address for the probes /healthz and /readyz
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
     pub(crate) health_address: SocketAddr,
-    /// Work without a Lease: only where one replica at most runs
+    /// Run without leader election; use it only if at most one replica runs
     #[arg(long)]
     pub(crate) no_leader_election: bool,
-    /// How long a leader is believed without news
+    /// Time without a renewal after which another replica may take the lease
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
     pub(crate) lease_duration: Duration,
-    /// How long to wait for an object to be gone before it is given up
+    /// Time to wait for the deletion of a provider's objects before the finalizer is removed anyway
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) finalizer_timeout: Duration,
-    /// How long an upstream status that should change may stay the same
+    /// Time without a change after which a provider's status counts as stale
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) stale_after: Duration,
-    /// How often a provider says that it is alive
+    /// Interval between two heartbeats of a provider
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub(crate) heartbeat_interval: Duration,
-    /// After how long without a heartbeat a provider is not selected any more
+    /// Time without a heartbeat after which a provider is not selected any more
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration)]
     pub(crate) heartbeat_timeout: Duration,
-    /// How often everything is looked at again without a reason
+    /// Interval at which all ModelDeployments are reconciled without a change
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub(crate) resync: Duration,
-    /// How many deployments are worked on at a time
+    /// Maximum number of reconciliations at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 16)]
     pub(crate) concurrency: u16,
-    /// What log lines look like
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
-    /// What is logged: a level, or directives of tracing-subscriber
+    /// Log filter: a level, or directives of tracing-subscriber
     #[arg(long, value_name = "FILTER", default_value = "info")]
     pub(crate) log: String,
 }
 
-/// What log lines look like.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// One line of text for people
+    /// One line of text per event
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// What is printed or applied.
+/// Options of the manifests.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Package {
-    /// The operator's image; by default `kubefoundry-operator` with the version as its tag
+    /// Image of the operator; by default `kubefoundry-operator` with the version as its tag
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-    /// Whether all roles run in one Deployment or are split into several
+    /// Run all roles in one Deployment, or split them into several
     #[arg(long, value_enum, default_value_t = Layout::All)]
     pub(crate) roles: Layout,
     /// Replicas of each Deployment; more than one adds a PodDisruptionBudget
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(crate) replicas: u16,
-    /// API groups whose ModelDeployments are taken, with commas
+    /// API groups whose ModelDeployments the operator serves, separated by commas
     #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "kubefoundry.ai", value_parser = group)]
     pub(crate) groups: Vec<&'static ApiGroup>,
-    /// Leave the admission webhooks out
+    /// Leave out the admission webhooks
     #[arg(long)]
     pub(crate) no_webhooks: bool,
-    /// What becomes of a ModelDeployment while no webhook answers: it is refused, or checked later
+    /// Handling of a ModelDeployment while no webhook answers: refuse it, or store it and report errors in its status
     #[arg(long, value_enum, default_value_t = FailurePolicy::Fail, conflicts_with = "no_webhooks")]
     pub(crate) failure_policy: FailurePolicy,
-    /// Let the webhooks ask whether the user who writes a ModelDeployment may create the provider's objects
+    /// Refuse a ModelDeployment if its user may not create the provider's objects (SubjectAccessReview)
     #[arg(long, conflicts_with = "no_webhooks")]
     pub(crate) check_access: bool,
 }
 
-/// What the apiserver does while no webhook answers.
+/// The `failurePolicy` of the validating webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailurePolicy {
-    /// It refuses what should be validated
+    /// Refuse the object
     Fail,
-    /// It stores it; the operator says in the status what is wrong
+    /// Store the object; the operator reports its errors in the status
     Ignore,
 }
 
 impl FailurePolicy {
-    /// As Kubernetes writes it.
+    /// The value of the field `failurePolicy`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Fail => "Fail",
@@ -167,57 +167,57 @@ impl FailurePolicy {
     }
 }
 
-/// Which roles run together.
+/// The distribution of roles to Deployments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Layout {
-    /// All of them in one Deployment
+    /// All roles in one Deployment
     All,
-    /// Webhooks and core, the selector and each provider in Deployments of their own
+    /// One Deployment each for webhooks and core, for the selector and for each provider
     Split,
 }
 
-/// Where what is printed would go.
+/// Flags of `manifests`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Manifests {
-    /// The operator's own namespace
+    /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = "kubefoundry-system", value_parser = namespace)]
     pub(crate) namespace: String,
     #[command(flatten)]
     pub(crate) package: Package,
 }
 
-/// What is applied, and where.
+/// Flags of `install` and `upgrade`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Install {
     #[command(flatten)]
     pub(crate) cluster: Cluster,
     #[command(flatten)]
     pub(crate) package: Package,
-    /// Ask the apiserver what it would do, and change nothing
+    /// Send every request as a server-side dry run, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Take over fields that others have set
+    /// Take over fields that other field managers have set
     #[arg(long)]
     pub(crate) force_conflicts: bool,
 }
 
-/// What is removed, and where.
+/// Flags of `uninstall`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Uninstall {
     #[command(flatten)]
     pub(crate) cluster: Cluster,
-    /// Say what would be removed, and change nothing
+    /// Print what would be removed, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove the CRDs as well; refused while there is a ModelDeployment or a provider's configuration that is not ours
+    /// Remove the CRDs as well; refused while a ModelDeployment or the configuration of another provider exists
     #[arg(long)]
     pub(crate) delete_crds: bool,
-    /// Remove the namespace as well, with everything that is in it
+    /// Remove the namespace as well, with everything in it
     #[arg(long)]
     pub(crate) delete_namespace: bool,
 }
 
-/// A name that a namespace can have: a DNS label.
+/// Parses the name of a namespace: a DNS label.
 fn namespace(name: &str) -> Result<String, String> {
     let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = name.len() <= 63
@@ -228,15 +228,16 @@ fn namespace(name: &str) -> Result<String, String> {
     is_label.then(|| name.to_owned()).ok_or_else(|| expected.to_owned())
 }
 
+/// Parses the name of an API group for which there are CRDs.
 fn group(name: &str) -> Result<&'static ApiGroup, String> {
-    let ours = || API_GROUPS.iter().filter(|api_group| api_group.has_crds);
-    ours().find(|api_group| api_group.name == name).ok_or_else(|| {
-        let names: Vec<&str> = ours().map(|api_group| api_group.name).collect();
+    let candidates = || API_GROUPS.iter().filter(|api_group| api_group.has_crds);
+    candidates().find(|api_group| api_group.name == name).ok_or_else(|| {
+        let names: Vec<&str> = candidates().map(|api_group| api_group.name).collect();
         format!("expected {}", names.join(" or "))
     })
 }
 
-/// A time with its unit: `250ms`, `15s`, `5m`, `24h`.
+/// Parses a duration with a unit: `250ms`, `15s`, `5m`, `24h`.
 fn duration(text: &str) -> Result<Duration, String> {
     let expected = || "expected a number with its unit, such as 250ms, 15s, 5m or 24h".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
@@ -250,7 +251,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(expected()),
     };
     match number.checked_mul(milliseconds) {
-        Some(0) | None => Err("expected more than nothing, and less than forever".to_owned()),
+        Some(0) | None => Err("expected a duration greater than zero and less than 2^64 ms".to_owned()),
         Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
     }
 }
@@ -260,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_has_a_unit() {
+    fn a_duration_needs_a_unit() {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("24h"), Ok(Duration::from_secs(86_400)));
         for wrong in ["", "5", "m", "0s", "-1s", "1.5s", "5 m", "99999999999999999h"] {
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_valid() {
         use clap::CommandFactory as _;
         Arguments::command().debug_assert();
     }

@@ -1,4 +1,4 @@
-//! The connection to the apiserver. Every request is counted.
+//! The client for the apiserver, which counts every request.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use tower::util::MapRequestLayer;
 use crate::args::Cluster;
 use crate::runtime::metrics::Metrics;
 
-/// Connects as the flags say: by a kubeconfig, or as the pod's account.
+/// Creates a client with the kubeconfig of the flags, or with the pod's service account.
 ///
 /// # Errors
-/// What is wrong with the kubeconfig, or that there is none.
+/// The reason why there is no usable configuration.
 pub(crate) async fn connect(cluster: &Cluster, metrics: Arc<Metrics>) -> Result<kube::Client, String> {
     let config = config(cluster).await?;
     let count = MapRequestLayer::new(move |request: Request<Body>| {
-        let (verb, resource) = named(&request);
+        let (verb, resource) = request_labels(&request);
         metrics.count_request(verb, &resource);
         request
     });
-    let builder = ClientBuilder::try_from(config).map_err(|error| format!("the client cannot be made: {error}"))?;
+    let builder = ClientBuilder::try_from(config).map_err(|error| format!("cannot create a client: {error}"))?;
     Ok(builder.with_layer(&count).build())
 }
 
@@ -29,35 +29,37 @@ async fn config(cluster: &Cluster) -> Result<Config, String> {
     let options = KubeConfigOptions { context: cluster.context.clone(), ..KubeConfigOptions::default() };
     let config = match &cluster.kubeconfig {
         Some(path) => {
-            let read = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
-            Config::from_custom_kubeconfig(read, &options).await.map_err(|error| error.to_string())
+            let kubeconfig = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| error.to_string())
         }
         None if cluster.context.is_some() => Config::from_kubeconfig(&options).await.map_err(|error| error.to_string()),
         None => Config::infer().await.map_err(|error| error.to_string()),
     };
-    config.map_err(|error| format!("no cluster: {error}"))
+    config.map_err(|error| format!("no usable cluster configuration: {error}"))
 }
 
-/// The verb of a request, and the resource with its subresource: `apply`, `modeldeployments/status`.
-fn named(request: &Request<Body>) -> (&'static str, String) {
+/// The labels of a request in metrics: its verb, and the resource with the subresource (`apply`,
+/// `modeldeployments/status`).
+fn request_labels(request: &Request<Body>) -> (&'static str, String) {
     let segments: Vec<&str> = request.uri().path().split('/').filter(|segment| !segment.is_empty()).collect();
     let (["api", _, rest @ ..] | ["apis", _, _, rest @ ..]) = segments.as_slice() else {
         return (verb(request, false), "discovery".to_owned());
     };
-    // `namespaces` is a resource of its own when nothing but its name and a subresource of it follow.
+    // A path below `namespaces/<name>` is about a resource in it, unless only a subresource of the namespace follows.
     let path = match rest {
         ["namespaces", _, resource, path @ ..] if !matches!(*resource, "status" | "finalize") => (*resource, path),
         [resource, path @ ..] => (*resource, path),
         [] => return (verb(request, false), "discovery".to_owned()),
     };
-    let (resource, is_one) = match path {
+    let (resource, is_named) = match path {
         (resource, [_, subresource, ..]) => (format!("{resource}/{subresource}"), true),
         (resource, path) => (resource.to_owned(), !path.is_empty()),
     };
-    (verb(request, is_one), resource)
+    (verb(request, is_named), resource)
 }
 
-fn verb(request: &Request<Body>, is_one: bool) -> &'static str {
+/// The verb as RBAC names it; `apply` for server-side apply. `is_named` tells `get` from `list`.
+fn verb(request: &Request<Body>, is_named: bool) -> &'static str {
     let query = request.uri().query().unwrap_or_default();
     let is_apply = || {
         let content = request.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -65,13 +67,13 @@ fn verb(request: &Request<Body>, is_one: bool) -> &'static str {
     };
     match *request.method() {
         Method::GET if query.split('&').any(|part| part == "watch=true") => "watch",
-        Method::GET if is_one => "get",
+        Method::GET if is_named => "get",
         Method::GET => "list",
         Method::POST => "create",
         Method::PUT => "update",
         Method::PATCH if is_apply() => "apply",
         Method::PATCH => "patch",
-        Method::DELETE if is_one => "delete",
+        Method::DELETE if is_named => "delete",
         Method::DELETE => "deletecollection",
         _ => "other",
     }
@@ -83,22 +85,22 @@ mod tests {
 
     #[test]
     fn a_request_is_counted_by_verb_and_resource() {
-        let named = |method: &str, uri: &str, content: &str| {
+        let labels_of = |method: &str, uri: &str, content: &str| {
             let request = Request::builder().method(method).uri(uri).header("content-type", content);
-            let (verb, resource) = named(&request.body(Body::empty()).unwrap());
+            let (verb, resource) = request_labels(&request.body(Body::empty()).unwrap());
             format!("{verb} {resource}")
         };
         let ml = "/apis/kubefoundry.ai/v1alpha1/namespaces/ml/modeldeployments";
-        assert_eq!(named("GET", ml, ""), "list modeldeployments");
-        assert_eq!(named("GET", &format!("{ml}?&watch=true&x=1"), ""), "watch modeldeployments");
-        assert_eq!(named("GET", &format!("{ml}/phi"), ""), "get modeldeployments");
+        assert_eq!(labels_of("GET", ml, ""), "list modeldeployments");
+        assert_eq!(labels_of("GET", &format!("{ml}?&watch=true&x=1"), ""), "watch modeldeployments");
+        assert_eq!(labels_of("GET", &format!("{ml}/phi"), ""), "get modeldeployments");
         let apply = "application/apply-patch+yaml";
-        assert_eq!(named("PATCH", &format!("{ml}/phi/status?force=true"), apply), "apply modeldeployments/status");
-        assert_eq!(named("PATCH", &format!("{ml}/phi"), "application/json-patch+json"), "patch modeldeployments");
-        assert_eq!(named("GET", "/api/v1/namespaces", ""), "list namespaces");
-        assert_eq!(named("GET", "/api/v1/namespaces/ml", ""), "get namespaces");
-        assert_eq!(named("DELETE", "/api/v1/namespaces/ml/configmaps/a", ""), "delete configmaps");
-        assert_eq!(named("PUT", "/api/v1/namespaces/ml/status", ""), "update namespaces/status");
-        assert_eq!(named("GET", "/version", ""), "list discovery");
+        assert_eq!(labels_of("PATCH", &format!("{ml}/phi/status?force=true"), apply), "apply modeldeployments/status");
+        assert_eq!(labels_of("PATCH", &format!("{ml}/phi"), "application/json-patch+json"), "patch modeldeployments");
+        assert_eq!(labels_of("GET", "/api/v1/namespaces", ""), "list namespaces");
+        assert_eq!(labels_of("GET", "/api/v1/namespaces/ml", ""), "get namespaces");
+        assert_eq!(labels_of("DELETE", "/api/v1/namespaces/ml/configmaps/a", ""), "delete configmaps");
+        assert_eq!(labels_of("PUT", "/api/v1/namespaces/ml/status", ""), "update namespaces/status");
+        assert_eq!(labels_of("GET", "/version", ""), "list discovery");
     }
 }

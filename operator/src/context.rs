@@ -1,4 +1,4 @@
-//! What the controllers of a process share.
+//! The state that the controllers of a process share.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Why a reconciliation failed. It is retried with growing delays.
+//! The errors of reconciliations. Each is retried with exponential back-off.
 
 use thiserror::Error;
 
@@ -40,7 +40,7 @@ impl Error {
     }
 
     /// Whether the apiserver answered with this HTTP status code.
-    pub(crate) fn is(&self, code: u16) -> bool {
+    pub(crate) fn has_code(&self, code: u16) -> bool {
         matches!(self, Self::Api(kube::Error::Api(status)) if status.code == code)
     }
 }

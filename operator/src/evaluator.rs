@@ -1,5 +1,5 @@
-//! Evaluates deployments with what is known of the cluster: options, provider configurations and CRDs. A [`Snapshot`]
-//! is immutable; [`Sources`] publishes a new one when any of them changes.
+//! Evaluates deployments with the options, provider configurations and CRDs of the cluster. A [`Snapshot`] of them is
+//! immutable; [`SnapshotBuilder`] publishes a new one when any of them changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use tokio::time::Instant;
 
 use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKind};
 
-/// The evaluator for one state of the cluster.
+/// The evaluation session for one state of the cluster.
 pub(crate) struct Snapshot {
     /// Renders with owner references, for the providers that are registered and the CRDs that are installed.
     pub(crate) session: Session,
-    known: ClusterState,
-    /// Evaluators for fewer providers, by the names of these providers.
+    state: ClusterState,
+    /// Sessions that select among fewer providers, by the sorted names of these providers.
     restricted: Mutex<BTreeMap<Vec<String>, Session>>,
 }
 
@@ -37,28 +37,29 @@ struct ClusterState {
 }
 
 /// Options that the operator sets on top of the user's.
-const ALWAYS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
+const OPERATOR_OPTIONS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
 /// A cluster in which no CRD of a provider is installed.
 const NO_DEFINITIONS: &str =
     r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
 /// Interval at which the options file is read again.
 const OPTIONS_INTERVAL: Duration = Duration::from_secs(10);
-/// Changes within this time result in one snapshot.
-const SETTLING: Duration = Duration::from_millis(50);
-/// Maximum number of evaluators for fewer providers; then all are dropped.
+/// Changes within this time result in one snapshot: at the start, all CRDs arrive within milliseconds.
+const DEBOUNCE: Duration = Duration::from_millis(50);
+/// Maximum number of sessions for fewer providers; then all are dropped.
 const MAX_RESTRICTED: usize = 64;
 
 impl Snapshot {
-    /// Builds the evaluator.
+    /// Builds the session.
     ///
     /// # Errors
     /// The errors in the options, or in a CRD.
-    fn new(known: ClusterState) -> Result<Self, Vec<Diagnostic>> {
-        let session = Session::new(&known.sources(true, |_| true), Providers::Given)?;
-        Ok(Self { session, known, restricted: Mutex::default() })
+    fn new(state: ClusterState) -> Result<Self, Vec<Diagnostic>> {
+        let session = Session::new(&state.sources(true, |_| true), Providers::Given)?;
+        Ok(Self { session, state, restricted: Mutex::default() })
     }
 
-    /// An evaluator that selects among these providers only. It does not know the installed CRDs.
+    /// A session that selects among these providers only. It has no CRDs, because it only selects: the objects are rendered
+    /// by `session`.
     pub(crate) fn restricted_to(&self, providers: &[String]) -> Session {
         let mut providers = providers.to_vec();
         providers.sort_unstable();
@@ -67,7 +68,7 @@ impl Snapshot {
         if let Some(session) = restricted.get(&providers) {
             return session.clone();
         }
-        let sources = self.known.sources(false, |name| providers.iter().any(|allowed| allowed == name));
+        let sources = self.state.sources(false, |name| providers.iter().any(|allowed| allowed == name));
         // These options were accepted when the snapshot was built.
         let Ok(session) = Session::new(&sources, Providers::Given) else { return self.session.clone() };
         if restricted.len() == MAX_RESTRICTED {
@@ -82,7 +83,7 @@ impl Snapshot {
         let mut wanted = Vec::new();
         for provider in PROVIDERS {
             let Some(crd_version) = self.session.crd_version(provider.name()) else { continue };
-            for definition in self.known.definitions.values() {
+            for definition in self.state.definitions.values() {
                 let is_written = provider.info().has_kind(&definition.group, &definition.kind);
                 let Some((group, version)) = crd_version.split_once('/').filter(|_| is_written) else { continue };
                 if *definition.group != *group {
@@ -109,7 +110,7 @@ impl ClusterState {
         if let Some(options) = &self.options {
             sources.add_for(Purpose::Options, "options", options.as_str());
         }
-        sources.add_for(Purpose::Options, "operator", ALWAYS);
+        sources.add_for(Purpose::Options, "operator", OPERATOR_OPTIONS);
         for (name, text) in self.configs.iter().filter(|(name, _)| is_allowed(name)) {
             sources.add(format!("InferenceProviderConfig/{name}.json"), &**text);
         }
@@ -135,22 +136,22 @@ pub(crate) fn read_options(path: &Path) -> Result<String, String> {
     sources.add_for(Purpose::Crds, "installed.json", NO_DEFINITIONS);
     match Session::new(&sources, Providers::Given) {
         Ok(_) => Ok(text),
-        Err(found) => Err(lines(&found, &path.display().to_string())),
+        Err(diagnostics) => Err(error_lines(&diagnostics, &path.display().to_string())),
     }
 }
 
 /// One line for each error.
-fn lines(found: &[Diagnostic], file: &str) -> String {
-    let errors = found.iter().filter(|found| found.severity == Severity::Error);
-    let lines = errors.map(|found| {
-        let path = found.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
-        format!("{file}: {} {path}: {}", found.code.id, found.message).replace(" : ", ": ")
+fn error_lines(diagnostics: &[Diagnostic], file: &str) -> String {
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let lines = errors.map(|error| {
+        let path = error.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
+        format!("{file}: {} {path}: {}", error.code.id, error.message).replace(" : ", ": ")
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Builds snapshots.
-pub(crate) struct Sources {
+/// Builds snapshots from the options file and the caches.
+pub(crate) struct SnapshotBuilder {
     pub(crate) options: Option<PathBuf>,
     pub(crate) heartbeat_timeout: Duration,
     pub(crate) definitions: Arc<Definitions>,
@@ -159,33 +160,33 @@ pub(crate) struct Sources {
     pub(crate) changed: Arc<Signal>,
 }
 
-impl Sources {
+impl SnapshotBuilder {
     /// Waits until the caches are filled, and builds the first snapshot.
     ///
     /// # Errors
     /// The reason why the options or the CRDs cannot be used.
-    pub(crate) async fn first(&self) -> Result<Arc<Snapshot>, String> {
+    pub(crate) async fn build_first(&self) -> Result<Arc<Snapshot>, String> {
         self.definitions.filled().await;
         for configs in &self.configs {
             configs.filled().await;
         }
         let options = self.options.as_deref().map(read_options).transpose()?;
-        let known = self.known(options, Instant::now());
-        self.read(known, None).await.ok_or_else(|| "the options or the CRDs cannot be read".to_owned())
+        let state = self.collect(options, Instant::now());
+        self.build(state, None).await.ok_or_else(|| "the options or the CRDs are invalid".to_owned())
     }
 
     /// Publishes a new snapshot whenever its sources differ. Never returns. The kinds that a snapshot writes are
     /// watched before it is published.
     pub(crate) async fn follow(self, sender: watch::Sender<Arc<Snapshot>>, upstream: Arc<Upstream>) {
-        let mut options = sender.borrow().known.options.clone();
+        let mut options = sender.borrow().state.options.clone();
         let mut refused = None;
-        let mut looked = None;
+        let mut last_check = None;
         loop {
-            // Counted from the last look: a provider that fell silent while the snapshot was built is not missed.
-            let next = self.next_silence(looked);
+            // Counted from the last check, so that a provider that fell silent while the snapshot was built is not missed.
+            let next = self.next_silence(last_check);
             let next = next.unwrap_or_else(|| Instant::now() + OPTIONS_INTERVAL).min(Instant::now() + OPTIONS_INTERVAL);
             tokio::select! {
-                () = self.changed.wait() => tokio::time::sleep(SETTLING).await,
+                () = self.changed.wait() => tokio::time::sleep(DEBOUNCE).await,
                 () = tokio::time::sleep_until(next) => {}
             }
             if let Some(path) = &self.options {
@@ -196,26 +197,27 @@ impl Sources {
                     }
                     Err(reason) => {
                         if refused.as_ref() != Some(&reason) {
-                            tracing::error!(reason, "the options file cannot be used: what it said before holds");
+                            tracing::error!(reason, "invalid options file; keeping the previous options");
                             refused = Some(reason);
                         }
                     }
                 }
             }
             let now = Instant::now();
-            looked = Some(now);
-            let known = self.known(options.clone(), now);
+            last_check = Some(now);
+            let state = self.collect(options.clone(), now);
             let current = Arc::clone(&sender.borrow());
-            if known == current.known {
+            if state == current.state {
                 continue;
             }
-            let Some(snapshot) = self.read(known, Some(&current)).await else { continue };
+            let Some(snapshot) = self.build(state, Some(&current)).await else { continue };
             upstream.watch_kinds(snapshot.watched_kinds());
             sender.send_replace(snapshot);
         }
     }
 
-    fn known(&self, options: Option<String>, now: Instant) -> ClusterState {
+    /// Collects the current state of the caches.
+    fn collect(&self, options: Option<String>, now: Instant) -> ClusterState {
         let mut configs = BTreeMap::new();
         for group in &self.configs {
             for (name, config) in group.all() {
@@ -225,7 +227,7 @@ impl Sources {
         ClusterState { options, definitions: self.definitions.all(), configs }
     }
 
-    /// The first time after `after` at which a provider counts as silent.
+    /// The first time after `after` at which a provider will count as silent.
     fn next_silence(&self, after: Option<Instant>) -> Option<Instant> {
         let configs = self.configs.iter().flat_map(|configs| configs.all().into_values());
         configs
@@ -234,29 +236,31 @@ impl Sources {
             .min()
     }
 
-    async fn read(&self, known: ClusterState, before: Option<&Snapshot>) -> Option<Arc<Snapshot>> {
-        let made = tokio::task::spawn_blocking(move || Snapshot::new(known)).await;
-        match made {
+    /// Builds a snapshot on a blocking thread, because reading CRDs takes tens of milliseconds. Logs errors, and returns
+    /// none.
+    async fn build(&self, state: ClusterState, before: Option<&Snapshot>) -> Option<Arc<Snapshot>> {
+        let built = tokio::task::spawn_blocking(move || Snapshot::new(state)).await;
+        match built {
             Ok(Ok(snapshot)) => {
                 log_changes(&snapshot, before);
                 Some(Arc::new(snapshot))
             }
-            Ok(Err(found)) => {
+            Ok(Err(diagnostics)) => {
                 tracing::error!(
-                    reason = lines(&found, "cluster"),
-                    "what is known of the cluster cannot be used: what was known before holds"
+                    reason = error_lines(&diagnostics, "cluster"),
+                    "invalid options, provider configurations or CRDs; keeping the previous state"
                 );
                 None
             }
             Err(error) => {
-                tracing::error!(%error, "what is known of the cluster could not be read");
+                tracing::error!(%error, "building the state of the cluster panicked");
                 None
             }
         }
     }
 }
 
-/// Logs the differences to the snapshot before.
+/// Logs what changed since the snapshot before.
 fn log_changes(snapshot: &Snapshot, before: Option<&Snapshot>) {
     let ready = |snapshot: &Snapshot| -> BTreeSet<String> {
         let candidates = snapshot.session.catalog().candidates().iter();
@@ -265,11 +269,11 @@ fn log_changes(snapshot: &Snapshot, before: Option<&Snapshot>) {
     let now = ready(snapshot);
     if before.map(ready).as_ref() != Some(&now) {
         let providers = now.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        tracing::info!(providers, "providers that can be selected");
+        tracing::info!(providers, "selectable providers changed");
     }
-    let known: Vec<&Diagnostic> = before.iter().flat_map(|before| before.session.problems()).collect();
+    let known_problems: Vec<&Diagnostic> = before.iter().flat_map(|before| before.session.problems()).collect();
     for problem in snapshot.session.problems() {
-        if problem.severity == Severity::Error && !known.iter().any(|known| known.message == problem.message) {
+        if problem.severity == Severity::Error && !known_problems.iter().any(|known| known.message == problem.message) {
             let object = problem.object.as_ref().map(ToString::to_string).unwrap_or_default();
             tracing::warn!(
                 object,
@@ -279,8 +283,8 @@ fn log_changes(snapshot: &Snapshot, before: Option<&Snapshot>) {
             );
         }
     }
-    if before.is_none_or(|before| before.known.options != snapshot.known.options) {
-        tracing::info!(given = snapshot.known.options.is_some(), "options are read");
+    if before.is_none_or(|before| before.state.options != snapshot.state.options) {
+        tracing::info!(from_file = snapshot.state.options.is_some(), "options loaded");
     }
 }
 
@@ -313,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn only_registered_providers_are_chosen_and_owners_are_written() {
+    fn selects_registered_providers_only_and_writes_owner_references() {
         let configs = [config("dynamo", true), config("kaito", false), config("kuberay", true)].into();
         let snapshot = Snapshot::new(ClusterState { configs, ..ClusterState::default() }).unwrap();
         assert!(snapshot.session.options().owner_references);
@@ -328,10 +332,10 @@ mod tests {
     }
 
     #[test]
-    fn options_that_cannot_be_used_are_reported_with_file_and_path() {
+    fn reports_invalid_options_with_file_and_path() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("options.yaml");
-        std::fs::write(&path, "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ntargets: {kaito: v9}\n")
+        std::fs::write(&path, "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ncrdVersions: {kaito: v9}\n")
             .unwrap();
         let reason = read_options(&path).unwrap_err();
         assert!(reason.contains("KF0904") && reason.contains("crdVersions.kaito"), "{reason}");

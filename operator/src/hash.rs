@@ -1,4 +1,4 @@
-//! Hashes as they are written into names and annotations.
+//! Hashes in names and annotations.
 
 /// The first 16 hexadecimal digits of a digest.
 pub(crate) fn short_hex(digest: &[u8]) -> String {

@@ -1,7 +1,7 @@
-//! Applies the objects that the operator needs, and removes them.
+//! The commands `install`, `upgrade` and `uninstall`.
 //!
-//! Everything is sent to the apiserver as a dry run before anything is changed: what would be refused halfway is
-//! refused at the beginning.
+//! All objects are sent as a dry run before the first one is changed, so a refusal never leaves half an installation
+//! behind.
 
 mod apply;
 mod remove;
@@ -18,42 +18,42 @@ use thiserror::Error;
 
 use crate::args::{Cluster, Install, Uninstall};
 use crate::client;
-use crate::manifests::Plan;
+use crate::manifests::InstallPlan;
 use crate::manifests::object::{NAME, Object, PART_OF};
 
-/// The field manager of what is applied here.
+/// The field manager of installed objects.
 pub(crate) const MANAGER: &str = "kubefoundry-install";
 
 /// `kubefoundry-operator install`.
 pub(crate) fn install(install: &Install) -> ExitCode {
-    run(&install.cluster, install.dry_run, async |session| {
-        let plan = Plan::new(&install.cluster.namespace, &install.package);
-        session.apply(&plan, install.force_conflicts).await
+    run(&install.cluster, install.dry_run, async |installer| {
+        let plan = InstallPlan::new(&install.cluster.namespace, &install.package);
+        installer.apply(&plan, install.force_conflicts).await
     })
 }
 
 /// `kubefoundry-operator upgrade`.
 pub(crate) fn upgrade(install: &Install) -> ExitCode {
-    run(&install.cluster, install.dry_run, async |session| {
-        let plan = Plan::new(&install.cluster.namespace, &install.package);
-        session.upgrade(&plan, install.force_conflicts).await
+    run(&install.cluster, install.dry_run, async |installer| {
+        let plan = InstallPlan::new(&install.cluster.namespace, &install.package);
+        installer.upgrade(&plan, install.force_conflicts).await
     })
 }
 
 /// `kubefoundry-operator uninstall`.
 pub(crate) fn uninstall(uninstall: &Uninstall) -> ExitCode {
-    run(&uninstall.cluster, uninstall.dry_run, async |session| {
-        session.remove(uninstall.delete_crds, uninstall.delete_namespace).await
+    run(&uninstall.cluster, uninstall.dry_run, async |installer| {
+        installer.remove(uninstall.delete_crds, uninstall.delete_namespace).await
     })
 }
 
-/// Why it was not done.
+/// The reason why a command failed.
 #[derive(Debug, Error)]
 enum Failure {
-    /// The apiserver, or a check here, says no: one line each.
+    /// The apiserver or a check refused; one line for each reason.
     #[error("{}", .0.join("\n"))]
     Refused(Vec<String>),
-    /// There is no cluster to talk to.
+    /// The cluster cannot be reached.
     #[error("{0}")]
     Unreachable(String),
     #[error("standard output: {0}")]
@@ -65,16 +65,16 @@ impl Failure {
         Self::Refused(vec![message.into()])
     }
 
-    /// What a request about something ended with.
-    fn of(what: &str, error: kube::Error) -> Self {
+    /// The failure of a request; `what` names the object or resource of the request.
+    fn from_request(what: &str, error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::refused(format!("{what}: {}", status.message)),
-            error => Self::Unreachable(format!("no cluster: {}", chain(&error))),
+            error => Self::Unreachable(format!("cannot reach the cluster: {}", error_chain(&error))),
         }
     }
 
-    /// As of the command line: 1 for what was found wrong, 2 for what could not be tried.
-    fn status(&self) -> u8 {
+    /// The exit code: 1 when something was refused, 2 when it could not be tried.
+    fn exit_code(&self) -> u8 {
         match self {
             Self::Refused(_) => 1,
             Self::Unreachable(_) | Self::Output(_) => 2,
@@ -83,7 +83,7 @@ impl Failure {
 }
 
 /// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -97,8 +97,8 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A connection, and how it is used.
-struct Session {
+/// A connection to the cluster with the options of the command.
+struct Installer {
     client: Client,
     namespace: String,
     dry_run: bool,
@@ -107,13 +107,13 @@ struct Session {
 fn run<F: Future<Output = Result<(), Failure>>>(
     cluster: &Cluster,
     dry_run: bool,
-    work: impl FnOnce(Session) -> F,
+    work: impl FnOnce(Installer) -> F,
 ) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = match runtime {
         Ok(runtime) => runtime.block_on(async {
             let client = connect(cluster).await?;
-            work(Session { client, namespace: cluster.namespace.clone(), dry_run }).await
+            work(Installer { client, namespace: cluster.namespace.clone(), dry_run }).await
         }),
         Err(error) => Err(Failure::Unreachable(error.to_string())),
     };
@@ -124,19 +124,19 @@ fn run<F: Future<Output = Result<(), Failure>>>(
             for line in failure.to_string().lines() {
                 let _ = writeln!(std::io::stderr(), "kubefoundry-operator: {line}");
             }
-            ExitCode::from(failure.status())
+            ExitCode::from(failure.exit_code())
         }
     }
 }
 
 async fn connect(cluster: &Cluster) -> Result<Client, Failure> {
-    // Whoever installed one before meant this one.
+    // An error means that a provider was installed before, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // Nobody asks how many requests this took.
+    // The metrics of these requests are not served.
     client::connect(cluster, Arc::default()).await.map_err(Failure::Unreachable)
 }
 
-impl Session {
+impl Installer {
     fn api(&self, resource: &ApiResource, namespace: Option<&str>) -> Api<DynamicObject> {
         match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
@@ -144,24 +144,24 @@ impl Session {
         }
     }
 
-    /// One line of what happened, with a word about a dry run, as kubectl has it.
-    fn say(&self, what: &str, happened: &str) -> Result<(), Failure> {
+    /// Prints what happened to an object in kubectl's form: `deployment.apps/x created (server dry run)`.
+    fn print_result(&self, what: &str, happened: &str) -> Result<(), Failure> {
         let dry_run = if self.dry_run { " (server dry run)" } else { "" };
         writeln!(std::io::stdout(), "{what} {happened}{dry_run}")?;
         Ok(())
     }
 
-    /// Something worth knowing.
-    fn note(text: &str) {
+    /// Prints a note on standard error.
+    fn print_note(text: &str) {
         let _ = writeln!(std::io::stderr(), "note: {text}");
     }
 
-    /// The objects of one of [`KINDS`] that bear our labels: of the whole cluster, or in our own namespace.
-    async fn ours(&self, resource: &ApiResource, is_namespaced: bool) -> Result<Vec<Object>, Failure> {
+    /// Lists the installed objects of a kind by their labels: in the whole cluster, or in the operator's namespace.
+    async fn list_labelled(&self, resource: &ApiResource, is_namespaced: bool) -> Result<Vec<Object>, Failure> {
         let namespace = is_namespaced.then(|| self.namespace.clone());
         let selector = [NAME, PART_OF].map(|(key, value)| format!("{key}={value}")).join(",");
-        let found = self.api(resource, namespace.as_deref()).list(&ListParams::default().labels(&selector)).await;
-        let objects = found.map_err(|error| Failure::of(&resource.plural, error))?.items.into_iter();
+        let listed = self.api(resource, namespace.as_deref()).list(&ListParams::default().labels(&selector)).await;
+        let objects = listed.map_err(|error| Failure::from_request(&resource.plural, error))?.items.into_iter();
         Ok(objects
             .map(|object| Object {
                 resource: resource.clone(),
@@ -173,9 +173,10 @@ impl Session {
     }
 }
 
-/// Kinds of what we install and may remove again: those of the webhooks, then what runs, then the rest. CRDs and the
-/// namespace are none: with them go other people's objects. Each with whether it belongs to a namespace.
-fn kinds() -> Vec<(ApiResource, bool)> {
+/// The kinds that `install` creates and `uninstall` removes, in the order of removal: webhooks, workload, the rest. The
+/// flag says whether the kind is namespaced. CRDs and the namespace are not among them, because removing them would remove
+/// objects of users.
+fn removable_kinds() -> Vec<(ApiResource, bool)> {
     use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
     use k8s_openapi::api::apps::v1::Deployment;
     use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
@@ -199,7 +200,7 @@ fn kinds() -> Vec<(ApiResource, bool)> {
     ]
 }
 
-/// Whether it keeps the apiserver asking us.
+/// Whether the apiserver calls the webhooks because of this kind.
 fn is_webhook(resource: &ApiResource) -> bool {
     resource.group == "admissionregistration.k8s.io"
 }
@@ -209,12 +210,12 @@ mod tests {
     use super::*;
     use crate::manifests::tests::plans;
 
-    /// What is installed and not known here would never be removed.
+    /// `uninstall` would never remove an object of another kind.
     #[test]
     fn every_kind_that_is_installed_can_be_removed() {
-        let kinds = kinds();
-        for object in plans().iter().flat_map(Plan::objects) {
-            if object.is("CustomResourceDefinition") || object.is("Namespace") {
+        let kinds = removable_kinds();
+        for object in plans().iter().flat_map(InstallPlan::objects) {
+            if object.has_kind("CustomResourceDefinition") || object.has_kind("Namespace") {
                 continue;
             }
             let known = kinds.iter().find(|(resource, _)| *resource == object.resource);

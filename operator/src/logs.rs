@@ -5,13 +5,13 @@ use tracing_subscriber::filter::ParseError;
 
 use crate::args::LogFormat;
 
-/// What the client says of itself is said by us, once: it repeats itself on each try.
-const QUIET: &str = "kube_client=off,kube_runtime=off";
+/// Turns off the logs of kube, which repeat an error on each retry. The operator logs each error once.
+const QUIET_KUBE: &str = "kube_client=off,kube_runtime=off";
 
-/// Starts logging.
+/// Installs the global log subscriber.
 ///
 /// # Errors
-/// When the filter cannot be read.
+/// When the filter is invalid.
 pub(crate) fn start(format: LogFormat, filter: &str) -> Result<(), ParseError> {
     let filter = EnvFilter::try_new(directives(filter))?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -22,9 +22,9 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// The filter as given, after ours: what it says of the client wins.
+/// The user's filter after the operator's directives, so that directives of the user take precedence.
 fn directives(filter: &str) -> String {
-    format!("{QUIET},{filter}")
+    format!("{QUIET_KUBE},{filter}")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod runtime;
 
 mod names;
 
-mod cached;
+mod cached_object;
 mod client;
 mod error;
 mod hash;

@@ -1,8 +1,8 @@
-//! The names by which the operator is known in a cluster. Documentation tables are checked against these.
+//! Names that the operator uses in a cluster. Tests compare the tables of the documentation with them.
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
 
-/// The field manager of validation.
+/// The field manager of core, which validates.
 pub(crate) const CORE_MANAGER: &str = "kubefoundry-core";
 /// The field manager of selection (docs/specification.md OP-6.1).
 pub(crate) const SELECTOR_MANAGER: &str = "provider-selector";
@@ -17,36 +17,42 @@ pub(crate) fn finalizer(api_group: &ApiGroup, provider: &str) -> String {
     api_group.label(&provider_manager(provider))
 }
 
-/// Annotation on a ModelDeployment: `"true"` keeps every controller from it (docs/specification.md OP-4.2).
+/// Annotation on a ModelDeployment: `"true"` pauses all controllers for it (docs/specification.md OP-4.2).
 pub(crate) const PAUSED: &str = "reconcile-paused";
-/// Annotation on a ModelDeployment: `"true"` renders, and applies nothing (docs/specification.md OP-4.3).
+/// Annotation on a ModelDeployment: `"true"` renders without applying (docs/specification.md OP-4.3).
 pub(crate) const DRY_RUN: &str = "dry-run";
-/// Annotation on a ModelDeployment, written by us: what a dry run rendered.
+/// Annotation on a ModelDeployment, written by the operator: the result of a dry run.
 pub(crate) const DRY_RUN_RESULT: &str = "dry-run-result";
-/// Annotation on a main object: the fields of its ModelDeployment whose change makes another object (OP-3.1).
+/// Annotation on a main object: a hash of the fields of its ModelDeployment whose change requires a new object (OP-3.1).
 pub(crate) const IDENTITY_HASH: &str = "identity-hash";
-/// Annotation on a main object: what was rendered when it was applied last.
+/// Annotation on a main object: a hash of the rendered objects at the last apply.
 pub(crate) const RENDERED_HASH: &str = "rendered-hash";
-/// Annotation on a Namespace, with the prefix of the specification whatever the group: providers that its deployments
-/// may use, with commas (OP-7.5).
+/// Annotation on a Namespace: the providers that its deployments may use, separated by commas (OP-7.5). It has the prefix
+/// of the specification for every API group.
 pub(crate) const ALLOWED_PROVIDERS: &str = "kubefoundry.ai/allowed-providers";
 
 /// A row of a documentation table: a name and what it means.
 #[cfg(test)]
-pub(crate) struct Row {
+pub(crate) struct DocumentedName {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
 }
 
 /// Every condition of a ModelDeployment.
 #[cfg(test)]
-pub(crate) const CONDITIONS: &[Row] = &[
-    Row { name: condition::VALIDATED, meaning: "the specification has no error" },
-    Row { name: condition::PROVIDER_SELECTED, meaning: "a provider is chosen" },
-    Row { name: condition::PROVIDER_COMPATIBLE, meaning: "the provider can run it, and its CRD is installed" },
-    Row { name: condition::RESOURCE_CREATED, meaning: "the provider's objects are in the cluster as rendered" },
-    Row { name: condition::READY, meaning: "the model serves" },
-    Row { name: condition::STALE_STATUS, meaning: "the provider's operator has been silent for too long" },
+pub(crate) const CONDITIONS: &[DocumentedName] = &[
+    DocumentedName { name: condition::VALIDATED, meaning: "the specification has no error" },
+    DocumentedName { name: condition::PROVIDER_SELECTED, meaning: "a provider is selected" },
+    DocumentedName {
+        name: condition::PROVIDER_COMPATIBLE,
+        meaning: "the provider can run the deployment, and its CRD is installed",
+    },
+    DocumentedName { name: condition::RESOURCE_CREATED, meaning: "the provider's objects exist as rendered" },
+    DocumentedName { name: condition::READY, meaning: "the model serves requests" },
+    DocumentedName {
+        name: condition::STALE_STATUS,
+        meaning: "the provider's operator has not updated its status for longer than `--stale-after`",
+    },
 ];
 
 /// Types of conditions.

@@ -1,72 +1,84 @@
-//! What the documentation lists (docs/operator/reference.md), where no other module has it as data. A test writes the
-//! tables of that page, and fails where they are not what the program does.
+//! Data of docs/operator/reference.md that no other module has. A test generates the tables of that page, and fails if
+//! they do not match the program.
 
 use crate::names::condition;
 
 /// A reason of a condition.
 #[derive(Debug)]
-pub(crate) struct Reason {
-    /// The condition's type.
+pub(crate) struct ConditionReason {
+    /// The `type` of the condition.
     pub(crate) condition: &'static str,
-    /// One word in CamelCase.
+    /// The `reason` of the condition, in CamelCase.
     pub(crate) word: &'static str,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for readers: the documentation shows it"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the test that generates the documentation reads it"))]
     pub(crate) meaning: &'static str,
 }
 
-const fn reason(condition: &'static str, word: &'static str, meaning: &'static str) -> Reason {
-    Reason { condition, word, meaning }
+const fn reason(condition: &'static str, word: &'static str, meaning: &'static str) -> ConditionReason {
+    ConditionReason { condition, word, meaning }
 }
 
-/// Every reason that we write. Reasons of `Ready` come from the provider's object, too.
-pub(crate) const REASONS: &[Reason] = &[
+/// Every reason that the operator writes. `Ready` can also have reasons of the provider's object.
+pub(crate) const REASONS: &[ConditionReason] = &[
     reason(condition::VALIDATED, "Valid", "the specification has no error"),
-    reason(condition::VALIDATED, "Invalid", "it has errors; all of them are in the message"),
-    reason(condition::PROVIDER_SELECTED, "Selected", "a provider is chosen; why is in the message"),
-    reason(condition::PROVIDER_SELECTED, "NoHealthyProvider", "every provider is unready, or its heartbeat is old"),
-    reason(condition::PROVIDER_SELECTED, "NoCompatibleProvider", "no provider can run what is asked for"),
-    reason(condition::PROVIDER_SELECTED, "UnknownProvider", "no provider of the given name is registered"),
-    reason(condition::PROVIDER_SELECTED, "NotAllowed", "the namespace does not allow it, or any that could run it"),
-    reason(condition::PROVIDER_SELECTED, "SelectorNotInstalled", "no provider is given, and nobody selects one"),
+    reason(condition::VALIDATED, "Invalid", "the specification has errors; the message lists all of them"),
+    reason(condition::PROVIDER_SELECTED, "Selected", "a provider is selected; the message has the reason"),
+    reason(condition::PROVIDER_SELECTED, "NoHealthyProvider", "no provider is ready with a recent heartbeat"),
+    reason(condition::PROVIDER_SELECTED, "NoCompatibleProvider", "no provider can run the deployment"),
     reason(
         condition::PROVIDER_SELECTED,
-        "SelectionFailed",
-        "selection came to nothing for another reason, in the message",
+        "UnknownProvider",
+        "no provider of the name in `spec.provider.name` is registered",
     ),
-    reason(condition::PROVIDER_COMPATIBLE, "Compatible", "the provider can run it"),
-    reason(condition::PROVIDER_COMPATIBLE, "Incompatible", "the provider cannot run it; why is in the message"),
+    reason(
+        condition::PROVIDER_SELECTED,
+        "NotAllowed",
+        "the namespace does not allow the named provider, or any provider that could run the deployment",
+    ),
+    reason(
+        condition::PROVIDER_SELECTED,
+        "SelectorNotInstalled",
+        "the deployment names no provider, and no selector runs",
+    ),
+    reason(condition::PROVIDER_SELECTED, "SelectionFailed", "selection failed for another reason; see the message"),
+    reason(condition::PROVIDER_COMPATIBLE, "Compatible", "the provider can run the deployment"),
+    reason(
+        condition::PROVIDER_COMPATIBLE,
+        "Incompatible",
+        "the provider cannot run the deployment; the message has the reason",
+    ),
     reason(condition::PROVIDER_COMPATIBLE, "CRDNotInstalled", "the provider's CRD is not installed"),
     reason(condition::PROVIDER_COMPATIBLE, "NotAllowed", "the namespace does not allow the provider"),
-    reason(condition::PROVIDER_COMPATIBLE, "Invalid", "not known, as the specification has errors"),
-    reason(condition::RESOURCE_CREATED, "ResourceCreated", "the provider's object is there as rendered"),
-    reason(condition::RESOURCE_CREATED, "Recreating", "the old object is going, or gone; then the new one is made"),
-    reason(condition::RESOURCE_CREATED, "Refused", "the apiserver, or the provider's webhook, refuses the object"),
-    reason(condition::RESOURCE_CREATED, "NotOwned", "an object of that name is there that we did not make"),
-    reason(condition::RESOURCE_CREATED, "NotRendered", "nothing is rendered: see the other conditions"),
+    reason(condition::PROVIDER_COMPATIBLE, "Invalid", "unknown, because the specification has errors"),
+    reason(condition::RESOURCE_CREATED, "ResourceCreated", "the provider's object exists as rendered"),
+    reason(condition::RESOURCE_CREATED, "Recreating", "the old object is being deleted; then the new one is created"),
+    reason(condition::RESOURCE_CREATED, "Refused", "the API server or a webhook of the provider refuses the object"),
+    reason(condition::RESOURCE_CREATED, "NotOwned", "an object of that name exists that the deployment does not own"),
+    reason(condition::RESOURCE_CREATED, "NotRendered", "nothing is rendered; see the other conditions"),
     reason(condition::RESOURCE_CREATED, "DryRun", "the annotation `dry-run` is set"),
-    reason(condition::READY, "Pending", "the provider has not said anything yet"),
-    reason(condition::READY, "Recreating", "as of `ResourceCreated`"),
-    reason(condition::READY, "Refused", "as of `ResourceCreated`"),
-    reason(condition::READY, "NotOwned", "as of `ResourceCreated`"),
-    reason(condition::READY, "NotRendered", "as of `ResourceCreated`"),
-    reason(condition::READY, "DryRun", "as of `ResourceCreated`"),
-    reason(condition::READY, "Migrating", "another provider takes over, once the objects of this one are gone"),
-    reason(condition::READY, "Terminating", "it is being deleted"),
+    reason(condition::READY, "Pending", "the provider has not reported a status yet"),
+    reason(condition::READY, "Recreating", "see `ResourceCreated`"),
+    reason(condition::READY, "Refused", "see `ResourceCreated`"),
+    reason(condition::READY, "NotOwned", "see `ResourceCreated`"),
+    reason(condition::READY, "NotRendered", "see `ResourceCreated`"),
+    reason(condition::READY, "DryRun", "see `ResourceCreated`"),
+    reason(condition::READY, "Migrating", "another provider takes over once the objects of this one are deleted"),
+    reason(condition::READY, "Terminating", "the deployment is being deleted"),
     reason(
         condition::STALE_STATUS,
         "NoNews",
-        "the provider's operator has been silent for longer than `--stale-after`",
+        "the provider's operator has not updated its status for longer than `--stale-after`",
     ),
-    reason(condition::STALE_STATUS, "News", "it writes again"),
+    reason(condition::STALE_STATUS, "News", "the provider's operator updates its status again"),
 ];
 
-/// Whether the documentation knows a reason. What providers say of readiness is theirs.
+/// Whether the documentation lists a reason. Those of `Ready` can come from providers, so all of them count.
 pub(crate) fn is_documented(condition: &str, reason: &str) -> bool {
     condition == condition::READY || REASONS.iter().any(|row| row.condition == condition && row.word == reason)
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the documentation is read, and written where that is asked for")]
+#[expect(clippy::disallowed_methods, reason = "the test reads the documentation, and rewrites it with REWRITE=1")]
 mod tests {
     use std::fmt::Write as _;
     use std::fs;
@@ -79,7 +91,7 @@ mod tests {
     use super::*;
     use crate::args::Arguments;
     use crate::error::Error;
-    use crate::manifests::rights::{Right, rights};
+    use crate::manifests::permissions::{Permission, permissions};
     use crate::names;
     use crate::role::Role;
     use crate::runtime::events::EventReason;
@@ -89,7 +101,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operator").join(name)
     }
 
-    /// A table in Markdown.
+    /// Formats a table in Markdown.
     fn table<const N: usize>(heads: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
         let mut text = format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(N));
         for row in rows {
@@ -130,68 +142,68 @@ mod tests {
         table(["metric", "kind", "labels", "meaning"], rows)
     }
 
-    /// The kinds of errors, from errors.
+    /// The `error_type` of each class of errors.
     fn errors() -> String {
-        let answer =
+        let api_error =
             |code: u16| Error::Api(kube::Error::Api(Box::new(kube::core::Status { code, ..Default::default() })));
         let cases = [
             (
                 Error::Waiting(String::new()),
-                "something else has to be there first; tried again soon, and no error in the log",
+                "something else has to happen first; requeued soon, without an error in the log",
             ),
-            (answer(403), "the operator lacks a right, or a quota or an admission plugin refuses"),
-            (answer(404), "an object, its namespace or its kind is gone"),
-            (answer(409), "somebody else wrote first; tried again with what is there now"),
-            (answer(422), "the apiserver or a webhook finds an object invalid"),
-            (answer(429), "the apiserver asks to wait"),
-            (answer(500), "the apiserver failed"),
-            (answer(400), "another refusal"),
+            (api_error(403), "the operator lacks a permission, or a quota or an admission plugin refuses"),
+            (api_error(404), "an object, its namespace or its kind does not exist"),
+            (api_error(409), "another client wrote first; requeued with the new state"),
+            (api_error(422), "the API server or a webhook finds an object invalid"),
+            (api_error(429), "the API server throttles the operator"),
+            (api_error(500), "the API server failed"),
+            (api_error(400), "any other refusal"),
             (
                 Error::Api(kube::Error::LinesCodecMaxLineLengthExceeded),
-                "the apiserver cannot be reached, or answers nonsense",
+                "the API server cannot be reached, or its response is invalid",
             ),
         ];
         table(["error_type", "meaning"], cases.map(|(error, meaning)| [code(error.kind()), meaning.to_owned()]))
     }
 
     fn annotations() -> String {
-        let ours = |name: &str| format!("…{name}");
+        let prefixed = |name: &str| format!("…{name}");
         let rows = [
             (
-                ours(names::PAUSED),
+                prefixed(names::PAUSED),
                 kubefoundry_model::wire::KIND,
                 "you",
-                "`\"true\"`: it and its objects are left alone",
+                "`\"true\"` pauses reconciliation: the operator changes neither it nor its objects",
             ),
             (
-                ours(names::DRY_RUN),
+                prefixed(names::DRY_RUN),
                 kubefoundry_model::wire::KIND,
                 "you",
-                "`\"true\"`: it is rendered and tried, and nothing applied",
+                "`\"true\"` renders it and sends dry runs, without applying",
             ),
             (
-                ours(names::DRY_RUN_RESULT),
+                prefixed(names::DRY_RUN_RESULT),
                 kubefoundry_model::wire::KIND,
                 "the operator",
-                "what a dry run rendered, or why not",
+                "the objects that a dry run rendered, or why there are none",
             ),
             (
                 names::ALLOWED_PROVIDERS.to_owned(),
                 "Namespace",
                 "you",
-                "providers that its ModelDeployments may use, with commas; empty for none",
+                "providers that its ModelDeployments may use, separated by commas; empty for none",
             ),
             (
-                ours(names::IDENTITY_HASH),
+                prefixed(names::IDENTITY_HASH),
                 "main object",
                 "the operator",
-                "a hash of what makes it another object when it changes",
+                "a hash of the fields whose change requires a new object",
             ),
             (
-                ours(names::RENDERED_HASH),
+                prefixed(names::RENDERED_HASH),
                 "main object",
                 "the operator",
-                "a hash of what was rendered when it was applied last",
+                "a hash of the rendered objects at the last apply",
             ),
         ];
         table(
@@ -206,7 +218,7 @@ mod tests {
             [
                 code(names::CORE_MANAGER),
                 String::new(),
-                "`Validated`; `phase` and `message` until a provider is chosen".into(),
+                "`Validated`; `phase` and `message` until a provider is selected".into(),
             ],
             [
                 code(names::SELECTOR_MANAGER),
@@ -221,7 +233,11 @@ mod tests {
         }
         let webhooks = "the Secret of the webhooks, and every `caBundle`".into();
         rows.push([code(crate::webhook::ca_bundle::MANAGER), String::new(), webhooks]);
-        rows.push([code(crate::install::MANAGER), String::new(), "what `install` and `upgrade` apply".into()]);
+        rows.push([
+            code(crate::install::MANAGER),
+            String::new(),
+            "the objects that `install` and `upgrade` apply".into(),
+        ]);
         table(["manager", "finalizer", "writes"], rows)
     }
 
@@ -248,33 +264,35 @@ mod tests {
 
     fn right_rows() -> String {
         let groups = vec![ApiGroup::find("kubefoundry.ai").unwrap()];
-        let of_roles: Vec<(Role, Vec<Right>)> =
-            Role::all().into_iter().map(|role| (role, rights(role, &groups, true))).collect();
+        let of_roles: Vec<(Role, Vec<Permission>)> =
+            Role::all().into_iter().map(|role| (role, permissions(role, &groups, true))).collect();
         let (_, first) = of_roles.first().unwrap();
-        let common: Vec<&Right> =
-            first.iter().filter(|right| of_roles.iter().all(|(_, rights)| rights.contains(right))).collect();
-        let row = |role: &str, right: &Right| {
-            let group = if right.group.is_empty() { "core".to_owned() } else { code(right.group) };
+        let common: Vec<&Permission> = first
+            .iter()
+            .filter(|permission| of_roles.iter().all(|(_, permissions)| permissions.contains(permission)))
+            .collect();
+        let row = |role: &str, permission: &Permission| {
+            let group = if permission.group.is_empty() { "core".to_owned() } else { code(permission.group) };
             [
                 role.to_owned(),
-                right.scope.as_str().to_owned(),
+                permission.scope.as_str().to_owned(),
                 group,
-                codes(right.resources.iter().copied()),
-                right.verbs.join(", "),
-                codes(right.names.iter().map(String::as_str)),
-                right.why.to_owned(),
+                codes(permission.resources.iter().copied()),
+                permission.verbs.join(", "),
+                codes(permission.names.iter().map(String::as_str)),
+                permission.reason.to_owned(),
             ]
         };
-        let mut rows: Vec<[String; 7]> = common.iter().map(|right| row("every role", right)).collect();
-        for (role, rights) in &of_roles {
-            let own = rights.iter().filter(|right| !common.contains(right));
-            rows.extend(own.map(|right| row(&code(role.name()), right)));
+        let mut rows: Vec<[String; 7]> = common.iter().map(|permission| row("every role", permission)).collect();
+        for (role, permissions) in &of_roles {
+            let own = permissions.iter().filter(|permission| !common.contains(permission));
+            rows.extend(own.map(|permission| row(&code(role.name()), permission)));
         }
         table(["role", "where", "group", "resources", "verbs", "only named", "why"], rows)
     }
 
     #[test]
-    fn tables_of_the_documentation_are_what_the_program_does() {
+    fn the_tables_of_the_documentation_are_current() {
         let path = page("reference.md");
         let current = fs::read_to_string(&path).unwrap();
         let mut expected = current.clone();
@@ -301,8 +319,8 @@ mod tests {
             fs::write(&path, &expected).unwrap();
         }
         let current = fs::read_to_string(&path).unwrap();
-        for (number, (found, expected)) in current.lines().zip(expected.lines()).enumerate() {
-            assert_eq!(found, expected, "line {} of reference.md: run this test with REWRITE=1", number + 1);
+        for (number, (line, expected)) in current.lines().zip(expected.lines()).enumerate() {
+            assert_eq!(line, expected, "line {} of reference.md: run this test with REWRITE=1", number + 1);
         }
         assert_eq!(current.len(), expected.len(), "reference.md: run this test with REWRITE=1");
     }
@@ -312,23 +330,23 @@ mod tests {
         assert_eq!(flags("install"), flags("upgrade"));
     }
 
-    /// What stands in a status can be looked up.
+    /// A user can look up every reason of a failure.
     #[test]
-    fn every_reason_is_explained_where_trouble_is() {
+    fn the_troubleshooting_page_explains_every_reason_of_a_failure() {
         let page = fs::read_to_string(page("troubleshoot.md")).unwrap();
-        let fine = ["Valid", "Selected", "Compatible", "ResourceCreated", "News"];
-        for row in REASONS.iter().filter(|row| !fine.contains(&row.word)) {
+        let healthy = ["Valid", "Selected", "Compatible", "ResourceCreated", "News"];
+        for row in REASONS.iter().filter(|row| !healthy.contains(&row.word)) {
             assert!(page.contains(&format!("`{}`", row.word)), "{} {}", row.condition, row.word);
         }
         for event in EventReason::ALL {
-            let is_trouble = event.event_type() == "Warning";
-            assert!(!is_trouble || page.contains(&format!("`{}`", event.as_str())), "{}", event.as_str());
+            let is_warning = event.event_type() == "Warning";
+            assert!(!is_warning || page.contains(&format!("`{}`", event.as_str())), "{}", event.as_str());
         }
     }
 
-    /// A reason that nobody writes misleads.
+    /// A documented reason that the program never writes misleads.
     #[test]
-    fn every_reason_is_written_by_the_program() {
+    fn the_program_writes_every_documented_reason() {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut sources = String::new();
         let mut folders = vec![own];
@@ -343,7 +361,7 @@ mod tests {
             }
         }
         for row in REASONS {
-            assert!(sources.contains(&format!("\"{}\"", row.word)), "nobody writes {}", row.word);
+            assert!(sources.contains(&format!("\"{}\"", row.word)), "no source file writes {}", row.word);
         }
         for row in names::CONDITIONS {
             assert!(REASONS.iter().any(|reason| reason.condition == row.name), "{} has no reasons", row.name);

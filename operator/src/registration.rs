@@ -10,13 +10,13 @@ use kubefoundry_model::provider::Provider;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::evaluator::{Snapshot, Snapshots};
 use crate::hash::short_hex;
 use crate::names;
 use crate::watch::Configs;
 
-/// The documentation that goes with it is that of this version.
+/// Reported in the status, so that users find the documentation of this version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Writes the configuration and then a heartbeat at each interval, and at once when readiness changes, until the lease
@@ -29,17 +29,17 @@ pub(crate) async fn register(
     mut snapshots: Snapshots,
 ) {
     let resource = Configs::resource(api_group);
-    let api: Api<Cached> = Api::all_with(client, &resource);
+    let api: Api<CachedObject> = Api::all_with(client, &resource);
     let manager = names::provider_manager(provider.name());
     let apply = PatchParams::apply(&manager).force();
     let config = config(api_group, provider);
-    let mut said = String::new();
+    let mut logged = String::new();
     let mut is_configured = false;
     loop {
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
         let status = status(api_group, provider, &snapshot);
         let written = async {
-            // Once, and again when it is not there: what people change in it stays until the next start.
+            // Applied once per start, and again when it is gone: changes by users stay until the next start.
             if !is_configured || !snapshot.session.provider_names().any(|name| name == provider.name()) {
                 api.patch(provider.name(), &apply, &Patch::Apply(&config)).await?;
             }
@@ -51,26 +51,26 @@ pub(crate) async fn register(
                     tracing::info!(provider = provider.name(), "registered");
                 }
                 is_configured = true;
-                said.clear();
+                logged.clear();
                 interval
             }
             Err(error) => {
                 is_configured &= !matches!(&error, kube::Error::Api(status) if status.code == 404);
                 let error = error.to_string();
-                if said != error {
-                    tracing::warn!(provider = provider.name(), error, "the provider could not be registered");
-                    said = error;
+                if logged != error {
+                    tracing::warn!(provider = provider.name(), error, "registering the provider failed, retrying");
+                    logged = error;
                 }
                 interval.min(Duration::from_secs(1))
             }
         };
-        let before = stated(&status);
+        let before = without_heartbeat(&status);
         let changed = async {
-            // Of everything that changes in a snapshot, only what is stated here matters.
+            // A snapshot changes often; the status needs a write only when readiness or CRDs change.
             while snapshots.changed().await.is_ok() {
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 let is_gone = !snapshot.session.provider_names().any(|name| name == provider.name());
-                if stated(&self::status(api_group, provider, &snapshot)) != before || is_gone {
+                if without_heartbeat(&self::status(api_group, provider, &snapshot)) != before || is_gone {
                     return;
                 }
             }
@@ -84,7 +84,7 @@ pub(crate) async fn register(
     }
 }
 
-/// The configuration that goes with this version.
+/// The built-in provider configuration of this version.
 fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
     let parsed = kubefoundry_yaml::parse(provider.info().config, &kubefoundry_yaml::Limits::default());
     let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
@@ -96,7 +96,7 @@ fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
     })
 }
 
-/// Its state, with the time.
+/// The status to apply: readiness, versions, and a heartbeat with the current time.
 fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot) -> Value {
     let name = provider.name();
     let crd_version = snapshot.session.crd_version(name);
@@ -108,12 +108,12 @@ fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot) ->
     if let Some(crd_version) = crd_version {
         let version = crd_version.split_once('/').map(|(_, version)| version).unwrap_or_default();
         let installed = snapshot.session.installed(name);
-        let mut written: Vec<_> = installed.iter().filter(|installed| installed.version == version).collect();
-        written.sort();
-        let hash = match written.as_slice() {
+        let mut written_kinds: Vec<_> = installed.iter().filter(|installed| installed.version == version).collect();
+        written_kinds.sort();
+        let hash = match written_kinds.as_slice() {
             [] => None,
             [one] => Some(one.fingerprint.clone()),
-            // A provider with several kinds: one hash over them.
+            // A provider with several kinds gets one hash over all of them.
             several => {
                 let mut hash = Sha256::new();
                 for one in several {
@@ -135,13 +135,13 @@ fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot) ->
     })
 }
 
-/// A status without its time.
-fn stated(status: &Value) -> Value {
-    let mut stated = status.clone();
-    if let Some(fields) = stated.get_mut("status").and_then(Value::as_object_mut) {
+/// A status without its heartbeat, for comparisons.
+fn without_heartbeat(status: &Value) -> Value {
+    let mut comparable = status.clone();
+    if let Some(fields) = comparable.get_mut("status").and_then(Value::as_object_mut) {
         fields.remove("lastHeartbeat");
     }
-    stated
+    comparable
 }
 
 #[cfg(test)]

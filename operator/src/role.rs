@@ -13,22 +13,22 @@ pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";
 pub(crate) enum Role {
     /// Answers the apiserver's admission requests.
     Webhooks,
-    /// Validates what is stored, also when the webhook was away.
+    /// Validates stored deployments, including those stored while the webhook was not available.
     Core,
-    /// Chooses the provider where the user did not.
+    /// Selects the provider of deployments whose users name none.
     Selector,
-    /// Applies what a deployment becomes for one provider, and reports its status.
+    /// Applies the objects of one provider, and reports their status.
     Provider(&'static dyn Provider),
 }
 
 impl Role {
-    /// Every role, in the order of the data.
+    /// Every role, in the order in which a deployment passes through them.
     pub(crate) fn all() -> Vec<Self> {
         let providers = providers::PROVIDERS.iter().map(|provider| Self::Provider(*provider));
         [Self::Webhooks, Self::Core, Self::Selector].into_iter().chain(providers).collect()
     }
 
-    /// Its name, as in `--roles`.
+    /// The name in `--roles` and in metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Webhooks => "webhooks",
@@ -46,10 +46,10 @@ impl Role {
         }
     }
 
-    /// A role by its name.
+    /// Parses the name of a role.
     ///
     /// # Errors
-    /// The names that there are.
+    /// A message that lists the valid names.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let all = Self::all();
         all.iter().copied().find(|role| role.name() == name).ok_or_else(|| {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_role_is_found_by_its_name() {
+    fn parses_the_name_of_every_role() {
         for role in Role::all() {
             assert_eq!(Role::parse(role.name()), Ok(role));
         }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_role_has_a_lease_of_its_own() {
+    fn lease_names_are_unique() {
         let names: std::collections::BTreeSet<String> = Role::all().into_iter().map(Role::lease_name).collect();
         assert_eq!(names.len(), Role::all().len());
         assert!(names.contains(SELECTOR_LEASE) && names.contains("kubefoundry-kaito"));

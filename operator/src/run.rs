@@ -20,9 +20,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::args::Run;
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::context::Context;
-use crate::evaluator::{self, Snapshots, Sources};
+use crate::evaluator::{self, SnapshotBuilder, Snapshots};
 use crate::role::{Role, SELECTOR_LEASE};
 use crate::runtime::admin::{self, Readiness};
 use crate::runtime::controller::ConcurrencyLimiter;
@@ -31,10 +31,12 @@ use crate::runtime::lease::{self, LeaseThread};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{Server, Transport};
 use crate::runtime::shutdown::{Shutdown, sigint_or_sigterm};
-use crate::watch::{Configs, Definitions, Namespaces, Owners, Queues, Signal, Upstream, filled, follow_deployments};
+use crate::watch::{
+    Configs, Definitions, DeploymentGroup, Namespaces, Queues, Signal, Upstream, filled, follow_deployments,
+};
 use crate::webhook::Webhooks;
 use crate::{client, logs};
-use roles::Leading;
+use roles::RoleRunner;
 
 /// Time for running reconciliations after the signal to stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,7 +65,7 @@ pub(crate) fn main(mut run: Run) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return usage(&format!("the process cannot start threads: {error}")),
+        Err(error) => return usage(&format!("cannot start threads: {error}")),
     };
     let end = runtime.block_on(operate(run));
     // Pending requests are dropped: the next process resumes from the state in the cluster.
@@ -72,7 +74,7 @@ pub(crate) fn main(mut run: Run) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(End::Usage(reason)) => usage(&reason),
         Err(End::Broken(reason)) => {
-            tracing::error!(reason, "stopping, to be started anew");
+            tracing::error!(reason, "stopping with an error; the pod will be restarted");
             ExitCode::FAILURE
         }
     }
@@ -85,7 +87,8 @@ fn usage(reason: &str) -> ExitCode {
 }
 
 async fn operate(run: Run) -> Result<(), End> {
-    let signal = sigint_or_sigterm().map_err(|error| End::Usage(format!("signals cannot be listened to: {error}")))?;
+    let signal =
+        sigint_or_sigterm().map_err(|error| End::Usage(format!("cannot register signal handlers: {error}")))?;
     let (stop, shutdown) = watch::channel(false);
     let (drain, drained) = watch::channel(false);
     // One limit for all controllers: an apiserver that gets more requests than it can answer does not renew leases
@@ -100,7 +103,7 @@ async fn operate(run: Run) -> Result<(), End> {
     stop.send_replace(true);
     let draining = async {
         if !limiter.close(DRAIN_TIMEOUT).await {
-            tracing::warn!("reconciliations under way were cut off");
+            tracing::warn!("shutdown timeout: running reconciliations were cancelled");
         }
         drain.send_replace(true);
     };
@@ -110,7 +113,7 @@ async fn operate(run: Run) -> Result<(), End> {
         end
     };
     tokio::time::timeout(DRAIN_TIMEOUT + Duration::from_secs(3), rest).await.unwrap_or_else(|_| {
-        tracing::warn!("stopping without giving everything back");
+        tracing::warn!("shutdown timeout: some leases were not released");
         Ok(())
     })
 }
@@ -127,16 +130,16 @@ async fn run_all(
     }
     let metrics = Arc::new(Metrics::new());
     let client = client::connect(&run.cluster, Arc::clone(&metrics)).await.map_err(End::Usage)?;
-    let thread = LeaseThread::start().map_err(|error| End::Usage(format!("no thread can be started: {error}")))?;
+    let thread = LeaseThread::start().map_err(|error| End::Usage(format!("cannot start the lease thread: {error}")))?;
     // The connections of a client belong to the runtime in which it was created.
     let connecting = {
         let (cluster, metrics) = (run.cluster.clone(), Arc::clone(&metrics));
         thread.spawn(async move { client::connect(&cluster, metrics).await })
     };
-    let connected = connecting.await.map_err(|error| End::Broken(format!("the thread of leases ended: {error}")))?;
+    let connected = connecting.await.map_err(|error| End::Broken(format!("the lease thread ended: {error}")))?;
     let (thread, leases) = (Arc::new(thread), connected.map_err(End::Usage)?);
     let readiness = Readiness::default();
-    readiness.set_pending("caches", "the cluster is being read");
+    readiness.set_pending("caches", "listing the cluster");
 
     // These end with the shutdown.
     let mut serving = JoinSet::new();
@@ -152,7 +155,7 @@ async fn run_all(
             Ok(())
         });
     }
-    let (known, contexts) = watch::channel(Vec::new());
+    let (filled_contexts, contexts) = watch::channel(Vec::new());
     if run.roles.contains(&Role::Webhooks) {
         let (readiness, settings, client) = (readiness.clone(), Arc::clone(&run), client.clone());
         let (address, shutdown) = (run.webhook_address, shutdown.clone());
@@ -161,49 +164,49 @@ async fn run_all(
             served.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))
         });
     }
-    let start = Start { run, client, metrics, readiness, known, limiter, drained, thread, leases };
-    serving.spawn(start.work());
+    let startup = Startup { run, client, metrics, readiness, filled_contexts, limiter, drained, thread, leases };
+    serving.spawn(startup.run());
     while let Some(ended) = serving.join_next().await {
         match ended {
             Ok(Ok(())) if *shutdown.borrow() => {}
-            Ok(Ok(())) => return Err(End::Broken("a part of the process came to its end".to_owned())),
+            Ok(Ok(())) => return Err(End::Broken("a task of the process ended unexpectedly".to_owned())),
             Ok(Err(end)) => return Err(end),
-            Err(error) => return Err(End::Broken(format!("a part of the process broke: {error}"))),
+            Err(error) => return Err(End::Broken(format!("a task of the process panicked: {error}"))),
         }
     }
     Ok(())
 }
 
-/// What the watches and roles start with.
-struct Start {
+/// Starts the watches and roles.
+struct Startup {
     run: Arc<Run>,
     client: kube::Client,
     metrics: Arc<Metrics>,
     readiness: Readiness,
     /// Passes the caches to the webhooks once they are filled.
-    known: watch::Sender<Vec<Context>>,
+    filled_contexts: watch::Sender<Vec<Context>>,
     limiter: Arc<ConcurrencyLimiter>,
     drained: Shutdown,
     thread: Arc<LeaseThread>,
     leases: kube::Client,
 }
 
-impl Start {
-    /// Fills the caches, and runs the roles.
-    async fn work(self) -> Result<(), End> {
+impl Startup {
+    /// Fills the caches, and runs the roles until they have stopped or one of them fails.
+    async fn run(self) -> Result<(), End> {
         // These run for the life of the process.
         let mut background = JoinSet::new();
         let mut drained = self.drained.clone();
-        let leading = tokio::select! {
-            leading = self.fill(&mut background) => Arc::new(leading?),
+        let runner = tokio::select! {
+            runner = self.fill(&mut background) => Arc::new(runner?),
             _ = drained.wait_for(|drained| *drained) => return Ok(()),
         };
-        self.known.send_replace(leading.contexts.clone());
+        self.filled_contexts.send_replace(runner.contexts.clone());
         let ready = {
-            let (owners, readiness) = (leading.owners.clone(), self.readiness.clone());
+            let (groups, readiness) = (runner.groups.clone(), self.readiness.clone());
             async move {
-                for owners in &owners {
-                    filled(&owners.deployments).await;
+                for group in &groups {
+                    filled(&group.deployments).await;
                 }
                 readiness.set_ready("caches");
                 tracing::info!("ready");
@@ -211,16 +214,16 @@ impl Start {
             }
         };
         background.spawn(ready);
-        let mut led = JoinSet::new();
-        for role in leading.run.roles.iter().copied().filter(|role| *role != Role::Webhooks) {
-            led.spawn(Arc::clone(&leading).lead(role));
+        let mut roles = JoinSet::new();
+        for role in runner.run.roles.iter().copied().filter(|role| *role != Role::Webhooks) {
+            roles.spawn(Arc::clone(&runner).lead(role));
         }
         loop {
             tokio::select! {
-                ended = led.join_next() => match ended {
+                ended = roles.join_next() => match ended {
                     Some(Ok(Ok(()))) => {}
                     Some(Ok(Err(end))) => return Err(end),
-                    Some(Err(error)) => return Err(End::Broken(format!("a role broke: {error}"))),
+                    Some(Err(error)) => return Err(End::Broken(format!("a role panicked: {error}"))),
                     // Webhooks alone: there is nothing to lead.
                     None => {
                         let _ = drained.wait_for(|drained| *drained).await;
@@ -235,8 +238,9 @@ impl Start {
         }
     }
 
-    /// Starts the watches, and waits for those that are needed to decide anything.
-    async fn fill(&self, background: &mut JoinSet<()>) -> Result<Leading, End> {
+    /// Starts the watches, and waits for those without which no decision is possible: namespaces, CRDs and provider
+    /// configurations. Deployments are watched last, so that each is evaluated with the whole state of the cluster.
+    async fn fill(&self, background: &mut JoinSet<()>) -> Result<RoleRunner, End> {
         let Self { run, client, metrics, .. } = self;
         let changed = Arc::new(Signal::default());
         let definitions = Arc::new(Definitions::default());
@@ -252,46 +256,47 @@ impl Start {
 
         // One store and one set of queues for each group.
         let mut writers = Vec::new();
-        let mut owners = Vec::new();
+        let mut groups = Vec::new();
         for api_group in &run.groups {
             let resource = deployment_resource(api_group);
-            let writer = Writer::<Cached>::new(resource.clone());
+            let writer = Writer::<CachedObject>::new(resource.clone());
             let queues = Arc::new(Queues::new(api_group, &run.roles));
-            owners.push(Owners { api_group, resource, deployments: writer.as_reader(), queues });
+            groups.push(DeploymentGroup { api_group, resource, deployments: writer.as_reader(), queues });
             writers.push(writer);
         }
         let namespaces = Arc::new(Namespaces::default());
         background.spawn({
-            let (namespaces, client, owners) = (Arc::clone(&namespaces), client.clone(), owners.clone());
+            let (namespaces, client, groups) = (Arc::clone(&namespaces), client.clone(), groups.clone());
             async move {
-                let changed = |namespace: &str| requeue(&owners, |deployment| deployment.namespace() == namespace);
+                let changed = |namespace: &str| requeue(&groups, |deployment| deployment.namespace() == namespace);
                 namespaces.follow(client, changed).await;
             }
         });
         namespaces.filled().await;
 
         let options = run.config.clone();
-        let sources = Sources { options, heartbeat_timeout: run.heartbeat_timeout, definitions, configs, changed };
-        let first = sources.first().await.map_err(End::Broken)?;
+        let builder =
+            SnapshotBuilder { options, heartbeat_timeout: run.heartbeat_timeout, definitions, configs, changed };
+        let first = builder.build_first().await.map_err(End::Broken)?;
         let providers = run.roles.iter().filter(|role| matches!(role, Role::Provider(_))).map(|role| role.name());
-        let upstream = Upstream::new(client.clone(), providers.collect(), owners.clone());
+        let upstream = Upstream::new(client.clone(), providers.collect(), groups.clone());
         first.watch(&upstream);
         let (sender, snapshots) = watch::channel(first);
-        background.spawn(sources.follow(sender, Arc::clone(&upstream)));
-        for (owners, writer) in owners.iter().zip(writers) {
-            let (queues, metrics) = (Arc::clone(&owners.queues), Arc::clone(metrics));
-            background.spawn(follow_deployments(client.clone(), owners.resource.clone(), writer, queues, metrics));
+        background.spawn(builder.follow(sender, Arc::clone(&upstream)));
+        for (group, writer) in groups.iter().zip(writers) {
+            let (queues, metrics) = (Arc::clone(&group.queues), Arc::clone(metrics));
+            background.spawn(follow_deployments(client.clone(), group.resource.clone(), writer, queues, metrics));
         }
         let has_selector = observe_selector(run, client, background);
-        background.spawn(requeue_on_changes(owners.clone(), snapshots.clone(), has_selector.clone(), run.resync));
+        background.spawn(requeue_on_changes(groups.clone(), snapshots.clone(), has_selector.clone(), run.resync));
 
         let identity = identity();
         let events = Recorder::new(client.clone(), &identity);
-        let context = |owners: &Owners| Context {
+        let context = |group: &DeploymentGroup| Context {
             client: client.clone(),
             settings: Arc::clone(run),
-            api_group: owners.api_group,
-            resource: owners.resource.clone(),
+            api_group: group.api_group,
+            resource: group.resource.clone(),
             upstream: Arc::clone(&upstream),
             namespaces: Arc::clone(&namespaces),
             snapshots: snapshots.clone(),
@@ -299,16 +304,16 @@ impl Start {
             events: events.clone(),
             metrics: Arc::clone(metrics),
         };
-        let contexts = owners.iter().map(context).collect();
+        let contexts = groups.iter().map(context).collect();
         let (run, limiter, drained) = (Arc::clone(run), Arc::clone(&self.limiter), self.drained.clone());
         let (thread, leases) = (Arc::clone(&self.thread), self.leases.clone());
-        Ok(Leading { run, identity, contexts, owners, limiter, thread, leases, drained })
+        Ok(RoleRunner { run, identity, contexts, groups, limiter, thread, leases, drained })
     }
 }
 
-/// Requeues everything when configuration changes, and periodically.
+/// Requeues all deployments when the snapshot or the presence of a selector changes, and at each resync. Never returns.
 async fn requeue_on_changes(
-    owners: Vec<Owners>,
+    groups: Vec<DeploymentGroup>,
     mut snapshots: Snapshots,
     mut has_selector: watch::Receiver<bool>,
     resync: Duration,
@@ -323,7 +328,7 @@ async fn requeue_on_changes(
             // The sender was dropped: the process ends.
             std::future::pending::<()>().await;
         }
-        requeue(&owners, |_| true);
+        requeue(&groups, |_| true);
     }
 }
 
@@ -336,18 +341,19 @@ fn observe_selector(run: &Run, client: &kube::Client, background: &mut JoinSet<(
         background.spawn(lease::follow_holder(client, namespace, SELECTOR_LEASE, duration, sender));
     } else {
         background.spawn(async move {
-            let _kept = sender;
+            // A dropped sender would look like the end of the process to the receivers.
+            let _sender = sender;
             std::future::pending::<()>().await;
         });
     }
     receiver
 }
 
-/// Requeues the deployments that a change concerns.
-fn requeue(owners: &[Owners], concerned: impl Fn(&Cached) -> bool) {
-    for owners in owners {
-        let all = owners.deployments.state();
-        owners.queues.extend(all.iter().map(|deployment| &**deployment).filter(|deployment| concerned(deployment)));
+/// Requeues the deployments that a change concerns, in the routine lane.
+fn requeue(groups: &[DeploymentGroup], is_concerned: impl Fn(&CachedObject) -> bool) {
+    for group in groups {
+        let all = group.deployments.state();
+        group.queues.extend(all.iter().map(|deployment| &**deployment).filter(|deployment| is_concerned(deployment)));
     }
 }
 

@@ -1,11 +1,11 @@
-//! What a controller says in the status of a ModelDeployment: by server-side apply, each under its own manager
-//! (docs/specification.md OP-6.1), and only when it is not said already.
+//! Writes the status of a ModelDeployment by server-side apply. Each controller has its own field manager
+//! (docs/specification.md OP-6.1), and sends a request only if something changes.
 //!
 //! ```text
-//! Statement (all that a manager says) ─ against the status as it is kept ─ nothing to do, or one apply
+//! StatusUpdate (all fields of a manager) ─ compared with the cached status ─ no request, or one apply
 //! ```
-//! What a manager leaves out of an apply and owned before is taken away. So a [`Statement`] is always the whole of what
-//! it says; [`Statement::default`] gives everything up.
+//! Server-side apply removes fields that a manager owns and leaves out. So a [`StatusUpdate`] always contains all fields
+//! of its manager; [`StatusUpdate::default`] gives all of them up.
 
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -13,19 +13,19 @@ use kube::api::{Patch, PatchParams};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use serde_json::{Map, Value, json};
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::error::Error;
 
-/// Whether a condition holds.
+/// The `status` of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum Truth {
     True,
     False,
     Unknown,
 }
 
-impl Holds {
+impl Truth {
     fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -35,47 +35,48 @@ impl Holds {
     }
 }
 
-impl From<bool> for Holds {
-    fn from(holds: bool) -> Self {
-        if holds { Self::True } else { Self::False }
+impl From<bool> for Truth {
+    fn from(truth: bool) -> Self {
+        if truth { Self::True } else { Self::False }
     }
 }
 
-/// A condition; the time of its transition and its generation are filled in when it is written.
+/// A condition. [`StatusUpdate::patch`] fills in `lastTransitionTime` and `observedGeneration`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Condition {
     /// One of [`condition`](crate::names::condition).
     pub(crate) name: &'static str,
-    pub(crate) holds: Holds,
+    pub(crate) truth: Truth,
     /// One word in CamelCase.
     pub(crate) reason: String,
-    /// For people.
+    /// The explanation for users.
     pub(crate) message: String,
 }
 
 impl Condition {
+    /// A condition with a reason that docs/operator/reference.md explains.
     pub(crate) fn new(
         name: &'static str,
-        holds: impl Into<Holds>,
+        truth: impl Into<Truth>,
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
         let reason = reason.into();
         debug_assert!(crate::reference::is_documented(name, &reason), "{name}: {reason} is not documented");
-        Self { name, holds: holds.into(), reason, message: message.into() }
+        Self { name, truth: truth.into(), reason, message: message.into() }
     }
 }
 
-/// All that a manager says.
+/// All status fields and conditions of a field manager.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Statement {
-    /// Fields of `status` but for conditions.
+pub(crate) struct StatusUpdate {
+    /// The fields of `status` except conditions.
     fields: Map<String, Value>,
     conditions: Vec<Condition>,
 }
 
-impl Statement {
-    /// Sets a field, or a field of one: `phase`, `provider.name`. What is null is not said.
+impl StatusUpdate {
+    /// Sets a field, or a field one level deeper: `phase`, `provider.name`. A null value is left out.
     #[must_use]
     pub(crate) fn field(mut self, path: &str, value: impl Into<Value>) -> Self {
         let value = value.into();
@@ -96,7 +97,7 @@ impl Statement {
         self
     }
 
-    /// Adds a condition; the last one of a name counts.
+    /// Adds a condition. It replaces an earlier one of the same name.
     #[must_use]
     pub(crate) fn condition(mut self, condition: Condition) -> Self {
         self.conditions.retain(|other| other.name != condition.name);
@@ -104,29 +105,29 @@ impl Statement {
         self
     }
 
-    /// The same for any number of them.
+    /// Adds several conditions.
     #[must_use]
     pub(crate) fn conditions(self, conditions: impl IntoIterator<Item = Condition>) -> Self {
         conditions.into_iter().fold(self, Self::condition)
     }
 
-    /// The `status` to apply, when it is not what is there already: a value that is said and not there, or one that the
-    /// manager owns and does not say any more.
+    /// The `status` to apply. None when the apply would change nothing: every value is there already, and the manager owns
+    /// no field that this update leaves out.
     pub(crate) fn patch(&self, deployment: &Value, manager: &str, now: Time) -> Option<Value> {
         let live = &deployment["status"];
         let generation = deployment.pointer("/metadata/generation").and_then(Value::as_i64);
-        let mut differs = self.fields.iter().any(|(name, said)| !contains(&live[name], said));
+        let mut differs = self.fields.iter().any(|(name, value)| !contains(&live[name], value));
         let conditions: Vec<Value> = self
             .conditions
             .iter()
             .map(|condition| {
                 let before = find(live, condition.name);
-                let written = written(condition, before, generation, now);
+                let written = condition_to_write(condition, before, generation, now);
                 differs |= before.is_none_or(|before| !contains(before, &written));
                 written
             })
             .collect();
-        if !differs && !self.leaves_out(&owned(deployment, manager)) {
+        if !differs && !self.omits_some_of(&owned(deployment, manager)) {
             return None;
         }
         let mut status = self.fields.clone();
@@ -136,9 +137,10 @@ impl Statement {
         Some(Value::Object(status))
     }
 
-    /// Whether something of what a manager owns is not said.
-    fn leaves_out(&self, owned: &Value) -> bool {
-        let says = |name: &str, below: &Value| match name {
+    /// Whether the update leaves out a field that a manager owns. `owned` is a tree of managed fields; conditions are keys
+    /// such as `k:{"type":"Ready"}` in it.
+    fn omits_some_of(&self, owned: &Value) -> bool {
+        let contains_owned = |name: &str, below: &Value| match name {
             "conditions" => keys(below).all(|key| {
                 let name = key.strip_prefix("k:").and_then(|key| serde_json::from_str::<Value>(key).ok());
                 let name = name.as_ref().and_then(|key| key["type"].as_str());
@@ -146,14 +148,14 @@ impl Statement {
             }),
             name => match self.fields.get(name) {
                 None => false,
-                Some(Value::Object(said)) => {
-                    keys(below).all(|key| key.strip_prefix("f:").is_none_or(|key| said.contains_key(key)))
+                Some(Value::Object(fields)) => {
+                    keys(below).all(|key| key.strip_prefix("f:").is_none_or(|key| fields.contains_key(key)))
                 }
                 Some(_) => true,
             },
         };
-        let mut fields = owned.as_object().into_iter().flatten();
-        !fields.all(|(key, below)| key.strip_prefix("f:").is_none_or(|name| says(name, below)))
+        let mut owned_fields = owned.as_object().into_iter().flatten();
+        !owned_fields.all(|(key, below)| key.strip_prefix("f:").is_none_or(|name| contains_owned(name, below)))
     }
 }
 
@@ -161,19 +163,19 @@ fn keys(tree: &Value) -> impl Iterator<Item = &str> {
     tree.as_object().into_iter().flat_map(Map::keys).map(String::as_str)
 }
 
-/// A condition as it is written: its time changes only with its status.
-fn written(condition: &Condition, before: Option<&Value>, generation: Option<i64>, now: Time) -> Value {
-    let status = condition.holds.as_str();
+/// The JSON of a condition. `lastTransitionTime` changes only with `status`, as the API conventions require.
+fn condition_to_write(condition: &Condition, before: Option<&Value>, generation: Option<i64>, now: Time) -> Value {
+    let status = condition.truth.as_str();
     let since =
         before.filter(|before| before["status"] == status).and_then(|before| before["lastTransitionTime"].as_str());
     let since = since.map_or_else(|| now.to_string(), str::to_owned);
-    // None of these may be empty.
-    let or = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
-    let reason = or(&condition.reason, condition.name);
+    // The CRD refuses conditions whose message or reason is empty.
+    let or_else = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
+    let reason = or_else(&condition.reason, condition.name);
     let mut written = json!({
         "type": condition.name,
         "status": status,
-        "message": or(&condition.message, &reason),
+        "message": or_else(&condition.message, &reason),
         "reason": reason,
         "lastTransitionTime": since,
     });
@@ -183,26 +185,26 @@ fn written(condition: &Condition, before: Option<&Value>, generation: Option<i64
     written
 }
 
-/// A condition of a status.
+/// Finds a condition of a status by its type.
 pub(crate) fn find<'s>(status: &'s Value, name: &str) -> Option<&'s Value> {
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == name)
 }
 
-/// Whether everything that is said is there.
-fn contains(live: &Value, said: &Value) -> bool {
-    match said {
-        Value::Object(fields) => fields.iter().all(|(name, said)| contains(&live[name], said)),
-        said => live == said,
+/// Whether a live value has every field of another one, with the same values.
+fn contains(live: &Value, expected: &Value) -> bool {
+    match expected {
+        Value::Object(fields) => fields.iter().all(|(name, expected)| contains(&live[name], expected)),
+        expected => live == expected,
     }
 }
 
-/// What of the status a manager owns, as managed fields have it (`{"f:phase": {}}`); null when nothing.
+/// The status fields that a manager owns, in the form of managed fields (`{"f:phase": {}}`); null when it owns none.
 pub(crate) fn owned(deployment: &Value, manager: &str) -> Value {
     let entry = managers(deployment).find(|(name, _)| *name == manager);
     entry.map(|(_, fields)| fields.clone()).unwrap_or_default()
 }
 
-/// Those who applied something of the status, and what.
+/// The field managers that applied parts of the status, and their fields.
 pub(crate) fn managers(deployment: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let entries = deployment.pointer("/metadata/managedFields").and_then(Value::as_array);
     entries.into_iter().flatten().filter_map(|entry| {
@@ -211,41 +213,43 @@ pub(crate) fn managers(deployment: &Value) -> impl Iterator<Item = (&str, &Value
     })
 }
 
-/// How a status is written.
+/// Whether an apply takes over fields of other managers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Force {
-    /// Who owns a field already keeps it: the apiserver answers with a conflict.
+    /// The apiserver answers with a conflict when another manager owns a field.
     No,
-    /// Fields of others are taken over.
+    /// The fields of other managers are taken over.
     Yes,
 }
 
-/// Says it, when it is not said already. Gives what the apiserver made of it, or nothing when nothing was sent.
+/// Applies an update if it changes the status. Returns the deployment after the write; none when no request was needed.
 ///
 /// # Errors
-/// What the apiserver says; `409` when another manager still owns a field.
+/// When the apiserver refuses the write; with `409` another manager still owns a field.
 pub(crate) async fn write(
     context: &Context,
-    deployment: &Cached,
+    deployment: &CachedObject,
     manager: &str,
-    statement: &Statement,
+    update: &StatusUpdate,
     force: Force,
-) -> Result<Option<Cached>, Error> {
-    let Some(status) = statement.patch(&deployment.value(), manager, now()) else { return Ok(None) };
-    // With the uid, a deployment of the same name that was made since is not written to, and none is made.
+) -> Result<Option<CachedObject>, Error> {
+    let Some(status) = update.patch(&deployment.value(), manager, now()) else { return Ok(None) };
+    // The uid makes the apply fail if the deployment was deleted or replaced by one of the same name. Without it, the
+    // apply would create a deployment.
     let object = json!({
         "apiVersion": context.resource.api_version,
         "kind": context.resource.kind,
         "metadata": {"name": deployment.name(), "namespace": deployment.namespace(), "uid": deployment.uid()},
         "status": status,
     });
-    let api: Api<Cached> = Api::namespaced_with(context.client.clone(), deployment.namespace(), &context.resource);
-    let mut how = PatchParams::apply(manager).validation_strict();
-    how.force = force == Force::Yes;
-    Ok(Some(api.patch_status(deployment.name(), &how, &Patch::Apply(&object)).await?))
+    let api: Api<CachedObject> =
+        Api::namespaced_with(context.client.clone(), deployment.namespace(), &context.resource);
+    let mut params = PatchParams::apply(manager).validation_strict();
+    params.force = force == Force::Yes;
+    Ok(Some(api.patch_status(deployment.name(), &params, &Patch::Apply(&object)).await?))
 }
 
-/// What time it is, to the second.
+/// The current time in whole seconds, the precision of condition times.
 pub(crate) fn now() -> Time {
     Time(Timestamp::now().as_second())
 }
@@ -257,8 +261,8 @@ mod tests {
 
     const NOW: Time = Time(1_800_000_000);
 
-    fn running() -> Statement {
-        Statement::default()
+    fn running() -> StatusUpdate {
+        StatusUpdate::default()
             .field("phase", "Running")
             .field("provider.resourceName", "phi")
             .field("endpoint", Value::Null)
@@ -273,52 +277,52 @@ mod tests {
         deployment
     }
 
-    fn said() -> Value {
+    fn running_status() -> Value {
         running().patch(&deployment(json!({}), &json!({})), "kaito-provider", Time(1_700_000_000)).unwrap()
     }
 
     #[test]
-    fn what_is_said_already_is_not_said_again() {
-        let said = said();
-        assert_eq!(said["provider"], json!({"resourceName": "phi"}));
+    fn an_update_without_a_change_is_not_sent() {
+        let status = running_status();
+        assert_eq!(status["provider"], json!({"resourceName": "phi"}));
         assert_eq!(
-            said["conditions"],
+            status["conditions"],
             json!([{
                 "type": "Ready", "status": "True", "message": "all replicas serve", "reason": "Serving",
                 "lastTransitionTime": "2023-11-14T22:13:20Z", "observedGeneration": 3,
             }])
         );
-        // Others say more in the same fields.
-        let mut live = said.clone();
+        // Other managers may write more into the same objects and lists.
+        let mut live = status.clone();
         live["provider"]["name"] = json!("kaito");
         live["conditions"].as_array_mut().unwrap().push(json!({"type": "Validated", "status": "True"}));
         assert_eq!(running().patch(&deployment(live, &json!({})), "kaito-provider", NOW), None);
     }
 
     #[test]
-    fn a_transition_is_a_change_of_the_status_alone() {
-        let time = |statement: Statement, live: &Value| {
-            let patch = statement.patch(&deployment(live.clone(), &json!({})), "kaito-provider", NOW).unwrap();
+    fn the_transition_time_changes_only_with_the_status() {
+        let time = |update: StatusUpdate, live: &Value| {
+            let patch = update.patch(&deployment(live.clone(), &json!({})), "kaito-provider", NOW).unwrap();
             patch["conditions"][0]["lastTransitionTime"].as_str().unwrap().to_owned()
         };
         let ready =
-            |holds, message| Statement::default().condition(Condition::new(condition::READY, holds, "R", message));
-        assert_eq!(time(ready(Holds::True, "another message"), &said()), "2023-11-14T22:13:20Z");
-        assert_eq!(time(ready(Holds::False, "all replicas serve"), &said()), NOW.to_string());
+            |truth, message| StatusUpdate::default().condition(Condition::new(condition::READY, truth, "R", message));
+        assert_eq!(time(ready(Truth::True, "another message"), &running_status()), "2023-11-14T22:13:20Z");
+        assert_eq!(time(ready(Truth::False, "all replicas serve"), &running_status()), NOW.to_string());
     }
 
     #[test]
-    fn what_is_owned_and_not_said_any_more_is_taken_away() {
+    fn owned_fields_that_an_update_omits_are_removed() {
         let owned = json!({
             "f:phase": {}, "f:provider": {"f:resourceName": {}},
             "f:conditions": {"k:{\"type\":\"Ready\"}": {}},
         });
-        let patch = |statement: Statement, owned: &Value, manager: &str| {
-            statement.patch(&deployment(said(), owned), manager, NOW)
+        let patch = |update: StatusUpdate, owned: &Value, manager: &str| {
+            update.patch(&deployment(running_status(), owned), manager, NOW)
         };
         assert_eq!(patch(running(), &owned, "kaito-provider"), None);
-        assert_eq!(patch(Statement::default(), &owned, "kaito-provider"), Some(json!({})));
-        assert_eq!(patch(Statement::default(), &owned, "kuberay-provider"), None);
+        assert_eq!(patch(StatusUpdate::default(), &owned, "kaito-provider"), Some(json!({})));
+        assert_eq!(patch(StatusUpdate::default(), &owned, "kuberay-provider"), None);
         for more in [
             json!({"f:message": {}}),
             json!({"f:provider": {"f:resourceKind": {}}}),
@@ -328,11 +332,10 @@ mod tests {
         }
     }
 
-    /// The CRD refuses conditions whose message or reason is empty.
     #[test]
-    fn no_condition_is_empty() {
-        let statement = Statement::default().condition(Condition::new(condition::READY, Holds::Unknown, "", ""));
-        let patch = statement.patch(&json!({}), "kaito-provider", NOW).unwrap();
+    fn no_reason_or_message_is_empty() {
+        let update = StatusUpdate::default().condition(Condition::new(condition::READY, Truth::Unknown, "", ""));
+        let patch = update.patch(&json!({}), "kaito-provider", NOW).unwrap();
         assert_eq!(
             patch["conditions"],
             json!([{"type": "Ready", "status": "Unknown", "message": "Ready", "reason": "Ready",

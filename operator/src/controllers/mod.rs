@@ -1,4 +1,4 @@
-//! Controllers: what happens to a deployment when it, or something that decides about it, changes.
+//! The controllers of the roles. Each reconciles deployments when they, or something that decides about them, change.
 
 pub(crate) mod core;
 pub(crate) mod provider;
@@ -12,7 +12,7 @@ use kube::runtime::controller::Action;
 use serde_json::Value;
 
 pub(crate) use self::state::ReconcileState;
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::error::Error;
 use crate::names;
@@ -28,13 +28,13 @@ pub(crate) struct RoleReconciler {
     name: &'static str,
     namespaces: Arc<Namespaces>,
     metrics: Arc<Metrics>,
-    kind: Kind,
+    kind: ControllerKind,
 }
 
-enum Kind {
+enum ControllerKind {
     Core(Arc<Context>, Arc<ReconcileState>),
     Selector(Arc<Context>, Arc<ReconcileState>),
-    /// It has its own state, and measures itself.
+    /// Has its own state, and records its own metrics, because it skips deployments of other providers.
     Provider(Arc<provider::ProviderContext>),
 }
 
@@ -43,40 +43,44 @@ impl RoleReconciler {
     pub(crate) fn new(role: Role, context: Context) -> Self {
         let (namespaces, metrics) = (Arc::clone(&context.namespaces), Arc::clone(&context.metrics));
         let kind = match role {
-            Role::Provider(provider) => Kind::Provider(Arc::new(provider::ProviderContext::new(context, provider))),
-            Role::Selector => Kind::Selector(Arc::new(context), Arc::default()),
-            Role::Core | Role::Webhooks => Kind::Core(Arc::new(context), Arc::default()),
+            Role::Provider(provider) => {
+                ControllerKind::Provider(Arc::new(provider::ProviderContext::new(context, provider)))
+            }
+            Role::Selector => ControllerKind::Selector(Arc::new(context), Arc::default()),
+            Role::Core | Role::Webhooks => ControllerKind::Core(Arc::new(context), Arc::default()),
         };
         Self { name: role.name(), namespaces, metrics, kind }
     }
 
     fn state(&self) -> Option<&ReconcileState> {
         match &self.kind {
-            Kind::Core(_, state) | Kind::Selector(_, state) => Some(state),
-            Kind::Provider(_) => None,
+            ControllerKind::Core(_, state) | ControllerKind::Selector(_, state) => Some(state),
+            ControllerKind::Provider(_) => None,
         }
     }
 }
 
 impl Reconciler for RoleReconciler {
-    fn check_ready(&self, deployment: &Cached) -> Result<(), Error> {
+    fn check_ready(&self, deployment: &CachedObject) -> Result<(), Error> {
         if !deployment.is_terminating() && !self.namespaces.is_known(deployment.namespace()) {
             return Err(Error::Waiting(format!("namespace {} is not known yet", deployment.namespace())));
         }
         Ok(())
     }
 
-    fn reconcile(&self, deployment: Arc<Cached>) -> Reconciliation {
+    fn reconcile(&self, deployment: Arc<CachedObject>) -> Reconciliation {
         match &self.kind {
-            Kind::Core(context, state) => Box::pin(core::reconcile(deployment, Arc::clone(context), Arc::clone(state))),
-            Kind::Selector(context, state) => {
+            ControllerKind::Core(context, state) => {
+                Box::pin(core::reconcile(deployment, Arc::clone(context), Arc::clone(state)))
+            }
+            ControllerKind::Selector(context, state) => {
                 Box::pin(selector::reconcile(deployment, Arc::clone(context), Arc::clone(state)))
             }
-            Kind::Provider(context) => Box::pin(provider::reconcile(deployment, Arc::clone(context))),
+            ControllerKind::Provider(context) => Box::pin(provider::reconcile(deployment, Arc::clone(context))),
         }
     }
 
-    fn reconciled(&self, deployment: &Cached, result: &Result<Action, Error>, took: Duration, is_known: bool) {
+    fn reconciled(&self, deployment: &CachedObject, result: &Result<Action, Error>, took: Duration, is_known: bool) {
         if let Some(state) = self.state() {
             self.metrics.observe_reconciliation(self.name, took);
             if result.is_ok() {
@@ -84,15 +88,15 @@ impl Reconciler for RoleReconciler {
             }
         }
         if !is_known {
-            // The reconciliation measured it after the watch had already removed it.
+            // The watch removed the deployment from the metrics, and then the reconciliation added it again.
             self.metrics.forget(deployment.namespace(), deployment.name());
         }
     }
 
-    fn error_policy(&self, deployment: &Cached, error: &Error) -> Action {
+    fn error_policy(&self, deployment: &CachedObject, error: &Error) -> Action {
         let state = match &self.kind {
-            Kind::Provider(context) => return provider::error_policy(deployment, error, context),
-            Kind::Core(_, state) | Kind::Selector(_, state) => state,
+            ControllerKind::Provider(context) => return provider::error_policy(deployment, error, context),
+            ControllerKind::Core(_, state) | ControllerKind::Selector(_, state) => state,
         };
         let (wait, is_known) = state.record_failure(deployment, error);
         let (namespace, deployment) = (deployment.namespace(), deployment.name());
@@ -101,9 +105,9 @@ impl Reconciler for RoleReconciler {
             self.metrics.count_error(self.name, error.kind());
         }
         if is_expected || is_known {
-            tracing::debug!(controller = self.name, namespace, deployment, %error, ?wait, "tried again later");
+            tracing::debug!(controller = self.name, namespace, deployment, %error, ?wait, "requeued");
         } else {
-            tracing::warn!(controller = self.name, namespace, deployment, %error, ?wait, "failed, and tried again later");
+            tracing::warn!(controller = self.name, namespace, deployment, %error, ?wait, "reconciliation failed, requeued");
         }
         Action::requeue(wait)
     }
@@ -116,11 +120,11 @@ impl Reconciler for RoleReconciler {
 }
 
 /// Whether an annotation pauses the controllers for a deployment (OP-4.2).
-pub(crate) fn is_paused(deployment: &Cached, api_group: &kubefoundry_kubernetes::api_group::ApiGroup) -> bool {
+pub(crate) fn is_paused(deployment: &CachedObject, api_group: &kubefoundry_kubernetes::api_group::ApiGroup) -> bool {
     deployment.annotation(&api_group.label(names::PAUSED)) == Some("true")
 }
 
 /// The provider that the specification names.
-pub(crate) fn explicit(object: &Value) -> Option<&str> {
+pub(crate) fn explicit_provider(object: &Value) -> Option<&str> {
     object.pointer("/spec/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty())
 }

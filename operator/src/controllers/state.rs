@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::runtime::backoff::Exponential;
 use crate::runtime::queue::Key;
@@ -30,16 +30,16 @@ impl ReconcileState {
     }
 
     /// Records a deployment as the apiserver returned it after a write.
-    pub(crate) fn record_write(&self, written: &Cached) {
+    pub(crate) fn record_write(&self, written: &CachedObject) {
         let Some(version) = written.version() else { return };
-        self.lock().entry(Key::of(written)).or_default().written = Some((written.uid().to_owned(), version));
+        self.lock().entry(Key::from_object(written)).or_default().written = Some((written.uid().to_owned(), version));
     }
 
     /// Whether the cached deployment is older than the last write. The watch will deliver that write, and queue it
     /// again.
-    pub(crate) fn is_behind(&self, deployment: &Cached) -> bool {
+    pub(crate) fn is_behind(&self, deployment: &CachedObject) -> bool {
         let mut all = self.lock();
-        let Some(state) = all.get_mut(&Key::of(deployment)) else { return false };
+        let Some(state) = all.get_mut(&Key::from_object(deployment)) else { return false };
         let is_behind = state.written.as_ref().is_some_and(|(uid, written)| {
             *uid == deployment.uid() && deployment.version().is_some_and(|version| version < *written)
         });
@@ -50,9 +50,9 @@ impl ReconcileState {
     }
 
     /// Records a success.
-    pub(super) fn record_success(&self, deployment: &Cached) {
+    pub(super) fn record_success(&self, deployment: &CachedObject) {
         let mut all = self.lock();
-        let key = Key::of(deployment);
+        let key = Key::from_object(deployment);
         if let Some(state) = all.get_mut(&key) {
             if state.written.is_none() {
                 all.remove(&key);
@@ -68,9 +68,9 @@ impl ReconcileState {
     }
 
     /// Records a failure. Returns the delay before the next attempt, and whether the last failure was the same.
-    pub(super) fn record_failure(&self, deployment: &Cached, error: &Error) -> (Duration, bool) {
+    pub(super) fn record_failure(&self, deployment: &CachedObject, error: &Error) -> (Duration, bool) {
         let mut all = self.lock();
-        let state = all.entry(Key::of(deployment)).or_default();
+        let state = all.entry(Key::from_object(deployment)).or_default();
         let backoff = if matches!(error, Error::Waiting(_)) { Exponential::WAITING } else { Exponential::FAILED };
         let delay = backoff.delay(state.failures);
         state.failures = state.failures.saturating_add(1);
@@ -90,7 +90,7 @@ mod tests {
         let deployment = |uid: &str, version: &str| {
             let metadata =
                 serde_json::json!({"name": "phi", "namespace": "ml", "uid": uid, "resourceVersion": version});
-            Cached::new(serde_json::json!({"metadata": metadata})).unwrap()
+            CachedObject::new(serde_json::json!({"metadata": metadata})).unwrap()
         };
         let state = ReconcileState::default();
         assert!(!state.is_behind(&deployment("1", "9")));

@@ -8,24 +8,24 @@ use kube::api::{Api, Patch, PatchParams, ValidationDirective};
 use kube::runtime::wait::{await_condition, conditions};
 use serde_json::Value;
 
-use super::{Failure, MANAGER, Session, is_webhook, kinds};
+use super::{Failure, Installer, MANAGER, is_webhook, removable_kinds};
 use crate::manifests::object::Object;
-use crate::manifests::{CONFIGURATION, Plan};
+use crate::manifests::{CONFIGURATION, InstallPlan};
 
-/// How long the apiserver may take to serve a new kind.
-const ESTABLISHED: Duration = Duration::from_secs(60);
+/// Time in which the apiserver has to serve a new kind.
+const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What became of an object.
+/// The effect of applying an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum ApplyOutcome {
     Created,
     Configured,
     Unchanged,
-    /// There is no namespace that it could be tried in.
+    /// The dry run was skipped, because its namespace does not exist yet.
     Unchecked,
 }
 
-impl Outcome {
+impl ApplyOutcome {
     fn as_str(self) -> &'static str {
         match self {
             Self::Created | Self::Unchecked => "created",
@@ -35,30 +35,31 @@ impl Outcome {
     }
 }
 
-impl Session {
-    /// Applies everything of a plan.
-    pub(super) async fn apply(&self, plan: &Plan, force: bool) -> Result<(), Failure> {
+impl Installer {
+    /// Applies all objects of a plan.
+    pub(super) async fn apply(&self, plan: &InstallPlan, force: bool) -> Result<(), Failure> {
         let objects = plan.objects();
         let outcomes = self.check(&objects, force).await?;
         self.write(&objects, &outcomes, force).await
     }
 
-    /// Applies everything of a plan over what is there, and removes what is ours and no part of it.
-    pub(super) async fn upgrade(&self, plan: &Plan, force: bool) -> Result<(), Failure> {
+    /// Applies all objects of a plan, and deletes installed objects that are not part of it.
+    pub(super) async fn upgrade(&self, plan: &InstallPlan, force: bool) -> Result<(), Failure> {
         let objects = plan.objects();
         let mut stale = Vec::new();
         let mut is_installed = false;
-        for (resource, is_namespaced) in kinds() {
-            let found = self.ours(&resource, is_namespaced).await?;
-            is_installed |= resource.kind == "Deployment" && !found.is_empty();
-            stale.extend(found.into_iter().filter(|object| !objects.iter().any(|kept| is_same(kept, object))));
+        for (resource, is_namespaced) in removable_kinds() {
+            let installed = self.list_labelled(&resource, is_namespaced).await?;
+            is_installed |= resource.kind == "Deployment" && !installed.is_empty();
+            stale.extend(installed.into_iter().filter(|object| !objects.iter().any(|wanted| is_same(wanted, object))));
         }
         if !is_installed {
             let namespace = &self.namespace;
-            return Err(Failure::refused(format!("nothing to upgrade in namespace {namespace}: use `install`")));
+            return Err(Failure::refused(format!("no operator is installed in namespace {namespace}; use `install`")));
         }
         let outcomes = self.check(&objects, force).await?;
-        // Nobody answers webhooks that are not wanted any more; everything else goes when its successor is there.
+        // Stale webhooks are deleted first, because no process will answer them. Other objects are deleted after their
+        // successors exist.
         let (webhooks, others): (Vec<Object>, Vec<Object>) =
             stale.into_iter().partition(|object| is_webhook(&object.resource));
         for object in &webhooks {
@@ -71,16 +72,16 @@ impl Session {
         Ok(())
     }
 
-    /// What applying would do. Everything that would be refused is said at once.
-    async fn check(&self, objects: &[Object], force: bool) -> Result<Vec<Outcome>, Failure> {
+    /// Dry-runs all objects. Reports all refusals together.
+    async fn check(&self, objects: &[Object], force: bool) -> Result<Vec<ApplyOutcome>, Failure> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let found = namespaces.get_metadata_opt(&self.namespace).await;
-        let has_namespace = found.map_err(|error| Failure::of(&self.namespace, error))?.is_some();
+        let namespace = namespaces.get_metadata_opt(&self.namespace).await;
+        let has_namespace = namespace.map_err(|error| Failure::from_request(&self.namespace, error))?.is_some();
         let mut outcomes = Vec::new();
         let mut refusals = Vec::new();
         for object in objects {
             if object.namespace.is_some() && !has_namespace {
-                outcomes.push(Outcome::Unchecked);
+                outcomes.push(ApplyOutcome::Unchecked);
                 continue;
             }
             match self.apply_one(object, true, force).await {
@@ -93,44 +94,45 @@ impl Session {
             return Ok(outcomes);
         }
         if refusals.iter().any(|line| line.contains("conflict")) {
-            refusals.push("others have set these fields; --force-conflicts takes them over".to_owned());
+            refusals.push("other field managers own these fields; use --force-conflicts to take them over".to_owned());
         }
         refusals.push("nothing was changed".to_owned());
         Err(Failure::Refused(refusals))
     }
 
-    /// Applies what was checked; a dry run only says so.
-    async fn write(&self, objects: &[Object], outcomes: &[Outcome], force: bool) -> Result<(), Failure> {
-        let crds = objects.iter().take_while(|object| object.is("CustomResourceDefinition")).count();
+    /// Applies the checked objects; with `--dry-run` only prints their outcomes.
+    async fn write(&self, objects: &[Object], outcomes: &[ApplyOutcome], force: bool) -> Result<(), Failure> {
+        let crds = objects.iter().take_while(|object| object.has_kind("CustomResourceDefinition")).count();
         for (position, (object, expected)) in objects.iter().zip(outcomes).enumerate() {
             if self.dry_run {
-                self.say(&object.reference(), expected.as_str())?;
+                self.print_result(&object.reference(), expected.as_str())?;
                 continue;
             }
             if position == crds {
-                self.established(objects.get(..crds).unwrap_or_default()).await?;
+                self.wait_until_established(objects.get(..crds).unwrap_or_default()).await?;
             }
             let outcome = self.apply_one(object, false, force).await?;
-            self.say(&object.reference(), outcome.as_str())?;
+            self.print_result(&object.reference(), outcome.as_str())?;
         }
-        if self.dry_run && outcomes.contains(&Outcome::Unchecked) {
+        if self.dry_run && outcomes.contains(&ApplyOutcome::Unchecked) {
             let namespace = &self.namespace;
-            Self::note(&format!(
+            Self::print_note(&format!(
                 "namespace {namespace} does not exist yet: the apiserver could not check what goes in it"
             ));
         }
         Ok(())
     }
 
-    async fn established(&self, crds: &[Object]) -> Result<(), Failure> {
+    /// Waits until the apiserver serves the CRDs: objects of their kinds are refused before.
+    async fn wait_until_established(&self, crds: &[Object]) -> Result<(), Failure> {
         for crd in crds {
             let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
             let wait = await_condition(api, &crd.name, conditions::is_crd_established());
-            match tokio::time::timeout(ESTABLISHED, wait).await {
+            match tokio::time::timeout(ESTABLISH_TIMEOUT, wait).await {
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => return Err(Failure::Unreachable(super::chain(&error))),
+                Ok(Err(error)) => return Err(Failure::Unreachable(super::error_chain(&error))),
                 Err(_) => {
-                    let (crd, seconds) = (crd.reference(), ESTABLISHED.as_secs());
+                    let (crd, seconds) = (crd.reference(), ESTABLISH_TIMEOUT.as_secs());
                     return Err(Failure::refused(format!("{crd}: not Established after {seconds} seconds")));
                 }
             }
@@ -138,13 +140,14 @@ impl Session {
         Ok(())
     }
 
-    async fn apply_one(&self, object: &Object, dry_run: bool, force: bool) -> Result<Outcome, Failure> {
+    /// Applies one object, and tells from the objects before and after what changed.
+    async fn apply_one(&self, object: &Object, dry_run: bool, force: bool) -> Result<ApplyOutcome, Failure> {
         let what = object.reference();
         let api = self.api(&object.resource, object.namespace.as_deref());
-        let before = api.get_opt(&object.name).await.map_err(|error| Failure::of(&what, error))?;
-        // Once it is there, it is the user's.
-        if before.is_some() && object.is("ConfigMap") && object.name == CONFIGURATION {
-            return Ok(Outcome::Unchanged);
+        let before = api.get_opt(&object.name).await.map_err(|error| Failure::from_request(&what, error))?;
+        // Users edit the options, so an existing ConfigMap is never overwritten.
+        if before.is_some() && object.has_kind("ConfigMap") && object.name == CONFIGURATION {
+            return Ok(ApplyOutcome::Unchanged);
         }
         let parameters = PatchParams {
             dry_run,
@@ -153,15 +156,15 @@ impl Session {
             field_validation: Some(ValidationDirective::Strict),
         };
         let after = api.patch(&object.name, &parameters, &Patch::Apply(&object.value)).await;
-        let after = after.map_err(|error| Failure::of(&what, error))?;
-        let Some(before) = before else { return Ok(Outcome::Created) };
-        let content = |object| content(serde_json::to_value(object).unwrap_or_default());
-        Ok(if content(before) == content(after) { Outcome::Unchanged } else { Outcome::Configured })
+        let after = after.map_err(|error| Failure::from_request(&what, error))?;
+        let Some(before) = before else { return Ok(ApplyOutcome::Created) };
+        let content = |object| comparable_content(serde_json::to_value(object).unwrap_or_default());
+        Ok(if content(before) == content(after) { ApplyOutcome::Unchanged } else { ApplyOutcome::Configured })
     }
 }
 
-/// An object without what changes by itself.
-fn content(mut object: Value) -> Value {
+/// An object without the fields that the apiserver changes by itself.
+fn comparable_content(mut object: Value) -> Value {
     if let Some(object) = object.as_object_mut() {
         object.remove("status");
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -173,6 +176,7 @@ fn content(mut object: Value) -> Value {
     object
 }
 
-fn is_same(kept: &Object, object: &Object) -> bool {
-    kept.resource == object.resource && kept.namespace == object.namespace && kept.name == object.name
+/// Whether two values are versions of the same object.
+fn is_same(one: &Object, other: &Object) -> bool {
+    one.resource == other.resource && one.namespace == other.namespace && one.name == other.name
 }

@@ -1,4 +1,4 @@
-//! Accounts, and what they may do: one ClusterRole and one Role for each role of the operator, bound to the account of
+//! ServiceAccounts and RBAC: one ClusterRole and one Role for each role of the operator, bound to the ServiceAccount of
 //! the Deployment that runs it.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -6,68 +6,68 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Ro
 use k8s_openapi::api::rbac::v1::{RoleRef, Subject};
 
 use super::object::{Object, cluster_metadata, metadata};
-use super::rights::{Right, Scope, rights};
-use super::{Plan, Unit};
+use super::permissions::{Permission, Scope, permissions};
+use super::{DeploymentUnit, InstallPlan};
 use crate::role::Role;
 
-/// The accounts of all Deployments, the rights of all their roles, and who has them.
-pub(super) fn objects(plan: &Plan) -> Vec<Object> {
+/// The ServiceAccounts of all Deployments, and the RBAC objects of all roles.
+pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
     let units = plan.units();
-    let mut objects: Vec<Object> = units.iter().map(|unit| Object::of(&account(plan, unit))).collect();
+    let mut objects: Vec<Object> = units.iter().map(|unit| Object::from_resource(&account(plan, unit))).collect();
     for (unit, role) in units.iter().flat_map(|unit| unit.roles.iter().map(move |role| (unit, *role))) {
-        let rights = rights(role, &plan.groups, plan.check_access);
-        let name = name(role);
-        objects.push(Object::of(&ClusterRole {
+        let permissions = permissions(role, &plan.groups, plan.check_access);
+        let name = rbac_name(role);
+        objects.push(Object::from_resource(&ClusterRole {
             metadata: cluster_metadata(&name),
-            rules: Some(rules(&rights, Scope::Cluster)),
+            rules: Some(policy_rules(&permissions, Scope::Cluster)),
             aggregation_rule: None,
         }));
-        objects.push(Object::of(&ClusterRoleBinding {
+        objects.push(Object::from_resource(&ClusterRoleBinding {
             metadata: cluster_metadata(&name),
-            role_ref: reference("ClusterRole", &name),
+            role_ref: role_ref("ClusterRole", &name),
             subjects: Some(vec![subject(plan, unit)]),
         }));
-        objects.push(Object::of(&OwnRole {
+        objects.push(Object::from_resource(&OwnRole {
             metadata: metadata(&name, &plan.namespace),
-            rules: Some(rules(&rights, Scope::Own)),
+            rules: Some(policy_rules(&permissions, Scope::Own)),
         }));
-        objects.push(Object::of(&RoleBinding {
+        objects.push(Object::from_resource(&RoleBinding {
             metadata: metadata(&name, &plan.namespace),
-            role_ref: reference("Role", &name),
+            role_ref: role_ref("Role", &name),
             subjects: Some(vec![subject(plan, unit)]),
         }));
     }
     objects
 }
 
-/// What the rights of a role are called: `kubefoundry-kaito`.
-fn name(role: Role) -> String {
+/// The name of the RBAC objects of a role: `kubefoundry-kaito`.
+fn rbac_name(role: Role) -> String {
     format!("kubefoundry-{}", role.name())
 }
 
-fn account(plan: &Plan, unit: &Unit) -> ServiceAccount {
+fn account(plan: &InstallPlan, unit: &DeploymentUnit) -> ServiceAccount {
     ServiceAccount { metadata: metadata(&unit.name, &plan.namespace), ..ServiceAccount::default() }
 }
 
-fn rules(rights: &[Right], scope: Scope) -> Vec<PolicyRule> {
-    let of_scope = rights.iter().filter(|right| right.scope == scope);
-    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+fn policy_rules(permissions: &[Permission], scope: Scope) -> Vec<PolicyRule> {
+    let of_scope = permissions.iter().filter(|permission| permission.scope == scope);
+    let to_strings = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     of_scope
-        .map(|right| PolicyRule {
-            api_groups: Some(owned(&[right.group])),
-            resources: Some(owned(&right.resources)),
-            verbs: owned(right.verbs),
-            resource_names: (!right.names.is_empty()).then(|| right.names.clone()),
+        .map(|permission| PolicyRule {
+            api_groups: Some(to_strings(&[permission.group])),
+            resources: Some(to_strings(&permission.resources)),
+            verbs: to_strings(permission.verbs),
+            resource_names: (!permission.names.is_empty()).then(|| permission.names.clone()),
             non_resource_urls: None,
         })
         .collect()
 }
 
-fn reference(kind: &str, name: &str) -> RoleRef {
+fn role_ref(kind: &str, name: &str) -> RoleRef {
     RoleRef { api_group: "rbac.authorization.k8s.io".to_owned(), kind: kind.to_owned(), name: name.to_owned() }
 }
 
-fn subject(plan: &Plan, unit: &Unit) -> Subject {
+fn subject(plan: &InstallPlan, unit: &DeploymentUnit) -> Subject {
     Subject {
         kind: "ServiceAccount".to_owned(),
         name: unit.name.clone(),

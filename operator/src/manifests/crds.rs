@@ -1,4 +1,4 @@
-//! Our CustomResourceDefinitions, as `cargo xtask generate` wrote them.
+//! The CustomResourceDefinitions of KubeFoundry, as `cargo xtask generate` writes them.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::ApiResource;
@@ -12,7 +12,8 @@ use super::object::{self, Object};
 
 /// The CRDs of these API groups.
 pub(super) fn crds(groups: &[&'static ApiGroup]) -> Vec<Object> {
-    let of_group = |name: &str| groups.iter().any(|api_group| name.strip_prefix(api_group.name).is_some_and(is_kind));
+    let of_group =
+        |name: &str| groups.iter().any(|api_group| name.strip_prefix(api_group.name).is_some_and(starts_kind));
     let crds = SCHEMAS.iter().filter(|schema| schema.is_crd && of_group(schema.name));
     crds.map(|schema| {
         let text = schema.text();
@@ -34,8 +35,9 @@ pub(super) fn names(groups: &[&'static ApiGroup]) -> Vec<String> {
     crds(groups).into_iter().map(|crd| crd.name).collect()
 }
 
-/// Whether this is what follows the group in the name of a schema.
-fn is_kind(rest: &str) -> bool {
+/// Whether the rest of a schema's name, after its API group, starts a kind. Without this check a group would match every
+/// group that it is a prefix of.
+fn starts_kind(rest: &str) -> bool {
     rest.starts_with('_')
 }
 
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_has_two_crds_that_kubernetes_types_can_read() {
+    fn each_group_has_two_valid_crds() {
         for (group, other) in [("kubefoundry.ai", "kubeairunway.ai"), ("kubeairunway.ai", "kubefoundry.ai")] {
             let api_group = ApiGroup::find(group).unwrap();
             let crds = crds(&[api_group]);

@@ -1,9 +1,9 @@
-//! The objects that the operator needs in a cluster.
+//! The manifests of the operator: everything that it needs in a cluster.
 
 mod access;
 mod crds;
 pub(crate) mod object;
-pub(crate) mod rights;
+pub(crate) mod permissions;
 mod webhooks;
 mod workload;
 
@@ -19,12 +19,12 @@ use object::Object;
 
 /// The Service through which the apiserver reaches the webhooks: the default of `--webhook-service`.
 pub(crate) const WEBHOOK_SERVICE: &str = "kubefoundry-webhooks";
-/// The ConfigMap with the options: the user's, once it is there.
+/// The ConfigMap with the options. `install` creates it once; afterwards it belongs to the user.
 pub(crate) const CONFIGURATION: &str = "kubefoundry-config";
 
-/// What is wanted.
+/// The options from which the manifests are generated.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct InstallPlan {
     pub(crate) namespace: String,
     pub(crate) image: String,
     pub(crate) layout: Layout,
@@ -35,15 +35,15 @@ pub(crate) struct Plan {
     pub(crate) groups: Vec<&'static ApiGroup>,
 }
 
-/// A Deployment, and the roles that run in it.
+/// A Deployment and the roles that run in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unit {
+pub(crate) struct DeploymentUnit {
     pub(crate) name: String,
     pub(crate) roles: Vec<Role>,
 }
 
-impl Plan {
-    /// What the flags ask for.
+impl InstallPlan {
+    /// Reads the plan from the flags.
     pub(crate) fn new(namespace: &str, package: &Package) -> Self {
         let image = || format!("kubefoundry-operator:{}", env!("CARGO_PKG_VERSION"));
         Self {
@@ -59,13 +59,13 @@ impl Plan {
     }
 
     /// The Deployments, named as specified (docs/specification.md OP-1.4).
-    pub(crate) fn units(&self) -> Vec<Unit> {
+    pub(crate) fn units(&self) -> Vec<DeploymentUnit> {
         let mut roles = Role::all();
         roles.retain(|role| self.webhooks || *role != Role::Webhooks);
         if self.layout == Layout::All {
-            return vec![Unit { name: "kubefoundry-controller".to_owned(), roles }];
+            return vec![DeploymentUnit { name: "kubefoundry-controller".to_owned(), roles }];
         }
-        let mut units: Vec<Unit> = Vec::new();
+        let mut units: Vec<DeploymentUnit> = Vec::new();
         for role in roles {
             let name = match role {
                 Role::Webhooks | Role::Core => "kubefoundry-core".to_owned(),
@@ -74,13 +74,14 @@ impl Plan {
             };
             match units.iter_mut().find(|unit| unit.name == name) {
                 Some(unit) => unit.roles.push(role),
-                None => units.push(Unit { name, roles: vec![role] }),
+                None => units.push(DeploymentUnit { name, roles: vec![role] }),
             }
         }
         units
     }
 
-    /// Everything, in the order in which it is applied: what others refer to first, and the webhooks last.
+    /// All objects in the order in which they are applied. Objects come after those they refer to, and the webhooks last:
+    /// from then on the apiserver needs answers.
     pub(crate) fn objects(&self) -> Vec<Object> {
         let mut objects = crds::crds(&self.groups);
         objects.push(workload::namespace(self));
@@ -93,7 +94,7 @@ impl Plan {
     }
 }
 
-/// Objects as one YAML text.
+/// Formats objects as a YAML stream.
 pub(crate) fn to_text(objects: &[Object]) -> String {
     let mut text = String::new();
     for (position, object) in objects.iter().enumerate() {
@@ -107,10 +108,10 @@ pub(crate) fn to_text(objects: &[Object]) -> String {
 
 /// `kubefoundry-operator manifests`.
 pub(crate) fn main(manifests: &Manifests) -> ExitCode {
-    let text = to_text(&Plan::new(&manifests.namespace, &manifests.package).objects());
+    let text = to_text(&InstallPlan::new(&manifests.namespace, &manifests.package).objects());
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads no further has what they wanted.
         Ok(()) => ExitCode::SUCCESS,
+        // The reader, such as `head`, has all that it wants.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "kubefoundry-operator: standard output: {error}");
@@ -128,15 +129,15 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Every combination of what changes the shape of the objects.
-    pub(crate) fn plans() -> Vec<Plan> {
+    /// Every combination of options that changes the set of objects.
+    pub(crate) fn plans() -> Vec<InstallPlan> {
         let mut plans = Vec::new();
         let groups: Vec<&'static ApiGroup> = API_GROUPS.iter().filter(|api_group| api_group.has_crds).collect();
         for layout in [Layout::All, Layout::Split] {
             for (webhooks, check_access) in [(true, true), (true, false), (false, false)] {
                 for replicas in [1, 2] {
                     for groups in [&groups[..1], &groups[..]] {
-                        plans.push(Plan {
+                        plans.push(InstallPlan {
                             namespace: "serving".to_owned(),
                             image: "registry.example.com/operator:1".to_owned(),
                             layout,
@@ -154,11 +155,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_object_is_there_once_and_can_be_found_by_its_labels() {
+    fn objects_are_unique_and_labelled() {
         for plan in plans() {
             let mut seen = BTreeSet::new();
             for object in plan.objects() {
-                assert!(seen.insert((object.reference(), object.namespace.clone())), "{} twice", object.reference());
+                assert!(
+                    seen.insert((object.reference(), object.namespace.clone())),
+                    "{} is generated twice",
+                    object.reference()
+                );
                 for (key, value) in [object::NAME, object::PART_OF] {
                     assert_eq!(object.value["metadata"]["labels"][key], value, "{}", object.reference());
                 }
@@ -168,7 +173,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_role_runs_once_and_has_its_rights_where_it_runs() {
+    fn every_role_runs_once_with_its_permissions() {
         for plan in plans() {
             let units = plan.units();
             let mut roles: Vec<&str> = units.iter().flat_map(|unit| &unit.roles).map(|role| role.name()).collect();
@@ -182,20 +187,23 @@ pub(crate) mod tests {
             for (unit, role) in units.iter().flat_map(|unit| unit.roles.iter().map(move |role| (unit, role))) {
                 let name = format!("kubefoundry-{}", role.name());
                 for kind in ["ClusterRoleBinding", "RoleBinding"] {
-                    let binding = objects.iter().find(|object| object.is(kind) && object.name == name);
+                    let binding = objects.iter().find(|object| object.has_kind(kind) && object.name == name);
                     let binding = binding.unwrap_or_else(|| panic!("no {kind} {name}"));
                     assert_eq!(binding.value["subjects"][0]["name"], unit.name.as_str());
                     let role = kind.trim_end_matches("Binding");
-                    assert!(objects.iter().any(|object| object.is(role) && object.name == name), "no {role} {name}");
+                    assert!(
+                        objects.iter().any(|object| object.has_kind(role) && object.name == name),
+                        "no {role} {name}"
+                    );
                 }
             }
         }
     }
 
     #[test]
-    fn pods_are_restricted() {
+    fn pods_meet_the_restricted_pod_security_standard() {
         for plan in plans() {
-            for object in plan.objects().into_iter().filter(|object| object.is("Deployment")) {
+            for object in plan.objects().into_iter().filter(|object| object.has_kind("Deployment")) {
                 let deployment: Deployment = serde_json::from_value(object.value).unwrap();
                 let spec = deployment.spec.unwrap();
                 let labels = spec.template.metadata.unwrap().labels.unwrap();
@@ -220,7 +228,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn without_webhooks_nothing_of_them_is_left() {
+    fn without_webhooks_no_object_mentions_them() {
         for plan in plans() {
             let text = to_text(&plan.objects());
             assert_eq!(text.contains("kubefoundry-webhooks"), plan.webhooks);

@@ -1,5 +1,5 @@
-//! What the apiserver asks the webhooks about. The operator itself writes the caBundle, so there is none here: applying
-//! this again leaves it as it is.
+//! The webhook configurations. They have no `caBundle`: the operator writes it, and applying these manifests again does not
+//! remove it, because another field manager owns it.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference, ValidatingWebhook,
@@ -8,40 +8,40 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use super::object::{Object, cluster_metadata};
-use super::{Plan, WEBHOOK_SERVICE};
+use super::{InstallPlan, WEBHOOK_SERVICE};
 use crate::webhook::ca_bundle::CONFIGURATION;
 
-/// How long the apiserver waits for an answer.
+/// Time that the apiserver waits for an answer.
 const TIMEOUT_SECONDS: i32 = 5;
-/// The only version of admission reviews.
+/// The version of AdmissionReview.
 const REVIEW: &str = "v1";
 
-/// Both configurations.
-pub(super) fn objects(plan: &Plan) -> Vec<Object> {
-    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
+/// The mutating and the validating configuration.
+pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
+    let strings = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
     let rules = |resources: &[&str]| {
         let rule = |api_group: &&kubefoundry_kubernetes::api_group::ApiGroup| RuleWithOperations {
-            api_groups: words(&[api_group.name]),
-            api_versions: words(&[api_group.version]),
-            operations: words(&["CREATE", "UPDATE"]),
-            resources: words(resources),
+            api_groups: strings(&[api_group.name]),
+            api_versions: strings(&[api_group.version]),
+            operations: strings(&["CREATE", "UPDATE"]),
+            resources: strings(resources),
             scope: None,
         };
         Some(plan.groups.iter().map(rule).collect())
     };
     let equivalent = || Some("Equivalent".to_owned());
     vec![
-        Object::of(&MutatingWebhookConfiguration {
+        Object::from_resource(&MutatingWebhookConfiguration {
             metadata: cluster_metadata(CONFIGURATION),
             webhooks: Some(vec![MutatingWebhook {
                 name: "default.kubefoundry.ai".to_owned(),
                 admission_review_versions: vec![REVIEW.to_owned()],
                 client_config: client(plan, "/mutate"),
-                // The engine knows the defaults, too: without the webhook they are only not written down.
+                // Rendering applies the same defaults, so without the webhook they are only missing in the stored object.
                 failure_policy: Some("Ignore".to_owned()),
                 match_policy: equivalent(),
-                namespace_selector: Some(namespaces(plan)),
-                // Another webhook may add what a default depends on.
+                namespace_selector: Some(namespace_selector(plan)),
+                // Another webhook may change a field on which a default depends.
                 reinvocation_policy: Some("IfNeeded".to_owned()),
                 rules: rules(&["modeldeployments"]),
                 side_effects: "None".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn objects(plan: &Plan) -> Vec<Object> {
                 ..MutatingWebhook::default()
             }]),
         }),
-        Object::of(&ValidatingWebhookConfiguration {
+        Object::from_resource(&ValidatingWebhookConfiguration {
             metadata: cluster_metadata(CONFIGURATION),
             webhooks: Some(vec![ValidatingWebhook {
                 name: "validate.kubefoundry.ai".to_owned(),
@@ -57,7 +57,7 @@ pub(super) fn objects(plan: &Plan) -> Vec<Object> {
                 client_config: client(plan, "/validate"),
                 failure_policy: Some(plan.failure_policy.as_str().to_owned()),
                 match_policy: equivalent(),
-                namespace_selector: Some(namespaces(plan)),
+                namespace_selector: Some(namespace_selector(plan)),
                 rules: rules(&["modeldeployments", "inferenceproviderconfigs"]),
                 side_effects: "None".to_owned(),
                 timeout_seconds: Some(TIMEOUT_SECONDS),
@@ -67,7 +67,7 @@ pub(super) fn objects(plan: &Plan) -> Vec<Object> {
     ]
 }
 
-fn client(plan: &Plan, path: &str) -> WebhookClientConfig {
+fn client(plan: &InstallPlan, path: &str) -> WebhookClientConfig {
     WebhookClientConfig {
         service: Some(ServiceReference {
             name: WEBHOOK_SERVICE.to_owned(),
@@ -79,8 +79,9 @@ fn client(plan: &Plan, path: &str) -> WebhookClientConfig {
     }
 }
 
-/// A cluster has to be able to start without us.
-fn namespaces(plan: &Plan) -> LabelSelector {
+/// Excludes the system namespace and the operator's own: the cluster and the operator must be able to start while no
+/// webhook answers.
+fn namespace_selector(plan: &InstallPlan) -> LabelSelector {
     LabelSelector {
         match_expressions: Some(vec![LabelSelectorRequirement {
             key: "kubernetes.io/metadata.name".to_owned(),

@@ -1,4 +1,4 @@
-//! What runs: Deployments under restricted pod security, their options, and what may reach them.
+//! The workload: Deployments that meet the restricted Pod Security Standard, their options, and network policies.
 
 use std::collections::BTreeMap;
 
@@ -17,60 +17,60 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::object::{self, NAME, Object, cluster_metadata, metadata};
-use super::{CONFIGURATION, Plan, Unit, WEBHOOK_SERVICE};
+use super::{CONFIGURATION, DeploymentUnit, InstallPlan, WEBHOOK_SERVICE};
 use crate::role::Role;
 
-/// The label that tells the Deployments apart.
+/// The label that distinguishes the Deployments.
 const COMPONENT: &str = "app.kubernetes.io/component";
-/// The label of pods that answer admission requests, however many roles they have.
-const ANSWERS: (&str, &str) = ("kubefoundry.ai/webhooks", "true");
-/// A user without a name: nothing in the image belongs to it.
-const USER: i64 = 65_532;
+/// The label of pods that run the webhooks. The Service selects by it, because the Deployment's name depends on the layout.
+const WEBHOOK_PODS: (&str, &str) = ("kubefoundry.ai/webhooks", "true");
+/// The uid and gid of the process, those of `nonroot` in distroless images. No file in the image belongs to them.
+const NONROOT_ID: i64 = 65_532;
 
 const WEBHOOK_PORT: i32 = 9443;
 const METRICS_PORT: i32 = 8080;
 const HEALTH_PORT: i32 = 8081;
 
-/// The directory that the options are mounted at, and their file.
+/// The mount path of the options, and the file in it.
 const OPTIONS_DIRECTORY: &str = "/etc/kubefoundry";
 const OPTIONS_FILE: &str = "kubefoundry.yaml";
-/// Options that change nothing (docs/options.md).
+/// Options without a setting (docs/options.md), as a template for the user.
 const OPTIONS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n";
 
 /// The operator's own namespace, in which only restricted pods run.
-pub(super) fn namespace(plan: &Plan) -> Object {
+pub(super) fn namespace(plan: &InstallPlan) -> Object {
     let mut metadata = cluster_metadata(&plan.namespace);
     let modes = ["enforce", "audit", "warn"];
     metadata
         .labels
         .get_or_insert_default()
         .extend(modes.map(|mode| (format!("pod-security.kubernetes.io/{mode}"), "restricted".to_owned())));
-    Object::of(&Namespace { metadata, ..Namespace::default() })
+    Object::from_resource(&Namespace { metadata, ..Namespace::default() })
 }
 
-/// Everything else that is no right and no webhook.
-pub(super) fn objects(plan: &Plan) -> Vec<Object> {
-    let mut objects = vec![Object::of(&ConfigMap {
+/// The options, the network policies, and the Deployments with what belongs to them.
+pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
+    let mut objects = vec![Object::from_resource(&ConfigMap {
         metadata: metadata(CONFIGURATION, &plan.namespace),
         data: Some(BTreeMap::from([(OPTIONS_FILE.to_owned(), OPTIONS.to_owned())])),
         ..ConfigMap::default()
     })];
     if plan.webhooks {
-        objects.push(Object::of(&service(plan)));
-        objects.push(Object::of(&webhook_policy(plan)));
+        objects.push(Object::from_resource(&service(plan)));
+        objects.push(Object::from_resource(&webhook_policy(plan)));
     }
-    objects.push(Object::of(&policy(plan)));
+    objects.push(Object::from_resource(&policy(plan)));
     for unit in plan.units() {
         if plan.replicas > 1 {
-            objects.push(Object::of(&budget(plan, &unit)));
+            objects.push(Object::from_resource(&budget(plan, &unit)));
         }
-        objects.push(Object::of(&deployment(plan, &unit)));
+        objects.push(Object::from_resource(&deployment(plan, &unit)));
     }
     objects
 }
 
-/// How the apiserver reaches the webhooks.
-fn service(plan: &Plan) -> Service {
+/// The Service through which the apiserver reaches the webhooks.
+fn service(plan: &InstallPlan) -> Service {
     Service {
         metadata: metadata(WEBHOOK_SERVICE, &plan.namespace),
         spec: Some(ServiceSpec {
@@ -80,16 +80,16 @@ fn service(plan: &Plan) -> Service {
                 target_port: Some(IntOrString::String("webhooks".to_owned())),
                 ..ServicePort::default()
             }]),
-            selector: Some(map(&[NAME, ANSWERS])),
+            selector: Some(label_map(&[NAME, WEBHOOK_PODS])),
             ..ServiceSpec::default()
         }),
         ..Service::default()
     }
 }
 
-/// Who may ask for metrics and health, and where the operator itself may go: names, and an apiserver at its usual
+/// Admits traffic to the metrics and health ports. The operator itself may reach DNS, and an apiserver at its usual
 /// ports.
-fn policy(plan: &Plan) -> NetworkPolicy {
+fn policy(plan: &InstallPlan) -> NetworkPolicy {
     let egress = vec![
         NetworkPolicyEgressRule { ports: Some(vec![port("UDP", 53), port("TCP", 53)]), to: None },
         NetworkPolicyEgressRule { ports: Some(vec![port("TCP", 443), port("TCP", 6443)]), to: None },
@@ -97,7 +97,7 @@ fn policy(plan: &Plan) -> NetworkPolicy {
     NetworkPolicy {
         metadata: metadata("kubefoundry-operator", &plan.namespace),
         spec: Some(NetworkPolicySpec {
-            pod_selector: Some(selector(&[NAME])),
+            pod_selector: Some(label_selector(&[NAME])),
             policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
             ingress: Some(vec![ingress(vec![port("TCP", METRICS_PORT), port("TCP", HEALTH_PORT)])]),
             egress: Some(egress),
@@ -105,12 +105,12 @@ fn policy(plan: &Plan) -> NetworkPolicy {
     }
 }
 
-/// The apiserver has no label: whoever reaches the port of the webhooks may ask them.
-fn webhook_policy(plan: &Plan) -> NetworkPolicy {
+/// Admits traffic to the port of the webhooks from everywhere: a policy cannot select the apiserver by labels.
+fn webhook_policy(plan: &InstallPlan) -> NetworkPolicy {
     NetworkPolicy {
         metadata: metadata(WEBHOOK_SERVICE, &plan.namespace),
         spec: Some(NetworkPolicySpec {
-            pod_selector: Some(selector(&[NAME, ANSWERS])),
+            pod_selector: Some(label_selector(&[NAME, WEBHOOK_PODS])),
             policy_types: Some(vec!["Ingress".to_owned()]),
             ingress: Some(vec![ingress(vec![port("TCP", WEBHOOK_PORT)])]),
             egress: None,
@@ -126,32 +126,32 @@ fn port(protocol: &str, port: i32) -> NetworkPolicyPort {
     NetworkPolicyPort { protocol: Some(protocol.to_owned()), port: Some(IntOrString::Int(port)), end_port: None }
 }
 
-/// One replica at a time may be taken away.
-fn budget(plan: &Plan, unit: &Unit) -> PodDisruptionBudget {
+/// Lets one replica at a time be evicted.
+fn budget(plan: &InstallPlan, unit: &DeploymentUnit) -> PodDisruptionBudget {
     PodDisruptionBudget {
         metadata: metadata(&unit.name, &plan.namespace),
         spec: Some(PodDisruptionBudgetSpec {
             max_unavailable: Some(IntOrString::Int(1)),
-            selector: Some(selector(&[NAME, (COMPONENT, &unit.name)])),
+            selector: Some(label_selector(&[NAME, (COMPONENT, &unit.name)])),
             ..PodDisruptionBudgetSpec::default()
         }),
         ..PodDisruptionBudget::default()
     }
 }
 
-fn deployment(plan: &Plan, unit: &Unit) -> Deployment {
+fn deployment(plan: &InstallPlan, unit: &DeploymentUnit) -> Deployment {
     let own = [NAME, (COMPONENT, unit.name.as_str())];
     let mut labels = object::labels();
-    labels.extend(map(&own));
+    labels.extend(label_map(&own));
     let mut pod_labels = labels.clone();
     if unit.roles.contains(&Role::Webhooks) {
-        pod_labels.extend(map(&[ANSWERS]));
+        pod_labels.extend(label_map(&[WEBHOOK_PODS]));
     }
     Deployment {
         metadata: ObjectMeta { labels: Some(labels), ..metadata(&unit.name, &plan.namespace) },
         spec: Some(DeploymentSpec {
             replicas: Some(i32::from(plan.replicas)),
-            selector: selector(&own),
+            selector: label_selector(&own),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels: Some(pod_labels), ..ObjectMeta::default() }),
                 spec: Some(pod(plan, unit)),
@@ -162,24 +162,24 @@ fn deployment(plan: &Plan, unit: &Unit) -> Deployment {
     }
 }
 
-fn pod(plan: &Plan, unit: &Unit) -> PodSpec {
+fn pod(plan: &InstallPlan, unit: &DeploymentUnit) -> PodSpec {
     PodSpec {
         service_account_name: Some(unit.name.clone()),
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
-            run_as_user: Some(USER),
-            run_as_group: Some(USER),
+            run_as_user: Some(NONROOT_ID),
+            run_as_group: Some(NONROOT_ID),
             seccomp_profile: Some(seccomp()),
             ..PodSecurityContext::default()
         }),
-        // Replicas on one node go away together.
+        // Replicas on one node would fail together.
         affinity: Some(Affinity {
             pod_anti_affinity: Some(PodAntiAffinity {
                 preferred_during_scheduling_ignored_during_execution: Some(vec![WeightedPodAffinityTerm {
                     weight: 100,
                     pod_affinity_term: PodAffinityTerm {
                         topology_key: "kubernetes.io/hostname".to_owned(),
-                        label_selector: Some(selector(&[NAME, (COMPONENT, &unit.name)])),
+                        label_selector: Some(label_selector(&[NAME, (COMPONENT, &unit.name)])),
                         ..PodAffinityTerm::default()
                     },
                 }]),
@@ -200,7 +200,7 @@ fn pod(plan: &Plan, unit: &Unit) -> PodSpec {
     }
 }
 
-fn container(plan: &Plan, unit: &Unit) -> Container {
+fn container(plan: &InstallPlan, unit: &DeploymentUnit) -> Container {
     let mut ports = vec![container_port("metrics", METRICS_PORT), container_port("health", HEALTH_PORT)];
     if unit.roles.contains(&Role::Webhooks) {
         ports.insert(0, container_port("webhooks", WEBHOOK_PORT));
@@ -235,8 +235,8 @@ fn container(plan: &Plan, unit: &Unit) -> Container {
     }
 }
 
-/// What the program is started with; a test reads them as the program does.
-fn arguments(plan: &Plan, unit: &Unit) -> Vec<String> {
+/// The arguments of the program. A test parses them as the program does.
+fn arguments(plan: &InstallPlan, unit: &DeploymentUnit) -> Vec<String> {
     let roles: Vec<&str> = unit.roles.iter().map(|role| role.name()).collect();
     let groups: Vec<&str> = plan.groups.iter().map(|api_group| api_group.name).collect();
     let mut arguments = vec![
@@ -277,12 +277,12 @@ fn quantities(amounts: &[(&str, &str)]) -> BTreeMap<String, Quantity> {
     amounts.iter().map(|(resource, amount)| ((*resource).to_owned(), Quantity((*amount).to_owned()))).collect()
 }
 
-fn map(labels: &[(&str, &str)]) -> BTreeMap<String, String> {
+fn label_map(labels: &[(&str, &str)]) -> BTreeMap<String, String> {
     labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-fn selector(labels: &[(&str, &str)]) -> LabelSelector {
-    LabelSelector { match_labels: Some(map(labels)), match_expressions: None }
+fn label_selector(labels: &[(&str, &str)]) -> LabelSelector {
+    LabelSelector { match_labels: Some(label_map(labels)), match_expressions: None }
 }
 
 #[cfg(test)]
@@ -295,9 +295,8 @@ mod tests {
     use crate::args::{Arguments, Command};
     use crate::manifests::tests::plans;
 
-    /// The first options are options.
     #[test]
-    fn the_options_change_nothing() {
+    fn the_template_of_the_options_changes_nothing() {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Options, OPTIONS_FILE, OPTIONS);
         let session = Session::new(&sources, Providers::All).unwrap();
@@ -305,9 +304,8 @@ mod tests {
         assert_eq!(format!("{:?}", session.options()), format!("{:?}", without.options()));
     }
 
-    /// What a Deployment starts is a command line that the program understands, and means what was asked for.
     #[test]
-    fn the_program_understands_what_it_is_started_with() {
+    fn the_program_parses_the_arguments_of_every_deployment() {
         for plan in plans() {
             for unit in plan.units() {
                 let line = std::iter::once("kubefoundry-operator".to_owned()).chain(arguments(&plan, &unit));

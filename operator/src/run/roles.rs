@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::End;
 use crate::args::Run;
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::controllers::RoleReconciler;
 use crate::registration;
@@ -15,17 +15,17 @@ use crate::role::Role;
 use crate::runtime::controller::{ConcurrencyLimiter, Controller};
 use crate::runtime::lease::{LeaseManager, LeaseThread};
 use crate::runtime::shutdown::Shutdown;
-use crate::watch::{Owners, filled};
+use crate::watch::{DeploymentGroup, filled};
 
 /// Maximum time for which the selector waits for the providers of its process to register.
 const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the roles of a process share.
-pub(super) struct Leading {
+/// The shared state of the roles of a process.
+pub(super) struct RoleRunner {
     pub(super) run: Arc<Run>,
     pub(super) identity: Arc<str>,
     pub(super) contexts: Vec<Context>,
-    pub(super) owners: Vec<Owners>,
+    pub(super) groups: Vec<DeploymentGroup>,
     pub(super) limiter: Arc<ConcurrencyLimiter>,
     pub(super) thread: Arc<LeaseThread>,
     /// The client of the lease thread.
@@ -34,7 +34,7 @@ pub(super) struct Leading {
     pub(super) drained: Shutdown,
 }
 
-impl Leading {
+impl RoleRunner {
     /// Waits for the lease of the role, and runs its controllers until the process is drained or the lease is lost.
     pub(super) async fn lead(self: Arc<Self>, role: Role) -> Result<(), End> {
         let run = &self.run;
@@ -70,10 +70,10 @@ impl Leading {
                 }
             };
             end = tokio::select! {
-                () = lost => Err(End::Broken(format!("the lease of {} is lost", role.name()))),
+                () = lost => Err(End::Broken(format!("lost the lease of role {}", role.name()))),
                 ended = tasks.join_next() => {
                     let reason = ended.and_then(Result::err).map(|error| error.to_string()).unwrap_or_default();
-                    Err(End::Broken(format!("the controller {} ended: {reason}", role.name())))
+                    Err(End::Broken(format!("the controller of role {} ended: {reason}", role.name())))
                 }
                 _ = drained.wait_for(|drained| *drained) => Ok(()),
             };
@@ -95,20 +95,20 @@ impl Leading {
             let interval = self.run.heartbeat_interval;
             tasks.spawn(registration::register(client, context.api_group, provider, interval, snapshots));
         }
-        for (context, owners) in self.contexts.iter().zip(&self.owners) {
-            let Some(queue) = owners.queues.of(role) else { continue };
+        for (context, group) in self.contexts.iter().zip(&self.groups) {
+            let Some(queue) = group.queues.get(role) else { continue };
             let context = context.clone();
             let controller = Controller {
-                resource: owners.resource.clone(),
-                store: owners.deployments.clone(),
+                resource: group.resource.clone(),
+                store: group.deployments.clone(),
                 queue,
                 limiter: Arc::clone(&self.limiter),
                 concurrency: self.run.concurrency,
             };
-            // Deployments that changed while another process led.
-            let all: Vec<Arc<Cached>> = owners.deployments.state();
-            owners.queues.extend(all.iter().map(|deployment| &**deployment));
-            let wait = (role == Role::Selector).then(|| self.registered(&context));
+            // Another process may have led while deployments changed, so all of them are queued.
+            let all: Vec<Arc<CachedObject>> = group.deployments.state();
+            group.queues.extend(all.iter().map(|deployment| &**deployment));
+            let wait = (role == Role::Selector).then(|| self.wait_until_registered(&context));
             tasks.spawn(async move {
                 if let Some(wait) = wait {
                     wait.await;
@@ -122,7 +122,7 @@ impl Leading {
 
     /// Waits until the providers of this process are registered. A selection is permanent, so it must not be limited to
     /// the providers that registered first.
-    fn registered(&self, context: &Context) -> impl Future<Output = ()> + Send + 'static {
+    fn wait_until_registered(&self, context: &Context) -> impl Future<Output = ()> + Send + 'static {
         let providers: Vec<&'static str> =
             self.run.roles.iter().filter(|role| matches!(role, Role::Provider(_))).map(|role| role.name()).collect();
         let mut snapshots = context.snapshots.clone();
@@ -135,7 +135,9 @@ impl Leading {
                 })
             });
             if tokio::time::timeout(REGISTRATION_TIMEOUT, all).await.is_err() {
-                tracing::warn!("not all providers of this process are registered: selecting among those that are");
+                tracing::warn!(
+                    "not all providers of this process have registered in time; selecting among the registered ones"
+                );
             }
         }
     }

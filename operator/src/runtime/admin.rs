@@ -36,7 +36,7 @@ impl Readiness {
         self.lock().insert(condition, None);
     }
 
-    /// The conditions that are not met, one line each: `caches: the cluster is being read`.
+    /// The conditions that are not met, one line each: `caches: listing the cluster`.
     pub(crate) fn pending(&self) -> Vec<String> {
         let conditions = self.lock();
         conditions.iter().filter_map(|(name, reason)| Some(format!("{name}: {}", reason.as_deref()?))).collect()
@@ -93,9 +93,9 @@ mod tests {
 
     use super::*;
 
-    async fn ask(handler: &Handler, method: Method, path: &str) -> (u16, String) {
-        let request = Request { method, path: path.to_owned(), content_type: None, body: bytes() };
-        let response = handler(request).await;
+    async fn request(handler: &Handler, method: Method, path: &str) -> (u16, String) {
+        let message = Request { method, path: path.to_owned(), content_type: None, body: bytes() };
+        let response = handler(message).await;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
@@ -106,27 +106,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn readyz_lists_what_is_pending() {
+    async fn readyz_lists_pending_conditions() {
         let readiness = Readiness::default();
-        readiness.set_pending("caches", "being filled");
+        readiness.set_pending("caches", "filling");
         let handler = health_handler(readiness.clone());
-        let get = async |path: &str| ask(&handler, Method::GET, path).await;
+        let get = async |path: &str| request(&handler, Method::GET, path).await;
         assert_eq!(get("/healthz").await, (200, "ok\n".to_owned()));
-        assert_eq!(get("/readyz").await, (503, "caches: being filled\n".to_owned()));
+        assert_eq!(get("/readyz").await, (503, "caches: filling\n".to_owned()));
         readiness.set_ready("caches");
-        readiness.update_pending("caches", "it was there before");
+        readiness.update_pending("caches", "cleared before");
         assert_eq!(get("/readyz").await, (200, "ok\n".to_owned()));
         assert_eq!(get("/").await.0, 404);
-        assert_eq!(ask(&handler, Method::POST, "/readyz").await.0, 405);
+        assert_eq!(request(&handler, Method::POST, "/readyz").await.0, 405);
     }
 
     #[tokio::test]
-    async fn metrics_are_read_and_not_written() {
+    async fn metrics_are_read_only() {
         let handler = metrics_handler(Arc::default());
-        let (status, text) = ask(&handler, Method::GET, "/metrics").await;
+        let (status, text) = request(&handler, Method::GET, "/metrics").await;
         assert_eq!(status, 200);
         assert!(text.contains("kubefoundry_build_info{"), "{text}");
-        assert_eq!(ask(&handler, Method::POST, "/metrics").await.0, 405);
-        assert_eq!(ask(&handler, Method::GET, "/").await.0, 404);
+        assert_eq!(request(&handler, Method::POST, "/metrics").await.0, 405);
+        assert_eq!(request(&handler, Method::GET, "/").await.0, 404);
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::queue::{Key, Queue};
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::error::Error;
 
 /// Limits the reconciliations of all controllers together, and lets the process wait for them before it ends.
@@ -37,6 +37,9 @@ impl ConcurrencyLimiter {
     }
 
     /// Waits for a permit. Returns `None` once the limiter is closed.
+    ///
+    /// A tokio semaphore that is closed fails `acquire_many` too, so `close` could not wait for running reconciliations.
+    /// Hence the flag, which is checked after the permit is granted.
     async fn acquire(&self) -> Option<SemaphorePermit<'_>> {
         let permit = self.permits.acquire().await.ok()?;
         (!self.is_closed.load(Ordering::Acquire)).then_some(permit)
@@ -52,32 +55,32 @@ impl ConcurrencyLimiter {
 /// A running reconciliation.
 pub(crate) type Reconciliation = Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>>;
 
-/// What a controller does with an object.
+/// The callbacks of a controller.
 pub(crate) trait Reconciler: Send + Sync + 'static {
     /// Whether the object can be reconciled now.
     ///
     /// # Errors
     /// [`Error::Waiting`] with what has to be there first.
-    fn check_ready(&self, object: &Cached) -> Result<(), Error>;
+    fn check_ready(&self, object: &CachedObject) -> Result<(), Error>;
 
     /// Brings an object one step closer to its desired state.
-    fn reconcile(&self, object: Arc<Cached>) -> Reconciliation;
+    fn reconcile(&self, object: Arc<CachedObject>) -> Reconciliation;
 
     /// Called after each reconciliation, also after one that timed out. `is_known` is false when the object was deleted
     /// in the meantime.
-    fn reconciled(&self, object: &Cached, result: &Result<Action, Error>, took: Duration, is_known: bool);
+    fn reconciled(&self, object: &CachedObject, result: &Result<Action, Error>, took: Duration, is_known: bool);
 
     /// Decides when an object is reconciled again after an error.
-    fn error_policy(&self, object: &Cached, error: &Error) -> Action;
+    fn error_policy(&self, object: &CachedObject, error: &Error) -> Action;
 
     /// Drops the state of an object that no longer exists.
     fn forget(&self, key: &Key);
 }
 
-/// What a controller runs with.
+/// A controller that is ready to run.
 pub(crate) struct Controller {
     pub(crate) resource: ApiResource,
-    pub(crate) store: Store<Cached>,
+    pub(crate) store: Store<CachedObject>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) limiter: Arc<ConcurrencyLimiter>,
     /// Maximum number of objects that this controller reconciles at a time.
@@ -91,10 +94,11 @@ impl Controller {
     /// Reconciles the keys of the queue. Never returns.
     pub(crate) async fn run<R: Reconciler>(self, reconciler: R) {
         let Self { resource, store, queue, limiter, concurrency } = self;
-        let reconcile = |object: Arc<Cached>, reconciler: Arc<R>| {
+        let reconcile = |object: Arc<CachedObject>, reconciler: Arc<R>| {
             let (limiter, store) = (Arc::clone(&limiter), store.clone());
-            let reference = Key::of(&object).reference(&resource);
+            let reference = Key::from_object(&object).reference(&resource);
             Box::pin(async move {
+                // During shutdown nothing is reconciled; the next leader does it.
                 let Some(_permit) = limiter.acquire().await else { return Ok(Action::await_change()) };
                 reconciler.check_ready(&object)?;
                 let started = Instant::now();
@@ -104,7 +108,8 @@ impl Controller {
                 result
             })
         };
-        let policy = |object: Arc<Cached>, error: &Error, reconciler: Arc<R>| reconciler.error_policy(&object, error);
+        let policy =
+            |object: Arc<CachedObject>, error: &Error, reconciler: Arc<R>| reconciler.error_policy(&object, error);
         let reconciler = Arc::new(reconciler);
         let config = controller::Config::default().concurrency(concurrency);
         // Enough that no reconciliation waits for the next key, and few compared to ten thousand.

@@ -15,13 +15,13 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::hash::short_hex;
 
 /// The reason of an event, with what follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventReason {
-    /// A provider was chosen.
+    /// A provider was selected.
     ProviderSelected,
     /// An object of the provider was created.
     ResourceCreated,
@@ -31,7 +31,7 @@ pub(crate) enum EventReason {
     ProviderError,
     /// Another client changed the provider's object.
     DriftDetected,
-    /// The provider's objects were not gone in time.
+    /// The provider's objects were not deleted in time.
     FinalizerTimeout,
 }
 
@@ -82,14 +82,16 @@ impl EventReason {
     #[cfg(test)]
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
-            Self::ProviderSelected => "a provider was chosen; why is in the message",
-            Self::ResourceCreated => "an object of the provider was made",
-            Self::SecretNotFound => "a Secret that the deployment names is not in its namespace",
+            Self::ProviderSelected => "a provider was selected; the message has the reason",
+            Self::ResourceCreated => "an object of the provider was created",
+            Self::SecretNotFound => "a Secret that the deployment names does not exist in its namespace",
             Self::ProviderError => {
-                "the provider reports an error, refuses an object, or an object of that name is not ours"
+                "the provider reports an error or refuses an object, or an object of that name has another owner"
             }
-            Self::DriftDetected => "somebody changed a field that is rendered; it was set back",
-            Self::FinalizerTimeout => "the provider's objects were not gone in time; they may still be there",
+            Self::DriftDetected => "another client changed a rendered field; the operator restored it",
+            Self::FinalizerTimeout => {
+                "the finalizer was removed after `--finalizer-timeout`; objects of the provider may be orphaned"
+            }
         }
     }
 }
@@ -121,30 +123,36 @@ impl Recorder {
     }
 
     /// Publishes an event about a deployment. A failure is logged, and does not fail the reconciliation.
-    pub(crate) async fn publish(&self, deployment: &Cached, reason: EventReason, message: &str) {
+    pub(crate) async fn publish(&self, deployment: &CachedObject, reason: EventReason, message: &str) {
         if let Err(error) = self.try_publish(deployment, reason, message).await {
             let (namespace, name, reason) = (deployment.namespace(), deployment.name(), reason.as_str());
-            tracing::warn!(namespace, name, reason, %error, "an event could not be written");
+            tracing::warn!(namespace, name, reason, %error, "publishing an event failed");
         }
     }
 
-    async fn try_publish(&self, deployment: &Cached, reason: EventReason, message: &str) -> Result<(), kube::Error> {
+    /// Creates the event at its first publication, and later increments the count of its series.
+    async fn try_publish(
+        &self,
+        deployment: &CachedObject,
+        reason: EventReason,
+        message: &str,
+    ) -> Result<(), kube::Error> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), deployment.namespace());
         let now = microseconds();
         let event = event(deployment, reason, message, &self.instance, &now);
         let event: Event = serde_json::from_value(event).map_err(kube::Error::SerdeError)?;
         let name = event.metadata.name.clone().unwrap_or_default();
         let key = (deployment.namespace().to_owned(), name.clone());
-        let mut count = self.count(&key);
+        let mut count = self.next_count(&key);
         if count == 1 {
             match api.create(&PostParams::default(), &event).await {
-                Err(kube::Error::Api(status)) if status.is_already_exists() => count = self.count(&key),
-                made => return made.map(drop),
+                Err(kube::Error::Api(status)) if status.is_already_exists() => count = self.next_count(&key),
+                created => return created.map(drop),
             }
         }
-        let again = json!({"series": {"count": count, "lastObservedTime": now}});
-        match api.patch(&name, &PatchParams::default(), &Patch::Merge(&again)).await {
-            // The apiserver deletes events after an hour by default; then this is the first again.
+        let series = json!({"series": {"count": count, "lastObservedTime": now}});
+        match api.patch(&name, &PatchParams::default(), &Patch::Merge(&series)).await {
+            // The apiserver deletes events after an hour by default. Then this counts as the first publication again.
             Err(kube::Error::Api(status)) if status.is_not_found() => {
                 self.lock().remove(&key);
                 api.create(&PostParams::default(), &event).await.map(drop)
@@ -154,7 +162,7 @@ impl Recorder {
     }
 
     /// The number of times that an event was published, this time included.
-    fn count(&self, key: &(String, String)) -> i32 {
+    fn next_count(&self, key: &(String, String)) -> i32 {
         let mut counts = self.lock();
         if counts.len() >= MAX_COUNTS && !counts.contains_key(key) {
             counts.clear();
@@ -170,7 +178,7 @@ impl Recorder {
 }
 
 /// The event object for the first publication.
-fn event(deployment: &Cached, reason: EventReason, message: &str, instance: &str, now: &str) -> Value {
+fn event(deployment: &CachedObject, reason: EventReason, message: &str, instance: &str, now: &str) -> Value {
     let object = deployment.value();
     let note = truncated(message, MAX_NOTE_BYTES);
     let mut hash = Sha256::new();
@@ -215,8 +223,8 @@ fn microseconds() -> String {
 mod tests {
     use super::*;
 
-    fn deployment(uid: &str) -> Cached {
-        Cached::new(json!({
+    fn deployment(uid: &str) -> CachedObject {
+        CachedObject::new(json!({
             "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment",
             "metadata": {"name": "phi", "namespace": "ml", "uid": uid},
         }))
@@ -231,15 +239,15 @@ mod tests {
             let _: Event = serde_json::from_value(event.clone()).unwrap();
             event["metadata"]["name"].as_str().unwrap().to_owned()
         };
-        let one = name("1", EventReason::ProviderError, "a");
-        assert!(one.starts_with("phi."), "{one}");
-        assert_eq!(one, name("1", EventReason::ProviderError, "a"));
+        let event_name = name("1", EventReason::ProviderError, "a");
+        assert!(event_name.starts_with("phi."), "{event_name}");
+        assert_eq!(event_name, name("1", EventReason::ProviderError, "a"));
         for other in [
             name("2", EventReason::ProviderError, "a"),
             name("1", EventReason::DriftDetected, "a"),
             name("1", EventReason::ProviderError, "b"),
         ] {
-            assert_ne!(one, other);
+            assert_ne!(event_name, other);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Leader election by Lease: one process works for each role.
+//! Leader election by Lease: for each role, one process reconciles.
 //!
 //! Corresponds to `kubert::lease::LeaseManager`, and the names follow it ([`LeaseManager`], [`Claim`], `vacate`).
 //! kubert compares the `renewTime` that the holder wrote with its own clock; client-go does not. Like client-go, a
@@ -21,6 +21,9 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 /// The thread that renews leases. It ends when this value is dropped.
+///
+/// The main runtime has as many worker threads as fit the machine, and all of them can be rendering when a renewal is
+/// due. A thread with its own runtime competes only for CPU time, where the scheduler of the system is fair to it.
 #[derive(Debug)]
 pub(crate) struct LeaseThread {
     handle: Handle,
@@ -179,29 +182,30 @@ impl LeaseManager {
         LeaseGuard { acquired, vacate, task }
     }
 
+    /// The interval between renewals: two may fail before the lease expires.
     fn interval(&self) -> Duration {
         self.duration / 3
     }
 
-    /// Waits until this process holds the Lease. The same obstacle is logged once.
+    /// Waits until this process holds the Lease. A repeated reason for waiting is logged once.
     async fn acquire(&mut self) {
         let mut logged = String::new();
         loop {
             match self.try_claim().await {
                 Ok(Claim::Held) => {
-                    tracing::info!(lease = self.name, identity = &*self.identity, "leading");
+                    tracing::info!(lease = self.name, identity = &*self.identity, "acquired the lease");
                     return;
                 }
                 Ok(Claim::HeldBy(holder)) => {
                     if logged != holder {
-                        tracing::info!(lease = self.name, holder, "another one leads");
+                        tracing::info!(lease = self.name, holder, "another process holds the lease");
                         logged = holder;
                     }
                 }
                 Err(error) => {
                     let error = error.to_string();
                     if logged != error {
-                        tracing::warn!(lease = self.name, error, "the lease cannot be had");
+                        tracing::warn!(lease = self.name, error, "acquiring the lease failed, retrying");
                         logged = error;
                     }
                 }
@@ -228,12 +232,12 @@ impl LeaseManager {
             match tokio::time::timeout(timeout, self.try_claim()).await {
                 Ok(Ok(Claim::Held)) => (renewed, delay) = (started, self.interval()),
                 Ok(Ok(Claim::HeldBy(holder))) => {
-                    tracing::error!(lease = self.name, holder, "another one took the lease");
+                    tracing::error!(lease = self.name, holder, "another process took the lease");
                     return;
                 }
-                Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "the lease could not be renewed"),
+                Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "renewing the lease failed, retrying"),
                 Err(_) => {
-                    tracing::warn!(lease = self.name, "the apiserver does not answer to the renewal of the lease");
+                    tracing::warn!(lease = self.name, "renewing the lease timed out, retrying");
                 }
             }
             if Instant::now() >= renewed + valid_for && !self.unopposed {
@@ -257,8 +261,8 @@ impl LeaseManager {
         };
         let vacated = Lease { spec: Some(spec), ..Lease { metadata: lease.metadata, ..Lease::default() } };
         match self.api.replace(&self.name, &PostParams::default(), &vacated).await {
-            Ok(_) => tracing::info!(lease = self.name, "given back"),
-            Err(error) => tracing::warn!(lease = self.name, %error, "the lease could not be given back"),
+            Ok(_) => tracing::info!(lease = self.name, "released the lease"),
+            Err(error) => tracing::warn!(lease = self.name, %error, "releasing the lease failed"),
         }
     }
 
@@ -299,7 +303,7 @@ impl LeaseManager {
                 Ok(Claim::Held)
             }
             Err(kube::Error::Api(status)) if status.code == 409 => {
-                Ok(Claim::HeldBy("another one, a moment earlier".to_owned()))
+                Ok(Claim::HeldBy("another process, which was faster".to_owned()))
             }
             Err(error) => Err(error),
         }
@@ -371,7 +375,7 @@ mod tests {
         }
     }
 
-    async fn held(server: &Arc<Server>) -> LeaseManager {
+    async fn acquired_manager(server: &Arc<Server>) -> LeaseManager {
         let server = Arc::clone(server);
         let service = tower::service_fn(move |request| Arc::clone(&server).respond(request));
         let client = kube::Client::new(service, "default");
@@ -383,7 +387,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_renewal_without_a_response_does_not_lose_the_lease() {
         let server = Arc::new(Server::default());
-        let mut manager = held(&server).await;
+        let mut manager = acquired_manager(&server).await;
         for number in 1..4 {
             server.silent.store(1, Ordering::SeqCst);
             let lost = tokio::time::timeout(DURATION * 2, manager.renew_until_lost()).await;
@@ -396,7 +400,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_lost_before_another_process_may_take_it() {
         let server = Arc::new(Server::default());
-        let mut manager = held(&server).await;
+        let mut manager = acquired_manager(&server).await;
         server.silent.store(usize::MAX, Ordering::SeqCst);
         let start = Instant::now();
         manager.renew_until_lost().await;

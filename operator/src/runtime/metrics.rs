@@ -30,25 +30,25 @@ const DEPLOYMENTS: Metric = Metric {
     name: "kubefoundry_modeldeployment_total",
     kind: "gauge",
     labels: &["namespace", "phase"],
-    meaning: "ModelDeployments of a namespace in a phase",
+    meaning: "Number of ModelDeployments in a phase, by namespace",
 };
 const DURATION: Metric = Metric {
     name: "kubefoundry_reconciliation_duration_seconds",
     kind: "histogram",
     labels: &["provider"],
-    meaning: "How long a reconciliation took; `provider` is the controller: `core`, `selector` or a provider",
+    meaning: "Duration of reconciliations; `provider` is the controller: `core`, `selector` or a provider",
 };
 const ERRORS: Metric = Metric {
     name: "kubefoundry_reconciliation_errors_total",
     kind: "counter",
     labels: &["provider", "error_type"],
-    meaning: "Reconciliations that failed and are tried again",
+    meaning: "Failed reconciliations, which are requeued",
 };
 const SELECTION: Metric = Metric {
     name: "kubefoundry_provider_selection",
     kind: "counter",
     labels: &["provider", "reason"],
-    meaning: "Selections of a provider, with the reason",
+    meaning: "Selections of a provider, by reason",
 };
 const REPLICAS: Metric = Metric {
     name: "kubefoundry_deployment_replicas",
@@ -60,25 +60,25 @@ const PHASE: Metric = Metric {
     name: "kubefoundry_deployment_phase",
     kind: "gauge",
     labels: &["name", "namespace", "phase"],
-    meaning: "1 for the phase that a deployment is in; its other phases have no series",
+    meaning: "1 for the current phase of a deployment; other phases have no series",
 };
 const REQUESTS: Metric = Metric {
     name: "kubefoundry_api_requests_total",
     kind: "counter",
     labels: &["verb", "resource"],
-    meaning: "Requests sent to the apiserver",
+    meaning: "Requests to the API server",
 };
 const LEADER: Metric = Metric {
     name: "kubefoundry_leader",
     kind: "gauge",
     labels: &["role"],
-    meaning: "1 where this process holds the Lease of a role, 0 where it waits for it",
+    meaning: "1 if this process holds the lease of a role, 0 if it waits for it",
 };
 const BUILD: Metric = Metric {
     name: "kubefoundry_build_info",
     kind: "gauge",
     labels: &["version"],
-    meaning: "1, with the version of the operator",
+    meaning: "Version of the operator; the value is always 1",
 };
 
 /// All metrics: those of the specification, then the additional ones.
@@ -160,12 +160,12 @@ impl Metrics {
 
     /// Counts the selection of a provider.
     pub(crate) fn count_selection(&self, provider: &str, reason: &str) {
-        let (provider, reason) = (capped(provider), capped(reason));
+        let (provider, reason) = (truncate_label(provider), truncate_label(reason));
         let key = format!("{provider}\n{reason}");
         let mut reasons = lock(&self.reasons);
-        let known = reasons.contains(&key);
-        if known || reasons.len() < MAX_REASONS {
-            if !known {
+        let is_known = reasons.contains(&key);
+        if is_known || reasons.len() < MAX_REASONS {
+            if !is_known {
                 reasons.insert(key);
             }
             self.selection.with_label_values(&[provider, reason]).inc();
@@ -228,8 +228,11 @@ fn options(metric: &Metric) -> Opts {
 
 /// Registers a collector for one of the metrics above.
 #[expect(clippy::expect_used, reason = "names and labels are constants, and a test registers them all")]
-fn register<C: prometheus::core::Collector + Clone + 'static>(registry: &Registry, made: prometheus::Result<C>) -> C {
-    let collector = made.expect("names and labels are well-formed");
+fn register<C: prometheus::core::Collector + Clone + 'static>(
+    registry: &Registry,
+    collector: prometheus::Result<C>,
+) -> C {
+    let collector = collector.expect("names and labels are well-formed");
     registry.register(Box::new(collector.clone())).expect("every name is registered once");
     collector
 }
@@ -245,7 +248,7 @@ fn known_phase(phase: &str) -> &'static str {
 }
 
 /// The longest prefix of a label value that the limit allows.
-fn capped(value: &str) -> &str {
+fn truncate_label(value: &str) -> &str {
     let mut end = value.len().min(MAX_LABEL_BYTES);
     while !value.is_char_boundary(end) {
         end -= 1;
@@ -255,50 +258,58 @@ fn capped(value: &str) -> &str {
 
 /// The families of [`DEPLOYMENTS`], [`REPLICAS`] and [`PHASE`].
 fn write_deployments(deployments: &Deployments, text: &mut String) -> std::fmt::Result {
-    header(&DEPLOYMENTS, text)?;
+    write_header(&DEPLOYMENTS, text)?;
     for (namespace, names) in deployments {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for state in names.values() {
             *counts.entry(state.phase).or_default() += 1;
         }
         for (phase, count) in counts {
-            let namespace = escaped(namespace);
+            let namespace = escape_label(namespace);
             writeln!(text, "{}{{namespace=\"{namespace}\",phase=\"{phase}\"}} {count}", DEPLOYMENTS.name)?;
         }
     }
-    header(&REPLICAS, text)?;
-    each(deployments, |namespace, name, State { replicas: Replicas { desired, ready, available }, .. }| {
-        for (state, count) in [("desired", desired), ("ready", ready), ("available", available)] {
-            if let Some(count) = count {
-                let series = REPLICAS.name;
-                writeln!(text, "{series}{{name=\"{name}\",namespace=\"{namespace}\",state=\"{state}\"}} {count}")?;
+    write_header(&REPLICAS, text)?;
+    for_each_deployment(
+        deployments,
+        |namespace, name, State { replicas: Replicas { desired, ready, available }, .. }| {
+            for (state, count) in [("desired", desired), ("ready", ready), ("available", available)] {
+                if let Some(count) = count {
+                    let series = REPLICAS.name;
+                    writeln!(text, "{series}{{name=\"{name}\",namespace=\"{namespace}\",state=\"{state}\"}} {count}")?;
+                }
             }
-        }
-        Ok(())
-    })?;
-    header(&PHASE, text)?;
-    each(deployments, |namespace, name, State { phase, .. }| {
+            Ok(())
+        },
+    )?;
+    write_header(&PHASE, text)?;
+    for_each_deployment(deployments, |namespace, name, State { phase, .. }| {
         writeln!(text, "{}{{name=\"{name}\",namespace=\"{namespace}\",phase=\"{phase}\"}} 1", PHASE.name)
     })
 }
 
-fn header(metric: &Metric, text: &mut String) -> std::fmt::Result {
+/// The comments before a family.
+fn write_header(metric: &Metric, text: &mut String) -> std::fmt::Result {
     let Metric { name, kind, meaning, .. } = metric;
     writeln!(text, "# HELP {name} {meaning}\n# TYPE {name} {kind}")
 }
 
-fn each(deployments: &Deployments, mut write: impl FnMut(&str, &str, &State) -> std::fmt::Result) -> std::fmt::Result {
+/// Calls `write` for each deployment, with escaped names.
+fn for_each_deployment(
+    deployments: &Deployments,
+    mut write: impl FnMut(&str, &str, &State) -> std::fmt::Result,
+) -> std::fmt::Result {
     for (namespace, names) in deployments {
-        let namespace = escaped(namespace);
+        let namespace = escape_label(namespace);
         for (name, state) in names {
-            write(&namespace, &escaped(name), state)?;
+            write(&namespace, &escape_label(name), state)?;
         }
     }
     Ok(())
 }
 
 /// A label value with the escapes of the text format.
-fn escaped(value: &str) -> std::borrow::Cow<'_, str> {
+fn escape_label(value: &str) -> std::borrow::Cow<'_, str> {
     if value.contains(['\\', '"', '\n']) {
         value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").into()
     } else {
@@ -314,8 +325,8 @@ mod tests {
         Replicas { desired: Some(desired), ready: Some(1), available: None }
     }
 
-    /// Everything that can be measured, once.
-    fn measured() -> Metrics {
+    /// Metrics with one measurement of each kind.
+    fn sample_metrics() -> Metrics {
         let metrics = Metrics::new();
         metrics.observe_reconciliation("kaito", Duration::from_millis(3));
         metrics.count_error("kaito", "conflict");
@@ -328,8 +339,8 @@ mod tests {
     }
 
     #[test]
-    fn text_has_every_metric_of_the_table_with_its_kind_and_labels() {
-        let text = measured().text();
+    fn the_text_has_every_documented_metric() {
+        let text = sample_metrics().text();
         for Metric { name, kind, labels, .. } in METRICS {
             assert!(text.contains(&format!("# TYPE {name} {kind}\n")), "{name}\n{text}");
             let series = text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| !rest.starts_with(' ')));
@@ -343,8 +354,8 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_deployments_is_written_and_forgotten() {
-        let metrics = measured();
+    fn writes_and_forgets_the_state_of_deployments() {
+        let metrics = sample_metrics();
         let text = metrics.text();
         for line in [
             "kubefoundry_modeldeployment_total{namespace=\"ml\",phase=\"Pending\"} 1",

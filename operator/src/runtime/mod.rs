@@ -1,6 +1,6 @@
 //! The parts that a Kubernetes controller of any kind has, under the names that `kube::runtime` and `kubert` use.
 //!
-//! They know objects ([`crate::cached`]) and errors of reconciliations, and nothing of evaluation, providers or
+//! They know objects ([`crate::cached_object`]) and errors of reconciliations, and nothing of evaluation, providers or
 //! webhooks.
 //!
 //! - [`queue`]: keys that wait for a controller, changes before resyncs. Like `kube::runtime::scheduler` and

@@ -16,7 +16,7 @@ use kube::core::ApiResource;
 use kube::runtime::reflector::ObjectRef;
 use tokio::sync::Notify;
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 
 /// An object by namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    pub(crate) fn of(object: &Cached) -> Self {
+    pub(crate) fn from_object(object: &CachedObject) -> Self {
         Self::new(object.namespace(), object.name())
     }
 
@@ -35,7 +35,7 @@ impl Key {
     }
 
     /// The reference under which stores and kube's `applier` know the object.
-    pub(crate) fn reference(&self, resource: &ApiResource) -> ObjectRef<Cached> {
+    pub(crate) fn reference(&self, resource: &ApiResource) -> ObjectRef<CachedObject> {
         ObjectRef::new_with(&self.name, resource.clone()).within(&self.namespace)
     }
 }
@@ -51,6 +51,8 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
+    // A promotion leaves the old entry in its deque, because removing it would be a linear search. `waiting` tells which
+    // entry counts; `pop_from` skips the others.
     /// Keys in order of arrival. A key that `waiting` does not map to the same lane was handed out or promoted since.
     urgent: VecDeque<Arc<Key>>,
     routine: VecDeque<Arc<Key>>,
@@ -74,8 +76,8 @@ const ROUTINE_SHARE: u64 = 8;
 
 impl State {
     fn push(&mut self, key: Key, lane: Lane) {
-        let known = self.waiting.get(&key).copied();
-        if known == Some(lane) || known == Some(Lane::Urgent) {
+        let current = self.waiting.get(&key).copied();
+        if current == Some(lane) || current == Some(Lane::Urgent) {
             return;
         }
         let key = Arc::new(key);
@@ -86,6 +88,7 @@ impl State {
         }
     }
 
+    /// Removes the first key of a lane that still waits there.
     fn pop_from(&mut self, lane: Lane) -> Option<Arc<Key>> {
         let keys = match lane {
             Lane::Urgent => &mut self.urgent,
@@ -100,6 +103,10 @@ impl State {
         None
     }
 
+    /// Hands out the next key; none while `max_in_progress` keys are in progress.
+    ///
+    /// Strict priority would starve the routine lane under a constant load of urgent keys, so every eighth turn goes to it
+    /// first. A lane without keys gives its turn to the other one.
     fn pop(&mut self, max_in_progress: usize) -> Option<Arc<Key>> {
         if self.in_progress.len() >= max_in_progress {
             return None;
@@ -149,7 +156,7 @@ impl Queue {
         self: Arc<Self>,
         resource: ApiResource,
         max_in_progress: usize,
-    ) -> impl Stream<Item = Result<ObjectRef<Cached>, Infallible>> {
+    ) -> impl Stream<Item = Result<ObjectRef<CachedObject>, Infallible>> {
         stream::unfold((self, resource), move |(queue, resource)| async move {
             let key = queue.next(max_in_progress).await;
             Some((Ok(key.reference(&resource)), (queue, resource)))
@@ -184,7 +191,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             queue.push(Key::new("ml", name), Lane::Routine);
         }
-        // The first comes from the routine lane: it has its share.
+        // The first turn belongs to the routine lane.
         assert_eq!(queue.next(9).await.name, "a");
         queue.push(Key::new("ml", "c"), Lane::Urgent);
         assert_eq!(queue.next(9).await.name, "c");
@@ -193,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_keys_are_in_progress_than_the_maximum() {
+    async fn hands_out_no_more_keys_than_the_maximum() {
         let queue = Queue::default();
         let key = |name: &str| Key::new("ml", name);
         for name in ["a", "b", "c"] {

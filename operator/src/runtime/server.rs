@@ -56,7 +56,7 @@ pub(crate) enum Transport {
     Tls(watch::Receiver<Option<Arc<ServerConfig>>>),
 }
 
-/// What a single client may use.
+/// The limits of connections and requests, so that a single client cannot exhaust the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Maximum size of a request body in bytes.
@@ -139,7 +139,7 @@ impl Server {
         drop(listener);
         let all = async { while connections.join_next().await.is_some() {} };
         if timeout(limits.drain, all).await.is_err() {
-            tracing::warn!("requests were cut off: they took longer than the server may take to stop");
+            tracing::warn!("shutdown timeout: running requests were cancelled");
         }
     }
 }
@@ -155,8 +155,8 @@ async fn accept(stream: TcpStream, transport: Transport, handler: Handler, limit
             match timeout(limits.handshake, TlsAcceptor::from(configuration).accept(stream)).await {
                 Ok(Ok(stream)) => serve_connection(stream, handler, limits, shutdown).await,
                 // TCP probes also end here.
-                Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-                Err(_) => tracing::debug!("a TLS handshake took too long"),
+                Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                Err(_) => tracing::debug!("TLS handshake timed out"),
             }
         }
     }
@@ -182,7 +182,7 @@ where
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+        tracing::debug!(%error, "connection failed");
     }
 }
 
@@ -208,7 +208,7 @@ async fn respond(request: http::Request<Incoming>, handler: Handler, limits: Lim
     match timeout(limits.response, handled).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
-            tracing::error!("answering a request failed; this is a bug");
+            tracing::error!("a request handler panicked; this is a bug");
             text_response(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
         }
         Err(_) => text_response(StatusCode::SERVICE_UNAVAILABLE, "the answer took too long"),

@@ -1,4 +1,4 @@
-//! The InferenceProviderConfigs of a group: which providers can be selected, and which are alive.
+//! Watches the InferenceProviderConfigs of an API group: which providers can be selected, and which are alive.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,12 +11,12 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Index, Initialized, Signal, follow, pages};
-use crate::cached::Cached;
+use super::{Index, Initialized, Signal, follow, watch_config};
+use crate::cached_object::CachedObject;
 
-/// A configuration, without its heartbeat.
+/// A provider configuration, with its heartbeat kept apart: a heartbeat alone must not build a new snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Registered {
+pub(crate) struct ProviderConfig {
     /// Kind, name, specification and readiness as JSON.
     pub(crate) text: Arc<str>,
     heartbeat: Option<Heartbeat>,
@@ -25,14 +25,16 @@ pub(crate) struct Registered {
 /// The heartbeat of a provider, and when it was observed. Its clock is used for the first observation only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Heartbeat {
-    said: String,
+    /// `status.lastHeartbeat` as written.
+    time: String,
+    /// The local time at which it was observed first.
     seen: Instant,
-    /// Its age when it was observed first.
+    /// The age at that moment by the provider's clock; zero for every heartbeat but the first.
     age: Duration,
 }
 
-impl Registered {
-    /// When the provider counts as silent; never if it sends no heartbeat.
+impl ProviderConfig {
+    /// The time from which the provider counts as silent; none if it sends no heartbeat.
     pub(crate) fn silent_from(&self, timeout: Duration) -> Option<Instant> {
         let heartbeat = self.heartbeat.as_ref()?;
         Some(heartbeat.seen + timeout.saturating_sub(heartbeat.age))
@@ -53,7 +55,7 @@ impl Registered {
 #[derive(Debug)]
 pub(crate) struct Configs {
     pub(crate) api_group: &'static ApiGroup,
-    known: RwLock<Index<Registered>>,
+    known: RwLock<Index<ProviderConfig>>,
     filled: Initialized,
 }
 
@@ -73,7 +75,8 @@ impl Configs {
         }
     }
 
-    pub(crate) fn all(&self) -> BTreeMap<String, Registered> {
+    /// The configurations by name.
+    pub(crate) fn all(&self) -> BTreeMap<String, ProviderConfig> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
@@ -86,11 +89,12 @@ impl Configs {
     pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
         let resource = Self::resource(self.api_group);
         let what = format!("{}.{}", resource.plural, resource.group);
-        follow(&what, Api::<Cached>::all_with(client, &resource), pages(), |event| {
+        follow(&what, Api::<CachedObject>::all_with(client, &resource), watch_config(), |event| {
             let is_done = matches!(event, kube::runtime::watcher::Event::InitDone);
             let before = self.all();
-            let read =
-                |object: &Cached| (object.name().to_owned(), Some(registered(object, before.get(object.name()))));
+            let read = |object: &CachedObject| {
+                (object.name().to_owned(), Some(read_config(object, before.get(object.name()))))
+            };
             let changes = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
             if is_done {
                 self.filled.set();
@@ -104,29 +108,29 @@ impl Configs {
     }
 }
 
-fn registered(object: &Cached, before: Option<&Registered>) -> Registered {
+fn read_config(object: &CachedObject, before: Option<&ProviderConfig>) -> ProviderConfig {
     let value = object.value();
-    let said = value.pointer("/status/lastHeartbeat").and_then(Value::as_str);
+    let time = value.pointer("/status/lastHeartbeat").and_then(Value::as_str);
     let known = before.and_then(|before| before.heartbeat.as_ref());
-    let heartbeat = said.map(|said| match known {
-        Some(known) if known.said == said => known.clone(),
+    let heartbeat = time.map(|time| match known {
+        Some(known) if known.time == time => known.clone(),
         // A new heartbeat was written just now, whatever its clock says.
-        Some(_) => Heartbeat { said: said.to_owned(), seen: Instant::now(), age: Duration::ZERO },
-        None => Heartbeat { said: said.to_owned(), seen: Instant::now(), age: age(said, Timestamp::now()) },
+        Some(_) => Heartbeat { time: time.to_owned(), seen: Instant::now(), age: Duration::ZERO },
+        None => Heartbeat { time: time.to_owned(), seen: Instant::now(), age: age(time, Timestamp::now()) },
     });
-    let mut kept = json!({
+    let mut config = json!({
         "apiVersion": value["apiVersion"], "kind": value["kind"],
         "metadata": {"name": object.name()}, "spec": value["spec"],
     });
     if let Some(ready) = value.pointer("/status/ready") {
-        kept["status"] = json!({"ready": ready});
+        config["status"] = json!({"ready": ready});
     }
-    Registered { text: kept.to_string().into(), heartbeat }
+    ProviderConfig { text: config.to_string().into(), heartbeat }
 }
 
-/// The age of a time; zero when it lies in the future, or cannot be read.
-fn age(said: &str, now: Timestamp) -> Duration {
-    let then = said.parse::<Timestamp>().unwrap_or(now);
+/// The age of a time; zero if it lies in the future or is invalid.
+fn age(time: &str, now: Timestamp) -> Duration {
+    let then = time.parse::<Timestamp>().unwrap_or(now);
     Duration::try_from(now.duration_since(then)).unwrap_or_default()
 }
 
@@ -134,23 +138,23 @@ fn age(said: &str, now: Timestamp) -> Duration {
 mod tests {
     use super::*;
 
-    fn config(heartbeat: Option<&str>, before: Option<&Registered>) -> Registered {
+    fn config(heartbeat: Option<&str>, before: Option<&ProviderConfig>) -> ProviderConfig {
         let object = json!({
             "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "InferenceProviderConfig", "metadata": {"name": "kaito"},
             "spec": {"documentation": "https://example.com"}, "status": {"ready": true, "lastHeartbeat": heartbeat},
         });
-        registered(&Cached::new(object).unwrap(), before)
+        read_config(&CachedObject::new(object).unwrap(), before)
     }
 
     #[test]
     fn a_silent_provider_is_not_ready() {
         let timeout = Duration::from_secs(120);
-        let ready_at = |config: &Registered, now| !config.text_at(now, timeout).contains("false");
-        let ready = |config: &Registered| ready_at(config, Instant::now());
+        let ready_at = |config: &ProviderConfig, now| !config.text_at(now, timeout).contains("false");
+        let ready = |config: &ProviderConfig| ready_at(config, Instant::now());
         let quiet = config(None, None);
         let old = config(Some("2020-01-01T00:00:00Z"), None);
         assert!(ready(&quiet) && !ready(&old));
-        // The clock of the other is wrong by years, and it lives.
+        // The provider's clock is years behind, but its heartbeat changes.
         let beating = config(Some("2020-01-01T00:00:30Z"), Some(&old));
         assert!(ready(&beating));
         assert_eq!(beating.text, old.text);
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_ahead_has_no_age() {
+    fn a_future_or_invalid_time_has_no_age() {
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
         assert_eq!(age("2026-01-01T00:00:00Z", now), Duration::from_secs(60));
         assert_eq!(age("2027-01-01T00:00:00Z", now), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! The CRDs of the kinds that providers write, as text for the evaluator.
+//! Watches the CRDs of the kinds that providers write, and keeps them as text for the evaluator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,8 +11,8 @@ use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::PROVIDERS;
 use serde_json::Value;
 
-use super::{Index, Initialized, Signal, follow, pages};
-use crate::cached::Cached;
+use super::{Index, Initialized, Signal, follow, watch_config};
+use crate::cached_object::CachedObject;
 
 /// The CRD of a kind of a provider, once the apiserver serves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,14 +47,14 @@ impl Definitions {
     pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         // Small pages, because schemas are long.
-        let config = pages().page_size(10);
+        let config = watch_config().page_size(10);
         let groups = groups();
-        follow("customresourcedefinitions", Api::<Cached>::all_with(client, &resource), config, |event| {
+        follow("customresourcedefinitions", Api::<CachedObject>::all_with(client, &resource), config, |event| {
             let is_done = matches!(event, watcher::Event::InitDone);
-            let read = |object: &Cached| (object.name().to_owned(), definition(object, &groups));
+            let read = |object: &CachedObject| (object.name().to_owned(), definition(object, &groups));
             let names = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
             for name in &names {
-                tracing::info!(definition = name, "a CRD of a provider came, changed or went");
+                tracing::info!(definition = name, "a CRD of a provider was added, changed or removed");
             }
             if is_done {
                 self.filled.set();
@@ -69,13 +69,13 @@ impl Definitions {
 
 /// The API groups of all providers' kinds.
 fn groups() -> Vec<&'static str> {
-    let of = |provider: &&'static dyn Provider| provider.info().kinds.iter().map(|own| own.group);
-    PROVIDERS.iter().flat_map(of).collect()
+    let kind_groups = |provider: &&'static dyn Provider| provider.info().kinds.iter().map(|own| own.group);
+    PROVIDERS.iter().flat_map(kind_groups).collect()
 }
 
 /// Reads a CRD; none if no provider writes its kind, or if it is not established.
-fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
-    // Its name is `<plural>.<group>`.
+fn definition(object: &CachedObject, groups: &[&str]) -> Option<Definition> {
+    // The apiserver guarantees the form `<plural>.<group>`.
     let (plural, group) = object.name().split_once('.')?;
     if !groups.contains(&group) || object.is_terminating() {
         return None;
@@ -107,7 +107,7 @@ fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
 fn remove_descriptions(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            // A property may have that name: then it is a schema.
+            // A property may be named `description`; its value is then a schema, not a string.
             fields.retain(|key, value| key != "description" || !value.is_string());
             let inner = fields.iter_mut().filter(|(key, _)| !matches!(key.as_str(), "default" | "enum" | "example"));
             inner.for_each(|(_, value)| remove_descriptions(value));
@@ -131,12 +131,12 @@ mod tests {
                 "spec": {"group": group, "names": {"kind": "Workspace", "plural": "workspaces"}},
                 "status": {"conditions": [{"type": "Established", "status": established}]},
             });
-            definition(&Cached::new(object).unwrap(), &groups())
+            definition(&CachedObject::new(object).unwrap(), &groups())
         };
         assert_eq!(read("kaito.sh", "False"), None);
         assert_eq!(read("example.com", "True"), None);
-        let found = read("kaito.sh", "True").unwrap();
-        assert_eq!((&*found.kind, &*found.plural, &*found.uid), ("Workspace", "workspaces", "u"));
-        assert!(found.text.contains("CustomResourceDefinition") && !found.text.contains("generation"));
+        let definition = read("kaito.sh", "True").unwrap();
+        assert_eq!((&*definition.kind, &*definition.plural, &*definition.uid), ("Workspace", "workspaces", "u"));
+        assert!(definition.text.contains("CustomResourceDefinition") && !definition.text.contains("generation"));
     }
 }

@@ -1,4 +1,4 @@
-//! The ModelDeployments of one group: a store, and the queues of every controller.
+//! Watches the ModelDeployments of an API group: fills the store, and queues changes for every controller.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 
-use super::{Queues, follow, pages};
-use crate::cached::Cached;
+use super::{Queues, follow, watch_config};
+use crate::cached_object::CachedObject;
 use crate::runtime::metrics::Metrics;
 
 /// Waits until a store has been filled once.
 ///
 /// It polls, because a store wakes only one of several waiting tasks (kube 5.0, `DelayedInit`), and all controllers
 /// wait for the same store.
-pub(crate) async fn filled(store: &Store<Cached>) {
+pub(crate) async fn filled(store: &Store<CachedObject>) {
     while store.wait_until_ready().now_or_never().is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -29,14 +29,14 @@ pub(crate) async fn filled(store: &Store<Cached>) {
 pub(crate) async fn follow_deployments(
     client: Client,
     resource: ApiResource,
-    mut writer: Writer<Cached>,
+    mut writer: Writer<CachedObject>,
     queues: Arc<Queues>,
     metrics: Arc<Metrics>,
 ) {
     let store = writer.as_reader();
     let what = format!("{}.{}", resource.plural, resource.group);
     let api = Api::all_with(client, &resource);
-    follow(&what, api, pages(), |event| {
+    follow(&what, api, watch_config(), |event| {
         let before = if matches!(event, Event::InitDone) { store.state() } else { Vec::new() };
         writer.apply_watcher_event(&event);
         match &event {
@@ -54,13 +54,13 @@ pub(crate) async fn follow_deployments(
 
 /// Queues the deployments that a new list shows as changed. Returns the number of deployments.
 fn relist(
-    store: &Store<Cached>,
-    before: &[Arc<Cached>],
+    store: &Store<CachedObject>,
+    before: &[Arc<CachedObject>],
     resource: &ApiResource,
     queues: &Queues,
     metrics: &Metrics,
 ) -> usize {
-    let version = |object: &Cached| (object.metadata.uid.clone(), object.metadata.resource_version.clone());
+    let version = |object: &CachedObject| (object.metadata.uid.clone(), object.metadata.resource_version.clone());
     let mut old: BTreeMap<(&str, &str), _> = BTreeMap::new();
     for object in before {
         old.insert((object.namespace(), object.name()), version(object));
@@ -70,8 +70,8 @@ fn relist(
         }
     }
     let now = store.state();
-    let is_new = |object: &&Arc<Cached>| old.get(&(object.namespace(), object.name())) != Some(&version(object));
-    let changed: Vec<&Cached> = now.iter().filter(is_new).map(|object| &**object).collect();
+    let is_new = |object: &&Arc<CachedObject>| old.get(&(object.namespace(), object.name())) != Some(&version(object));
+    let changed: Vec<&CachedObject> = now.iter().filter(is_new).map(|object| &**object).collect();
     queues.extend(changed.into_iter());
     now.len()
 }

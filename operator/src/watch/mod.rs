@@ -29,7 +29,7 @@ pub(crate) use definitions::{Definition, Definitions};
 pub(crate) use deployments::{filled, follow_deployments};
 pub(crate) use namespaces::Namespaces;
 pub(crate) use queues::Queues;
-pub(crate) use upstream::{Owned, Owners, Upstream, WatchedKind};
+pub(crate) use upstream::{DeploymentGroup, Upstream, UpstreamObject, WatchedKind};
 
 use crate::runtime::backoff::WatchBackoff;
 
@@ -54,11 +54,11 @@ where
                 handle(event);
             }
             Err(error) if is_too_old(&error) => {
-                tracing::debug!(watch = what, "the watch was too far behind: listing anew");
+                tracing::debug!(watch = what, "the watch was too far behind: listing again");
             }
             Err(error) => {
                 if !is_broken {
-                    tracing::warn!(watch = what, %error, "the watch broke, and is tried again");
+                    tracing::warn!(watch = what, %error, "the watch broke, retrying");
                     is_broken = true;
                 }
             }
@@ -78,18 +78,23 @@ fn is_too_old(error: &watcher::Error) -> bool {
 
 /// The configuration of lists and watches: pages small enough to need little memory, and watches short enough that a
 /// connection which is dead without an error is noticed soon.
-fn pages() -> watcher::Config {
+fn watch_config() -> watcher::Config {
     watcher::Config::default().page_size(200).timeout(WATCH_SECONDS)
 }
 
 /// Duration of one watch request.
 const WATCH_SECONDS: u32 = 120;
 
-/// The objects of a kind by name, reduced to what is needed of them. kubert calls this an index.
+/// The objects of a kind by name, each reduced to the value that the operator needs. kubert calls this an index.
+///
+/// During a list, the old objects stay in `all` until the list is complete. So a broken watch never makes objects look
+/// deleted.
 #[derive(Debug)]
 struct Index<V> {
     all: BTreeMap<String, V>,
+    /// The objects of a list that is not complete yet.
     listed: BTreeMap<String, V>,
+    /// Whether a list was ever complete.
     is_complete: bool,
 }
 
@@ -100,8 +105,8 @@ impl<V> Default for Index<V> {
 }
 
 impl<V: PartialEq> Index<V> {
-    /// Applies an event; `read` gives the name of an object, and its value if it belongs into the index. Returns the
-    /// names whose value changed.
+    /// Applies an event. `read` returns the name of an object, and its value if the index should contain it. Returns the
+    /// names whose values changed.
     fn apply<K>(&mut self, event: Event<K>, read: impl Fn(&K) -> (String, Option<V>)) -> Vec<String> {
         let (name, value) = match event {
             Event::Init => {
@@ -117,9 +122,9 @@ impl<V: PartialEq> Index<V> {
             Event::InitDone => {
                 let before = std::mem::replace(&mut self.all, std::mem::take(&mut self.listed));
                 self.is_complete = true;
-                let came = self.all.iter().filter(|(name, value)| before.get(*name) != Some(*value));
-                let went = before.keys().filter(|name| !self.all.contains_key(*name));
-                return came.map(|(name, _)| name).chain(went).cloned().collect();
+                let changed = self.all.iter().filter(|(name, value)| before.get(*name) != Some(*value));
+                let removed = before.keys().filter(|name| !self.all.contains_key(*name));
+                return changed.map(|(name, _)| name).chain(removed).cloned().collect();
             }
             Event::Apply(object) => read(&object),
             Event::Delete(object) => (read(&object).0, None),
@@ -165,7 +170,9 @@ impl Initialized {
         self.0.load(Ordering::Acquire)
     }
 
+    /// Waits until the cache has been filled once.
     async fn wait(&self) {
+        // Enabled before the check, so that a `set` between the check and the await is not missed.
         let filled = self.1.notified();
         let mut filled = pin!(filled);
         filled.as_mut().enable();
@@ -194,7 +201,7 @@ mod tests {
         assert!(known.is_complete);
         assert!(apply(&mut known, Event::Apply(("a", 1))).is_empty());
         assert_eq!(apply(&mut known, Event::Apply(("a", 2))), ["a"]);
-        // It breaks: until the list is whole, what was known holds.
+        // The watch breaks: the old objects stay until a list is complete.
         apply(&mut known, Event::Init);
         apply(&mut known, Event::InitApply(("a", 2)));
         apply(&mut known, Event::Init);

@@ -1,4 +1,4 @@
-//! The providers that the deployments of each namespace may use.
+//! Watches namespaces: their annotations list the providers that deployments may use.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -7,10 +7,10 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::{Index, Initialized, follow, pages};
+use super::{Index, Initialized, follow, watch_config};
 use crate::names::ALLOWED_PROVIDERS;
 
-/// The namespaces of the cluster.
+/// The cached allow lists of all namespaces.
 #[derive(Debug, Default)]
 pub(crate) struct Namespaces {
     known: RwLock<Index<Allowed>>,
@@ -24,11 +24,11 @@ impl Namespaces {
     /// Whether deployments of a namespace may use a provider ([`ALLOWED_PROVIDERS`]). True for a namespace that is not
     /// known yet, so controllers first wait until it [is](Self::is_known).
     pub(crate) fn allow(&self, namespace: &str, provider: &str) -> bool {
-        self.list(namespace).is_none_or(|list| list.iter().any(|name| name == provider))
+        self.allowed_providers(namespace).is_none_or(|list| list.iter().any(|name| name == provider))
     }
 
     /// The providers that a namespace allows; none when it allows all.
-    pub(crate) fn list(&self, namespace: &str) -> Option<Vec<String>> {
+    pub(crate) fn allowed_providers(&self, namespace: &str) -> Option<Vec<String>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let list = known.all.get(namespace)?.as_deref()?;
         Some(list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
@@ -47,7 +47,7 @@ impl Namespaces {
     /// Keeps the cache up to date, and calls `changed` for each namespace whose annotation changed. Never returns.
     pub(crate) async fn follow(&self, client: Client, changed: impl Fn(&str)) {
         let api = Api::<PartialObjectMeta<Namespace>>::all(client);
-        follow("namespaces", api, pages(), |event| {
+        follow("namespaces", api, watch_config(), |event| {
             for name in self.apply(event) {
                 changed(&name);
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::names;
 use crate::role::Role;
 use crate::runtime::queue::{Key, Lane, Queue};
@@ -23,35 +23,37 @@ impl Queues {
         Self { api_group, all: with_controller.map(|role| (role, Arc::default())).collect() }
     }
 
-    pub(crate) fn of(&self, role: Role) -> Option<Arc<Queue>> {
+    /// The queue of a role; none if the role has no controller in this process.
+    pub(crate) fn get(&self, role: Role) -> Option<Arc<Queue>> {
         self.all.iter().find(|(other, _)| *other == role).map(|(_, queue)| Arc::clone(queue))
     }
 
     /// Queues a deployment that changed.
-    pub(crate) fn push(&self, deployment: &Cached) {
+    pub(crate) fn push(&self, deployment: &CachedObject) {
         self.push_to_concerned(deployment, Lane::Urgent);
     }
 
     /// Queues deployments for a resync, or after a change that concerns many of them.
-    pub(crate) fn extend<'d>(&self, deployments: impl Iterator<Item = &'d Cached>) {
+    pub(crate) fn extend<'d>(&self, deployments: impl Iterator<Item = &'d CachedObject>) {
         deployments.for_each(|deployment| self.push_to_concerned(deployment, Lane::Routine));
     }
 
-    fn push_to_concerned(&self, deployment: &Cached, lane: Lane) {
+    fn push_to_concerned(&self, deployment: &CachedObject, lane: Lane) {
         for (_, queue) in self.all.iter().filter(|(role, _)| self.concerns(*role, deployment)) {
-            queue.push(Key::of(deployment), lane);
+            queue.push(Key::from_object(deployment), lane);
         }
     }
 
     /// Queues a deployment for its provider alone, after a change of an object that only the provider reads.
-    pub(crate) fn push_to_providers(&self, deployment: &Cached) {
+    pub(crate) fn push_to_providers(&self, deployment: &CachedObject) {
         let providers = self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)));
         for (_, queue) in providers.filter(|(role, _)| self.concerns(*role, deployment)) {
-            queue.push(Key::of(deployment), Lane::Urgent);
+            queue.push(Key::from_object(deployment), Lane::Urgent);
         }
     }
 
-    /// Queues a deployment for one provider, even when it does not seem to concern it.
+    /// Queues a deployment for one provider, although the cached deployment may not name that provider yet: the watch of
+    /// the provider's objects can be ahead of the watch of deployments.
     pub(crate) fn push_to_provider(&self, provider: &str, key: &Key) {
         for (_, queue) in
             self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)) && role.name() == provider)
@@ -61,7 +63,7 @@ impl Queues {
     }
 
     /// Whether a deployment concerns a role. It concerns a provider that is, or was, chosen for it.
-    fn concerns(&self, role: Role, deployment: &Cached) -> bool {
+    fn concerns(&self, role: Role, deployment: &CachedObject) -> bool {
         let Role::Provider(provider) = role else { return true };
         let finalizer = || names::finalizer(self.api_group, provider.name());
         deployment.chosen() == Some(provider.name())
@@ -76,24 +78,24 @@ mod tests {
 
     use super::*;
 
-    fn deployment(name: &str, status: &serde_json::Value, finalizers: &[&str]) -> Cached {
+    fn deployment(name: &str, status: &serde_json::Value, finalizers: &[&str]) -> CachedObject {
         let metadata = json!({"name": name, "namespace": "ml", "finalizers": finalizers});
-        Cached::new(json!({"metadata": metadata, "status": status})).unwrap()
+        CachedObject::new(json!({"metadata": metadata, "status": status})).unwrap()
     }
 
     #[test]
-    fn a_provider_is_queued_only_for_deployments_that_are_or_were_its_own() {
+    fn a_provider_gets_only_deployments_that_are_or_were_its_own() {
         let queues = Queues::new(&API_GROUPS[0], &Role::all());
         let finalizers = ["kubefoundry.ai/kaito-provider"];
         let all = [
             deployment("new", &json!({}), &[]),
-            deployment("mine", &json!({"provider": {"name": "kaito"}}), &[]),
+            deployment("own", &json!({"provider": {"name": "kaito"}}), &[]),
             deployment("moved", &json!({"provider": {"name": "dynamo"}}), &finalizers),
         ];
         queues.extend(all.iter());
-        let waiting = |role: &str| queues.of(Role::parse(role).unwrap()).unwrap().waiting();
-        assert_eq!(waiting("core"), ["mine", "moved", "new"]);
-        assert_eq!(waiting("kaito"), ["mine", "moved"]);
+        let waiting = |role: &str| queues.get(Role::parse(role).unwrap()).unwrap().waiting();
+        assert_eq!(waiting("core"), ["moved", "new", "own"]);
+        assert_eq!(waiting("kaito"), ["moved", "own"]);
         assert_eq!(waiting("dynamo"), ["moved"]);
         assert!(waiting("kuberay").is_empty());
     }

@@ -1,5 +1,5 @@
-//! The objects that providers' controllers wrote, by kind. A watch starts when the CRD of its kind is there, and ends
-//! when it is gone.
+//! Caches the objects that providers' controllers wrote, by kind. The watch of a kind starts when its CRD is installed,
+//! and ends when the CRD is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -12,15 +12,15 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
 use tokio::task::JoinHandle;
 
-use super::{Queues, follow, pages};
-use crate::cached::Cached;
+use super::{Queues, follow, watch_config};
+use crate::cached_object::CachedObject;
 use crate::runtime::queue::Key;
 
 /// An object that a provider's controller wrote, and its kind.
 #[derive(Debug)]
-pub(crate) struct Owned {
+pub(crate) struct UpstreamObject {
     pub(crate) resource: Arc<ApiResource>,
-    pub(crate) object: Cached,
+    pub(crate) object: CachedObject,
 }
 
 /// A kind to watch, and the provider for which it is watched.
@@ -52,47 +52,48 @@ impl WatchedKind {
     }
 }
 
-/// The deployments of a group, as far as events are passed on to them.
+/// The deployments of an API group, and the queues to which events about them go.
 #[derive(Clone)]
-pub(crate) struct Owners {
+pub(crate) struct DeploymentGroup {
     pub(crate) api_group: &'static ApiGroup,
     pub(crate) resource: ApiResource,
-    pub(crate) deployments: Store<Cached>,
+    pub(crate) deployments: Store<CachedObject>,
     pub(crate) queues: Arc<Queues>,
 }
 
-/// The objects of the kinds that the providers of this process write.
+/// The cached objects of the kinds that the providers of this process write.
 pub(crate) struct Upstream {
     client: Client,
     providers: Vec<&'static str>,
-    owners: Vec<Owners>,
-    kinds: RwLock<Option<BTreeMap<WatchedKind, Kind>>>,
+    groups: Vec<DeploymentGroup>,
+    kinds: RwLock<Option<BTreeMap<WatchedKind, KindCache>>>,
 }
 
 /// The cache of a kind.
-struct Kind {
+struct KindCache {
     resource: Arc<ApiResource>,
-    objects: Objects,
+    objects: ObjectIndex,
     is_complete: bool,
     task: JoinHandle<()>,
 }
 
-impl Drop for Kind {
+impl Drop for KindCache {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// Objects by namespace and name, and by owner.
+/// ObjectIndex by namespace and name, and by owner.
 #[derive(Default)]
-struct Objects {
-    all: BTreeMap<Key, Arc<Owned>>,
+struct ObjectIndex {
+    all: BTreeMap<Key, Arc<UpstreamObject>>,
     by_owner: BTreeMap<String, BTreeSet<Key>>,
 }
 
-impl Objects {
-    fn insert(&mut self, owned: Owned) -> Option<Arc<Owned>> {
-        let key = Key::of(&owned.object);
+impl ObjectIndex {
+    /// Adds or replaces an object, and returns the one before it. An object may change its owner.
+    fn insert(&mut self, owned: UpstreamObject) -> Option<Arc<UpstreamObject>> {
+        let key = Key::from_object(&owned.object);
         let owner = owned.object.controller_uid().map(str::to_owned);
         let before = self.all.insert(key.clone(), Arc::new(owned));
         let old = before.as_ref().and_then(|before| before.object.controller_uid());
@@ -105,12 +106,13 @@ impl Objects {
         before
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Arc<Owned>> {
+    fn remove(&mut self, key: &Key) -> Option<Arc<UpstreamObject>> {
         let before = self.all.remove(key)?;
         self.disown(before.object.controller_uid(), key);
         Some(before)
     }
 
+    /// Removes an object from the index of its owner.
     fn disown(&mut self, owner: Option<&str>, key: &Key) {
         let Some(owner) = owner else { return };
         if let Some(keys) = self.by_owner.get_mut(owner) {
@@ -121,7 +123,7 @@ impl Objects {
         }
     }
 
-    fn owned(&self, uid: &str) -> impl Iterator<Item = Arc<Owned>> {
+    fn owned(&self, uid: &str) -> impl Iterator<Item = Arc<UpstreamObject>> {
         self.by_owner.get(uid).into_iter().flatten().filter_map(|key| self.all.get(key)).cloned()
     }
 }
@@ -133,39 +135,42 @@ fn writes(provider: &str, kind: &str) -> bool {
 
 impl Upstream {
     /// Watches nothing until [`Self::watch_kinds`] is called.
-    pub(crate) fn new(client: Client, providers: Vec<&'static str>, owners: Vec<Owners>) -> Arc<Self> {
-        Arc::new(Self { client, providers, owners, kinds: RwLock::new(None) })
+    pub(crate) fn new(client: Client, providers: Vec<&'static str>, groups: Vec<DeploymentGroup>) -> Arc<Self> {
+        Arc::new(Self { client, providers, groups, kinds: RwLock::new(None) })
     }
 
-    /// Whether the caches of all installed kinds of a provider are filled.
+    /// Whether the caches of all installed kinds of a provider are filled. False before the first call of
+    /// [`Self::watch_kinds`], when it is not known which kinds are installed.
     pub(crate) fn is_ready(&self, provider: &str) -> bool {
         let kinds = self.read();
-        let of_provider = |wanted: &WatchedKind| wanted.provider.is_none_or(|name| name == provider);
-        kinds.as_ref().is_some_and(|kinds| kinds.iter().all(|(wanted, kind)| kind.is_complete || !of_provider(wanted)))
+        let is_of_provider = |wanted: &WatchedKind| wanted.provider.is_none_or(|name| name == provider);
+        kinds
+            .as_ref()
+            .is_some_and(|kinds| kinds.iter().all(|(wanted, kind)| kind.is_complete || !is_of_provider(wanted)))
     }
 
     /// The objects whose controller is the deployment with this uid.
-    pub(crate) fn owned(&self, uid: &str) -> Vec<Arc<Owned>> {
+    pub(crate) fn owned(&self, uid: &str) -> Vec<Arc<UpstreamObject>> {
         self.read().iter().flatten().flat_map(|(_, kind)| kind.objects.owned(uid)).collect()
     }
 
     /// An object by kind and name, whoever owns it; of built-in kinds only with the labels of the operator.
-    pub(crate) fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<Owned>> {
+    pub(crate) fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<UpstreamObject>> {
         let key = Key::new(namespace, name);
         let kinds = self.read();
-        let same = |kind: &&Kind| kind.resource.group == resource.group && kind.resource.kind == resource.kind;
+        let same = |kind: &&KindCache| kind.resource.group == resource.group && kind.resource.kind == resource.kind;
         kinds.iter().flatten().map(|(_, kind)| kind).filter(same).find_map(|kind| kind.objects.all.get(&key).cloned())
     }
 
     /// Watches exactly these kinds from now on, and ConfigMaps and Services with the labels of the operator.
     pub(crate) fn watch_kinds(self: &Arc<Self>, kinds: impl IntoIterator<Item = WatchedKind>) {
-        let ours = |wanted: &WatchedKind| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
-        let mut wanted: BTreeSet<WatchedKind> = kinds.into_iter().filter(ours).collect();
+        let is_here = |wanted: &WatchedKind| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
+        let mut wanted: BTreeSet<WatchedKind> = kinds.into_iter().filter(is_here).collect();
         let written = |kind: &str| self.providers.iter().any(|provider| writes(provider, kind));
         for (kind, plural) in [("ConfigMap", "configmaps"), ("Service", "services")] {
-            // A process may watch only what its providers write (manifests/rights.rs).
+            // A process may watch only what its providers write (manifests/permissions.rs).
             if written(kind) {
-                for owners in &self.owners {
+                for group in &self.groups {
                     wanted.insert(WatchedKind {
                         group: String::new(),
                         version: "v1".to_owned(),
@@ -173,7 +178,7 @@ impl Upstream {
                         plural: plural.to_owned(),
                         definition: String::new(),
                         provider: None,
-                        labels: Some(format!("{}={}", owners.api_group.label("managed-by"), owners.api_group.manager)),
+                        labels: Some(format!("{}={}", group.api_group.label("managed-by"), group.api_group.manager)),
                     });
                 }
             }
@@ -182,9 +187,9 @@ impl Upstream {
         let kinds = kinds.get_or_insert_default();
         kinds.retain(|known, _| wanted.contains(known));
         for wanted in wanted {
-            let start = || Kind {
+            let start = || KindCache {
                 resource: Arc::new(wanted.resource()),
-                objects: Objects::default(),
+                objects: ObjectIndex::default(),
                 is_complete: false,
                 task: tokio::spawn(Arc::clone(self).follow(wanted.clone())),
             };
@@ -198,24 +203,24 @@ impl Upstream {
         let what = [&*wanted.plural, &*wanted.group].join(".");
         let what = what.trim_end_matches('.');
         let config = match &wanted.labels {
-            Some(labels) => pages().labels(labels),
-            None => pages(),
+            Some(labels) => watch_config().labels(labels),
+            None => watch_config(),
         };
         let mut listed = Vec::new();
-        let keep = |object: Cached| {
-            // Of an object with another owner, only the metadata are needed.
-            let object = if wanted.group.is_empty() { object.of_kind(&resource) } else { object };
+        let to_cache = |object: CachedObject| {
+            // An object without an owning deployment only blocks its name, so its metadata are enough.
+            let object = if wanted.group.is_empty() { object.with_kind(&resource) } else { object };
             let object = if self.owner(&object).is_some() { object } else { object.without_contents() };
-            Owned { resource: Arc::clone(&resource), object }
+            UpstreamObject { resource: Arc::clone(&resource), object }
         };
-        follow(what, Api::<Cached>::all_with(self.client.clone(), &resource), config, |event| {
+        follow(what, Api::<CachedObject>::all_with(self.client.clone(), &resource), config, |event| {
             let touched = match event {
                 Event::Init => {
                     listed.clear();
                     return;
                 }
                 Event::InitApply(object) => {
-                    listed.push(keep(object));
+                    listed.push(to_cache(object));
                     return;
                 }
                 Event::InitDone => {
@@ -223,15 +228,15 @@ impl Upstream {
                     self.replace(&wanted, std::mem::take(&mut listed))
                 }
                 Event::Apply(object) => {
-                    let owned = keep(object);
-                    let key = Key::of(&owned.object);
+                    let owned = to_cache(object);
+                    let key = Key::from_object(&owned.object);
                     self.change(&wanted, |objects| {
                         let before = objects.insert(owned);
                         before.into_iter().chain(objects.all.get(&key).cloned()).collect()
                     })
                 }
                 Event::Delete(object) => {
-                    let key = Key::of(&object);
+                    let key = Key::from_object(&object);
                     self.change(&wanted, |objects| objects.remove(&key).into_iter().collect())
                 }
             };
@@ -242,21 +247,25 @@ impl Upstream {
         .await;
     }
 
-    fn change(&self, wanted: &WatchedKind, change: impl FnOnce(&mut Objects) -> Vec<Arc<Owned>>) -> Vec<Arc<Owned>> {
+    fn change(
+        &self,
+        wanted: &WatchedKind,
+        change: impl FnOnce(&mut ObjectIndex) -> Vec<Arc<UpstreamObject>>,
+    ) -> Vec<Arc<UpstreamObject>> {
         let mut kinds = self.write();
         let kind = kinds.as_mut().and_then(|kinds| kinds.get_mut(wanted));
         kind.map(|kind| change(&mut kind.objects)).unwrap_or_default()
     }
 
     /// Replaces the cache by a list. Returns the changed objects; after the first list all owners are queued.
-    fn replace(&self, wanted: &WatchedKind, listed: Vec<Owned>) -> Vec<Arc<Owned>> {
-        let mut objects = Objects::default();
+    fn replace(&self, wanted: &WatchedKind, listed: Vec<UpstreamObject>) -> Vec<Arc<UpstreamObject>> {
+        let mut objects = ObjectIndex::default();
         for owned in listed {
             objects.insert(owned);
         }
         let touched = self.change(wanted, |known| {
             let before = std::mem::replace(known, objects);
-            let version = |owned: &Owned| owned.object.metadata.resource_version.clone();
+            let version = |owned: &UpstreamObject| owned.object.metadata.resource_version.clone();
             let came = known
                 .all
                 .iter()
@@ -270,51 +279,52 @@ impl Upstream {
             kind.is_none_or(|kind| std::mem::replace(&mut kind.is_complete, true))
         };
         if !was_complete {
-            for owners in &self.owners {
-                let deployments = owners.deployments.state();
-                owners.queues.extend(deployments.iter().map(|deployment| &**deployment));
+            for group in &self.groups {
+                let deployments = group.deployments.state();
+                group.queues.extend(deployments.iter().map(|deployment| &**deployment));
             }
         }
         touched
     }
 
     /// The deployment that owns an object, and its group.
-    fn owner(&self, object: &Cached) -> Option<(&Owners, Key)> {
+    fn owner(&self, object: &CachedObject) -> Option<(&DeploymentGroup, Key)> {
         let references = object.metadata.owner_references.as_deref()?;
         let owner = references
             .iter()
             .find(|owner| owner.controller == Some(true) && owner.kind == kubefoundry_model::wire::KIND)?;
         let (group, _) = owner.api_version.split_once('/')?;
-        let owners = self.owners.iter().find(|owners| owners.api_group.name == group)?;
-        Some((owners, Key::new(object.namespace(), &owner.name)))
+        let group = self.groups.iter().find(|known| known.api_group.name == group)?;
+        Some((group, Key::new(object.namespace(), &owner.name)))
     }
 
     /// Queues the deployment that an object concerns.
-    fn queue_owner(&self, wanted: &WatchedKind, object: &Cached) {
-        if let Some((owners, key)) = self.owner(object) {
+    fn queue_owner(&self, wanted: &WatchedKind, object: &CachedObject) {
+        if let Some((group, key)) = self.owner(object) {
             match wanted.provider {
-                Some(provider) => owners.queues.push_to_provider(provider, &key),
-                None => push_if_known(owners, &key),
+                Some(provider) => group.queues.push_to_provider(provider, &key),
+                None => push_if_known(group, &key),
             }
         } else {
-            // It may have the name of an object that a deployment needs.
-            let key = Key::of(object);
-            self.owners.iter().for_each(|owners| push_if_known(owners, &key));
+            // The object may occupy the name of one that a deployment needs, and main objects have the deployment's name.
+            let key = Key::from_object(object);
+            self.groups.iter().for_each(|group| push_if_known(group, &key));
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Option<BTreeMap<WatchedKind, Kind>>> {
+    fn read(&self) -> RwLockReadGuard<'_, Option<BTreeMap<WatchedKind, KindCache>>> {
         self.kinds.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Option<BTreeMap<WatchedKind, Kind>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Option<BTreeMap<WatchedKind, KindCache>>> {
         self.kinds.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn push_if_known(owners: &Owners, key: &Key) {
-    if let Some(deployment) = owners.deployments.get(&key.reference(&owners.resource)) {
-        owners.queues.push_to_providers(&deployment);
+/// Queues the deployment of this key for its providers, if it exists.
+fn push_if_known(group: &DeploymentGroup, key: &Key) {
+    if let Some(deployment) = group.deployments.get(&key.reference(&group.resource)) {
+        group.queues.push_to_providers(&deployment);
     }
 }
 
@@ -324,7 +334,7 @@ mod tests {
 
     use super::*;
 
-    fn owned(name: &str, owner: Option<&str>) -> Owned {
+    fn owned(name: &str, owner: Option<&str>) -> UpstreamObject {
         let owners = owner.map(|uid| {
             json!([{"apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "name": "d", "uid": uid, "controller": true}])
         });
@@ -336,13 +346,13 @@ mod tests {
             kind: "Workspace".to_owned(),
             plural: "workspaces".to_owned(),
         };
-        Owned { resource: Arc::new(resource), object: Cached::new(object).unwrap() }
+        UpstreamObject { resource: Arc::new(resource), object: CachedObject::new(object).unwrap() }
     }
 
     #[test]
     fn objects_are_found_by_their_owner_while_it_owns_them() {
-        let mut objects = Objects::default();
-        let names = |objects: &Objects, uid: &str| {
+        let mut objects = ObjectIndex::default();
+        let names = |objects: &ObjectIndex, uid: &str| {
             objects.owned(uid).map(|owned| owned.object.name().to_owned()).collect::<Vec<_>>()
         };
         objects.insert(owned("a", Some("1")));

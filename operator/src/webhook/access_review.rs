@@ -1,4 +1,5 @@
-//! Whether the user who writes a deployment may create what it becomes (OP-7.6): the apiserver is asked.
+//! Checks with a SubjectAccessReview whether the user who writes a deployment may create the objects that it renders to
+//! (OP-7.6).
 
 use std::time::Duration;
 
@@ -9,11 +10,11 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use tokio::time::timeout;
 
-/// How long an answer may take: the apiserver waits for ours meanwhile.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of the review. The apiserver waits for the webhook in the meantime.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The question: may this user create objects of this kind in this namespace?
-pub(super) fn question(user: &UserInfo, kind: &GroupVersionKind, namespace: &str) -> SubjectAccessReview {
+/// The review that asks whether a user may create objects of a kind in a namespace.
+pub(super) fn create_review(user: &UserInfo, kind: &GroupVersionKind, namespace: &str) -> SubjectAccessReview {
     let resource = ApiResource::from_gvk(kind);
     SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
@@ -35,43 +36,43 @@ pub(super) fn question(user: &UserInfo, kind: &GroupVersionKind, namespace: &str
     }
 }
 
-/// Why the user may not, if so.
+/// The reason why the reviewed access is denied; none if it is allowed. A missing answer counts as a denial.
 pub(super) fn refusal(review: &SubjectAccessReview) -> Option<String> {
     let status = review.status.as_ref();
     if status.is_some_and(|status| status.allowed && status.denied != Some(true)) {
         return None;
     }
     let attributes = review.spec.resource_attributes.as_ref();
-    let part = |part: fn(&ResourceAttributes) -> &Option<String>| {
-        attributes.and_then(|attributes| part(attributes).as_deref()).unwrap_or_default()
+    let attribute = |field: fn(&ResourceAttributes) -> &Option<String>| {
+        attributes.and_then(|attributes| field(attributes).as_deref()).unwrap_or_default()
     };
     let mut refusal = format!(
-        "user {:?} cannot create {}.{} in namespace {:?}, which the ModelDeployment becomes",
+        "user {:?} cannot create {}.{} in namespace {:?}, which the ModelDeployment requires",
         review.spec.user.as_deref().unwrap_or_default(),
-        part(|attributes| &attributes.resource),
-        part(|attributes| &attributes.group),
-        part(|attributes| &attributes.namespace),
+        attribute(|attributes| &attributes.resource),
+        attribute(|attributes| &attributes.group),
+        attribute(|attributes| &attributes.namespace),
     );
-    let said = status.map(|status| [&status.reason, &status.evaluation_error]);
-    for why in said.into_iter().flatten().flatten().filter(|why| !why.is_empty()) {
-        refusal = format!("{refusal}: {why}");
+    let reasons = status.map(|status| [&status.reason, &status.evaluation_error]);
+    for reason in reasons.into_iter().flatten().flatten().filter(|reason| !reason.is_empty()) {
+        refusal = format!("{refusal}: {reason}");
     }
     Some(refusal)
 }
 
-/// Asks. Whoever cannot be asked about is refused.
-pub(super) async fn ask(client: Client, question: SubjectAccessReview) -> Option<String> {
+/// Sends a review, and returns the reason of a denial. A review that fails counts as a denial.
+pub(super) async fn check(client: Client, review: SubjectAccessReview) -> Option<String> {
     let reviews = Api::<SubjectAccessReview>::all(client);
     let parameters = PostParams::default();
-    let asked = timeout(PATIENCE, reviews.create(&parameters, &question)).await;
-    match asked {
+    let answer = timeout(TIMEOUT, reviews.create(&parameters, &review)).await;
+    match answer {
         Ok(Ok(answered)) => {
-            // The answer need not repeat the question.
+            // The response need not repeat the spec.
             let status = answered.status;
-            refusal(&SubjectAccessReview { status, ..question })
+            refusal(&SubjectAccessReview { status, ..review })
         }
-        Ok(Err(error)) => Some(format!("the access of the user could not be checked: {error}")),
-        Err(_) => Some("the access of the user could not be checked: the apiserver took too long".to_owned()),
+        Ok(Err(error)) => Some(format!("checking the access of the user failed: {error}")),
+        Err(_) => Some("checking the access of the user timed out".to_owned()),
     }
 }
 
@@ -89,14 +90,14 @@ mod tests {
             uid: Some("7".to_owned()),
         };
         let kind = GroupVersionKind::gvk("nvidia.com", "v1alpha1", "DynamoGraphDeployment");
-        let mut review = question(&user, &kind, "ml");
+        let mut review = create_review(&user, &kind, "ml");
         let reason = reason.map(str::to_owned);
         review.status = Some(SubjectAccessReviewStatus { allowed, denied, reason, evaluation_error: None });
         review
     }
 
     #[test]
-    fn the_question_is_about_the_user_and_the_kind() {
+    fn the_review_is_about_the_user_and_the_kind() {
         let spec = serde_json::to_value(answered(true, None, None).spec).unwrap();
         assert_eq!(
             spec,
@@ -111,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_yes_lets_through() {
+    fn only_an_explicit_permission_allows() {
         assert_eq!(refusal(&answered(true, None, Some("RBAC: allowed"))), None);
         assert!(refusal(&answered(true, Some(true), None)).is_some());
         let silent = SubjectAccessReview { status: None, ..answered(true, None, None) };
         assert!(refusal(&silent).is_some());
         assert_eq!(
             refusal(&answered(false, None, Some("no rule matched"))).unwrap(),
-            "user \"jo\" cannot create dynamographdeployments.nvidia.com in namespace \"ml\", which the ModelDeployment becomes: no rule matched"
+            "user \"jo\" cannot create dynamographdeployments.nvidia.com in namespace \"ml\", which the ModelDeployment requires: no rule matched"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! Writes the `caBundle` of the webhook configurations, and of the CRDs that a webhook converts. A client that keeps
-//! emptying it is answered with exponential back-off.
+//! Writes the `caBundle` of the webhook configurations, and of CRDs with a conversion webhook. Uses exponential back-off
+//! against a client that keeps removing it.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,29 +26,31 @@ use crate::runtime::shutdown::{Shutdown, signaled};
 pub(crate) const CONFIGURATION: &str = "kubefoundry";
 /// The field manager of `caBundle`.
 pub(crate) const MANAGER: &str = "kubefoundry-webhooks";
-/// How long a bundle stays that contains this one and more: another replica may have a newer certificate.
+/// Time for which a bundle is left unchanged that contains this one and more: another replica may have written it for a
+/// newer certificate.
 const OTHER_BUNDLE_GRACE: Duration = Duration::from_secs(10);
 /// The condition of readiness.
 const CONDITION: &str = "caBundle";
 
-/// Number of objects, from the first, without whose bundle the webhooks are not called.
-const NEEDED: usize = 2;
+/// Number of objects that must have the bundle before the process is ready: the two webhook configurations, which come
+/// first.
+const REQUIRED_HOLDERS: usize = 2;
 
 /// An object that holds the bundle.
-struct Target {
+struct BundleHolder {
     resource: ApiResource,
     name: String,
 }
 
 /// All objects with a bundle, the webhook configurations first.
-fn targets(api_groups: &[&'static ApiGroup]) -> Vec<Target> {
+fn bundle_holders(api_groups: &[&'static ApiGroup]) -> Vec<BundleHolder> {
     let resource = |group: &str, kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
-    let configurations = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].map(|kind| Target {
+    let configurations = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].map(|kind| BundleHolder {
         resource: resource("admissionregistration.k8s.io", kind),
         name: CONFIGURATION.to_owned(),
     });
     let definitions = api_groups.iter().flat_map(|api_group| {
-        ["modeldeployments", "inferenceproviderconfigs"].map(|plural| Target {
+        ["modeldeployments", "inferenceproviderconfigs"].map(|plural| BundleHolder {
             resource: resource("apiextensions.k8s.io", "CustomResourceDefinition"),
             name: format!("{plural}.{}", api_group.name),
         })
@@ -56,9 +58,9 @@ fn targets(api_groups: &[&'static ApiGroup]) -> Vec<Target> {
     configurations.into_iter().chain(definitions).collect()
 }
 
-/// The JSON patch that writes a bundle into an object; none when the object has it, or has no place for it.
+/// The JSON patch that writes a bundle into an object; none when the object has it already, or has no field for it.
 ///
-/// The patch tests each place before it writes it, so it fails when the object changed in the meantime.
+/// The patch tests each field before it writes it, so it fails when the object changed in the meantime.
 fn patch(object: &Value, bundle: &str) -> Option<Value> {
     let wanted = json!(ByteString(bundle.as_bytes().to_vec()));
     let mut steps = Vec::new();
@@ -84,12 +86,12 @@ fn patch(object: &Value, bundle: &str) -> Option<Value> {
 
 /// Whether every bundle of an object contains all certificates of this one.
 fn covers(object: &Value, bundle: &str) -> bool {
-    let ours = certificates::read(bundle);
+    let expected = certificates::read(bundle);
     let has = |config: Option<&Value>| {
         let encoded = config.and_then(|config| config.get("caBundle")).cloned().unwrap_or_default();
-        let there = serde_json::from_value(encoded).map(|ByteString(bytes)| bytes).unwrap_or_default();
-        let there = certificates::read(&String::from_utf8_lossy(&there));
-        ours.iter().all(|one| there.contains(one))
+        let present = serde_json::from_value(encoded).map(|ByteString(bytes)| bytes).unwrap_or_default();
+        let present = certificates::read(&String::from_utf8_lossy(&present));
+        expected.iter().all(|certificate| present.contains(certificate))
     };
     let webhooks = object.get("webhooks").and_then(Value::as_array);
     let conversion = object.pointer("/spec/conversion");
@@ -98,8 +100,8 @@ fn covers(object: &Value, bundle: &str) -> bool {
         && (!is_converted || has(conversion.and_then(|it| it.pointer("/webhook/clientConfig"))))
 }
 
-/// Writes bundles.
-pub(super) struct Writer {
+/// Keeps the `caBundle` of all holders current.
+pub(super) struct CaBundleWriter {
     pub(super) client: Client,
     pub(super) api_groups: Vec<&'static ApiGroup>,
     pub(super) readiness: Readiness,
@@ -109,26 +111,26 @@ pub(super) struct Writer {
     pub(super) trusted: watch::Sender<Bundle>,
 }
 
-impl Writer {
+impl CaBundleWriter {
     /// Runs until the shutdown.
     pub(super) async fn run(self, shutdown: Shutdown) {
         self.readiness.set_pending(CONDITION, "not written yet");
-        let targets = targets(&self.api_groups);
-        let states = Mutex::new(vec![None; targets.len()]);
+        let holders = bundle_holders(&self.api_groups);
+        let states = Mutex::new(vec![None; holders.len()]);
         join_all(
-            targets.iter().enumerate().map(|(index, target)| self.follow(target, index, &states, shutdown.clone())),
+            holders.iter().enumerate().map(|(index, holder)| self.follow(holder, index, &states, shutdown.clone())),
         )
         .await;
     }
 
-    /// Keeps the bundle of one object.
-    async fn follow(&self, target: &Target, index: usize, states: &Mutex<Vec<Bundle>>, shutdown: Shutdown) {
-        let objects = Api::<DynamicObject>::all_with(self.client.clone(), &target.resource);
-        let mut events = pin!(watcher::watch_object(objects.clone(), &target.name).default_backoff());
+    /// Keeps the bundle of one object current, until the shutdown.
+    async fn follow(&self, holder: &BundleHolder, index: usize, states: &Mutex<Vec<Bundle>>, shutdown: Shutdown) {
+        let objects = Api::<DynamicObject>::all_with(self.client.clone(), &holder.resource);
+        let mut events = pin!(watcher::watch_object(objects.clone(), &holder.name).default_backoff());
         let mut stopped = pin!(signaled(shutdown));
         let mut bundles = self.bundle.clone();
         let (mut latest, mut backoff) = (None, Backoff::default());
-        let (kind, name) = (&target.resource.kind, &target.name);
+        let (kind, name) = (&holder.resource.kind, &holder.name);
         let (mut retry, mut covered): (Option<Duration>, Option<Instant>) = (None, None);
         loop {
             tokio::select! {
@@ -136,7 +138,7 @@ impl Writer {
                 event = events.next() => match event {
                     Some(Ok(object)) => latest = Some(object),
                     Some(Err(error)) => {
-                        tracing::warn!(kind, name, %error, "what holds a caBundle cannot be watched");
+                        tracing::warn!(kind, name, %error, "watching an object with a caBundle failed, retrying");
                         continue;
                     }
                     None => return,
@@ -149,14 +151,14 @@ impl Writer {
             let Some(object) = &latest else { continue };
             let value = object.as_ref().map(|object: &DynamicObject| json!(object)).unwrap_or_default();
             let Some(steps) = patch(&value, &bundle) else {
-                self.settle(states, index, bundle);
+                self.record_bundle(states, index, bundle);
                 covered = None;
                 continue;
             };
             if covers(&value, &bundle) {
                 // Another replica has a newer certificate, or an older one that has not expired: the webhooks can be
                 // called.
-                self.settle(states, index, Arc::clone(&bundle));
+                self.record_bundle(states, index, Arc::clone(&bundle));
                 let since = covered.get_or_insert_with(Instant::now);
                 let left = OTHER_BUNDLE_GRACE.saturating_sub(since.elapsed());
                 if !left.is_zero() {
@@ -175,11 +177,11 @@ impl Writer {
                 Ok(object) => {
                     tracing::info!(kind, name, "wrote the caBundle");
                     latest = Some(Some(object));
-                    self.settle(states, index, bundle);
+                    self.record_bundle(states, index, bundle);
                 }
                 Err(error) => {
-                    tracing::warn!(kind, name, %error, "the caBundle cannot be written");
-                    if index < NEEDED {
+                    tracing::warn!(kind, name, %error, "writing the caBundle failed, retrying");
+                    if index < REQUIRED_HOLDERS {
                         self.readiness.update_pending(CONDITION, format!("{kind} {name}: {error}"));
                     }
                     retry = Some(backoff.remaining(Instant::now()));
@@ -188,6 +190,7 @@ impl Writer {
         }
     }
 
+    /// Sends the JSON patch, and returns the object after it.
     async fn write(
         &self,
         objects: &Api<DynamicObject>,
@@ -199,8 +202,9 @@ impl Writer {
         objects.patch(name, &parameters, &Patch::Json::<()>(steps)).await
     }
 
-    /// Records that an object has a bundle, or no place for one. When all have the same, the apiserver trusts it.
-    fn settle(&self, states: &Mutex<Vec<Bundle>>, index: usize, bundle: Arc<str>) {
+    /// Records that an object has a bundle, or no field for one. Once all objects have the same bundle, the apiserver trusts
+    /// it.
+    fn record_bundle(&self, states: &Mutex<Vec<Bundle>>, index: usize, bundle: Arc<str>) {
         let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = states.get_mut(index) {
             *state = Some(bundle.clone());
@@ -208,7 +212,7 @@ impl Writer {
         let is_everywhere = |states: &[Bundle]| states.iter().all(|state| state.as_ref() == Some(&bundle));
         // Readiness depends on the configurations only: without them nothing calls the webhooks, and a CRD may be
         // outside of the operator's rights.
-        if states.get(..NEEDED).is_some_and(is_everywhere) {
+        if states.get(..REQUIRED_HOLDERS).is_some_and(is_everywhere) {
             self.readiness.set_ready(CONDITION);
         }
         if is_everywhere(&states) {
@@ -224,7 +228,7 @@ mod tests {
     const ENCODED: &str = "UEVN";
 
     #[test]
-    fn every_webhook_gets_the_bundle_and_one_that_has_it_is_left_alone() {
+    fn every_webhook_without_the_bundle_gets_it() {
         let mut configuration = json!({"webhooks": [
             {"name": "a", "clientConfig": {"url": "https://x", "caBundle": ENCODED}},
             {"name": "b", "clientConfig": {"service": {"name": "s", "namespace": "n"}}},
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_that_moved_is_not_written_over() {
+    fn the_patch_fails_if_the_webhooks_changed() {
         let before = json!({"webhooks": [{"name": "a", "clientConfig": {"url": "https://x"}}]});
         let steps = patch(&before, "PEM").unwrap();
         let mut after = json!({"webhooks": [{"name": "b", "clientConfig": {"url": "https://x"}}]});
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crd_gets_it_only_when_it_is_converted_by_a_webhook() {
+    fn a_crd_needs_the_bundle_only_with_a_conversion_webhook() {
         let crd = |conversion: Value| json!({"spec": {"conversion": conversion}});
         assert_eq!(patch(&crd(json!({"strategy": "None"})), "PEM"), None);
         assert_eq!(patch(&crd(json!({"strategy": "Webhook"})), "PEM"), None);
@@ -260,11 +264,11 @@ mod tests {
     }
 
     #[test]
-    fn both_configurations_and_the_crds_of_every_group_are_kept() {
+    fn the_holders_are_both_configurations_and_the_crds_of_every_group() {
         let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
-        let targets = targets(&[api_group]);
+        let holders = bundle_holders(&[api_group]);
         let names: Vec<String> =
-            targets.iter().map(|target| format!("{} {}", target.resource.plural, target.name)).collect();
+            holders.iter().map(|holder| format!("{} {}", holder.resource.plural, holder.name)).collect();
         assert_eq!(
             names,
             [

@@ -1,4 +1,5 @@
-//! ConversionReview (apiextensions.k8s.io/v1): there is one version, so that nothing is converted yet (OP-7.4).
+//! `/convert`: answers ConversionReviews (apiextensions.k8s.io/v1). There is only one version, so objects are returned
+//! unchanged (OP-7.4).
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde::Deserialize;
@@ -9,33 +10,35 @@ const KIND: &str = "ConversionReview";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Review {
+struct ConversionReview {
     api_version: String,
     kind: String,
-    request: Option<Request>,
+    request: Option<ConversionRequest>,
 }
 
 #[derive(Deserialize)]
-struct Request {
+struct ConversionRequest {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     desired: String,
     objects: Vec<Value>,
 }
 
-/// Answers a body.
+/// Answers the body of a request.
 ///
 /// # Errors
-/// What the body is instead of a review.
+/// The reason why the body is not a ConversionReview.
 pub(super) fn convert(body: &[u8]) -> Result<Value, String> {
-    let review: Review = serde_json::from_slice(body).map_err(|error| format!("no {KIND}: {error}"))?;
+    let review: ConversionReview =
+        serde_json::from_slice(body).map_err(|error| format!("not a valid {KIND}: {error}"))?;
     if review.api_version != API_VERSION || review.kind != KIND {
         return Err(format!(
-            "the body is a {:?} of {:?}, expected {KIND} of {API_VERSION}",
+            "expected a {KIND} of {API_VERSION}, found kind {:?} of {:?}",
             review.kind, review.api_version
         ));
     }
-    let Request { uid, desired, objects } = review.request.ok_or_else(|| format!("the {KIND} has no request"))?;
+    let ConversionRequest { uid, desired, objects } =
+        review.request.ok_or_else(|| format!("the {KIND} has no request"))?;
     let response = match refusal(&desired, &objects) {
         None => json!({"uid": uid, "result": {"status": "Success"}, "convertedObjects": objects}),
         Some(message) => {
@@ -45,22 +48,22 @@ pub(super) fn convert(body: &[u8]) -> Result<Value, String> {
     Ok(json!({"apiVersion": API_VERSION, "kind": KIND, "response": response}))
 }
 
-/// Why objects cannot be had in a version.
+/// The reason why objects cannot be converted to a version; none if all of them have it already.
 fn refusal(desired: &str, objects: &[Value]) -> Option<String> {
     let api_group = desired.split_once('/').and_then(|(group, _)| ApiGroup::find(group));
     let Some(api_group) = api_group.filter(|api_group| api_group.api_version() == desired) else {
-        return Some(format!("no conversion to {desired:?} is known"));
+        return Some(format!("cannot convert to {desired:?}: unknown version"));
     };
-    let other = objects.iter().map(|object| object.get("apiVersion").and_then(Value::as_str).unwrap_or_default());
-    let other = other.into_iter().find(|version| *version != desired)?;
-    Some(format!("no conversion from {other:?} to {:?} is known", api_group.api_version()))
+    let versions = objects.iter().map(|object| object.get("apiVersion").and_then(Value::as_str).unwrap_or_default());
+    let other = versions.into_iter().find(|version| *version != desired)?;
+    Some(format!("cannot convert from {other:?} to {:?}", api_group.api_version()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ask(desired: &str, version: &str) -> Value {
+    fn convert_one(desired: &str, version: &str) -> Value {
         let objects =
             json!([{"apiVersion": version, "kind": "ModelDeployment", "metadata": {"name": "a"}, "spec": {"x": 1.50}}]);
         let request = json!({"uid": "u", "desiredAPIVersion": desired, "objects": objects});
@@ -69,9 +72,9 @@ mod tests {
     }
 
     #[test]
-    fn the_same_version_stays_as_it_is() {
+    fn objects_of_the_desired_version_are_returned_unchanged() {
         for version in ["kubefoundry.ai/v1alpha1", "kubeairunway.ai/v1alpha1"] {
-            let response = ask(version, version);
+            let response = convert_one(version, version);
             assert_eq!(response["uid"], "u");
             assert_eq!(response["result"]["status"], "Success");
             assert_eq!(response["convertedObjects"][0]["spec"]["x"], 1.5);
@@ -81,16 +84,20 @@ mod tests {
     #[test]
     fn an_unknown_version_is_a_failure() {
         let cases = [
-            ("kubefoundry.ai/v1", "kubefoundry.ai/v1alpha1", "no conversion to \"kubefoundry.ai/v1\" is known"),
-            ("v1", "v1", "no conversion to \"v1\" is known"),
+            (
+                "kubefoundry.ai/v1",
+                "kubefoundry.ai/v1alpha1",
+                "cannot convert to \"kubefoundry.ai/v1\": unknown version",
+            ),
+            ("v1", "v1", "cannot convert to \"v1\": unknown version"),
             (
                 "kubefoundry.ai/v1alpha1",
                 "kubefoundry.ai/v1",
-                "no conversion from \"kubefoundry.ai/v1\" to \"kubefoundry.ai/v1alpha1\" is known",
+                "cannot convert from \"kubefoundry.ai/v1\" to \"kubefoundry.ai/v1alpha1\"",
             ),
         ];
         for (desired, version, message) in cases {
-            let response = ask(desired, version);
+            let response = convert_one(desired, version);
             assert_eq!(response["result"], json!({"status": "Failure", "message": message}));
             assert_eq!(response["convertedObjects"], json!([]));
         }

@@ -1,5 +1,5 @@
-//! Admission webhooks: defaults, validation, and the rights of namespaces and users, over TLS with a self-issued
-//! certificate.
+//! Admission webhooks: defaults, validation, allow lists of namespaces and access checks of users, over TLS with a
+//! self-issued certificate.
 //!
 //! ```text
 //! apiserver ─ http ─ server ─┬─ review ─┬─ default ── patch
@@ -27,7 +27,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use tokio::sync::watch;
 
-use self::server::{Availability, Cluster, Evaluators};
+use self::server::{AdmissionContext, Availability, Evaluators};
 use crate::args::Run;
 use crate::context::Context;
 use crate::names::ALLOWED_PROVIDERS;
@@ -35,11 +35,11 @@ use crate::runtime::admin::Readiness;
 use crate::runtime::server::{Server, Transport};
 use crate::runtime::shutdown::Shutdown;
 
-/// What the webhooks start with.
+/// The webhooks before their start.
 pub(crate) struct Webhooks {
     pub(crate) client: kube::Client,
     pub(crate) settings: Arc<Run>,
-    /// The context of each API group; empty until the caches are filled. Until then nothing is admitted.
+    /// The context of each API group; empty until the caches are filled. Until then no ModelDeployment is admitted.
     pub(crate) contexts: watch::Receiver<Vec<Context>>,
     pub(crate) readiness: Readiness,
 }
@@ -54,28 +54,29 @@ impl Webhooks {
         let (bundle, to_trust) = watch::channel(None);
         let (trusted, is_trusted) = watch::channel(None);
         let (configuration, served) = watch::channel(None);
-        let published = certificates::Published { bundle, trusted: is_trusted, server: configuration };
-        let keeper = certificates::Keeper::new(client.clone(), &settings, readiness.clone(), published);
+        let channels = certificates::Channels { bundle, trusted: is_trusted, server: configuration };
+        let manager = certificates::CertificateManager::new(client.clone(), &settings, readiness.clone(), channels);
         let api_groups = settings.groups.clone();
-        let writer = ca_bundle::Writer { client: client.clone(), api_groups, readiness, bundle: to_trust, trusted };
+        let writer =
+            ca_bundle::CaBundleWriter { client: client.clone(), api_groups, readiness, bundle: to_trust, trusted };
 
         let address = settings.webhook_address;
-        let handler = server::handler(Arc::new(Live { client, settings, contexts }));
+        let handler = server::handler(Arc::new(CachedCluster { client, settings, contexts }));
         let server = Server::bind(address, Transport::Tls(served), handler).await?;
         tracing::info!(%address, "serving webhooks");
-        tokio::join!(keeper.run(shutdown.clone()), writer.run(shutdown.clone()), server.run(shutdown));
+        tokio::join!(manager.run(shutdown.clone()), writer.run(shutdown.clone()), server.run(shutdown));
         Ok(())
     }
 }
 
-/// The cluster as cached.
-struct Live {
+/// Answers the questions of the webhooks from the caches of the operator.
+struct CachedCluster {
     client: kube::Client,
     settings: Arc<Run>,
     contexts: watch::Receiver<Vec<Context>>,
 }
 
-impl Cluster for Live {
+impl AdmissionContext for CachedCluster {
     fn session(&self, group: &str) -> Availability {
         if !self.settings.groups.iter().any(|api_group| api_group.name == group) {
             return Availability::NotServed;
@@ -85,21 +86,24 @@ impl Cluster for Live {
         context.map_or(Availability::Starting, |context| {
             let snapshot = context.snapshots.borrow().clone();
             let session = snapshot.session.clone();
-            Availability::Ready(Evaluators { session, among: Arc::new(move |allowed| snapshot.restricted_to(allowed)) })
+            Availability::Ready(Evaluators {
+                session,
+                restrict: Arc::new(move |allowed| snapshot.restricted_to(allowed)),
+            })
         })
     }
 
-    fn allowed<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>> {
+    fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>> {
         async move {
             let namespaces = self.contexts.borrow().first().map(|context| Arc::clone(&context.namespaces));
             if let Some(namespaces) = namespaces.filter(|namespaces| namespaces.is_known(namespace)) {
-                return Ok(namespaces.list(namespace));
+                return Ok(namespaces.allowed_providers(namespace));
             }
-            // The namespace is new, or the watch is broken.
+            // The namespace is new, or the watch is broken: ask the apiserver.
             let namespaces = Api::<Namespace>::all(self.client.clone());
             let namespace = namespaces.get_metadata(namespace).await.map_err(|error| error.to_string())?;
             let annotations = namespace.metadata.annotations.unwrap_or_default();
-            Ok(annotations.get(ALLOWED_PROVIDERS).map(|list| allow_list::read(list)))
+            Ok(annotations.get(ALLOWED_PROVIDERS).map(|list| allow_list::parse(list)))
         }
         .boxed()
     }
@@ -108,7 +112,7 @@ impl Cluster for Live {
         self.settings.check_access
     }
 
-    fn access(&self, question: SubjectAccessReview) -> BoxFuture<'_, Option<String>> {
-        access_review::ask(self.client.clone(), question).boxed()
+    fn check_access(&self, review: SubjectAccessReview) -> BoxFuture<'_, Option<String>> {
+        access_review::check(self.client.clone(), review).boxed()
     }
 }

@@ -1,4 +1,4 @@
-//! `/mutate`, `/validate` and `/convert`.
+//! Routes the requests of the apiserver to `/mutate`, `/validate` and `/convert`.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use kubefoundry_compiler::session::Session;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::review::{Request, Verdict};
-use super::validate::{Creates, Outcome};
+use super::review::{AdmissionRequest, AdmissionResponse};
+use super::validate::{Creates, Validation};
 use super::{access_review, convert, default, validate};
 use crate::runtime::server::{Handler, Response, method_not_allowed, response, text_response};
 
 /// Maximum number of requests that are evaluated at a time; further ones wait. An evaluation takes milliseconds.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 
-/// What the webhooks have to know of the cluster.
-pub(super) trait Cluster: Send + Sync + 'static {
-    /// The evaluator for an API group.
+/// The state of the cluster on which admission depends.
+pub(super) trait AdmissionContext: Send + Sync + 'static {
+    /// The sessions for an API group.
     fn session(&self, group: &str) -> Availability;
     /// The providers that a namespace allows; none means all.
-    fn allowed<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;
-    /// Whether access is checked at all.
+    fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;
+    /// Whether `--check-access` is set.
     fn checks_access(&self) -> bool;
-    /// The reason why a user may not do something; none when the user may.
-    fn access(&self, question: SubjectAccessReview) -> BoxFuture<'_, Option<String>>;
+    /// The reason why a user is denied access; none if access is allowed.
+    fn check_access(&self, review: SubjectAccessReview) -> BoxFuture<'_, Option<String>>;
 }
 
-/// The state of the evaluator for an API group.
+/// Whether deployments of an API group can be evaluated.
 pub(super) enum Availability {
     /// The operator does not serve the group.
     NotServed,
@@ -39,19 +39,19 @@ pub(super) enum Availability {
     Ready(Evaluators),
 }
 
-/// Evaluators for an API group.
+/// The sessions of an API group.
 #[derive(Clone)]
 pub(super) struct Evaluators {
-    /// The evaluator for all providers.
+    /// Selects among all providers.
     pub(super) session: Session,
-    /// Evaluators that select among some providers only.
-    pub(super) among: Among,
+    /// Creates sessions that select among some providers only.
+    pub(super) restrict: RestrictSession,
 }
 
-/// Returns an evaluator that selects among these providers only.
-pub(super) type Among = Arc<dyn Fn(&[String]) -> Session + Send + Sync>;
+/// Returns a session that selects among these providers only.
+pub(super) type RestrictSession = Arc<dyn Fn(&[String]) -> Session + Send + Sync>;
 
-/// What a request asks for.
+/// The webhook that a request is for.
 #[derive(Clone, Copy, PartialEq)]
 enum Task {
     Default,
@@ -59,10 +59,10 @@ enum Task {
 }
 
 /// Answers the requests of the apiserver.
-pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
-    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
+pub(super) fn handler<C: AdmissionContext>(cluster: Arc<C>) -> Handler {
+    let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     Arc::new(move |request| {
-        let (cluster, places) = (Arc::clone(&cluster), Arc::clone(&places));
+        let (cluster, permits) = (Arc::clone(&cluster), Arc::clone(&permits));
         async move {
             let task = match request.path.as_str() {
                 "/mutate" => Some(Task::Default),
@@ -77,8 +77,8 @@ pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
             if content_type.split(';').next().unwrap_or_default().trim() != "application/json" {
                 return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected application/json");
             }
-            // Limited, because each request holds its object as a tree.
-            let Ok(_place) = places.acquire().await else {
+            // Limited, because each request in progress holds its object as a tree in memory.
+            let Ok(_permit) = permits.acquire().await else {
                 return text_response(StatusCode::SERVICE_UNAVAILABLE, "stopping");
             };
             let body = request.body;
@@ -88,8 +88,10 @@ pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
                     None => internal_error(),
                 };
             };
-            let Some(read) = run_blocking(move || Request::read(&body)).await else { return internal_error() };
-            match read {
+            let Some(parsed) = run_blocking(move || AdmissionRequest::parse(&body)).await else {
+                return internal_error();
+            };
+            match parsed {
                 Ok(request) => admit(&*cluster, task, request).await,
                 Err(error) => text_response(StatusCode::BAD_REQUEST, error),
             }
@@ -99,15 +101,15 @@ pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
 }
 
 /// Answers an admission request.
-async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Response {
+async fn admit<C: AdmissionContext>(cluster: &C, task: Task, request: AdmissionRequest) -> Response {
     let uid = request.uid.clone();
-    let verdict = if request.written().is_none() {
-        Verdict::allow()
+    let admission = if request.new_object().is_none() {
+        AdmissionResponse::allow()
     } else {
         match (cluster.session(&request.kind.group), request.kind.kind.as_str()) {
             (Availability::Ready(evaluators), kubefoundry_model::wire::KIND) => {
-                match deployment(cluster, task, evaluators, request).await {
-                    Some(verdict) => verdict,
+                match review_deployment(cluster, task, evaluators, request).await {
+                    Some(admission) => admission,
                     None => return internal_error(),
                 }
             }
@@ -121,48 +123,53 @@ async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Respons
                 if task == Task::Validate =>
             {
                 match run_blocking(move || validate::configuration(&request)).await {
-                    Some(outcome) => outcome.verdict,
+                    Some(outcome) => outcome.admission,
                     None => return internal_error(),
                 }
             }
-            _ => Verdict::allow(),
+            _ => AdmissionResponse::allow(),
         }
     };
-    json(Ok(verdict.answer(&uid)))
+    json(Ok(admission.into_review(&uid)))
 }
 
-/// Reviews a ModelDeployment; none when that panicked.
-async fn deployment<C: Cluster>(cluster: &C, task: Task, evaluators: Evaluators, request: Request) -> Option<Verdict> {
+/// Reviews a ModelDeployment; none when the review panicked.
+async fn review_deployment<C: AdmissionContext>(
+    cluster: &C,
+    task: Task,
+    evaluators: Evaluators,
+    request: AdmissionRequest,
+) -> Option<AdmissionResponse> {
     if task == Task::Default {
         return run_blocking(move || default::review(&request, &evaluators.session)).await;
     }
-    let allowed = if request.changes_spec() { cluster.allowed(&request.namespace).await } else { Ok(None) };
+    let allowed = if request.changes_spec() { cluster.allowed_providers(&request.namespace).await } else { Ok(None) };
     let allowed = match allowed {
         Ok(allowed) => allowed,
         Err(error) => {
-            let message = format!("what namespace {:?} allows cannot be read: {error}", request.namespace);
-            return Some(Verdict::forbid(&message));
+            let message = format!("cannot read the allowed providers of namespace {:?}: {error}", request.namespace);
+            return Some(AdmissionResponse::forbid(&message));
         }
     };
     let request = Arc::new(request);
-    let about = Arc::clone(&request);
-    let Outcome { verdict, creates } =
-        run_blocking(move || validate::deployment(&about, &evaluators, allowed.as_deref())).await?;
+    let shared = Arc::clone(&request);
+    let Validation { admission, creates } =
+        run_blocking(move || validate::deployment(&shared, &evaluators, allowed.as_deref())).await?;
     let refusal = match creates {
         Creates::Nothing => None,
         _ if !cluster.checks_access() => None,
-        Creates::Unknown => Some("the access of the user cannot be checked: no provider can be chosen yet".to_owned()),
+        Creates::Unknown => Some("cannot check the access of the user: no provider can be selected yet".to_owned()),
         Creates::Kind(kind) => {
-            cluster.access(access_review::question(&request.user_info, &kind, &request.namespace)).await
+            cluster.check_access(access_review::create_review(&request.user_info, &kind, &request.namespace)).await
         }
     };
-    let verdict = refusal.map_or(verdict, |refusal| Verdict::forbid(&refusal));
-    if !verdict.is_allowed() {
+    let admission = refusal.map_or(admission, |refusal| AdmissionResponse::forbid(&refusal));
+    if !admission.is_allowed() {
         let (namespace, name) = (&request.namespace, &request.name);
         let user = request.user_info.username.as_deref().unwrap_or_default();
         tracing::info!(namespace, name, user, "refused a ModelDeployment");
     }
-    Some(verdict)
+    Some(admission)
 }
 
 /// Runs work on a blocking thread, so that a large object does not delay other requests. None when it panicked.
@@ -171,7 +178,7 @@ async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 }
 
 fn internal_error() -> Response {
-    tracing::error!("an admission request could not be answered; this is a bug");
+    tracing::error!("an admission handler panicked; this is a bug");
     text_response(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
 }
 

@@ -1,5 +1,4 @@
-//! `/validate`: what `kubefoundry lint` says of the object. Errors refuse it; warnings reach the client beside the
-//! answer.
+//! `/validate`: runs the checks of `kubefoundry lint`. Errors refuse the object; warnings go to the client.
 
 use std::collections::BTreeSet;
 
@@ -14,101 +13,109 @@ use kubefoundry_model::wire::ModelDeployment;
 use serde_json::Value;
 
 use super::allow_list;
-use super::review::{Request, Verdict, line};
+use super::review::{AdmissionRequest, AdmissionResponse, format_cause};
 use super::server::Evaluators;
 
 /// Maximum number of errors in a response; more would not be read.
 const MAX_ERRORS: usize = 100;
 
-/// Errors that are no mistake of the object, and pass: the deployment is stored, and waits (OP-1.3).
-const PASSING: &[&Code] = &[&codes::NO_HEALTHY_PROVIDER];
+/// Errors that are no fault of the object. The deployment is stored, and waits (OP-1.3).
+const ALWAYS_ADMITTED: &[&Code] = &[&codes::NO_HEALTHY_PROVIDER];
 
-/// Errors that say nothing as long as no provider is known at all, as before the first one has registered.
+/// Errors without meaning before the first provider has registered.
 const WITHOUT_PROVIDERS: &[&Code] = &[&codes::UNKNOWN_PROVIDER, &codes::NO_COMPATIBLE_PROVIDER];
 
-/// Errors that say nothing as long as a provider is not ready: it may be the one.
+/// Errors without meaning while a provider is not ready, because it may turn out to be compatible.
 const WITH_UNREADY_PROVIDERS: &[&Code] = &[&codes::NO_COMPATIBLE_PROVIDER];
 
-/// What is answered, and what is still to be asked before it is.
-pub(super) struct Outcome {
-    pub(super) verdict: Verdict,
-    /// What the deployment becomes, when that may be something else than before.
+/// The result of a validation. The response holds only if the user may create what `creates` says.
+pub(super) struct Validation {
+    pub(super) admission: AdmissionResponse,
+    /// The object that the deployment renders to, if the request can change it.
     pub(super) creates: Creates,
 }
 
-/// What is created in the name of the user.
+/// The object that the operator would create on behalf of the user.
 #[derive(Debug, PartialEq)]
 pub(super) enum Creates {
-    /// Nothing that was not there.
+    /// Nothing new, so no access check is necessary.
     Nothing,
-    /// It is not known yet which provider is used.
+    /// The provider is not known yet.
     Unknown,
     /// An object of this kind.
     Kind(GroupVersionKind),
 }
 
-impl Outcome {
-    fn only(verdict: Verdict) -> Self {
-        Self { verdict, creates: Creates::Nothing }
+impl Validation {
+    /// A response that needs no access check.
+    fn without_access_check(admission: AdmissionResponse) -> Self {
+        Self { admission, creates: Creates::Nothing }
     }
 }
 
-/// Answers about a ModelDeployment. `allowed` are the providers of its namespace's list, where it has one.
+/// Validates a ModelDeployment. `allowed` is the allow list of its namespace, if it has one.
 ///
-/// What is stored with errors stays changeable in everything but its specification, and can be deleted: finalizers go
-/// by an update.
-pub(super) fn deployment(request: &Request, evaluators: &Evaluators, allowed: Option<&[String]>) -> Outcome {
-    let Some(written) = request.written().filter(|_| !request.is_going()) else {
-        return Outcome::only(Verdict::allow());
+/// An update that keeps the specification passes unless it adds errors. So a deployment that was stored with errors can
+/// still be labelled, and deleted: controllers remove finalizers by an update.
+pub(super) fn deployment(
+    request: &AdmissionRequest,
+    evaluators: &Evaluators,
+    allowed: Option<&[String]>,
+) -> Validation {
+    let Some(object) = request.new_object().filter(|_| !request.is_terminating()) else {
+        return Validation::without_access_check(AdmissionResponse::allow());
     };
     let stored = request.stored();
     if !request.changes_spec() {
-        let errors = |object| Findings::of(&evaluate(evaluators, object, stored, None).1, evaluators).errors;
-        let mut errors_now = errors(written);
-        if !errors_now.is_empty() {
+        let errors = |object| Findings::new(&evaluate(evaluators, object, stored, None).1, evaluators).errors;
+        let mut new_errors = errors(object);
+        if !new_errors.is_empty() {
             let before = stored.map(errors).unwrap_or_default();
-            errors_now.retain(|error| !before.contains(error));
+            new_errors.retain(|error| !before.contains(error));
         }
-        // Warnings were said when it was written.
-        return Outcome::only(verdict(request, Findings { errors: errors_now, warnings: Vec::new() }));
+        // The warnings were sent when the specification was written.
+        return Validation::without_access_check(response(
+            request,
+            Findings { errors: new_errors, warnings: Vec::new() },
+        ));
     }
-    let (evaluation, diagnostics) = evaluate(evaluators, written, stored, allowed);
-    let Findings { mut errors, warnings } = Findings::of(&diagnostics, evaluators);
+    let (evaluation, diagnostics) = evaluate(evaluators, object, stored, allowed);
+    let Findings { mut errors, warnings } = Findings::new(&diagnostics, evaluators);
     let provider = evaluation.provider();
     if let Some(allowed) = allowed.filter(|_| provider.is_none() && !errors.is_empty()) {
         errors.push((
             ModelDeployment::path().spec().provider().name().to_string(),
-            allow_list::choice(&request.namespace, allowed),
+            allow_list::describe(&request.namespace, allowed),
         ));
     }
     if let Some(refusal) = provider.and_then(|name| allow_list::refusal(name, &request.namespace, allowed)) {
         let mut lines = vec![refusal];
-        lines.extend(errors.iter().take(MAX_ERRORS).map(|(field, message)| line(field, message)));
-        return Outcome::only(Verdict::forbid(&lines.join("\n")).warn(warnings));
+        lines.extend(errors.iter().take(MAX_ERRORS).map(|(field, message)| format_cause(field, message)));
+        return Validation::without_access_check(AdmissionResponse::forbid(&lines.join("\n")).warn(warnings));
     }
     let creates = match (evaluation.objects.last().and_then(kind_of), provider) {
         (Some(kind), _) => Creates::Kind(kind),
-        // The controller of a third party makes what it wants, with rights of its own.
+        // A third-party controller creates its objects with its own permissions.
         (None, Some(name)) if providers::find(name).is_none() => Creates::Nothing,
         _ => Creates::Unknown,
     };
-    let verdict = verdict(request, Findings { errors, warnings });
-    let creates = if verdict.is_allowed() { creates } else { Creates::Nothing };
-    Outcome { verdict, creates }
+    let admission = response(request, Findings { errors, warnings });
+    let creates = if admission.is_allowed() { creates } else { Creates::Nothing };
+    Validation { admission, creates }
 }
 
-/// Answers about an InferenceProviderConfig.
-pub(super) fn configuration(request: &Request) -> Outcome {
-    let Some(written) = request.written().filter(|_| !request.is_going()) else {
-        return Outcome::only(Verdict::allow());
+/// Validates an InferenceProviderConfig. An update that keeps the specification passes unless it adds errors.
+pub(super) fn configuration(request: &AdmissionRequest) -> Validation {
+    let Some(object) = request.new_object().filter(|_| !request.is_terminating()) else {
+        return Validation::without_access_check(AdmissionResponse::allow());
     };
-    let mut findings = configuration_findings(written);
+    let mut findings = configuration_findings(object);
     if !request.changes_spec() {
         let before = request.stored().map(configuration_findings).unwrap_or_default();
         findings.errors.retain(|error| !before.errors.contains(error));
         findings.warnings.clear();
     }
-    Outcome::only(verdict(request, findings))
+    Validation::without_access_check(response(request, findings))
 }
 
 fn configuration_findings(object: &Value) -> Findings {
@@ -118,18 +125,19 @@ fn configuration_findings(object: &Value) -> Findings {
     }
     let mut sources = SourceSet::default();
     sources.add("object.json", object.to_string());
-    let found = kubefoundry_compiler::compile(&sources, Thoroughness::EveryRule).diagnostics.into_iter();
-    // There is nothing to render in a configuration.
-    let found =
-        found.filter(|found| found.code.id != codes::NO_MODEL_DEPLOYMENT.id && found.severity != Severity::Info);
-    let (errors, warnings): (Vec<_>, Vec<_>) = found.partition(|found| found.severity == Severity::Error);
-    Findings { errors: errors.iter().map(cause).collect(), warnings: warnings.iter().map(said).collect() }
+    let diagnostics = kubefoundry_compiler::compile(&sources, Thoroughness::EveryRule).diagnostics.into_iter();
+    // A configuration alone contains no deployment to render.
+    let relevant =
+        diagnostics.filter(|it| it.code.id != codes::NO_MODEL_DEPLOYMENT.id && it.severity != Severity::Info);
+    let (errors, warnings): (Vec<_>, Vec<_>) = relevant.partition(|it| it.severity == Severity::Error);
+    Findings { errors: errors.iter().map(cause).collect(), warnings: warnings.iter().map(warning_text).collect() }
 }
 
-/// A field and what is said of it.
+/// The field and the message of an error.
 type Cause = (String, String);
 
-/// Errors that refuse, and warnings. Infos are for `lint`: kubectl shows all that comes with every write.
+/// The errors that refuse an object, and the warnings. Infos are left to `lint`, because kubectl shows every warning at
+/// every write.
 #[derive(Default)]
 struct Findings {
     errors: Vec<Cause>,
@@ -137,32 +145,34 @@ struct Findings {
 }
 
 impl Findings {
-    fn of(diagnostics: &[Diagnostic], evaluators: &Evaluators) -> Self {
+    /// Sorts the diagnostics of a deployment. Errors that are no fault of it become warnings.
+    fn new(diagnostics: &[Diagnostic], evaluators: &Evaluators) -> Self {
         let session = &evaluators.session;
         let has_providers = session.provider_names().next().is_some();
         let is_unready = |name| session.catalog().get(name).is_some_and(|provider| provider.ready == Some(false));
         let has_unready = session.provider_names().any(is_unready);
         let mut findings = Self::default();
-        for found in diagnostics {
-            let is = |codes: &[&Code]| codes.iter().any(|code| code.id == found.code.id);
-            // The configuration of a provider is not for the author of a deployment to mend.
-            let is_foreign = found.object.as_ref().is_some_and(|object| &*object.kind != kubefoundry_model::wire::KIND);
+        for diagnostic in diagnostics {
+            let is = |codes: &[&Code]| codes.iter().any(|code| code.id == diagnostic.code.id);
+            // The author of a deployment cannot correct the configuration of a provider.
+            let is_foreign =
+                diagnostic.object.as_ref().is_some_and(|object| &*object.kind != kubefoundry_model::wire::KIND);
             let passes = is_foreign
-                || is(PASSING)
+                || is(ALWAYS_ADMITTED)
                 || (!has_providers && is(WITHOUT_PROVIDERS))
                 || (has_unready && is(WITH_UNREADY_PROVIDERS));
-            if found.severity == Severity::Error && !passes {
-                findings.errors.push(cause(found));
-            } else if found.severity != Severity::Info && !findings.warnings.contains(&said(found)) {
-                findings.warnings.push(said(found));
+            if diagnostic.severity == Severity::Error && !passes {
+                findings.errors.push(cause(diagnostic));
+            } else if diagnostic.severity != Severity::Info && !findings.warnings.contains(&warning_text(diagnostic)) {
+                findings.warnings.push(warning_text(diagnostic));
             }
         }
         findings
     }
 }
 
-/// What a deployment comes to, and all that is to be said of it: by the provider that it was given before, where it
-/// names none, or by one that is allowed.
+/// Evaluates a deployment, and returns the diagnostics. A deployment that names no provider keeps the one that was selected
+/// before; a new one gets one of the allowed providers.
 fn evaluate(
     evaluators: &Evaluators,
     deployment: &Value,
@@ -184,8 +194,8 @@ fn evaluate(
             return (evaluation, diagnostics);
         }
         if let Some(allowed) = allowed {
-            // It knows the providers; what is installed of them the other session knows.
-            let selected = (evaluators.among)(allowed).validate(deployment, Thoroughness::EveryRule);
+            // The restricted session only selects. The other one knows the installed CRDs, and renders.
+            let selected = (evaluators.restrict)(allowed).validate(deployment, Thoroughness::EveryRule);
             let decision = selected.decision.as_ref();
             let chosen = decision.and_then(|decision| {
                 let reason = decision.reason().unwrap_or_default().to_owned();
@@ -207,30 +217,33 @@ fn evaluate(
     (evaluation, diagnostics)
 }
 
-fn cause(found: &Diagnostic) -> Cause {
-    let field = found.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
-    let help = found.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-    (field, format!("{}{help} [{}]", found.message, found.code.id))
+/// The field of a diagnostic, and its message with help and code.
+fn cause(diagnostic: &Diagnostic) -> Cause {
+    let field = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
+    let help = diagnostic.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    (field, format!("{}{help} [{}]", diagnostic.message, diagnostic.code.id))
 }
 
-/// The same without advice: warnings are short.
-fn said(found: &Diagnostic) -> String {
-    let field = found.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
-    // The code first: it is what is left of a warning that is cut off.
-    format!("[{}] {}", found.code.id, line(&field, &found.message))
+/// The text of a warning. It has no help, because the apiserver truncates warnings.
+fn warning_text(diagnostic: &Diagnostic) -> String {
+    let field = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
+    // The code comes first, so that truncation keeps it.
+    format!("[{}] {}", diagnostic.code.id, format_cause(&field, &diagnostic.message))
 }
 
-fn verdict(request: &Request, findings: Findings) -> Verdict {
+/// The response with these findings: duplicate errors once, and at most [`MAX_ERRORS`].
+fn response(request: &AdmissionRequest, findings: Findings) -> AdmissionResponse {
     let Findings { errors, warnings } = findings;
     let mut seen = BTreeSet::new();
     let mut errors: Vec<Cause> = errors.into_iter().filter(|error| seen.insert(error.clone())).collect();
     if errors.len() > MAX_ERRORS {
-        let more = errors.len() - MAX_ERRORS;
+        let dropped = errors.len() - MAX_ERRORS;
         errors.truncate(MAX_ERRORS);
-        errors.push((String::new(), format!("and {more} more: see kubefoundry lint")));
+        errors.push((String::new(), format!("and {dropped} more; run kubefoundry lint to see all")));
     }
-    let verdict = if errors.is_empty() { Verdict::allow() } else { Verdict::invalid(request, &errors) };
-    verdict.warn(warnings)
+    let response =
+        if errors.is_empty() { AdmissionResponse::allow() } else { AdmissionResponse::invalid(request, &errors) };
+    response.warn(warnings)
 }
 
 fn kind_of(object: &Value) -> Option<GroupVersionKind> {

@@ -1,34 +1,37 @@
-//! What differs, and what the provider makes of it.
+//! Compares desired and live objects, and predicts how the provider reacts to a change.
 
 use kubefoundry_compiler::drift::drift;
 use kubefoundry_compiler::plan::{ChangeClass, upstream_changes};
 use kubefoundry_model::provider::Provider;
 use serde_json::Value;
 
-use crate::watch::Owned;
+use crate::watch::UpstreamObject;
 
-/// Whether a live object is not what is wanted. Those of another version have other fields, and are not compared.
-pub(super) fn differs(desired: &Value, live: &Owned) -> bool {
+/// Whether a live object differs from the desired one. An object in another API version has other fields, and counts as
+/// equal.
+pub(super) fn differs(desired: &Value, live: &UpstreamObject) -> bool {
     let live = live.object.value();
     live["apiVersion"] == desired["apiVersion"] && !drift(desired, &live, None).is_empty()
 }
 
-/// The fields that a live object has another way.
-pub(super) fn drifted(desired: &Value, live: &Value) -> Vec<String> {
+/// The paths of the desired fields that have another value in a live object.
+pub(super) fn drifted_paths(desired: &Value, live: &Value) -> Vec<String> {
     drift(desired, live, None).into_iter().map(|field| field.path).collect()
 }
 
-/// Why what runs would not follow a change: the field, and what becomes of it.
-pub(super) fn replaces(provider: &dyn Provider, before: &Value, after: &Value) -> Option<String> {
+/// The reason why a change takes effect only in a new object: the field, and the provider's reaction to it. None when
+/// the provider carries out the whole change in place.
+pub(super) fn recreation_reason(provider: &dyn Provider, before: &Value, after: &Value) -> Option<String> {
     let changes = upstream_changes(provider, before, after);
-    // A second cluster is made from all of the object, also from what would be ignored without it.
-    let starts_another = changes.iter().any(|change| change.class == ChangeClass::BlueGreen);
-    let is_fixed = |class: ChangeClass| match class {
+    // A blue-green rollout starts a second cluster from the whole object, so fields that would otherwise be ignored take
+    // effect with it.
+    let is_blue_green = changes.iter().any(|change| change.class == ChangeClass::BlueGreen);
+    let needs_recreation = |class: ChangeClass| match class {
         ChangeClass::Refused | ChangeClass::Recreate => true,
-        ChangeClass::NoEffect => !starts_another,
+        ChangeClass::NoEffect => !is_blue_green,
         _ => false,
     };
-    let change = changes.into_iter().find(|change| is_fixed(change.class))?;
+    let change = changes.into_iter().find(|change| needs_recreation(change.class))?;
     Some(format!("{}: {}", change.path, change.class.meaning()))
 }
 
@@ -40,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_provider_ignores_or_refuses_is_made_anew() {
+    fn a_change_that_the_provider_ignores_or_refuses_requires_a_new_object() {
         let kaito = providers::find("kaito").unwrap();
         let workspace = |instance: &str, config: &str, image: &str, label: &str| {
             json!({
@@ -51,17 +54,17 @@ mod tests {
             })
         };
         let before = workspace("a", "a", "a", "a");
-        let why = |after: Value| replaces(kaito, &before, &after);
-        assert_eq!(why(before.clone()), None);
-        assert_eq!(why(workspace("a", "b", "a", "b")), None);
-        assert!(why(workspace("b", "a", "a", "a")).unwrap().starts_with("resource.instanceType: "));
-        assert!(why(workspace("a", "a", "b", "a")).unwrap().starts_with("inference.template"));
+        let reason = |after: Value| recreation_reason(kaito, &before, &after);
+        assert_eq!(reason(before.clone()), None);
+        assert_eq!(reason(workspace("a", "b", "a", "b")), None);
+        assert!(reason(workspace("b", "a", "a", "a")).unwrap().starts_with("resource.instanceType: "));
+        assert!(reason(workspace("a", "a", "b", "a")).unwrap().starts_with("inference.template"));
     }
 
-    /// KubeRay ignores other replicas of a cluster that runs, and makes a second one from the whole of another pod
-    /// template.
+    /// KubeRay ignores a change of replicas in a running cluster, but a changed pod template starts a second cluster from
+    /// the whole object.
     #[test]
-    fn a_second_cluster_takes_everything_along() {
+    fn a_blue_green_rollout_also_applies_ignored_fields() {
         let kuberay = providers::find("kuberay").unwrap();
         let service = |replicas: u32, image: &str| {
             json!({
@@ -73,7 +76,7 @@ mod tests {
             })
         };
         let before = service(1, "a");
-        assert!(replaces(kuberay, &before, &service(2, "a")).is_some());
-        assert_eq!(replaces(kuberay, &before, &service(2, "b")), None);
+        assert!(recreation_reason(kuberay, &before, &service(2, "a")).is_some());
+        assert_eq!(recreation_reason(kuberay, &before, &service(2, "b")), None);
     }
 }

@@ -22,10 +22,12 @@ pub(super) struct Desired {
 }
 
 impl Desired {
+    /// The object in which the provider runs the model, as applied.
     pub(super) fn main(&self) -> &Value {
         &self.main
     }
 
+    /// The objects that the main one refers to, such as ConfigMaps.
     pub(super) fn supporting(&self) -> &[Value] {
         self.rendered.split_last().map_or(&[], |(_, supporting)| supporting)
     }
@@ -38,22 +40,23 @@ impl Desired {
 
 /// The result of an evaluation.
 #[derive(Debug)]
-pub(super) enum Verdict {
-    Fine(Desired),
+pub(super) enum RenderResult {
+    Rendered(Desired),
     /// The namespace does not allow the provider.
     NotAllowed(String),
-    /// The provider cannot run it: reason and message of the condition.
+    /// The provider cannot run the deployment: reason and message of the condition.
     Incompatible(&'static str, String),
     /// The deployment has errors.
     Invalid(String),
 }
 
 impl ReconcileRequest<'_> {
-    pub(super) fn evaluate(&self, session: &Session) -> Verdict {
+    /// Renders the deployment for this provider, with the reason of its selection from the status.
+    pub(super) fn evaluate(&self, session: &Session) -> RenderResult {
         let (provider, namespace) = (self.context.provider, self.deployment.namespace());
         if !self.shared().namespaces.allow(namespace, provider.name()) {
             let name = provider.name();
-            return Verdict::NotAllowed(format!("namespace '{namespace}' does not allow provider '{name}'"));
+            return RenderResult::NotAllowed(format!("namespace '{namespace}' does not allow provider '{name}'"));
         }
         let chosen = PriorChoice {
             provider: provider.name().to_owned(),
@@ -62,10 +65,10 @@ impl ReconcileRequest<'_> {
         let mut evaluation = session.evaluate(&self.value, Some(&chosen));
         let errors: Vec<&Diagnostic> = evaluation.errors().collect();
         if !errors.is_empty() {
-            return verdict_of(&errors);
+            return result_of_errors(&errors);
         }
         let Some(main) = evaluation.objects.last() else {
-            return Verdict::Invalid("it becomes no object".to_owned());
+            return RenderResult::Invalid("the deployment renders to no object".to_owned());
         };
         let api_group = self.shared().api_group;
         let hash = objects::rendered_hash(&evaluation.objects);
@@ -73,26 +76,26 @@ impl ReconcileRequest<'_> {
         let mut main = main.clone();
         objects::annotate(&mut main, api_group.label(IDENTITY_HASH), &identity);
         objects::annotate(&mut main, api_group.label(RENDERED_HASH), &hash);
-        Verdict::Fine(Desired { rendered: std::mem::take(&mut evaluation.objects), main, hash, identity })
+        RenderResult::Rendered(Desired { rendered: std::mem::take(&mut evaluation.objects), main, hash, identity })
     }
 }
 
 /// Separates errors of the provider from errors that the deployment has with any provider.
-fn verdict_of(errors: &[&Diagnostic]) -> Verdict {
+fn result_of_errors(errors: &[&Diagnostic]) -> RenderResult {
     let mut messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
     messages.dedup();
     let messages = messages.join("; ");
     if errors.iter().any(|error| *error.code == codes::CRD_NOT_INSTALLED) {
-        Verdict::Incompatible("CRDNotInstalled", messages)
-    } else if errors.iter().any(|error| is_about_the_provider(error.code.id)) {
-        Verdict::Incompatible("Incompatible", messages)
+        RenderResult::Incompatible("CRDNotInstalled", messages)
+    } else if errors.iter().any(|error| is_provider_error(error.code.id)) {
+        RenderResult::Incompatible("Incompatible", messages)
     } else {
-        Verdict::Invalid(messages)
+        RenderResult::Invalid(messages)
     }
 }
 
 /// Whether a code belongs to selection, translation, conformance or one provider (KF04 to KF08).
-fn is_about_the_provider(id: &str) -> bool {
+fn is_provider_error(id: &str) -> bool {
     id.get(..4).is_some_and(|family| ("KF04"..="KF08").contains(&family))
 }
 
@@ -104,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    fn verdict(spec: &Value, provider: &str, crds: &str) -> Verdict {
+    fn render_result(spec: &Value, provider: &str, crds: &str) -> RenderResult {
         let mut sources = SourceSet::default();
         if !crds.is_empty() {
             sources.add_for(Purpose::Crds, "installed", crds);
@@ -116,11 +119,11 @@ mod tests {
         });
         let chosen = PriorChoice { provider: provider.to_owned(), reason: "so".to_owned() };
         let evaluation = session.evaluate(&deployment, Some(&chosen));
-        verdict_of(&evaluation.errors().collect::<Vec<_>>())
+        result_of_errors(&evaluation.errors().collect::<Vec<_>>())
     }
 
     #[test]
-    fn errors_are_about_the_deployment_or_the_provider() {
+    fn tells_errors_of_the_deployment_from_those_of_the_provider() {
         let spec = |engine: &str, gpus: i32| json!({"model": {"id": "org/phi"}, "engine": {"type": engine}, "resources": {"gpu": {"count": gpus}}});
         let none = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
         for (spec, crds, expected) in [
@@ -128,9 +131,9 @@ mod tests {
             (spec("sglang", 1), "", ("Incompatible", "KAITO does not support sglang engine")),
             (spec("vllm", 1), none, ("CRDNotInstalled", "Provider 'kaito' CRD not installed in cluster")),
         ] {
-            let found = match verdict(&spec, "kaito", crds) {
-                Verdict::Invalid(message) => ("Invalid", message),
-                Verdict::Incompatible(reason, message) => (reason, message),
+            let found = match render_result(&spec, "kaito", crds) {
+                RenderResult::Invalid(message) => ("Invalid", message),
+                RenderResult::Incompatible(reason, message) => (reason, message),
                 other => panic!("{other:?}"),
             };
             assert_eq!((found.0, found.1.as_str()), expected, "{spec}");

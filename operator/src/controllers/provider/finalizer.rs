@@ -11,16 +11,16 @@ use kube::Api;
 use serde_json::{Value, json};
 
 use super::ReconcileRequest;
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::error::Error;
 
-/// Whether a deployment has a finalizer.
-pub(super) fn has(deployment: &Cached, finalizer: &str) -> bool {
+/// Whether a deployment has this finalizer.
+pub(super) fn has(deployment: &CachedObject, finalizer: &str) -> bool {
     deployment.metadata.finalizers.as_ref().is_some_and(|all| all.iter().any(|one| one == finalizer))
 }
 
-/// The patch that adds or removes a finalizer, and does nothing when the list is another one by now.
-fn patch(deployment: &Cached, finalizer: &str, add: bool) -> Value {
+/// The JSON patch that adds or removes a finalizer. It fails if the list of finalizers changed in the meantime.
+fn patch(deployment: &CachedObject, finalizer: &str, add: bool) -> Value {
     let before = deployment.metadata.finalizers.clone();
     let mut after = before.clone().unwrap_or_default();
     after.retain(|one| one != finalizer);
@@ -29,29 +29,29 @@ fn patch(deployment: &Cached, finalizer: &str, add: bool) -> Value {
     }
     json!([
         {"op": "test", "path": "/metadata/uid", "value": deployment.uid()},
-        // Null where there is none.
+        // A test against null also passes where the field is absent.
         {"op": "test", "path": "/metadata/finalizers", "value": before},
         {"op": if before.is_some() { "replace" } else { "add" }, "path": "/metadata/finalizers", "value": after},
     ])
 }
 
 impl ReconcileRequest<'_> {
-    /// Adds the finalizer.
-    pub(super) async fn hold(&self) -> Result<(), Error> {
+    /// Adds the finalizer if it is missing.
+    pub(super) async fn add_finalizer(&self) -> Result<(), Error> {
         if self.has_finalizer() {
             return Ok(());
         }
         self.patch_finalizers(true).await.map(drop)
     }
 
-    /// Removes the finalizer. Afterwards the deployment may be gone.
-    pub(super) async fn let_go(&self) -> Result<(), Error> {
+    /// Removes the finalizer if it is set. The apiserver may delete the deployment with that, so its state is dropped.
+    pub(super) async fn remove_finalizer(&self) -> Result<(), Error> {
         if !self.has_finalizer() {
             return Ok(());
         }
         let is_gone = match self.patch_finalizers(false).await {
             Ok(after) => after.is_terminating() && after.metadata.finalizers.as_ref().is_none_or(Vec::is_empty),
-            Err(error) if error.is(404) => true,
+            Err(error) if error.has_code(404) => true,
             Err(error) => return Err(error),
         };
         if is_gone {
@@ -61,9 +61,9 @@ impl ReconcileRequest<'_> {
         Ok(())
     }
 
-    async fn patch_finalizers(&self, add: bool) -> Result<Arc<Cached>, Error> {
+    async fn patch_finalizers(&self, add: bool) -> Result<Arc<CachedObject>, Error> {
         let shared = self.shared();
-        let api: Api<Cached> =
+        let api: Api<CachedObject> =
             Api::namespaced_with(shared.client.clone(), self.deployment.namespace(), &shared.resource);
         let path = format!("{}/{}?fieldManager={}", api.resource_url(), self.deployment.name(), self.context.manager);
         let body = patch(self.deployment, &self.context.finalizer, add).to_string().into_bytes();
@@ -73,13 +73,15 @@ impl ReconcileRequest<'_> {
             .header(http::header::CONTENT_TYPE, "application/json-patch+json")
             .body(body)
             .map_err(kube::Error::HttpError)?;
-        match shared.client.request::<Cached>(request).await.map_err(Error::from) {
+        match shared.client.request::<CachedObject>(request).await.map_err(Error::from) {
             Ok(after) => {
                 self.context.state.record_write(&after);
                 Ok(Arc::new(after))
             }
-            // A test failed.
-            Err(error) if error.is(422) => Err(Error::Waiting("the deployment was changed meanwhile".to_owned())),
+            // A test of the patch failed.
+            Err(error) if error.has_code(422) => {
+                Err(Error::Waiting("another client changed the deployment in the meantime".to_owned()))
+            }
             Err(error) => Err(error),
         }
     }
@@ -89,21 +91,21 @@ impl ReconcileRequest<'_> {
 mod tests {
     use super::*;
 
-    const OURS: &str = "kubefoundry.ai/kaito-provider";
+    const FINALIZER: &str = "kubefoundry.ai/kaito-provider";
 
-    fn change(finalizers: Value, add: bool) -> Value {
+    fn patch_finalizers(finalizers: Value, add: bool) -> Value {
         let mut deployment = json!({"metadata": {"name": "phi", "uid": "u"}});
         deployment["metadata"]["finalizers"] = finalizers;
-        let patch = patch(&Cached::new(deployment).unwrap(), OURS, add);
+        let patch = patch(&CachedObject::new(deployment).unwrap(), FINALIZER, add);
         assert_eq!(patch[0], json!({"op": "test", "path": "/metadata/uid", "value": "u"}));
         json!([patch[1]["value"], patch[2]["op"], patch[2]["value"]])
     }
 
     #[test]
-    fn others_stay() {
-        assert_eq!(change(Value::Null, true), json!([null, "add", [OURS]]));
-        assert_eq!(change(json!(["a/b"]), true), json!([["a/b"], "replace", ["a/b", OURS]]));
-        assert_eq!(change(json!(["a/b", OURS]), false), json!([["a/b", OURS], "replace", ["a/b"]]));
-        assert_eq!(change(json!([OURS]), false), json!([[OURS], "replace", []]));
+    fn keeps_finalizers_of_other_controllers() {
+        assert_eq!(patch_finalizers(Value::Null, true), json!([null, "add", [FINALIZER]]));
+        assert_eq!(patch_finalizers(json!(["a/b"]), true), json!([["a/b"], "replace", ["a/b", FINALIZER]]));
+        assert_eq!(patch_finalizers(json!(["a/b", FINALIZER]), false), json!([["a/b", FINALIZER], "replace", ["a/b"]]));
+        assert_eq!(patch_finalizers(json!([FINALIZER]), false), json!([[FINALIZER], "replace", []]));
     }
 }

@@ -11,8 +11,8 @@ use super::{ReconcileRequest, objects};
 use crate::error::Error;
 use crate::names::condition;
 use crate::runtime::events::EventReason;
-use crate::status::{self, Condition, Force, Statement};
-use crate::watch::Owned;
+use crate::status::{self, Condition, Force, StatusUpdate};
+use crate::watch::UpstreamObject;
 
 /// The message of the event (docs/specification.md OP-8.2).
 const TIMED_OUT: &str = "Finalizer removed after timeout, provider resource may be orphaned";
@@ -20,58 +20,63 @@ const TIMED_OUT: &str = "Finalizer removed after timeout, provider resource may 
 impl ReconcileRequest<'_> {
     /// Deletes the objects. Their watches requeue the deployment when they are gone; after the finalizer timeout it is
     /// requeued anyway.
-    pub(super) async fn clear(&self) -> Result<Action, Error> {
+    pub(super) async fn delete_objects(&self) -> Result<Action, Error> {
         let owned = self.owned();
-        let (mains, others): (Vec<&Arc<Owned>>, Vec<_>) =
+        let (mains, others): (Vec<&Arc<UpstreamObject>>, Vec<_>) =
             owned.iter().partition(|owned| objects::is_main_kind(owned, self.context.provider));
+        // The main objects first: what they refer to must outlive them.
         for owned in mains.iter().chain(&others) {
             self.delete(owned, false).await?;
         }
         let waits_for: Vec<String> = owned.iter().map(|owned| objects::live_title(owned)).collect();
         let is_deleted = self.deployment.is_terminating();
-        self.write_status(&farewell(is_deleted, &waits_for.join(", ")), Force::No).await?;
+        self.write_status(&handover_status(is_deleted, &waits_for.join(", ")), Force::No).await?;
         Ok(self.deadline().map_or_else(Action::await_change, Action::requeue))
     }
 
-    /// Gives up the status fields and the finalizer: no object is left.
-    pub(super) async fn leave(&self) -> Result<Action, Error> {
+    /// Gives up the status fields and the finalizer, once no object is left.
+    pub(super) async fn release(&self) -> Result<Action, Error> {
         if !self.deployment.is_terminating() {
-            self.write_status(&Statement::default(), Force::No).await?;
+            self.write_status(&StatusUpdate::default(), Force::No).await?;
         }
-        self.let_go().await?;
+        self.remove_finalizer().await?;
         Ok(Action::await_change())
     }
 
     /// Removes the finalizer after the timeout, and reports what may be left.
-    pub(super) async fn abandon(&self) -> Result<Action, Error> {
+    pub(super) async fn force_release(&self) -> Result<Action, Error> {
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
         let owned = self.owned();
         if owned.is_empty() {
-            tracing::warn!(namespace, name, "the finalizer is removed, and what is left of the provider is not known");
+            tracing::warn!(
+                namespace,
+                name,
+                "finalizer removed after the timeout; objects of the provider may be orphaned"
+            );
         }
         for orphan in owned {
             let (kind, orphan) = (&orphan.resource.kind, orphan.object.name());
-            tracing::warn!(namespace, name, %kind, orphan, "the finalizer is removed, and this object may stay");
+            tracing::warn!(namespace, name, %kind, orphan, "finalizer removed after the timeout; this object may be orphaned");
         }
-        self.let_go().await?;
+        self.remove_finalizer().await?;
         self.shared().events.publish(self.deployment, EventReason::FinalizerTimeout, TIMED_OUT).await;
         Ok(Action::await_change())
     }
 
-    /// The time until the finalizer is overdue.
+    /// The time until the finalizer is overdue; none if the deployment is not being deleted.
     fn deadline(&self) -> Option<Duration> {
         let deletion = Time::parse(&self.deployment.metadata.deletion_timestamp.as_ref()?.0.to_string())?;
-        let gone = Duration::from_secs(status::now().seconds_since(deletion));
-        // Deletion timestamps have whole seconds: one more, so that the timeout has passed by then.
-        Some(self.shared().settings.finalizer_timeout.saturating_sub(gone) + Duration::from_secs(1))
+        let elapsed = Duration::from_secs(status::now().seconds_since(deletion));
+        // Deletion timestamps are rounded to whole seconds. With one more the timeout has certainly passed.
+        Some(self.shared().settings.finalizer_timeout.saturating_sub(elapsed) + Duration::from_secs(1))
     }
 }
 
-/// The status while objects are being deleted, for good or for another provider.
-fn farewell(is_deleted: bool, waits_for: &str) -> Statement {
-    let message = format!("waiting for {waits_for} to be gone");
+/// The status while objects are being deleted: because the deployment is, or because another provider takes over.
+fn handover_status(is_deleted: bool, waits_for: &str) -> StatusUpdate {
+    let message = format!("waiting for {waits_for} to be deleted");
     let (phase, reason) = if is_deleted { ("Terminating", "Terminating") } else { ("Pending", "Migrating") };
-    Statement::default().field("phase", phase).field("message", message.as_str()).condition(Condition::new(
+    StatusUpdate::default().field("phase", phase).field("message", message.as_str()).condition(Condition::new(
         condition::READY,
         false,
         reason,

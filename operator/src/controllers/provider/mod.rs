@@ -30,21 +30,21 @@ use kubefoundry_model::provider::Provider;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::error::Error;
 use crate::names::{self, DRY_RUN, DRY_RUN_RESULT, PAUSED};
 use crate::runtime::events::EventReason;
 use crate::runtime::metrics::Replicas;
-use crate::status::{self, Force, Statement};
-use crate::watch::Owned;
-use converge::Outcome;
-use desired::{Desired, Verdict};
+use crate::status::{self, Force, StatusUpdate};
+use crate::watch::UpstreamObject;
+use converge::ReconcileOutcome;
+use desired::{Desired, RenderResult};
 use ownership::{Situation, Step};
-use report::Report;
+use report::StatusReport;
 use state::ProviderReconcileState;
 
-/// Interval at which an object that belongs to somebody else is checked again.
+/// Interval of checks whether an object with another owner still blocks a name.
 const FOREIGN_OBJECT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The context of a provider's controller.
@@ -70,10 +70,10 @@ impl ProviderContext {
 ///
 /// # Errors
 /// The error of the apiserver, or what has to happen first; [`error_policy`] decides when it is retried.
-pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderContext>) -> Result<Action, Error> {
+pub(crate) async fn reconcile(deployment: Arc<CachedObject>, context: Arc<ProviderContext>) -> Result<Action, Error> {
     let started = Instant::now();
     let request = ReconcileRequest { value: deployment.value(), deployment: &deployment, context: &context };
-    let step = request.step();
+    let step = request.next_step();
     if matches!(step, Step::Nothing) {
         return Ok(Action::await_change());
     }
@@ -87,13 +87,13 @@ pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderCont
 }
 
 /// Decides when a deployment is reconciled again after an error: with growing delays, shorter ones while it only waits.
-pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &ProviderContext) -> Action {
+pub(crate) fn error_policy(deployment: &CachedObject, error: &Error, context: &ProviderContext) -> Action {
     let (namespace, name, provider) = (deployment.namespace(), deployment.name(), context.provider.name());
-    let is_expected = matches!(error, Error::Waiting(_)) || error.is(409);
+    let is_expected = matches!(error, Error::Waiting(_)) || error.has_code(409);
     let delay = context.state.record_failure(deployment.uid(), is_expected);
-    let reason = request::described(error);
+    let reason = request::error_text(error);
     if is_expected {
-        tracing::debug!(controller = provider, namespace, deployment = name, reason, ?delay, "tried again later");
+        tracing::debug!(controller = provider, namespace, deployment = name, reason, ?delay, "requeued");
     } else {
         context.shared.metrics.count_error(provider, error.kind());
         tracing::warn!(
@@ -102,7 +102,7 @@ pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &Provide
             deployment = name,
             reason,
             ?delay,
-            "failed, and tried again later"
+            "reconciliation failed, requeued"
         );
     }
     Action::requeue(delay)
@@ -110,7 +110,7 @@ pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &Provide
 
 /// The reconciliation of one deployment.
 struct ReconcileRequest<'t> {
-    deployment: &'t Cached,
+    deployment: &'t CachedObject,
     /// The deployment as JSON.
     value: Value,
     context: &'t ProviderContext,
@@ -122,13 +122,14 @@ impl ReconcileRequest<'_> {
     }
 
     /// The cached objects of this provider that the deployment owns.
-    fn owned(&self) -> Vec<Arc<Owned>> {
+    fn owned(&self) -> Vec<Arc<UpstreamObject>> {
         let mut owned = self.shared().upstream.owned(self.deployment.uid());
-        owned.retain(|owned| objects::is_of(owned, self.context.provider, &self.context.manager));
+        owned.retain(|owned| objects::belongs_to(owned, self.context.provider, &self.context.manager));
         owned
     }
 
-    fn annotated(&self, name: &str) -> bool {
+    /// Whether an annotation of the deployment is `"true"`; `name` is its name without the API group's prefix.
+    fn has_annotation(&self, name: &str) -> bool {
         self.deployment.annotation(&self.shared().api_group.label(name)) == Some("true")
     }
 
@@ -136,33 +137,35 @@ impl ReconcileRequest<'_> {
         finalizer::has(self.deployment, &self.context.finalizer)
     }
 
-    fn step(&self) -> Step {
+    /// Collects the facts about the deployment, and decides what to do.
+    fn next_step(&self) -> Step {
         let limit = self.shared().settings.finalizer_timeout;
         let now = status::now();
-        let since = |time: Option<Time>| time.is_some_and(|time| Duration::from_secs(now.seconds_since(time)) >= limit);
+        let is_overdue =
+            |time: Option<Time>| time.is_some_and(|time| Duration::from_secs(now.seconds_since(time)) >= limit);
         let deletion = self.deployment.metadata.deletion_timestamp.as_ref();
         let deletion = deletion.and_then(|time| Time::parse(&time.0.to_string()));
         let name = self.context.provider.name();
         let chosen = self.value.pointer("/status/provider/name").and_then(Value::as_str).unwrap_or_default();
-        let asked = self.value.pointer("/spec/provider/name").and_then(Value::as_str).unwrap_or_default();
+        let named = self.value.pointer("/spec/provider/name").and_then(Value::as_str).unwrap_or_default();
         let ready = self.shared().upstream.is_ready(name);
         ownership::next(&Situation {
-            is_paused: self.annotated(PAUSED),
+            is_paused: self.has_annotation(PAUSED),
             is_deleted: self.deployment.is_terminating(),
-            is_overdue: since(deletion),
-            choice: ownership::Choice::of(name, chosen, asked),
+            is_overdue: is_overdue(deletion),
+            choice: ownership::ChosenProvider::new(name, chosen, named),
             is_behind: self.context.state.is_behind(self.deployment),
             is_ready: ready,
             has_finalizer: self.has_finalizer(),
-            has_said: !status::owned(&self.value, &self.context.manager).is_null(),
-            remains: ready && !self.owned().is_empty(),
+            owns_status: !status::owned(&self.value, &self.context.manager).is_null(),
+            has_objects: ready && !self.owned().is_empty(),
             predecessor: report::predecessor(
                 &self.value,
                 self.deployment,
                 self.shared().api_group,
                 &self.context.manager,
             ),
-            predecessor_is_overdue: since(report::chosen_at(&self.value)),
+            predecessor_is_overdue: is_overdue(report::chosen_at(&self.value)),
         })
     }
 
@@ -170,63 +173,66 @@ impl ReconcileRequest<'_> {
         match step {
             Step::Nothing => Ok(Action::await_change()),
             Step::CatchUp => Ok(Action::requeue(state::MAX_WATCH_LAG)),
-            Step::Wait(why) => Err(Error::Waiting(why)),
-            Step::Clear => self.clear().await,
-            Step::Leave => self.leave().await,
-            Step::Abandon => self.abandon().await,
-            Step::Work { force } => self.work(force).await,
+            Step::Wait(reason) => Err(Error::Waiting(reason)),
+            Step::DeleteObjects => self.delete_objects().await,
+            Step::Release => self.release().await,
+            Step::ForceRelease => self.force_release().await,
+            Step::Apply { force } => self.render_and_apply(force).await,
         }
     }
 
     /// Evaluates the deployment, applies its objects, and reports the result.
-    async fn work(&self, force: Force) -> Result<Action, Error> {
+    async fn render_and_apply(&self, force: Force) -> Result<Action, Error> {
         let session = self.shared().snapshots.borrow().session.clone();
-        let verdict = self.evaluate(&session);
-        if let Verdict::Fine(_) = verdict {
-            self.look_for_secrets().await?;
+        let rendered = self.evaluate(&session);
+        if let RenderResult::Rendered(_) = rendered {
+            self.check_secrets().await?;
         }
-        let is_dry = self.annotated(DRY_RUN);
+        let is_dry = self.has_annotation(DRY_RUN);
         if !is_dry && self.deployment.annotation(&self.shared().api_group.label(DRY_RUN_RESULT)).is_some() {
             self.write_result(None).await?;
         }
         let mut failure = None;
-        let (outcome, desired) = match verdict {
-            Verdict::Fine(desired) if is_dry => (self.dry_run(&desired).await?, Some(desired)),
-            Verdict::Fine(desired) => {
+        let (outcome, desired) = match rendered {
+            RenderResult::Rendered(desired) if is_dry => (self.dry_run(&desired).await?, Some(desired)),
+            RenderResult::Rendered(desired) => {
                 let outcome = self.converge(&desired).await;
                 let outcome = outcome.or_else(|error| match request::refusal(&error) {
                     Some(message) => {
                         failure = Some(error);
-                        Ok(Outcome::Refused(message))
+                        Ok(ReconcileOutcome::Refused(message))
                     }
                     None => Err(error),
                 })?;
                 (outcome, Some(desired))
             }
-            Verdict::NotAllowed(message) => (Outcome::NotAllowed(message), None),
-            Verdict::Incompatible(reason, message) => (Outcome::Incompatible(reason, message), None),
-            Verdict::Invalid(message) => (Outcome::Invalid(message), None),
+            RenderResult::NotAllowed(message) => (ReconcileOutcome::NotAllowed(message), None),
+            RenderResult::Incompatible(reason, message) => (ReconcileOutcome::Incompatible(reason, message), None),
+            RenderResult::Invalid(message) => (ReconcileOutcome::Invalid(message), None),
         };
-        if let Outcome::CatchUp = outcome {
+        if let ReconcileOutcome::CatchUp = outcome {
             return Ok(Action::requeue(state::MAX_WATCH_LAG));
         }
-        let again = self.report(&outcome, desired.as_ref(), force).await?;
+        let stale_in = self.report(&outcome, desired.as_ref(), force).await?;
         match (failure, outcome) {
             // The error policy retries it.
             (Some(error), _) => Err(error),
-            // Objects that belong to somebody else are not all watched.
-            (None, Outcome::NotOwned(_)) => {
-                Ok(Action::requeue(again.map_or(FOREIGN_OBJECT_INTERVAL, |again| again.min(FOREIGN_OBJECT_INTERVAL))))
+            // The watch of a built-in kind selects by label, so it does not report when such an object is gone.
+            (None, ReconcileOutcome::NotOwned(_)) => Ok(Action::requeue(
+                stale_in.map_or(FOREIGN_OBJECT_INTERVAL, |delay| delay.min(FOREIGN_OBJECT_INTERVAL)),
+            )),
+            (None, ReconcileOutcome::Deferred(delay)) => {
+                Ok(Action::requeue(stale_in.map_or(delay, |stale_in| stale_in.min(delay))))
             }
-            (None, Outcome::Deferred(delay)) => Ok(Action::requeue(again.map_or(delay, |again| again.min(delay)))),
-            _ => Ok(again.map_or_else(Action::await_change, Action::requeue)),
+            _ => Ok(stale_in.map_or_else(Action::await_change, Action::requeue)),
         }
     }
 
-    /// Reports the state in the status and in events. Returns the time after which the report gets stale.
+    /// Writes the state into the status and publishes events. Returns the time after which the provider's status counts
+    /// as stale, so that the deployment is requeued then.
     async fn report(
         &self,
-        outcome: &Outcome,
+        outcome: &ReconcileOutcome,
         desired: Option<&Desired>,
         force: Force,
     ) -> Result<Option<Duration>, Error> {
@@ -234,23 +240,25 @@ impl ReconcileRequest<'_> {
         let main = desired.map(Desired::main);
         let live = objects::main(&owned, main);
         let stale_after = self.shared().settings.stale_after;
-        let report = Report::of(self.context.provider, outcome, main, live.as_deref(), status::now(), stale_after);
-        let statement = report.statement(&self.value);
+        let report =
+            StatusReport::new(self.context.provider, outcome, main, live.as_deref(), status::now(), stale_after);
+        let update = report.status_update(&self.value);
         let before = &self.value["status"];
-        let error = report.error(before);
+        let error = report.new_error(before);
         self.measure(&report);
-        if matches!(outcome, Outcome::Deferred(_)) && before["phase"] == report.phase(before) {
-            // An object that another client keeps changing is not reported each time.
+        if matches!(outcome, ReconcileOutcome::Deferred(_)) && before["phase"] == report.phase(before) {
+            // Another client keeps changing the object. A write for each round would add to the fight.
             return Ok(None);
         }
-        self.write_status(&statement, force).await?;
+        self.write_status(&update, force).await?;
         if let Some(message) = error {
             self.shared().events.publish(self.deployment, EventReason::ProviderError, &message).await;
         }
-        Ok(report.again)
+        Ok(report.stale_in)
     }
 
-    fn measure(&self, report: &Report) {
+    /// Records phase and replicas in the metrics.
+    fn measure(&self, report: &StatusReport) {
         let phase = report.phase(&self.value["status"]);
         let replicas = report.replicas().unwrap_or_default();
         let replicas = Replicas { desired: replicas.desired, ready: replicas.ready, available: replicas.available };
@@ -259,18 +267,20 @@ impl ReconcileRequest<'_> {
     }
 
     /// Writes the status if it differs.
-    async fn write_status(&self, statement: &Statement, force: Force) -> Result<(), Error> {
-        let written = status::write(self.shared(), self.deployment, &self.context.manager, statement, force).await;
+    async fn write_status(&self, update: &StatusUpdate, force: Force) -> Result<(), Error> {
+        let written = status::write(self.shared(), self.deployment, &self.context.manager, update, force).await;
         match written {
             Ok(Some(written)) => {
                 self.context.state.record_write(&written);
                 Ok(())
             }
             Ok(None) => Ok(()),
-            // Another controller has to give up its fields first.
-            Err(error) if error.is(409) => Err(Error::Waiting("another controller still speaks for it".to_owned())),
-            // The deployment was deleted, or replaced by one of the same name.
-            Err(error) if error.is(404) => Ok(()),
+            // A conflict: another controller has to give up its fields first.
+            Err(error) if error.has_code(409) => {
+                Err(Error::Waiting("another controller still owns status fields".to_owned()))
+            }
+            // The deployment was deleted, or replaced by one of the same name. Nothing is left to report.
+            Err(error) if error.has_code(404) => Ok(()),
             Err(error) => Err(error),
         }
     }

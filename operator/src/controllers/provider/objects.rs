@@ -1,4 +1,4 @@
-//! Objects of a provider: their names, their owners, and the fields that are compared.
+//! Helpers for objects of a provider: their names, their owners, and the fields that are compared.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::provider::Provider;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::hash::short_hex;
-use crate::watch::Owned;
+use crate::watch::UpstreamObject;
 
 /// The kind of volume claims, which outlive their deployment and are not watched.
 pub(super) const CLAIM: &str = "PersistentVolumeClaim";
@@ -44,12 +44,13 @@ pub(super) fn title(object: &Value) -> String {
 }
 
 /// A live object in messages.
-pub(super) fn live_title(owned: &Owned) -> String {
+pub(super) fn live_title(owned: &UpstreamObject) -> String {
     format!("{} '{}'", owned.resource.kind, owned.object.name())
 }
 
-/// Whether an object of a deployment belongs to a provider: by its kind, or because the provider's manager wrote it.
-pub(super) fn is_of(owned: &Owned, provider: &dyn Provider, manager: &str) -> bool {
+/// Whether an object of a deployment belongs to a provider: by its kind, or because the provider's field manager wrote it.
+/// A built-in object without managed fields counts as the provider's.
+pub(super) fn belongs_to(owned: &UpstreamObject, provider: &dyn Provider, manager: &str) -> bool {
     if is_main_kind(owned, provider) {
         return true;
     }
@@ -62,20 +63,20 @@ pub(super) fn is_of(owned: &Owned, provider: &dyn Provider, manager: &str) -> bo
 }
 
 /// Whether an object is of a kind in which the provider runs models.
-pub(super) fn is_main_kind(owned: &Owned, provider: &dyn Provider) -> bool {
+pub(super) fn is_main_kind(owned: &UpstreamObject, provider: &dyn Provider) -> bool {
     let groups = provider.info().crd_versions.iter().filter_map(|version| Some(version.rsplit_once('/')?.0));
     groups.into_iter().any(|group| group == owned.resource.group)
 }
 
 /// The main object of a deployment: the desired one, or any that runs models.
-pub(super) fn main(owned: &[Arc<Owned>], desired: Option<&Value>) -> Option<Arc<Owned>> {
+pub(super) fn main(owned: &[Arc<UpstreamObject>], desired: Option<&Value>) -> Option<Arc<UpstreamObject>> {
     let mains = || owned.iter().filter(|owned| !owned.resource.group.is_empty());
-    let is_desired = |owned: &&Arc<Owned>| desired.is_some_and(|desired| is_same(owned, desired));
+    let is_desired = |owned: &&Arc<UpstreamObject>| desired.is_some_and(|desired| is_same(owned, desired));
     mains().find(is_desired).or_else(|| mains().next()).cloned()
 }
 
 /// Whether a live object is the desired one, in whatever version of its API.
-pub(super) fn is_same(owned: &Owned, desired: &Value) -> bool {
+pub(super) fn is_same(owned: &UpstreamObject, desired: &Value) -> bool {
     let api_version = text(desired, "/apiVersion");
     let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
     owned.resource.group == group
@@ -85,7 +86,7 @@ pub(super) fn is_same(owned: &Owned, desired: &Value) -> bool {
 
 /// Whether a deployment may write an object: it is its controller. A claim has no owner, since its data outlive the
 /// deployment, and names the deployment in an annotation instead.
-pub(super) fn is_ours(metadata: &ObjectMeta, kind: &str, deployment: &Cached, api_group: &ApiGroup) -> bool {
+pub(super) fn is_owned(metadata: &ObjectMeta, kind: &str, deployment: &CachedObject, api_group: &ApiGroup) -> bool {
     if kind == CLAIM {
         let owner = owner_name(Some(deployment.namespace()), deployment.name());
         let named = metadata.annotations.as_ref().and_then(|all| all.get(&api_group.label("model-deployment")));
@@ -110,7 +111,7 @@ pub(super) fn rendered_hash(objects: &[Value]) -> String {
 }
 
 /// The hash of the desired object, and of the live fields that a client could set.
-pub(super) fn state(desired: &Value, live: &Owned) -> String {
+pub(super) fn comparison_hash(desired: &Value, live: &UpstreamObject) -> String {
     let mut hash = Sha256::new();
     hash.update(desired.to_string());
     hash.update([0]);
@@ -118,7 +119,7 @@ pub(super) fn state(desired: &Value, live: &Owned) -> String {
     short_hex(&hash.finalize())
 }
 
-/// A name that no other object has, to try an object whose own name is taken.
+/// A unique name for the dry run of an object whose own name is still in use.
 pub(super) fn trial_name(uid: &str) -> String {
     format!("kf-{}", short_hex(&Sha256::digest(uid)))
 }
@@ -139,10 +140,9 @@ pub(super) fn desired_fields(object: &Value) -> Value {
     if let Some(fields) = desired.as_object_mut() {
         fields.remove("status");
         if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
-            let kept = ["name", "namespace", "labels", "annotations", "ownerReferences"];
-            let kept: Map<String, Value> =
-                kept.iter().filter_map(|name| Some(((*name).to_owned(), metadata.remove(*name)?))).collect();
-            *metadata = kept;
+            let client_fields = ["name", "namespace", "labels", "annotations", "ownerReferences"];
+            *metadata =
+                client_fields.iter().filter_map(|name| Some(((*name).to_owned(), metadata.remove(*name)?))).collect();
         }
     }
     desired
@@ -154,12 +154,12 @@ mod tests {
 
     use super::*;
 
-    fn owned(object: Value) -> Owned {
-        Owned { resource: resource(&object).into(), object: Cached::new(object).unwrap() }
+    fn upstream_object(object: Value) -> UpstreamObject {
+        UpstreamObject { resource: resource(&object).into(), object: CachedObject::new(object).unwrap() }
     }
 
     #[test]
-    fn a_hash_is_of_what_is_rendered() {
+    fn the_rendered_hash_ignores_owners() {
         let object = |uid: &str, replicas: i32| json!({"kind": "K", "metadata": {"name": "a", "ownerReferences": [{"uid": uid}]}, "spec": {"replicas": replicas}});
         let hash = |objects: &[Value]| rendered_hash(objects);
         assert_eq!(hash(&[object("1", 1)]), hash(&[object("2", 1)]));
@@ -169,16 +169,17 @@ mod tests {
     }
 
     #[test]
-    fn whose_an_object_is() {
-        let deployment = Cached::new(json!({"metadata": {"name": "phi", "namespace": "ml", "uid": "u"}})).unwrap();
+    fn ownership_follows_the_controller_reference_or_the_annotation_of_a_claim() {
+        let deployment =
+            CachedObject::new(json!({"metadata": {"name": "phi", "namespace": "ml", "uid": "u"}})).unwrap();
         let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
         let ours = |kind: &str, metadata: Value| {
-            is_ours(&Cached::new(json!({"metadata": metadata})).unwrap().metadata, kind, &deployment, api_group)
+            is_owned(&CachedObject::new(json!({"metadata": metadata})).unwrap().metadata, kind, &deployment, api_group)
         };
         let by = |uid: &str, controller: bool| json!({"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "phi", "uid": uid, "controller": controller}]});
         assert!(ours("Workspace", by("u", true)));
         assert!(!ours("Workspace", by("u", false)));
-        // One of the same name that was there before.
+        // The owner is an earlier deployment of the same name.
         assert!(!ours("Workspace", by("older", true)));
         assert!(!ours("Workspace", json!({})));
         let annotated = |owner: &str| json!({"annotations": {"kubefoundry.ai/model-deployment": owner}});
@@ -189,18 +190,18 @@ mod tests {
     }
 
     #[test]
-    fn the_objects_of_a_provider() {
+    fn objects_belong_to_the_provider_of_their_kind_or_manager() {
         let kaito = providers::find("kaito").unwrap();
-        let is_of = |object: Value| is_of(&owned(object), kaito, "kaito-provider");
+        let belongs = |object: Value| belongs_to(&upstream_object(object), kaito, "kaito-provider");
         let managed = |by: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"managedFields": [{"manager": by}]}});
-        assert!(is_of(json!({"apiVersion": "kaito.sh/v1beta1", "kind": "InferenceSet", "metadata": {}})));
-        assert!(!is_of(json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {}})));
-        assert!(is_of(managed("kaito-provider")));
-        assert!(!is_of(managed("kuberay-provider")));
+        assert!(belongs(json!({"apiVersion": "kaito.sh/v1beta1", "kind": "InferenceSet", "metadata": {}})));
+        assert!(!belongs(json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {}})));
+        assert!(belongs(managed("kaito-provider")));
+        assert!(!belongs(managed("kuberay-provider")));
     }
 
     #[test]
-    fn desired_fields_have_no_status() {
+    fn desired_fields_exclude_status_and_server_metadata() {
         let object = json!({
             "kind": "K", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}},
             "spec": {}, "status": {"a": 1},

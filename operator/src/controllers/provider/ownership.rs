@@ -1,27 +1,32 @@
-//! Decides, from who owns a deployment, the next step of a provider's controller.
+//! Decides the next step of a provider's controller from the facts about a deployment.
+//!
+//! Two providers must never run the same model. The finalizer is the lock: a provider acts only while no other one has
+//! a finalizer on the deployment, and removes its own after its objects are gone. [`next`] is a pure function, so the
+//! table in its test covers every case without a cluster.
 
 use crate::status::Force;
 
 /// The provider that is chosen for a deployment, as seen by one provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ChosenProvider {
     /// None yet, or the status was lost. Existing objects stay until a provider is chosen again.
     None,
     /// This provider.
-    Us,
-    /// This provider still; the specification names another one that is not chosen yet.
-    UsUntilNow,
+    This,
+    /// Still this provider, but the specification names another one, which the selector has not chosen yet.
+    ThisUntilReselected,
     /// Another provider.
-    Another,
+    Other,
 }
 
-impl Choice {
-    pub(super) fn of(provider: &str, chosen: &str, asked: &str) -> Self {
+impl ChosenProvider {
+    /// Compares a provider with `status.provider.name` and `spec.provider.name`; both are empty where absent.
+    pub(super) fn new(provider: &str, chosen: &str, named: &str) -> Self {
         match chosen {
             "" => Self::None,
-            chosen if chosen != provider => Self::Another,
-            _ if asked.is_empty() || asked == provider => Self::Us,
-            _ => Self::UsUntilNow,
+            chosen if chosen != provider => Self::Other,
+            _ if named.is_empty() || named == provider => Self::This,
+            _ => Self::ThisUntilReselected,
         }
     }
 }
@@ -32,24 +37,24 @@ impl Choice {
 pub(super) struct Situation {
     /// An annotation pauses reconciliation.
     pub(super) is_paused: bool,
-    /// It is being deleted.
+    /// The deployment is being deleted.
     pub(super) is_deleted: bool,
-    /// Its deletion has taken longer than the finalizer may stay.
+    /// The deletion has taken longer than `--finalizer-timeout`.
     pub(super) is_overdue: bool,
-    pub(super) choice: Choice,
+    pub(super) choice: ChosenProvider,
     /// The cache is older than the last write.
     pub(super) is_behind: bool,
     /// The caches of the provider's kinds are filled.
     pub(super) is_ready: bool,
-    /// It has the finalizer of this provider.
+    /// The deployment has the finalizer of this provider.
     pub(super) has_finalizer: bool,
-    /// This provider owns fields of its status.
-    pub(super) has_said: bool,
+    /// This provider's field manager owns fields of the status.
+    pub(super) owns_status: bool,
     /// Objects of this provider exist.
-    pub(super) remains: bool,
+    pub(super) has_objects: bool,
     /// The provider that has not finished its handover yet.
     pub(super) predecessor: Option<String>,
-    /// The predecessor has taken longer than the finalizer may stay.
+    /// The handover has taken longer than `--finalizer-timeout`.
     pub(super) predecessor_is_overdue: bool,
 }
 
@@ -60,21 +65,22 @@ pub(super) enum Step {
     Nothing,
     /// Wait until the watch delivers the last write.
     CatchUp,
-    /// Retry soon; says what has to happen first.
+    /// Retry soon. The text says what has to happen first.
     Wait(String),
     /// Delete the objects, and wait until they are gone.
-    Clear,
+    DeleteObjects,
     /// No object is left: give up the status fields, and remove the finalizer.
-    Leave,
+    Release,
     /// Remove the finalizer although objects may be left.
-    Abandon,
+    ForceRelease,
     /// Apply the desired objects.
-    Work { force: Force },
+    Apply { force: Force },
 }
 
 /// The next step in a situation.
 pub(super) fn next(situation: &Situation) -> Step {
-    let at_stake = situation.has_finalizer || situation.has_said;
+    // Without a finalizer and status fields of its own, a provider that is not chosen has nothing to give up.
+    let has_claims = situation.has_finalizer || situation.owns_status;
     let wait = |what: &str| Step::Wait(what.to_owned());
     if situation.is_paused {
         return Step::Nothing;
@@ -82,24 +88,25 @@ pub(super) fn next(situation: &Situation) -> Step {
     if situation.is_deleted {
         return match situation {
             Situation { has_finalizer: false, .. } => Step::Nothing,
+            // The cache may still show an object that is gone, or miss one that was just created.
             Situation { is_behind: true, .. } => Step::CatchUp,
-            Situation { is_ready: true, remains: false, .. } => Step::Leave,
-            Situation { is_overdue: true, .. } => Step::Abandon,
+            Situation { is_ready: true, has_objects: false, .. } => Step::Release,
+            Situation { is_overdue: true, .. } => Step::ForceRelease,
             Situation { is_ready: false, .. } => wait("the provider's objects are not known yet"),
-            _ => Step::Clear,
+            _ => Step::DeleteObjects,
         };
     }
     match situation.choice {
-        Choice::None | Choice::UsUntilNow => Step::Nothing,
-        Choice::Another if !at_stake => Step::Nothing,
+        ChosenProvider::None | ChosenProvider::ThisUntilReselected => Step::Nothing,
+        ChosenProvider::Other if !has_claims => Step::Nothing,
         _ if situation.is_behind => Step::CatchUp,
         _ if !situation.is_ready => wait("the provider's objects are not known yet"),
-        Choice::Another if situation.remains => Step::Clear,
-        Choice::Another => Step::Leave,
-        Choice::Us => match &situation.predecessor {
-            None => Step::Work { force: Force::No },
-            Some(_) if situation.predecessor_is_overdue => Step::Work { force: Force::Yes },
-            Some(other) => Step::Wait(format!("{other} has not let go of it yet")),
+        ChosenProvider::Other if situation.has_objects => Step::DeleteObjects,
+        ChosenProvider::Other => Step::Release,
+        ChosenProvider::This => match &situation.predecessor {
+            None => Step::Apply { force: Force::No },
+            Some(_) if situation.predecessor_is_overdue => Step::Apply { force: Force::Yes },
+            Some(other) => Step::Wait(format!("{other} has not released the deployment yet")),
         },
     }
 }
@@ -113,12 +120,12 @@ mod tests {
             is_paused: false,
             is_deleted: false,
             is_overdue: false,
-            choice: Choice::Us,
+            choice: ChosenProvider::This,
             is_behind: false,
             is_ready: true,
             has_finalizer: true,
-            has_said: true,
-            remains: true,
+            owns_status: true,
+            has_objects: true,
             predecessor: None,
             predecessor_is_overdue: false,
         }
@@ -126,45 +133,45 @@ mod tests {
 
     #[test]
     fn each_situation_has_its_step() {
-        let another = || Situation { choice: Choice::Another, ..ours() };
+        let another = || Situation { choice: ChosenProvider::Other, ..ours() };
         let deleted = || Situation { is_deleted: true, ..ours() };
-        let work = Step::Work { force: Force::No };
+        let work = Step::Apply { force: Force::No };
         let unknown = Step::Wait("the provider's objects are not known yet".to_owned());
         let predecessor = || Some("kuberay-provider".to_owned());
-        let waiting = Step::Wait("kuberay-provider has not let go of it yet".to_owned());
+        let waiting = Step::Wait("kuberay-provider has not released the deployment yet".to_owned());
         for (situation, expected) in [
             (ours(), work.clone()),
             // At the first reconciliation nothing of this provider exists.
-            (Situation { has_finalizer: false, has_said: false, remains: false, ..ours() }, work),
+            (Situation { has_finalizer: false, owns_status: false, has_objects: false, ..ours() }, work),
             (Situation { is_paused: true, ..ours() }, Step::Nothing),
             (Situation { is_paused: true, is_overdue: true, ..deleted() }, Step::Nothing),
             (Situation { is_behind: true, ..ours() }, Step::CatchUp),
-            (Situation { is_ready: false, remains: false, ..ours() }, unknown.clone()),
+            (Situation { is_ready: false, has_objects: false, ..ours() }, unknown.clone()),
             (Situation { predecessor: predecessor(), ..ours() }, waiting),
             (
                 Situation { predecessor: predecessor(), predecessor_is_overdue: true, ..ours() },
-                Step::Work { force: Force::Yes },
+                Step::Apply { force: Force::Yes },
             ),
             // The choice was lost, or is about to change: existing objects stay.
-            (Situation { choice: Choice::None, ..ours() }, Step::Nothing),
-            (Situation { choice: Choice::UsUntilNow, ..ours() }, Step::Nothing),
+            (Situation { choice: ChosenProvider::None, ..ours() }, Step::Nothing),
+            (Situation { choice: ChosenProvider::ThisUntilReselected, ..ours() }, Step::Nothing),
             // Another provider.
-            (another(), Step::Clear),
-            (Situation { remains: false, ..another() }, Step::Leave),
-            (Situation { remains: false, has_finalizer: false, ..another() }, Step::Leave),
-            (Situation { has_finalizer: false, has_said: false, remains: false, ..another() }, Step::Nothing),
-            (Situation { is_ready: false, remains: false, ..another() }, unknown.clone()),
+            (another(), Step::DeleteObjects),
+            (Situation { has_objects: false, ..another() }, Step::Release),
+            (Situation { has_objects: false, has_finalizer: false, ..another() }, Step::Release),
+            (Situation { has_finalizer: false, owns_status: false, has_objects: false, ..another() }, Step::Nothing),
+            (Situation { is_ready: false, has_objects: false, ..another() }, unknown.clone()),
             (Situation { is_behind: true, ..another() }, Step::CatchUp),
-            // Deleted, whoever was chosen.
-            (deleted(), Step::Clear),
-            (Situation { choice: Choice::None, ..deleted() }, Step::Clear),
-            (Situation { choice: Choice::Another, ..deleted() }, Step::Clear),
-            (Situation { remains: false, ..deleted() }, Step::Leave),
-            (Situation { is_overdue: true, ..deleted() }, Step::Abandon),
-            (Situation { is_overdue: true, remains: false, ..deleted() }, Step::Leave),
-            // The CRD's watch does not come up any more.
-            (Situation { is_ready: false, remains: false, ..deleted() }, unknown),
-            (Situation { is_ready: false, remains: false, is_overdue: true, ..deleted() }, Step::Abandon),
+            // A deletion does not depend on the chosen provider.
+            (deleted(), Step::DeleteObjects),
+            (Situation { choice: ChosenProvider::None, ..deleted() }, Step::DeleteObjects),
+            (Situation { choice: ChosenProvider::Other, ..deleted() }, Step::DeleteObjects),
+            (Situation { has_objects: false, ..deleted() }, Step::Release),
+            (Situation { is_overdue: true, ..deleted() }, Step::ForceRelease),
+            (Situation { is_overdue: true, has_objects: false, ..deleted() }, Step::Release),
+            // The CRD is gone, so its watch never becomes ready.
+            (Situation { is_ready: false, has_objects: false, ..deleted() }, unknown),
+            (Situation { is_ready: false, has_objects: false, is_overdue: true, ..deleted() }, Step::ForceRelease),
             (Situation { has_finalizer: false, ..deleted() }, Step::Nothing),
             (Situation { is_behind: true, ..deleted() }, Step::CatchUp),
         ] {
@@ -174,16 +181,16 @@ mod tests {
 
     #[test]
     fn a_choice_follows_from_status_and_specification() {
-        for (chosen, asked, expected) in [
-            ("", "", Choice::None),
-            ("", "kaito", Choice::None),
-            ("kaito", "", Choice::Us),
-            ("kaito", "kaito", Choice::Us),
-            ("kaito", "dynamo", Choice::UsUntilNow),
-            ("dynamo", "kaito", Choice::Another),
-            ("dynamo", "", Choice::Another),
+        for (chosen, named, expected) in [
+            ("", "", ChosenProvider::None),
+            ("", "kaito", ChosenProvider::None),
+            ("kaito", "", ChosenProvider::This),
+            ("kaito", "kaito", ChosenProvider::This),
+            ("kaito", "dynamo", ChosenProvider::ThisUntilReselected),
+            ("dynamo", "kaito", ChosenProvider::Other),
+            ("dynamo", "", ChosenProvider::Other),
         ] {
-            assert_eq!(Choice::of("kaito", chosen, asked), expected, "{chosen} {asked}");
+            assert_eq!(ChosenProvider::new("kaito", chosen, named), expected, "{chosen} {named}");
         }
     }
 }

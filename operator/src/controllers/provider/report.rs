@@ -11,17 +11,17 @@ use kubefoundry_model::status::Replicas;
 use kubefoundry_model::wire::Phase;
 use serde_json::{Value, json};
 
-use super::converge::Outcome;
+use super::converge::ReconcileOutcome;
 use super::objects;
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::names::{CORE_MANAGER, SELECTOR_MANAGER, condition};
-use crate::status::{self, Condition, Holds, Statement};
-use crate::watch::Owned;
+use crate::status::{self, Condition, StatusUpdate, Truth};
+use crate::watch::UpstreamObject;
 
-/// The facts that the status is made from.
-pub(super) struct Report<'r> {
+/// The facts from which the status is built.
+pub(super) struct StatusReport<'r> {
     provider: &'static dyn Provider,
-    outcome: &'r Outcome,
+    outcome: &'r ReconcileOutcome,
     /// Kind and name of the existing or desired main object.
     main: Option<(String, String)>,
     /// The status of the main object, if it exists.
@@ -29,38 +29,44 @@ pub(super) struct Report<'r> {
     /// Whether that status is too old; absent if unknown.
     stale: Option<bool>,
     stale_after: Duration,
-    /// The time after which the status gets too old.
-    pub(super) again: Option<Duration>,
+    /// The time until that status is too old; none when no change is expected.
+    pub(super) stale_in: Option<Duration>,
 }
 
-impl<'r> Report<'r> {
-    pub(super) fn of(
+impl<'r> StatusReport<'r> {
+    /// Reads the status of the live main object. After an apply, that is the object which the apiserver returned, because
+    /// the cache is older.
+    pub(super) fn new(
         provider: &'static dyn Provider,
-        outcome: &'r Outcome,
+        outcome: &'r ReconcileOutcome,
         desired: Option<&Value>,
-        live: Option<&Owned>,
+        live: Option<&UpstreamObject>,
         now: Time,
         stale_after: Duration,
     ) -> Self {
-        let mut report = Self { provider, outcome, main: None, status: None, stale: None, stale_after, again: None };
-        if let Outcome::Settled | Outcome::Applied(_) | Outcome::Deferred(_) | Outcome::Recreating(_) = outcome {
+        let mut report = Self { provider, outcome, main: None, status: None, stale: None, stale_after, stale_in: None };
+        if let ReconcileOutcome::Settled
+        | ReconcileOutcome::Applied(_)
+        | ReconcileOutcome::Deferred(_)
+        | ReconcileOutcome::Recreating(_) = outcome
+        {
             report.main = desired.map(|main| (objects::text(main, "/kind").to_owned(), objects::name(main).to_owned()));
         }
-        let live = if let Outcome::Applied(live) = outcome { Some(&**live) } else { live };
+        let live = if let ReconcileOutcome::Applied(live) = outcome { Some(&**live) } else { live };
         let Some(live) = live else { return report };
         report.main = Some((live.resource.kind.clone(), live.object.name().to_owned()));
         let object = live.object.value();
         let Ok(status) = provider.translate_status(&object) else { return report };
-        let judgement = StalenessPolicy { now: Some(now), stale_after: stale_after.as_secs() };
-        let observation = observe(&object, &status, judgement);
+        let policy = StalenessPolicy { now: Some(now), stale_after: stale_after.as_secs() };
+        let observation = observe(&object, &status, policy);
         report.stale = observation.stale;
         if observation.stale == Some(false) && (status.is_outdated() || !is_settled(&status)) {
             let since =
-                if status.is_outdated() { changed_at(&object) } else { observation.last_write.map(|it| it.time) };
+                if status.is_outdated() { last_spec_write(&object) } else { observation.last_write.map(|it| it.time) };
             let age = since.map_or(0, |since| now.seconds_since(since));
-            // To the second: then it is stale.
-            let rest = stale_after.as_secs().saturating_sub(age).saturating_add(1);
-            report.again = Some(Duration::from_secs(rest));
+            // Ages are whole seconds. With one more the status is certainly stale.
+            let seconds = stale_after.as_secs().saturating_sub(age).saturating_add(1);
+            report.stale_in = Some(Duration::from_secs(seconds));
         }
         report.status = Some(status);
         report
@@ -70,106 +76,114 @@ impl<'r> Report<'r> {
         self.status.as_ref()?.replicas
     }
 
-    /// The phase; the one before stays where the provider says something that is not known here.
+    /// The phase. Where the provider reports a word that this version does not know, the phase before stays.
     pub(super) fn phase<'p>(&self, before: &'p Value) -> &'p str {
-        let said = || {
+        let reported = || {
             let status = self.status.as_ref()?;
             let known = status.phase.map(Phase::as_str);
             Some(known.or_else(|| before["phase"].as_str()).unwrap_or(Phase::Deploying.as_str()))
         };
         match self.outcome {
-            Outcome::Invalid(_) => Phase::Pending.as_str(),
-            Outcome::Recreating(_) => Phase::Deploying.as_str(),
-            _ => said().unwrap_or(Phase::Pending.as_str()),
+            ReconcileOutcome::Invalid(_) => Phase::Pending.as_str(),
+            ReconcileOutcome::Recreating(_) => Phase::Deploying.as_str(),
+            _ => reported().unwrap_or(Phase::Pending.as_str()),
         }
     }
 
-    /// What is said for people.
+    /// The message for users: the problem, or else what the provider reports.
     fn message(&self) -> String {
         if let Some((_, message)) = self.problem() {
             return message.to_owned();
         }
         let Some(status) = &self.status else { return String::new() };
-        let unknown = status.unrecognized.iter().map(ToString::to_string);
-        let mut said = vec![status.message.clone()];
-        said.extend(unknown.filter(|unknown| !status.message.contains(unknown)));
-        said.retain(|message| !message.is_empty());
-        said.join("; ")
+        let unrecognized = status.unrecognized.iter().map(ToString::to_string);
+        let mut messages = vec![status.message.clone()];
+        messages.extend(unrecognized.filter(|word| !status.message.contains(word)));
+        messages.retain(|message| !message.is_empty());
+        messages.join("; ")
     }
 
-    /// Why the objects are not as rendered: the condition's reason, and the message.
+    /// The reason and message of the condition when the objects are not as rendered.
     fn problem(&self) -> Option<(&'static str, &str)> {
         Some(match self.outcome {
-            Outcome::Settled | Outcome::Applied(_) | Outcome::Deferred(_) | Outcome::CatchUp => return None,
-            Outcome::Recreating(message) => ("Recreating", message),
-            Outcome::Refused(message) => ("Refused", message),
-            Outcome::NotOwned(message) => ("NotOwned", message),
-            Outcome::DryRun(message) => ("DryRun", message),
-            Outcome::NotAllowed(message) | Outcome::Incompatible(_, message) | Outcome::Invalid(message) => {
-                ("NotRendered", message)
-            }
+            ReconcileOutcome::Settled
+            | ReconcileOutcome::Applied(_)
+            | ReconcileOutcome::Deferred(_)
+            | ReconcileOutcome::CatchUp => return None,
+            ReconcileOutcome::Recreating(message) => ("Recreating", message),
+            ReconcileOutcome::Refused(message) => ("Refused", message),
+            ReconcileOutcome::NotOwned(message) => ("NotOwned", message),
+            ReconcileOutcome::DryRun(message) => ("DryRun", message),
+            ReconcileOutcome::NotAllowed(message)
+            | ReconcileOutcome::Incompatible(_, message)
+            | ReconcileOutcome::Invalid(message) => ("NotRendered", message),
         })
     }
 
-    fn compatible(&self) -> Condition {
-        let (holds, reason, message) = match self.outcome {
-            Outcome::NotAllowed(message) => (Holds::False, "NotAllowed", message.clone()),
-            Outcome::Incompatible(reason, message) => (Holds::False, *reason, message.clone()),
-            Outcome::Invalid(message) => (Holds::Unknown, "Invalid", message.clone()),
-            _ => (Holds::True, "Compatible", format!("{} can run it", self.provider.display_name())),
+    /// The condition `ProviderCompatible`.
+    fn compatible_condition(&self) -> Condition {
+        let (truth, reason, message) = match self.outcome {
+            ReconcileOutcome::NotAllowed(message) => (Truth::False, "NotAllowed", message.clone()),
+            ReconcileOutcome::Incompatible(reason, message) => (Truth::False, *reason, message.clone()),
+            ReconcileOutcome::Invalid(message) => (Truth::Unknown, "Invalid", message.clone()),
+            _ => (Truth::True, "Compatible", format!("{} can run the deployment", self.provider.display_name())),
         };
-        Condition::new(condition::PROVIDER_COMPATIBLE, holds, reason, message)
+        Condition::new(condition::PROVIDER_COMPATIBLE, truth, reason, message)
     }
 
-    fn created(&self) -> Condition {
-        let (holds, reason, message) = match (self.problem(), &self.main) {
+    /// The condition `ResourceCreated`.
+    fn created_condition(&self) -> Condition {
+        let (truth, reason, message) = match (self.problem(), &self.main) {
             (Some((reason, message)), _) => (false, reason, message.to_owned()),
             (None, Some((kind, name))) => (true, "ResourceCreated", format!("{kind} '{name}' is as rendered")),
             (None, None) => (true, "ResourceCreated", String::new()),
         };
-        Condition::new(condition::RESOURCE_CREATED, holds, reason, message)
+        Condition::new(condition::RESOURCE_CREATED, truth, reason, message)
     }
 
-    fn ready(&self) -> Condition {
-        let said = self.status.iter().flat_map(|status| &status.conditions);
-        let mut said = said.filter(|said| said.condition_type == condition::READY).map(|said| {
-            let holds = match said.status {
-                ConditionStatus::True => Holds::True,
-                ConditionStatus::False => Holds::False,
-                ConditionStatus::Unknown => Holds::Unknown,
+    /// The condition `Ready`: the provider's own, or a false one until the provider writes it.
+    fn ready_condition(&self) -> Condition {
+        let conditions = self.status.iter().flat_map(|status| &status.conditions);
+        let mut ready = conditions.filter(|it| it.condition_type == condition::READY).map(|reported| {
+            let truth = match reported.status {
+                ConditionStatus::True => Truth::True,
+                ConditionStatus::False => Truth::False,
+                ConditionStatus::Unknown => Truth::Unknown,
             };
-            Condition::new(condition::READY, holds, said.reason.as_str(), said.message.as_str())
+            Condition::new(condition::READY, truth, reported.reason.as_str(), reported.message.as_str())
         });
-        said.next().unwrap_or_else(|| {
+        ready.next().unwrap_or_else(|| {
             let (reason, message) = self.problem().unwrap_or(("Pending", ""));
             Condition::new(condition::READY, false, reason, message)
         })
     }
 
-    /// Said when it holds, and taken back when it was said before.
-    fn stale_status(&self, before: &Value) -> Option<Condition> {
+    /// The condition `StaleStatus`: true while the provider's status is too old, and false once it was true before. A
+    /// deployment that was never stale has no such condition.
+    fn stale_condition(&self, before: &Value) -> Option<Condition> {
         let provider = self.provider.display_name();
         let (kind, name) = self.main.as_ref()?;
         if self.stale == Some(true) {
             let after = kubefoundry_compiler::cluster_snapshot::time::format_age(self.stale_after.as_secs());
-            let message =
-                format!("{kind} '{name}' has had no news for {after}: is the operator of {provider} running?");
+            let message = format!(
+                "the status of {kind} '{name}' has not changed for {after}; check that the operator of {provider} is running"
+            );
             return Some(Condition::new(condition::STALE_STATUS, true, "NoNews", message));
         }
         status::find(before, condition::STALE_STATUS)?;
-        let message = format!("{kind} '{name}' is kept up to date by the operator of {provider}");
+        let message = format!("the operator of {provider} updates the status of {kind} '{name}' again");
         Some(Condition::new(condition::STALE_STATUS, false, "News", message))
     }
 
-    /// All that is said in the status.
-    pub(super) fn statement(&self, deployment: &Value) -> Statement {
+    /// All status fields and conditions of this provider's field manager.
+    pub(super) fn status_update(&self, deployment: &Value) -> StatusUpdate {
         let before = &deployment["status"];
         let status = self.status.as_ref();
         let endpoint = status.and_then(|status| status.endpoint.as_ref());
         let endpoint = endpoint.map(|endpoint| json!({"service": endpoint.service, "port": endpoint.port}));
         let replicas = self.replicas().and_then(|replicas| serde_json::to_value(replicas).ok());
         let (kind, name) = self.main.as_ref().map(|(kind, name)| (kind.as_str(), name.as_str())).unzip();
-        Statement::default()
+        StatusUpdate::default()
             .field("phase", self.phase(before))
             .field("message", self.message())
             .field("provider.resourceKind", kind)
@@ -177,37 +191,38 @@ impl<'r> Report<'r> {
             .field("endpoint", endpoint)
             .field("replicas", replicas)
             .field("observedGeneration", deployment.pointer("/metadata/generation").cloned().unwrap_or_default())
-            .condition(self.compatible())
-            .condition(self.created())
-            .condition(self.ready())
-            .conditions(self.stale_status(before))
+            .condition(self.compatible_condition())
+            .condition(self.created_condition())
+            .condition(self.ready_condition())
+            .conditions(self.stale_condition(before))
     }
 
-    /// What an event has to say that the status before did not say: that it fails, or that an object cannot be applied.
-    pub(super) fn error(&self, before: &Value) -> Option<String> {
+    /// The message of an event about a failure, or about an object that cannot be applied; none when the status before
+    /// already has it, so that each error is published once.
+    pub(super) fn new_error(&self, before: &Value) -> Option<String> {
         match self.outcome {
-            Outcome::Refused(message) | Outcome::NotOwned(message) => {
+            ReconcileOutcome::Refused(message) | ReconcileOutcome::NotOwned(message) => {
                 let created = status::find(before, condition::RESOURCE_CREATED);
-                let said = created.and_then(|created| created["message"].as_str());
-                (said != Some(message)).then(|| message.clone())
+                let reported = created.and_then(|created| created["message"].as_str());
+                (reported != Some(message)).then(|| message.clone())
             }
             _ if self.phase(before) == Phase::Failed.as_str() => {
                 let message = self.message();
-                let said = before["phase"] == Phase::Failed.as_str() && before["message"] == message.as_str();
-                (!said).then(|| format!("Provider resource in error state: {message}"))
+                let is_reported = before["phase"] == Phase::Failed.as_str() && before["message"] == message.as_str();
+                (!is_reported).then(|| format!("Provider resource in error state: {message}"))
             }
             _ => None,
         }
     }
 }
 
-/// Whether nothing is expected to be written.
+/// Whether the provider need not write the status again, so its silence is no sign of trouble.
 fn is_settled(status: &Status) -> bool {
     matches!(status.phase, Some(Phase::Running | Phase::Failed))
 }
 
-/// When something but the status was written last.
-fn changed_at(object: &Value) -> Option<Time> {
+/// The time of the last write to anything but the status.
+fn last_spec_write(object: &Value) -> Option<Time> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let entries = entries.into_iter().flatten();
     let others =
@@ -215,20 +230,31 @@ fn changed_at(object: &Value) -> Option<Time> {
     others.filter_map(|entry| Time::parse(entry["time"].as_str()?)).max()
 }
 
-/// Another provider that still has objects of a deployment, or speaks for it.
-pub(super) fn predecessor(value: &Value, deployment: &Cached, api_group: &ApiGroup, manager: &str) -> Option<String> {
+/// The field manager of another provider that still has a finalizer on a deployment, or owns its phase.
+pub(super) fn predecessor(
+    value: &Value,
+    deployment: &CachedObject,
+    api_group: &ApiGroup,
+    manager: &str,
+) -> Option<String> {
     let finalizers = deployment.metadata.finalizers.iter().flatten();
-    let holds = finalizers.filter_map(|one| one.strip_prefix(api_group.label_prefix));
-    let speaks = status::managers(value).filter(|(_, fields)| fields.get("f:phase").is_some()).map(|(name, _)| name);
-    let speaks = speaks.filter(|name| ![CORE_MANAGER, SELECTOR_MANAGER].contains(name));
-    holds.filter(|name| name.ends_with("-provider")).chain(speaks).find(|name| *name != manager).map(str::to_owned)
+    let with_finalizer = finalizers.filter_map(|one| one.strip_prefix(api_group.label_prefix));
+    let with_phase =
+        status::managers(value).filter(|(_, fields)| fields.get("f:phase").is_some()).map(|(name, _)| name);
+    let with_phase = with_phase.filter(|name| ![CORE_MANAGER, SELECTOR_MANAGER].contains(name));
+    with_finalizer
+        .filter(|name| name.ends_with("-provider"))
+        .chain(with_phase)
+        .find(|name| *name != manager)
+        .map(str::to_owned)
 }
 
-/// When the provider was chosen.
+/// The time at which the provider was chosen.
 pub(super) fn chosen_at(value: &Value) -> Option<Time> {
     let entries = value.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let wrote = |entry: &&Value| entry.pointer("/fieldsV1/f:status/f:provider/f:name").is_some();
-    let times = entries.into_iter().flatten().filter(wrote).filter_map(|entry| Time::parse(entry["time"].as_str()?));
+    let writes_choice = |entry: &&Value| entry.pointer("/fieldsV1/f:status/f:provider/f:name").is_some();
+    let times =
+        entries.into_iter().flatten().filter(writes_choice).filter_map(|entry| Time::parse(entry["time"].as_str()?));
     times.max()
 }
 
@@ -243,7 +269,7 @@ mod tests {
     const NOW: &str = "2026-01-30T10:00:00Z";
     const STALE_AFTER: Duration = Duration::from_secs(300);
 
-    fn workspace(status: &Value) -> Arc<Owned> {
+    fn workspace(status: &Value) -> Arc<UpstreamObject> {
         let object = json!({
             "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
             "metadata": {"name": "phi", "namespace": "ml", "creationTimestamp": "2026-01-30T09:00:00Z", "managedFields": [
@@ -252,155 +278,189 @@ mod tests {
             ]},
             "status": status,
         });
-        Arc::new(Owned { resource: objects::resource(&object).into(), object: Cached::new(object).unwrap() })
+        Arc::new(UpstreamObject {
+            resource: objects::resource(&object).into(),
+            object: CachedObject::new(object).unwrap(),
+        })
     }
 
-    fn report<'r>(outcome: &'r Outcome, live: Option<&Owned>) -> Report<'r> {
+    fn report<'r>(outcome: &'r ReconcileOutcome, live: Option<&UpstreamObject>) -> StatusReport<'r> {
         let kaito = providers::find("kaito").unwrap();
         let desired = json!({"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "phi"}});
-        Report::of(kaito, outcome, Some(&desired), live, Time::parse(NOW).unwrap(), STALE_AFTER)
+        StatusReport::new(kaito, outcome, Some(&desired), live, Time::parse(NOW).unwrap(), STALE_AFTER)
     }
 
-    fn said(outcome: &Outcome, live: Option<&Owned>, before: &Value) -> Value {
+    fn status_of(outcome: &ReconcileOutcome, live: Option<&UpstreamObject>, before: &Value) -> Value {
         let mut deployment = json!({"metadata": {"generation": 2}});
         deployment["status"] = before.clone();
-        let statement = report(outcome, live).statement(&deployment);
+        let statement = report(outcome, live).status_update(&deployment);
         statement.patch(&deployment, "kaito-provider", Time::parse(NOW).unwrap()).unwrap_or(Value::Null)
     }
 
     /// Conditions as `Ready=False Recreating`.
-    fn conditions(said: &Value) -> Vec<String> {
+    fn conditions(status: &Value) -> Vec<String> {
         let text = |condition: &Value, field: &str| condition[field].as_str().unwrap().to_owned();
         let one = |one: &Value| format!("{}={} {}", text(one, "type"), text(one, "status"), text(one, "reason"));
-        said["conditions"].as_array().unwrap().iter().map(one).collect()
+        status["conditions"].as_array().unwrap().iter().map(one).collect()
     }
 
     #[test]
-    fn what_serves() {
+    fn reports_a_model_that_serves() {
         let live = workspace(&json!({"state": "Ready"}));
-        let said = said(&Outcome::Settled, Some(&live), &json!({}));
-        assert_eq!((&said["phase"], &said["endpoint"]["service"]), (&json!("Running"), &json!("phi")));
-        assert_eq!(said["provider"], json!({"resourceKind": "Workspace", "resourceName": "phi"}));
-        assert_eq!(said["observedGeneration"], 2);
+        let status = status_of(&ReconcileOutcome::Settled, Some(&live), &json!({}));
+        assert_eq!((&status["phase"], &status["endpoint"]["service"]), (&json!("Running"), &json!("phi")));
+        assert_eq!(status["provider"], json!({"resourceKind": "Workspace", "resourceName": "phi"}));
+        assert_eq!(status["observedGeneration"], 2);
         assert_eq!(
-            conditions(&said),
+            conditions(&status),
             ["ProviderCompatible=True Compatible", "ResourceCreated=True ResourceCreated", "Ready=True Running"]
         );
     }
 
     #[test]
-    fn every_outcome_has_its_words() {
+    fn every_outcome_has_its_phase_and_conditions() {
         let why = || "why".to_owned();
         let live = workspace(&json!({"state": "Ready"}));
         for (outcome, live, phase, expected) in [
             (
-                Outcome::Recreating(why()),
+                ReconcileOutcome::Recreating(why()),
                 None,
                 "Deploying",
                 ["True Compatible", "False Recreating", "False Recreating"],
             ),
-            (Outcome::Refused(why()), None, "Pending", ["True Compatible", "False Refused", "False Refused"]),
-            // What runs stays.
-            (Outcome::Refused(why()), Some(&live), "Running", ["True Compatible", "False Refused", "True Running"]),
-            (Outcome::NotOwned(why()), None, "Pending", ["True Compatible", "False NotOwned", "False NotOwned"]),
-            (Outcome::DryRun(why()), None, "Pending", ["True Compatible", "False DryRun", "False DryRun"]),
+            (ReconcileOutcome::Refused(why()), None, "Pending", ["True Compatible", "False Refused", "False Refused"]),
+            // A running model stays.
             (
-                Outcome::NotAllowed(why()),
+                ReconcileOutcome::Refused(why()),
+                Some(&live),
+                "Running",
+                ["True Compatible", "False Refused", "True Running"],
+            ),
+            (
+                ReconcileOutcome::NotOwned(why()),
+                None,
+                "Pending",
+                ["True Compatible", "False NotOwned", "False NotOwned"],
+            ),
+            (ReconcileOutcome::DryRun(why()), None, "Pending", ["True Compatible", "False DryRun", "False DryRun"]),
+            (
+                ReconcileOutcome::NotAllowed(why()),
                 Some(&live),
                 "Running",
                 ["False NotAllowed", "False NotRendered", "True Running"],
             ),
             (
-                Outcome::Incompatible("CRDNotInstalled", why()),
+                ReconcileOutcome::Incompatible("CRDNotInstalled", why()),
                 None,
                 "Pending",
                 ["False CRDNotInstalled", "False NotRendered", "False NotRendered"],
             ),
-            (Outcome::Invalid(why()), Some(&live), "Pending", ["Unknown Invalid", "False NotRendered", "True Running"]),
+            (
+                ReconcileOutcome::Invalid(why()),
+                Some(&live),
+                "Pending",
+                ["Unknown Invalid", "False NotRendered", "True Running"],
+            ),
         ] {
-            let said = said(&outcome, live.map(|live| &**live), &json!({}));
-            assert_eq!((&said["phase"], &said["message"]), (&json!(phase), &json!("why")), "{outcome:?}");
+            let status = status_of(&outcome, live.map(|live| &**live), &json!({}));
+            assert_eq!((&status["phase"], &status["message"]), (&json!(phase), &json!("why")), "{outcome:?}");
             let names = ["ProviderCompatible", "ResourceCreated", "Ready"];
             let expected: Vec<String> =
                 names.iter().zip(expected).map(|(name, rest)| format!("{name}={rest}")).collect();
-            assert_eq!(conditions(&said), expected, "{outcome:?}");
+            assert_eq!(conditions(&status), expected, "{outcome:?}");
         }
     }
 
     #[test]
-    fn a_word_that_is_not_known_keeps_the_phase() {
+    fn an_unknown_state_keeps_the_phase() {
         let live = workspace(&json!({"state": "Dreaming"}));
-        let said = said(&Outcome::Settled, Some(&live), &json!({"phase": "Running"}));
-        assert_eq!(said["phase"], "Running");
-        assert_eq!(said["message"], "status.state is \"Dreaming\", which this version does not know");
+        let status = status_of(&ReconcileOutcome::Settled, Some(&live), &json!({"phase": "Running"}));
+        assert_eq!(status["phase"], "Running");
+        assert_eq!(status["message"], "status.state is \"Dreaming\", which this version does not know");
     }
 
     #[test]
-    fn silence_is_told_once_and_taken_back() {
+    fn reports_a_stale_status_and_its_end() {
         let live = workspace(&json!({"state": "Pending"}));
         let at = |now: &str, stale_after| {
             let kaito = providers::find("kaito").unwrap();
-            Report::of(kaito, &Outcome::Settled, None, Some(&live), Time::parse(now).unwrap(), stale_after)
+            StatusReport::new(
+                kaito,
+                &ReconcileOutcome::Settled,
+                None,
+                Some(&live),
+                Time::parse(now).unwrap(),
+                stale_after,
+            )
         };
         // Written two minutes ago.
         let fresh = at(NOW, STALE_AFTER);
-        assert_eq!((fresh.again, fresh.stale_status(&json!({}))), (Some(Duration::from_secs(181)), None));
+        assert_eq!((fresh.stale_in, fresh.stale_condition(&json!({}))), (Some(Duration::from_secs(181)), None));
         let stale = at("2026-01-30T10:03:01Z", STALE_AFTER);
-        assert_eq!(stale.again, None);
-        let told = stale.stale_status(&json!({})).unwrap();
+        assert_eq!(stale.stale_in, None);
+        let condition = stale.stale_condition(&json!({})).unwrap();
         assert_eq!(
-            (told.holds, told.message),
-            (Holds::True, "Workspace 'phi' has had no news for 5m: is the operator of KAITO running?".to_owned(),)
+            (condition.truth, condition.message),
+            (
+                Truth::True,
+                "the status of Workspace 'phi' has not changed for 5m; check that the operator of KAITO is running"
+                    .to_owned(),
+            )
         );
         let before = json!({"conditions": [{"type": "StaleStatus", "status": "True"}]});
-        assert_eq!(fresh.stale_status(&before).unwrap().holds, Holds::False);
-        // What serves is not expected to say anything.
+        assert_eq!(fresh.stale_condition(&before).unwrap().truth, Truth::False);
+        // A model that serves need not report anything.
         let live = workspace(&json!({"state": "Ready"}));
-        let settled = report(&Outcome::Settled, Some(&live));
-        assert_eq!((settled.again, settled.stale), (None, Some(false)));
+        let settled = report(&ReconcileOutcome::Settled, Some(&live));
+        assert_eq!((settled.stale_in, settled.stale), (None, Some(false)));
     }
 
     #[test]
-    fn an_error_is_an_event_once() {
+    fn publishes_each_error_once() {
         let failed = json!({"state": "Failed", "conditions": [
             {"type": "WorkspaceSucceeded", "status": "False", "reason": "x", "message": "insufficient GPUs"},
         ]});
         let live = workspace(&failed);
-        let error = |before: &Value| report(&Outcome::Settled, Some(&live)).error(before);
-        let before = said(&Outcome::Settled, Some(&live), &json!({}));
+        let error = |before: &Value| report(&ReconcileOutcome::Settled, Some(&live)).new_error(before);
+        let before = status_of(&ReconcileOutcome::Settled, Some(&live), &json!({}));
         assert_eq!(before["phase"], "Failed");
         let message = before["message"].as_str().unwrap();
         assert_eq!(error(&json!({})), Some(format!("Provider resource in error state: {message}")));
         assert_eq!(error(&before), None);
         assert!(error(&json!({"phase": "Failed", "message": "another"})).is_some());
-        let refused = Outcome::Refused("no".to_owned());
-        let before = said(&refused, None, &json!({}));
-        assert_eq!(report(&refused, None).error(&json!({})).as_deref(), Some("no"));
-        assert_eq!(report(&refused, None).error(&before), None);
+        let refused = ReconcileOutcome::Refused("no".to_owned());
+        let before = status_of(&refused, None, &json!({}));
+        assert_eq!(report(&refused, None).new_error(&json!({})).as_deref(), Some("no"));
+        assert_eq!(report(&refused, None).new_error(&before), None);
     }
 
     #[test]
-    fn a_predecessor_holds_or_speaks() {
+    fn a_predecessor_has_a_finalizer_or_the_phase() {
         let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
-        let of = |metadata: &Value| {
+        let predecessor_of = |metadata: &Value| {
             let object = json!({"kind": "ModelDeployment", "metadata": metadata});
-            let cached = Cached::new(object).unwrap();
+            let cached = CachedObject::new(object).unwrap();
             predecessor(&cached.value(), &cached, api_group, "kaito-provider")
         };
-        let speaks = |manager: &str| {
+        let owns_phase = |manager: &str| {
             json!({"managedFields": [{
                 "manager": manager, "operation": "Apply", "subresource": "status",
                 "fieldsV1": {"f:status": {"f:phase": {}}},
             }]})
         };
         assert_eq!(
-            of(&json!({"finalizers": ["kubefoundry.ai/kaito-provider", "kubefoundry.ai/other", "a/b-provider"]})),
+            predecessor_of(
+                &json!({"finalizers": ["kubefoundry.ai/kaito-provider", "kubefoundry.ai/other", "a/b-provider"]})
+            ),
             None
         );
-        assert_eq!(of(&json!({"finalizers": ["kubefoundry.ai/vllm-provider"]})).as_deref(), Some("vllm-provider"));
-        assert_eq!(of(&speaks("vllm-provider")).as_deref(), Some("vllm-provider"));
+        assert_eq!(
+            predecessor_of(&json!({"finalizers": ["kubefoundry.ai/vllm-provider"]})).as_deref(),
+            Some("vllm-provider")
+        );
+        assert_eq!(predecessor_of(&owns_phase("vllm-provider")).as_deref(), Some("vllm-provider"));
         for manager in ["kaito-provider", CORE_MANAGER, SELECTOR_MANAGER] {
-            assert_eq!(of(&speaks(manager)), None);
+            assert_eq!(predecessor_of(&owns_phase(manager)), None);
         }
     }
 }

@@ -5,10 +5,10 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPoli
 use serde_json::Value;
 
 use super::{ReconcileRequest, objects};
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::status::Force;
-use crate::watch::Owned;
+use crate::watch::UpstreamObject;
 
 /// Whether a request changes the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,35 +19,36 @@ pub(super) enum Mode {
 }
 
 impl ReconcileRequest<'_> {
-    pub(super) fn api(&self, object: &Value) -> Api<Cached> {
+    /// The client for the kind of an object, in the namespace of the deployment.
+    pub(super) fn api(&self, object: &Value) -> Api<CachedObject> {
         let resource = objects::resource(object);
         Api::namespaced_with(self.shared().client.clone(), self.deployment.namespace(), &resource)
     }
 
-    /// Server-side apply, with strict field validation.
-    pub(super) async fn apply(&self, object: &Value, mode: Mode, force: Force) -> Result<Cached, Error> {
-        let mut how = PatchParams::apply(&self.context.manager).validation_strict();
-        how.dry_run = mode == Mode::DryRun;
-        how.force = force == Force::Yes;
-        Ok(self.api(object).patch(objects::name(object), &how, &Patch::Apply(object)).await?)
+    /// Applies an object server-side, with strict field validation: an unknown field is a refusal, not a silent drop.
+    pub(super) async fn apply(&self, object: &Value, mode: Mode, force: Force) -> Result<CachedObject, Error> {
+        let mut params = PatchParams::apply(&self.context.manager).validation_strict();
+        params.dry_run = mode == Mode::DryRun;
+        params.force = force == Force::Yes;
+        Ok(self.api(object).patch(objects::name(object), &params, &Patch::Apply(object)).await?)
     }
 
-    /// Deletes an object and what it owns. With `judged`, the decision depends on the content of the object: if it
-    /// changed since, nothing is deleted.
-    pub(super) async fn delete(&self, owned: &Owned, judged: bool) -> Result<(), Error> {
+    /// Deletes an object and its dependents. With `if_unchanged`, nothing is deleted when the object changed since it was
+    /// cached: the decision to delete depends on its content.
+    pub(super) async fn delete(&self, owned: &UpstreamObject, if_unchanged: bool) -> Result<(), Error> {
         let (uid, name) = (owned.object.uid(), owned.object.name());
         if owned.object.is_terminating() || self.context.state.begin_delete(self.deployment, uid) {
             return Ok(());
         }
-        let version = owned.object.metadata.resource_version.clone().filter(|_| judged);
-        let how = DeleteParams {
+        let version = owned.object.metadata.resource_version.clone().filter(|_| if_unchanged);
+        let params = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Background),
             preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: version }),
             ..DeleteParams::default()
         };
         let client = self.shared().client.clone();
-        let api: Api<Cached> = Api::namespaced_with(client, self.deployment.namespace(), &*owned.resource);
-        match api.delete(name, &how).await {
+        let api: Api<CachedObject> = Api::namespaced_with(client, self.deployment.namespace(), &*owned.resource);
+        match api.delete(name, &params).await {
             Ok(_) => {
                 let key = format!("{}/{name}", owned.resource.kind);
                 self.context.state.record_deletion(self.deployment, &key);
@@ -60,7 +61,7 @@ impl ReconcileRequest<'_> {
                 );
                 Ok(())
             }
-            // It was deleted, or replaced by one of the same name.
+            // The object was deleted, or replaced by one of the same name.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             Err(error) => {
                 self.context.state.cancel_delete(self.deployment, uid);
@@ -70,15 +71,14 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// The message with which the apiserver, or a webhook or rule of the provider, refuses an object; none for other
-/// errors. A webhook that cannot be reached results in 500, and so does a conversion that fails.
+/// The message with which the apiserver, a webhook or a CRD validation rule refuses an object; none for other errors. A webhook that cannot be reached results in 500, and so does a conversion that fails.
 pub(super) fn refusal(error: &Error) -> Option<String> {
     let Error::Api(kube::Error::Api(status)) = error else { return None };
     matches!(status.code, 400 | 403 | 413 | 422 | 500).then(|| status.message.clone())
 }
 
 /// Replaces the trial name in an error by the name of the object.
-pub(super) fn renamed(error: Error, trial: &str, name: &str) -> Error {
+pub(super) fn with_real_name(error: Error, trial: &str, name: &str) -> Error {
     match error {
         Error::Api(kube::Error::Api(mut status)) => {
             status.message = status.message.replace(trial, name);
@@ -89,7 +89,7 @@ pub(super) fn renamed(error: Error, trial: &str, name: &str) -> Error {
 }
 
 /// The text of an error for logs: the message of the apiserver, if it is one.
-pub(super) fn described(error: &Error) -> String {
+pub(super) fn error_text(error: &Error) -> String {
     match error {
         Error::Api(kube::Error::Api(status)) if !status.message.is_empty() => status.message.clone(),
         error => error.to_string(),
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_against_an_object_and_what_is_not() {
+    fn tells_refusals_of_an_object_from_other_errors() {
         let refused = |code: u16, message: &str| {
             let status = Status { code, message: message.to_owned(), ..Status::failure(message, "") };
             refusal(&Error::Api(kube::Error::Api(Box::new(status))))

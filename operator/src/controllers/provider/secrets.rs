@@ -1,5 +1,5 @@
-//! Secrets that a deployment names: whether they are there. Their contents never leave the apiserver: only metadata are
-//! asked for (`PartialObjectMetadata`).
+//! Checks that the Secrets that a deployment names exist. Only their metadata is requested (`PartialObjectMetadata`), so
+//! their contents never reach the operator.
 
 use std::collections::BTreeSet;
 
@@ -12,30 +12,31 @@ use crate::error::Error;
 use crate::runtime::events::EventReason;
 use crate::status;
 
-/// The Secrets that a deployment needs.
-fn named(deployment: &Value) -> BTreeSet<&str> {
+/// The names of the Secrets that a deployment needs; optional references do not count.
+fn required_secrets(deployment: &Value) -> BTreeSet<&str> {
     let list = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
     let mut names = BTreeSet::from([objects::text(deployment, "/spec/secrets/huggingFaceToken")]);
     names.extend(list("/spec/imagePullSecrets").map(|secret| objects::text(secret, "/name")));
-    let variables = list("/spec/env").filter_map(|variable| variable.pointer("/valueFrom/secretKeyRef"));
-    let whole = list("/spec/envFrom").filter_map(|source| source.get("secretRef"));
-    let needed = variables.chain(whole).filter(|reference| reference["optional"] != true);
+    let env = list("/spec/env").filter_map(|variable| variable.pointer("/valueFrom/secretKeyRef"));
+    let env_from = list("/spec/envFrom").filter_map(|source| source.get("secretRef"));
+    let needed = env.chain(env_from).filter(|reference| reference["optional"] != true);
     names.extend(needed.map(|reference| objects::text(reference, "/name")));
     names.remove("");
     names
 }
 
-/// The generation that this controller reported last, before which it looked the Secrets up. Core reports a generation in
-/// the same field while no provider is selected, without a look at Secrets.
+/// The generation that this controller reported last; it has checked the Secrets of that generation. While no provider
+/// is selected, core reports a generation in the same field without checking Secrets, so the owner of the field matters.
 fn reported_generation(deployment: &Value, manager: &str) -> Option<i64> {
     status::owned(deployment, manager).get("f:observedGeneration")?;
     deployment.pointer("/status/observedGeneration")?.as_i64()
 }
 
 impl ReconcileRequest<'_> {
-    /// Looks the Secrets up when the generation is new, or one was missing.
-    pub(super) async fn look_for_secrets(&self) -> Result<(), Error> {
-        let names = named(&self.value);
+    /// Looks the Secrets up when the generation is new, or when one was missing, and publishes an event for each missing
+    /// one. The objects are applied all the same: a Secret may be created later.
+    pub(super) async fn check_secrets(&self) -> Result<(), Error> {
+        let names = required_secrets(&self.value);
         let uid = self.deployment.uid();
         let generation = self.deployment.metadata.generation;
         let reported = reported_generation(&self.value, &self.context.manager);
@@ -45,21 +46,21 @@ impl ReconcileRequest<'_> {
         }
         let namespace = self.deployment.namespace();
         let api: Api<Secret> = Api::namespaced(self.shared().client.clone(), namespace);
-        let mut found = true;
+        let mut all_exist = true;
         for name in names {
             match api.get_metadata_opt(name).await {
                 Ok(Some(_)) => {}
                 Ok(None) => {
-                    found = false;
+                    all_exist = false;
                     let message = format!("Secret '{name}' not found in namespace '{namespace}'");
                     self.shared().events.publish(self.deployment, EventReason::SecretNotFound, &message).await;
                 }
-                // An operator that may not look does not look.
+                // A cluster may withhold this permission from the operator. The check is a courtesy, so it is skipped.
                 Err(kube::Error::Api(status)) if status.is_forbidden() => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
         }
-        self.context.state.record_secrets(uid, generation, found);
+        self.context.state.record_secrets(uid, generation, all_exist);
         Ok(())
     }
 }
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_generation_that_core_reported_does_not_count_as_looked_up() {
+    fn a_generation_reported_by_core_does_not_count_as_checked() {
         let reported_by = |manager: &str| {
             let fields = json!({"f:status": {"f:observedGeneration": {}}});
             let entry = json!({"manager": manager, "operation": "Apply", "subresource": "status", "fieldsV1": fields});
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_missing_is_not_looked_for() {
+    fn optional_secrets_are_not_required() {
         let reference = |name: &str, optional: bool| json!({"name": name, "key": "k", "optional": optional});
         let deployment = json!({"spec": {
             "secrets": {"huggingFaceToken": "hf"},
@@ -95,7 +96,7 @@ mod tests {
                 {"name": "D", "valueFrom": {"configMapKeyRef": {"name": "map", "key": "k"}}},
             ],
         }});
-        assert_eq!(named(&deployment), BTreeSet::from(["hf", "needed", "registry"]));
-        assert!(named(&json!({"spec": {"secrets": {"huggingFaceToken": ""}}})).is_empty());
+        assert_eq!(required_secrets(&deployment), BTreeSet::from(["hf", "needed", "registry"]));
+        assert!(required_secrets(&json!({"spec": {"secrets": {"huggingFaceToken": ""}}})).is_empty());
     }
 }

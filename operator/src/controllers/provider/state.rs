@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::cached::Cached;
+use crate::cached_object::CachedObject;
 use crate::runtime::backoff::Exponential;
 
 /// Maximum time for which a watch is assumed to lag behind a write. Later its state is trusted again, since the written
@@ -52,18 +52,19 @@ struct Write {
 
 impl Write {
     /// A write that resulted in this object. None when its resourceVersion is not a number: then the watch is trusted.
-    fn from_object(object: &Cached) -> Option<Self> {
+    fn from_object(object: &CachedObject) -> Option<Self> {
         let version = object.version()?;
         Some(Self { version, at: Instant::now() })
     }
 
-    fn is_behind(&self, known: Option<&Cached>) -> bool {
-        let version = known.and_then(Cached::version);
+    fn is_behind(&self, known: Option<&CachedObject>) -> bool {
+        let version = known.and_then(CachedObject::version);
         self.at.elapsed() < MAX_WATCH_LAG && version.unwrap_or_default() < self.version
     }
 }
 
 impl ProviderReconcileState {
+    /// Changes the state of a deployment, which is created if it does not exist.
     fn update<R>(&self, uid: &str, change: impl FnOnce(&mut DeploymentState) -> R) -> R {
         let mut all = self.lock();
         if all.len() >= MAX_DEPLOYMENTS && !all.contains_key(uid) {
@@ -82,70 +83,70 @@ impl ProviderReconcileState {
     }
 
     /// Records a deployment as the apiserver returned it after a write.
-    pub(super) fn record_write(&self, deployment: &Cached) {
-        self.update(deployment.uid(), |it| it.written = Write::from_object(deployment));
+    pub(super) fn record_write(&self, deployment: &CachedObject) {
+        self.update(deployment.uid(), |state| state.written = Write::from_object(deployment));
     }
 
     /// Whether the cached deployment is older than its last write.
-    pub(super) fn is_behind(&self, deployment: &Cached) -> bool {
+    pub(super) fn is_behind(&self, deployment: &CachedObject) -> bool {
         let all = self.lock();
-        let written = all.get(deployment.uid()).and_then(|it| it.written.as_ref());
+        let written = all.get(deployment.uid()).and_then(|state| state.written.as_ref());
         written.is_some_and(|written| written.is_behind(Some(deployment)))
     }
 
     /// Records an object as the apiserver returned it after an apply; `key` is its kind and name.
-    pub(super) fn record_apply(&self, deployment: &Cached, key: &str, object: &Cached) {
-        self.update(deployment.uid(), |it| {
-            it.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
+    pub(super) fn record_apply(&self, deployment: &CachedObject, key: &str, object: &CachedObject) {
+        self.update(deployment.uid(), |state| {
+            state.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
             if let Some(write) = Write::from_object(object) {
-                it.objects.insert(key.to_owned(), write);
+                state.objects.insert(key.to_owned(), write);
             }
         });
     }
 
     /// Records the deletion of an object before its request. Returns whether it was requested a moment ago already.
-    pub(super) fn begin_delete(&self, deployment: &Cached, uid: &str) -> bool {
-        self.update(deployment.uid(), |it| {
-            it.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
-            it.objects.insert(uid.to_owned(), Write { version: u64::MAX, at: Instant::now() }).is_some()
+    pub(super) fn begin_delete(&self, deployment: &CachedObject, uid: &str) -> bool {
+        self.update(deployment.uid(), |state| {
+            state.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
+            state.objects.insert(uid.to_owned(), Write { version: u64::MAX, at: Instant::now() }).is_some()
         })
     }
 
     /// Records that a deletion was accepted: the watch need not deliver the last apply any more.
-    pub(super) fn record_deletion(&self, deployment: &Cached, key: &str) {
-        self.update(deployment.uid(), |it| {
-            it.objects.remove(key);
+    pub(super) fn record_deletion(&self, deployment: &CachedObject, key: &str) {
+        self.update(deployment.uid(), |state| {
+            state.objects.remove(key);
         });
     }
 
     /// Takes [`Self::begin_delete`] back after the request failed.
-    pub(super) fn cancel_delete(&self, deployment: &Cached, uid: &str) {
-        self.update(deployment.uid(), |it| {
-            it.objects.remove(uid);
+    pub(super) fn cancel_delete(&self, deployment: &CachedObject, uid: &str) {
+        self.update(deployment.uid(), |state| {
+            state.objects.remove(uid);
         });
     }
 
     /// Whether the cached object is older than its last apply.
-    pub(super) fn is_object_behind(&self, deployment: &Cached, key: &str, known: Option<&Cached>) -> bool {
+    pub(super) fn is_object_behind(&self, deployment: &CachedObject, key: &str, known: Option<&CachedObject>) -> bool {
         let all = self.lock();
-        let applied = all.get(deployment.uid()).and_then(|it| it.objects.get(key));
+        let applied = all.get(deployment.uid()).and_then(|state| state.objects.get(key));
         applied.is_some_and(|applied| applied.is_behind(known))
     }
 
     /// Records a success, and drops what the watches have had time to deliver.
     pub(super) fn record_success(&self, uid: &str) {
         let mut all = self.lock();
-        let Some(it) = all.get_mut(uid) else { return };
-        it.failures = 0;
-        it.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
-        it.written = it.written.take().filter(|write| write.at.elapsed() < MAX_WATCH_LAG);
-        it.secrets = it.secrets.filter(|(_, found, _)| !found);
-        let is_quiet = it.corrected.is_none_or(|corrected| corrected.elapsed() > CORRECTION_RESET);
+        let Some(state) = all.get_mut(uid) else { return };
+        state.failures = 0;
+        state.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
+        state.written = state.written.take().filter(|write| write.at.elapsed() < MAX_WATCH_LAG);
+        state.secrets = state.secrets.filter(|(_, found, _)| !found);
+        let is_quiet = state.corrected.is_none_or(|corrected| corrected.elapsed() > CORRECTION_RESET);
         if is_quiet
-            && it.written.is_none()
-            && it.objects.is_empty()
-            && it.unchangeable.is_empty()
-            && it.secrets.is_none()
+            && state.written.is_none()
+            && state.objects.is_empty()
+            && state.unchangeable.is_empty()
+            && state.secrets.is_none()
         {
             all.remove(uid);
         }
@@ -153,45 +154,45 @@ impl ProviderReconcileState {
 
     /// Records a failure, and returns the delay before the next attempt.
     pub(super) fn record_failure(&self, uid: &str, is_expected: bool) -> Duration {
-        self.update(uid, |it| {
+        self.update(uid, |state| {
             let backoff = if is_expected { Exponential::WAITING } else { Exponential::FAILED };
-            let delay = backoff.delay(it.failures);
-            it.failures = it.failures.saturating_add(1);
+            let delay = backoff.delay(state.failures);
+            state.failures = state.failures.saturating_add(1);
             delay
         })
     }
 
     /// The delay before an object may be corrected again; none when it may be now.
     pub(super) fn correction_delay(&self, uid: &str) -> Option<Duration> {
-        self.update(uid, |it| {
-            let since = it.corrected?.elapsed();
+        self.update(uid, |state| {
+            let since = state.corrected?.elapsed();
             if since > CORRECTION_RESET {
-                it.corrections = 0;
+                state.corrections = 0;
             }
-            let delay = CORRECTION.delay(it.corrections.checked_sub(2)?);
+            let delay = CORRECTION.delay(state.corrections.checked_sub(2)?);
             delay.checked_sub(since).filter(|rest| !rest.is_zero())
         })
     }
 
     /// Records the correction of an object.
     pub(super) fn record_correction(&self, uid: &str) {
-        self.update(uid, |it| {
-            it.corrections = it.corrections.saturating_add(1);
-            it.corrected = Some(Instant::now());
+        self.update(uid, |state| {
+            state.corrections = state.corrections.saturating_add(1);
+            state.corrected = Some(Instant::now());
         });
     }
 
-    /// Records that applying does not change an object; `state` is the hash of its desired and its live state.
-    pub(super) fn record_unchangeable(&self, uid: &str, key: &str, state: String) {
-        self.update(uid, |it| {
-            it.unchangeable.insert(key.to_owned(), state);
+    /// Records that applying does not change an object; `hash` is [`comparison_hash`](super::objects::comparison_hash).
+    pub(super) fn record_unchangeable(&self, uid: &str, key: &str, hash: String) {
+        self.update(uid, |state| {
+            state.unchangeable.insert(key.to_owned(), hash);
         });
     }
 
     /// Whether applying is known not to change an object in this state.
-    pub(super) fn is_unchangeable(&self, uid: &str, key: &str, state: &str) -> bool {
+    pub(super) fn is_unchangeable(&self, uid: &str, key: &str, hash: &str) -> bool {
         let all = self.lock();
-        all.get(uid).and_then(|it| it.unchangeable.get(key)).is_some_and(|known| known == state)
+        all.get(uid).and_then(|state| state.unchangeable.get(key)).is_some_and(|known| known == hash)
     }
 
     /// Whether Secrets need not be looked up now: all were found, or one was reported missing a moment ago. `None` when
@@ -204,7 +205,7 @@ impl ProviderReconcileState {
 
     /// Records a lookup of Secrets, and whether all exist.
     pub(super) fn record_secrets(&self, uid: &str, generation: Option<i64>, found: bool) {
-        self.update(uid, |it| it.secrets = generation.map(|generation| (generation, found, Instant::now())));
+        self.update(uid, |state| state.secrets = generation.map(|generation| (generation, found, Instant::now())));
     }
 }
 
@@ -214,8 +215,8 @@ mod tests {
 
     use super::*;
 
-    fn object(version: &str) -> Cached {
-        Cached::new(json!({"metadata": {"name": "phi", "uid": "u", "resourceVersion": version}})).unwrap()
+    fn object(version: &str) -> CachedObject {
+        CachedObject::new(json!({"metadata": {"name": "phi", "uid": "u", "resourceVersion": version}})).unwrap()
     }
 
     #[test]
@@ -244,8 +245,8 @@ mod tests {
         state.record_success("u");
         assert!(state.is_behind(&object("4")));
         let past = |time: Duration| Instant::now().checked_sub(time).unwrap();
-        state.update("u", |it| {
-            let writes = it.objects.values_mut().chain(&mut it.written);
+        state.update("u", |state| {
+            let writes = state.objects.values_mut().chain(&mut state.written);
             writes.for_each(|write| write.at = past(MAX_WATCH_LAG));
         });
         assert!(!state.is_behind(&object("4")));
@@ -255,7 +256,7 @@ mod tests {
         state.record_secrets("u", Some(1), false);
         state.record_success("u");
         assert_eq!((state.knows_secrets("u", Some(1)), state.knows_secrets("u", Some(2))), (Some(true), None));
-        state.update("u", |it| it.secrets = Some((1, false, past(MISSING_SECRET_RETRY))));
+        state.update("u", |state| state.secrets = Some((1, false, past(MISSING_SECRET_RETRY))));
         assert_eq!(state.knows_secrets("u", Some(1)), Some(false));
     }
 

@@ -7,58 +7,69 @@ use kubefoundry_model::provider::{Behavior, Provider, Reaction};
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::Value;
 
-use super::converge::{self, Obstacle, Outcome};
+use super::converge::{self, Obstacle, ReconcileOutcome};
 use super::desired::Desired;
 use super::request::{self, Mode};
 use super::{ReconcileRequest, compare, objects};
 use crate::error::Error;
 use crate::names::IDENTITY_HASH;
 use crate::status::Force;
-use crate::watch::Owned;
+use crate::watch::UpstreamObject;
 
 impl ReconcileRequest<'_> {
-    /// The main object was rendered another way when it was applied last.
-    pub(super) async fn update(&self, desired: &Desired, live: &Owned) -> Result<Outcome, Obstacle> {
+    /// Updates a main object whose rendered form changed since the last apply.
+    pub(super) async fn update_main(
+        &self,
+        desired: &Desired,
+        live: &UpstreamObject,
+    ) -> Result<ReconcileOutcome, Obstacle> {
         let identity = live.object.annotation(&self.shared().api_group.label(IDENTITY_HASH));
         if identity.is_some_and(|identity| identity != desired.identity) {
-            return self.recreate(desired, live, "another model, engine or mode").await;
+            return self.recreate(desired, live, "the model, engine or serving mode changed").await;
         }
         let main = desired.main();
         match self.apply(main, Mode::DryRun, Force::Yes).await {
             Ok(tried) => {
                 let (before, after) =
                     (objects::desired_fields(&live.object.value()), objects::desired_fields(&tried.value()));
-                if let Some(why) = compare::replaces(self.context.provider, &before, &after) {
-                    return self.recreate(desired, live, &why).await;
+                if let Some(reason) = compare::recreation_reason(self.context.provider, &before, &after) {
+                    return self.recreate(desired, live, &reason).await;
                 }
             }
             Err(error) => match (request::refusal(&error), self.refused_field(main).await?) {
-                (Some(_), Some(why)) => return self.recreate(desired, live, &why).await,
+                (Some(_), Some(reason)) => return self.recreate(desired, live, &reason).await,
                 _ => return Err(error.into()),
             },
         }
         for object in desired.supporting() {
             self.ensure(object).await?;
         }
-        let stored = self.store(main, Force::Yes).await?;
-        Ok(Outcome::Applied(converge::applied(main, stored)))
+        let stored = self.apply_and_record(main, Force::Yes).await?;
+        Ok(ReconcileOutcome::Applied(converge::applied(main, stored)))
     }
 
-    /// The field that the provider is known never to change, when one is about to be: a refusal is then no news. The
-    /// live object is read with its managed fields, which tell what is not rendered any more.
+    /// The first changed field that the provider is known to refuse or ignore. Then a refusal means that the object has
+    /// to be recreated, not that the deployment is wrong. The live object is read from the apiserver, because the cache
+    /// drops the managed fields that show which fields are not rendered any more.
     async fn refused_field(&self, main: &Value) -> Result<Option<String>, Error> {
         let resource = objects::resource(main);
         let client = self.shared().client.clone();
         let api: Api<DynamicObject> = Api::namespaced_with(client, self.deployment.namespace(), &resource);
         let live = api.get(objects::name(main)).await?;
         let live = serde_json::to_value(&live).map_err(kube::Error::SerdeError)?;
-        let paths = compare::drifted(main, &live);
-        Ok(paths.into_iter().find(|path| is_fixed(self.context.provider, &resource.kind, path)))
+        let paths = compare::drifted_paths(main, &live);
+        Ok(paths.into_iter().find(|path| is_immutable(self.context.provider, &resource.kind, path)))
     }
 
-    /// Deletes the main object; it is created again once it is gone.
-    async fn recreate(&self, desired: &Desired, live: &Owned, why: &str) -> Result<Outcome, Obstacle> {
-        // What the new object refers to, as far as what runs does not use it by the same name.
+    /// Deletes the main object. The next reconciliation creates it again once the old one is gone.
+    async fn recreate(
+        &self,
+        desired: &Desired,
+        live: &UpstreamObject,
+        reason: &str,
+    ) -> Result<ReconcileOutcome, Obstacle> {
+        // The new main object refers to these. A Service keeps its name, so the running model still uses it: it is updated
+        // together with the new main object.
         for object in desired.supporting().iter().filter(|object| objects::text(object, "/kind") != "Service") {
             self.ensure(object).await?;
         }
@@ -68,16 +79,16 @@ impl ReconcileRequest<'_> {
             *name = Value::from(objects::trial_name(live.object.uid()));
         }
         let tried = self.apply(&trial, Mode::DryRun, Force::No).await;
-        tried.map_err(|error| request::renamed(error, objects::name(&trial), live.object.name()))?;
+        tried.map_err(|error| request::with_real_name(error, objects::name(&trial), live.object.name()))?;
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
-        tracing::info!(namespace, name, why, "the provider's object is made anew");
+        tracing::info!(namespace, name, reason, "recreating the provider's object");
         self.delete(live, true).await?;
-        Ok(Outcome::Recreating(converge::until_gone(&objects::live_title(live))))
+        Ok(ReconcileOutcome::Recreating(converge::waiting_for_deletion(&objects::live_title(live))))
     }
 }
 
-/// Whether a provider is known to refuse every change of a field.
-fn is_fixed(provider: &dyn Provider, kind: &str, path: &str) -> bool {
+/// Whether a provider is known to refuse or ignore changes of a field.
+fn is_immutable(provider: &dyn Provider, kind: &str, path: &str) -> bool {
     let row = FieldPath::try_parse(path).and_then(|path| Behavior::find(provider.info().behaviors, kind, &path));
     row.is_some_and(|row| matches!(row.reaction, Reaction::Refused | Reaction::NoEffect | Reaction::Grows))
 }
@@ -89,12 +100,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_to_be_refused() {
+    fn fields_that_a_provider_never_changes_are_immutable() {
         let kaito = providers::find("kaito").unwrap();
-        assert!(is_fixed(kaito, "Workspace", "resource.instanceType"));
-        assert!(is_fixed(kaito, "Workspace", "inference.template.spec.containers[0].image"));
-        assert!(!is_fixed(kaito, "Workspace", "metadata.labels[\"a/b\"]"));
-        assert!(!is_fixed(kaito, "Workspace", "inference.config"));
-        assert!(!is_fixed(kaito, "Unknown", "spec"));
+        assert!(is_immutable(kaito, "Workspace", "resource.instanceType"));
+        assert!(is_immutable(kaito, "Workspace", "inference.template.spec.containers[0].image"));
+        assert!(!is_immutable(kaito, "Workspace", "metadata.labels[\"a/b\"]"));
+        assert!(!is_immutable(kaito, "Workspace", "inference.config"));
+        assert!(!is_immutable(kaito, "Unknown", "spec"));
     }
 }

@@ -17,7 +17,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Answers with the length of the body; `/panic` does, `/never` is not answered.
+/// Answers with the method and the length of the body. `/panic` panics, and `/never` gets no answer.
 fn echo() -> Handler {
     Arc::new(|request| {
         async move {
@@ -32,7 +32,7 @@ fn echo() -> Handler {
     })
 }
 
-/// A server on a free port, and what stops it.
+/// Starts a server on a free port. Returns its address, the shutdown channel and the task.
 async fn start(
     transport: Transport,
     handler: Handler,
@@ -46,18 +46,18 @@ async fn start(
     (address, stop, tokio::spawn(server.run(stopped)))
 }
 
-/// Sends bytes and gives all that comes back.
+/// Sends bytes and returns the whole answer.
 async fn send(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // The server may have hung up by then.
+    // The server may close the connection before it has read everything.
     let _ = stream.write_all(bytes).await;
     let mut answer = Vec::new();
     let _ = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await.unwrap();
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Sends bytes, says that there are no more, and waits until the server hangs up.
-async fn throw(address: SocketAddr, bytes: &[u8]) {
+/// Sends bytes, closes the sending side, and waits until the server closes the connection.
+async fn send_and_close(address: SocketAddr, bytes: &[u8]) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
@@ -69,7 +69,7 @@ fn get(path: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_request_gets_one_answer_whatever_becomes_of_it() {
+fn every_request_gets_one_answer() {
     runtime().block_on(async {
         let limits = Limits { body: 10, read: Duration::from_millis(500), ..Limits::default() };
         let limits = Limits { response: Duration::from_millis(500), ..limits };
@@ -98,12 +98,12 @@ fn a_request_gets_one_answer_whatever_becomes_of_it() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_not_waited_for() {
+fn a_silent_client_is_disconnected() {
     runtime().block_on(async {
         let limits = Limits { head: Duration::from_millis(100), connections: 1, ..Limits::default() };
         let (address, _stop, _) = start(Transport::Plain, echo(), limits).await;
         let silent = TcpStream::connect(address).await.unwrap();
-        // It takes the only place there is, for a while.
+        // It occupies the only connection until the limit for the head passes.
         let answer = send(address, &get("/")).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         drop(silent);
@@ -111,7 +111,7 @@ fn a_client_that_says_nothing_is_not_waited_for() {
 }
 
 #[test]
-fn what_is_under_way_comes_to_its_end_when_the_server_stops() {
+fn running_requests_finish_when_the_server_stops() {
     runtime().block_on(async {
         let arrived = Arc::new(tokio::sync::Notify::new());
         let handler: Handler = {
@@ -133,7 +133,7 @@ fn what_is_under_way_comes_to_its_end_when_the_server_stops() {
     });
 }
 
-/// A client that trusts these certificates alone.
+/// Connects with TLS, trusting only the certificates of this bundle.
 async fn connect(address: SocketAddr, bundle: &str) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
@@ -152,7 +152,7 @@ async fn ask(stream: &mut TlsStream<TcpStream>) -> String {
     while !answer.ends_with(b"GET 0\n") {
         let mut part = [0; 512];
         let read = stream.read(&mut part).await.unwrap();
-        assert!(read > 0, "hung up");
+        assert!(read > 0, "the server closed the connection");
         answer.extend(&part[..read]);
     }
     String::from_utf8(answer).unwrap()
@@ -167,19 +167,19 @@ fn a_certificate_is_replaced_without_a_restart() {
         });
         let (configuration, current) = watch::channel(None);
         let (address, _stop, _) = start(Transport::Tls(current), echo(), Limits::default()).await;
-        // Nobody is let in before there is one.
+        // Without a configuration the server closes connections.
         assert!(connect(address, &old.1).await.is_err());
         configuration.send_replace(Some(old.0));
-        let mut standing = connect(address, &old.1).await.unwrap();
-        assert!(ask(&mut standing).await.starts_with("HTTP/1.1 200"));
+        let mut open = connect(address, &old.1).await.unwrap();
+        assert!(ask(&mut open).await.starts_with("HTTP/1.1 200"));
         assert!(connect(address, &new.1).await.is_err());
         configuration.send_replace(Some(new.0));
         let mut fresh = connect(address, &new.1).await.unwrap();
         assert!(ask(&mut fresh).await.starts_with("HTTP/1.1 200"));
         assert!(connect(address, &old.1).await.is_err());
-        // The connection that stood goes on.
-        assert!(ask(&mut standing).await.starts_with("HTTP/1.1 200"));
-        // What is no TLS is hung up on.
+        // An open connection keeps its certificate.
+        assert!(ask(&mut open).await.starts_with("HTTP/1.1 200"));
+        // A connection without TLS is closed.
         assert!(!send(address, &get("/")).await.contains("HTTP/"));
     });
 }
@@ -188,14 +188,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn any_bytes_are_survived(requests in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..4), is_tls: bool) {
+    fn survives_arbitrary_bytes(requests in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..4), is_tls: bool) {
         runtime().block_on(async {
             let (configuration, authority) = certificates::for_tests(NAME);
             let (sender, current) = watch::channel(Some(configuration));
             let transport = if is_tls { Transport::Tls(current) } else { Transport::Plain };
             let (address, stop, server) = start(transport, echo(), Limits::default()).await;
             for request in &requests {
-                throw(address, request).await;
+                send_and_close(address, request).await;
             }
             if is_tls {
                 assert!(ask(&mut connect(address, &authority).await.unwrap()).await.starts_with("HTTP/1.1 200"));

@@ -24,20 +24,20 @@ const SKEW: Duration = Duration::from_secs(3600);
 /// Maximum lifetime of a certificate. A longer one cannot be encoded.
 const MAX_LIFETIME: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Why there is no usable certificate. No message contains a key.
+/// The reason why a certificate cannot be issued or used. No message contains a key.
 #[derive(Debug, Error)]
-pub(super) enum Unusable {
-    /// It could not be issued.
-    #[error("the certificate cannot be made: {0}")]
-    NotMade(#[from] rcgen::Error),
-    /// A part of it is missing, or is not PEM.
-    #[error("{0} is missing, or is no PEM")]
+pub(super) enum CertificateError {
+    /// Issuing failed.
+    #[error("issuing the certificate failed: {0}")]
+    Issue(#[from] rcgen::Error),
+    /// A key of the Secret is missing, or is not PEM.
+    #[error("{0} is missing or not PEM")]
     Missing(&'static str),
     /// The key does not match the certificate, or a client would refuse it.
     #[error("{0}")]
     Refused(#[from] rustls::Error),
-    /// A name that cannot be the name of a server.
-    #[error("{0:?} is no name of a server")]
+    /// A name that is neither a DNS name nor an IP address.
+    #[error("{0:?} is not a valid server name")]
     Name(String),
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Issued {
 
 /// Creates an authority, and a certificate for these names that it signs. The key of the authority is dropped, so it
 /// can sign nothing else: trust in the authority is trust in this certificate alone.
-pub(super) fn issue(names: &[String], lifetime: Duration, now: SystemTime) -> Result<Issued, Unusable> {
+pub(super) fn issue(names: &[String], lifetime: Duration, now: SystemTime) -> Result<Issued, CertificateError> {
     let expires = now.checked_add(lifetime.min(MAX_LIFETIME)).unwrap_or(now);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     let valid = (epoch + since_epoch(now).saturating_sub(SKEW), epoch + since_epoch(expires));
@@ -102,12 +102,12 @@ pub(super) fn names(service: &str, namespace: &str, url: Option<&str>) -> Vec<St
 }
 
 /// The configuration of a TLS server with this pair.
-pub(super) fn server(pair: &Pair) -> Result<ServerConfig, Unusable> {
+pub(super) fn server_config(pair: &Pair) -> Result<ServerConfig, CertificateError> {
     let chain = certificates(&pair.certificate);
     if chain.is_empty() {
-        return Err(Unusable::Missing("tls.crt"));
+        return Err(CertificateError::Missing("tls.crt"));
     }
-    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).map_err(|_| Unusable::Missing("tls.key"))?;
+    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).map_err(|_| CertificateError::Missing("tls.key"))?;
     let mut server = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
         .with_no_client_auth()
@@ -117,27 +117,32 @@ pub(super) fn server(pair: &Pair) -> Result<ServerConfig, Unusable> {
 }
 
 /// Checks that a client with this bundle trusts the certificate at this time under all of these names.
-pub(super) fn check(certificate: &str, bundle: &str, names: &[String], at: SystemTime) -> Result<(), Unusable> {
+pub(super) fn verify(
+    certificate: &str,
+    bundle: &str,
+    names: &[String],
+    at: SystemTime,
+) -> Result<(), CertificateError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(bundle));
     if roots.is_empty() {
-        return Err(Unusable::Missing("ca.crt"));
+        return Err(CertificateError::Missing("ca.crt"));
     }
     let provider = Arc::new(ring::default_provider());
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-    let verifier = verifier.map_err(|_| Unusable::Missing("ca.crt"))?;
+    let verifier = verifier.map_err(|_| CertificateError::Missing("ca.crt"))?;
     let chain = certificates(certificate);
-    let (serving, between) = chain.split_first().ok_or(Unusable::Missing("tls.crt"))?;
+    let (leaf, intermediates) = chain.split_first().ok_or(CertificateError::Missing("tls.crt"))?;
     let at = UnixTime::since_unix_epoch(since_epoch(at));
     for name in names {
-        let server = ServerName::try_from(name.as_str()).map_err(|_| Unusable::Name(name.clone()))?;
-        verifier.verify_server_cert(serving, between, &server, &[], at)?;
+        let server = ServerName::try_from(name.as_str()).map_err(|_| CertificateError::Name(name.clone()))?;
+        verifier.verify_server_cert(leaf, intermediates, &server, &[], at)?;
     }
     Ok(())
 }
 
 /// Whether a text is valid as a name in a certificate.
-pub(super) fn is_name(name: &str) -> bool {
+pub(super) fn is_server_name(name: &str) -> bool {
     name.parse::<IpAddr>().is_ok() || ServerName::try_from(name).is_ok()
 }
 
@@ -155,37 +160,37 @@ mod tests {
     }
 
     #[test]
-    fn the_certificate_is_trusted_for_its_names_and_as_long_as_it_lives() {
+    fn a_certificate_is_trusted_for_its_names_and_lifetime() {
         let names = names("hooks", "system", Some("https://127.0.0.1:9443/x"));
         assert_eq!(names, ["hooks.system.svc", "hooks.system.svc.cluster.local", "127.0.0.1"]);
         let issued = issue(&names, Duration::from_secs(3600), at(0)).unwrap();
         let (certificate, authority) = (&issued.pair.certificate, &issued.authority);
-        check(certificate, authority, &names, at(0)).unwrap();
-        check(certificate, authority, &names, at(3599)).unwrap();
-        let expired = check(certificate, authority, &names, at(3602)).unwrap_err();
-        assert!(matches!(expired, Unusable::Refused(_)), "{expired}");
-        assert!(check(certificate, authority, &["other.system.svc".to_owned()], at(0)).is_err());
-        server(&issued.pair).unwrap();
+        verify(certificate, authority, &names, at(0)).unwrap();
+        verify(certificate, authority, &names, at(3599)).unwrap();
+        let expired = verify(certificate, authority, &names, at(3602)).unwrap_err();
+        assert!(matches!(expired, CertificateError::Refused(_)), "{expired}");
+        assert!(verify(certificate, authority, &["other.system.svc".to_owned()], at(0)).is_err());
+        server_config(&issued.pair).unwrap();
     }
 
     #[test]
-    fn no_authority_vouches_for_the_certificate_of_another() {
+    fn an_authority_verifies_only_its_own_certificate() {
         let names = names("hooks", "system", Some("https://[::1]:9443"));
         assert_eq!(names.last().unwrap(), "::1");
         let [first, second] = [0, 1].map(|time| issue(&names, Duration::from_secs(3600), at(time)).unwrap());
-        assert!(check(&first.pair.certificate, &second.authority, &names, at(1)).is_err());
+        assert!(verify(&first.pair.certificate, &second.authority, &names, at(1)).is_err());
         let both = second.authority + &first.authority;
-        check(&first.pair.certificate, &both, &names, at(1)).unwrap();
-        check(&second.pair.certificate, &both, &names, at(1)).unwrap();
-        // A key of the one and a certificate of the other make no server.
-        assert!(server(&Pair { certificate: first.pair.certificate, key: second.pair.key }).is_err());
+        verify(&first.pair.certificate, &both, &names, at(1)).unwrap();
+        verify(&second.pair.certificate, &both, &names, at(1)).unwrap();
+        // A key and a certificate of different pairs are refused.
+        assert!(server_config(&Pair { certificate: first.pair.certificate, key: second.pair.key }).is_err());
     }
 
     #[test]
-    fn what_is_no_certificate_is_none() {
+    fn rejects_texts_that_are_not_certificates() {
         for text in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
-            assert!(check(text, text, &["a.b.svc".to_owned()], at(0)).is_err());
-            assert!(server(&Pair { certificate: text.to_owned(), key: text.to_owned() }).is_err());
+            assert!(verify(text, text, &["a.b.svc".to_owned()], at(0)).is_err());
+            assert!(server_config(&Pair { certificate: text.to_owned(), key: text.to_owned() }).is_err());
         }
     }
 }

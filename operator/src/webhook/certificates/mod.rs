@@ -6,11 +6,10 @@
 //! ```
 //! A new certificate is served only once every `caBundle` contains its authority; until then the old one is served.
 //!
-//! This is part of the webhooks, not of `runtime`: names, Secret and bundle are theirs. The TLS server of
-//! [`crate::runtime::server`] only receives the resulting configuration.
+//! The TLS server of [`crate::runtime::server`] only receives the resulting configuration.
 
 mod issue;
-mod kept;
+mod secret;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -25,7 +24,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use self::kept::{Due, Kept};
+use self::secret::{Maintenance, StoredCertificate};
 use crate::args::Run;
 use crate::runtime::admin::Readiness;
 use crate::runtime::backoff::Backoff;
@@ -38,7 +37,7 @@ const CONDITION: &str = "certificate";
 /// The field manager of the Secret.
 const MANAGER: &str = "kubefoundry-webhooks";
 
-/// The certificates by which the apiserver recognises the webhooks, as PEM.
+/// The CA certificates with which the apiserver verifies the webhooks, as PEM; none until one is issued.
 pub(crate) type Bundle = Option<Arc<str>>;
 
 /// The valid certificates of a bundle.
@@ -46,8 +45,8 @@ pub(super) fn read(bundle: &str) -> Vec<CertificateDer<'static>> {
     issue::certificates(bundle)
 }
 
-/// Keeps the certificate valid.
-pub(super) struct Keeper {
+/// Issues and renews the certificate, and publishes it to the server and the writer of bundles.
+pub(super) struct CertificateManager {
     secrets: Api<Secret>,
     namespace: String,
     names: Vec<String>,
@@ -61,8 +60,8 @@ pub(super) struct Keeper {
     server: watch::Sender<Option<Arc<ServerConfig>>>,
 }
 
-/// The channels between a keeper, the writer of bundles and the server.
-pub(super) struct Published {
+/// The channels between the manager, the writer of bundles and the server.
+pub(super) struct Channels {
     pub(super) bundle: watch::Sender<Bundle>,
     pub(super) trusted: watch::Receiver<Bundle>,
     pub(super) server: watch::Sender<Option<Arc<ServerConfig>>>,
@@ -70,14 +69,14 @@ pub(super) struct Published {
 
 /// The certificate that is served.
 #[derive(Default)]
-struct Serving {
-    now: Option<Kept>,
-    /// Since when a newer certificate waits to be trusted, and since when it is trusted.
-    waits: Option<(Instant, Option<Instant>)>,
+struct ServedCertificate {
+    current: Option<StoredCertificate>,
+    /// The time since which a newer certificate waits to be trusted, and the time since which it is trusted.
+    pending: Option<(Instant, Option<Instant>)>,
 }
 
-impl Keeper {
-    pub(super) fn new(client: kube::Client, settings: &Run, readiness: Readiness, published: Published) -> Self {
+impl CertificateManager {
+    pub(super) fn new(client: kube::Client, settings: &Run, readiness: Readiness, channels: Channels) -> Self {
         readiness.set_pending(CONDITION, "not read yet");
         let namespace = settings.cluster.namespace.clone();
         Self {
@@ -86,9 +85,9 @@ impl Keeper {
             namespace,
             lifetime: settings.certificate_lifetime,
             readiness,
-            bundle: published.bundle,
-            trusted: published.trusted,
-            server: published.server,
+            bundle: channels.bundle,
+            trusted: channels.trusted,
+            server: channels.server,
         }
     }
 
@@ -96,66 +95,68 @@ impl Keeper {
     pub(super) async fn run(self, shutdown: Shutdown) {
         let mut stopped = std::pin::pin!(signaled(shutdown));
         let mut secrets = std::pin::pin!(watcher::watch_object(self.secrets.clone(), SECRET).default_backoff());
-        let (mut latest, mut serving) = (None, Serving::default());
+        let (mut latest, mut serving) = (None, ServedCertificate::default());
         let (mut renewals, mut prunings) = (Backoff::default(), Backoff::default());
-        let look_again = (self.lifetime / 20).clamp(Duration::from_millis(100), Duration::from_secs(3600));
-        let mut pause = look_again;
+        let check_interval = (self.lifetime / 20).clamp(Duration::from_millis(100), Duration::from_secs(3600));
+        let mut pause = check_interval;
         loop {
             tokio::select! {
                 () = &mut stopped => return,
                 event = secrets.next() => match event {
                     Some(Ok(secret)) => latest = Some(secret),
-                    Some(Err(error)) => self.fails("cannot be watched", &error),
+                    Some(Err(error)) => self.report_failure("cannot be watched", &error),
                     None => return,
                 },
                 () = sleep(pause) => {}
             }
             let Some(secret) = &mut latest else { continue };
-            let kept = secret.as_ref().and_then(Kept::read);
-            let due =
-                kept.as_ref().map_or(Due::Renewal, |kept| kept.due(&self.names, self.lifetime, SystemTime::now()));
-            let backoff = if due == Due::Renewal { &mut renewals } else { &mut prunings };
-            if due != Due::Nothing && backoff.remaining(Instant::now()).is_zero() {
+            let stored_certificate = secret.as_ref().and_then(StoredCertificate::read);
+            let due = stored_certificate
+                .as_ref()
+                .map_or(Maintenance::Renewal, |it| it.due(&self.names, self.lifetime, SystemTime::now()));
+            let backoff = if due == Maintenance::Renewal { &mut renewals } else { &mut prunings };
+            if due != Maintenance::NotDue && backoff.remaining(Instant::now()).is_zero() {
                 backoff.record_attempt(Instant::now());
-                // The certificate that is served stays in the bundle, even when the Secret was deleted.
-                match self.write(secret.clone(), kept.as_ref().or(serving.now.as_ref()), due).await {
+                // The served certificate stays in the bundle even if the Secret was deleted.
+                match self.write(secret.clone(), stored_certificate.as_ref().or(serving.current.as_ref()), due).await {
                     Ok(stored) => *secret = stored,
-                    Err(error) => self.fails("cannot be written", &error),
+                    Err(error) => self.report_failure("cannot be written", &error),
                 }
             }
-            let kept = secret.as_ref().and_then(Kept::read);
-            // A write that did not happen is retried.
-            let is_due = kept
+            let stored_certificate = secret.as_ref().and_then(StoredCertificate::read);
+            // A write that failed, or that the back-off postponed, is retried.
+            let is_due = stored_certificate
                 .as_ref()
-                .is_none_or(|kept| kept.due(&self.names, self.lifetime, SystemTime::now()) != Due::Nothing);
-            if let Some(kept) = kept {
-                self.offer(kept, &mut serving);
+                .is_none_or(|it| it.due(&self.names, self.lifetime, SystemTime::now()) != Maintenance::NotDue);
+            if let Some(stored_certificate) = stored_certificate {
+                self.publish(stored_certificate, &mut serving);
             }
-            pause = if serving.waits.is_some() {
-                look_again.min(Duration::from_millis(250))
+            pause = if serving.pending.is_some() {
+                check_interval.min(Duration::from_millis(250))
             } else if is_due {
-                look_again.min(backoff.remaining(Instant::now()).max(Duration::from_millis(100)))
+                check_interval.min(backoff.remaining(Instant::now()).max(Duration::from_millis(100)))
             } else {
-                look_again
+                check_interval
             };
         }
     }
 
-    /// Writes what is due. Returns what is stored then: this certificate, or that of a replica that was faster.
+    /// Renews or prunes the certificate. Returns the Secret that is stored afterwards, which may be that of a replica that was
+    /// faster: the resourceVersion makes the slower write fail.
     async fn write(
         &self,
         secret: Option<Secret>,
-        kept: Option<&Kept>,
-        due: Due,
+        before: Option<&StoredCertificate>,
+        due: Maintenance,
     ) -> Result<Option<Secret>, kube::Error> {
-        let next = match (due, kept) {
-            (Due::Pruning, Some(kept)) => Ok(kept.pruned()),
-            _ => Kept::renew(kept, &self.names, self.lifetime, SystemTime::now()),
+        let next = match (due, before) {
+            (Maintenance::Pruning, Some(before)) => Ok(before.pruned()),
+            _ => StoredCertificate::renew(before, &self.names, self.lifetime, SystemTime::now()),
         };
         let next = match next {
             Ok(next) => next,
             Err(error) => {
-                self.fails("cannot be made", &error);
+                self.report_failure("cannot be issued", &error);
                 return Ok(secret);
             }
         };
@@ -178,56 +179,59 @@ impl Keeper {
         }
     }
 
-    /// Makes a certificate known, and serves with it once it is trusted.
-    fn offer(&self, kept: Kept, serving: &mut Serving) {
+    /// Publishes the bundle of a certificate, and serves with the certificate once the apiserver trusts it.
+    fn publish(&self, stored: StoredCertificate, serving: &mut ServedCertificate) {
         let now = SystemTime::now();
-        let server = match kept.works(&self.names, now).and_then(|()| issue::server(&kept.pair)) {
+        let server = match stored.check_usable(&self.names, now).and_then(|()| issue::server_config(&stored.pair)) {
             Ok(server) => server,
-            Err(error) => return self.fails("cannot be used", &error),
+            Err(error) => return self.report_failure("cannot be used", &error),
         };
-        let bundle: Arc<str> = kept.bundle.as_str().into();
+        let bundle: Arc<str> = stored.bundle.as_str().into();
         self.bundle.send_if_modified(|current| {
             let differs = current.as_ref() != Some(&bundle);
             *current = Some(Arc::clone(&bundle));
             differs
         });
-        if serving.now.as_ref().is_some_and(|now| now.pair == kept.pair) {
-            (serving.now, serving.waits) = (Some(kept), None);
+        if serving.current.as_ref().is_some_and(|current| current.pair == stored.pair) {
+            (serving.current, serving.pending) = (Some(stored), None);
             return;
         }
-        let works = serving.now.as_ref().is_some_and(|old| old.works(&self.names, now).is_ok());
-        if works && !self.is_settled(&bundle, serving) {
+        let is_current_usable = serving.current.as_ref().is_some_and(|old| old.check_usable(&self.names, now).is_ok());
+        // Without a usable old certificate there is nothing to lose by switching early.
+        if is_current_usable && !self.is_settled(&bundle, serving) {
             return;
         }
         self.server.send_replace(Some(Arc::new(server)));
         tracing::info!(names = self.names.join(","), "serving the webhooks with a new certificate");
-        (serving.now, serving.waits) = (Some(kept), None);
+        (serving.current, serving.pending) = (Some(stored), None);
         self.readiness.set_ready(CONDITION);
     }
 
-    /// Whether a bundle is written everywhere and the apiserver had time to load it, or that took too long.
-    fn is_settled(&self, bundle: &Arc<str>, serving: &mut Serving) -> bool {
-        let settle = (self.lifetime / 20).min(Duration::from_secs(5));
-        let patience = (self.lifetime / 6).min(Duration::from_secs(300));
+    /// Whether the new certificate may be served: its bundle is written everywhere and the apiserver had time to load it, or
+    /// this took so long that the old certificate must be replaced anyway.
+    fn is_settled(&self, bundle: &Arc<str>, serving: &mut ServedCertificate) -> bool {
+        let load_time = (self.lifetime / 20).min(Duration::from_secs(5));
+        let timeout = (self.lifetime / 6).min(Duration::from_secs(300));
         let is_trusted = self.trusted.borrow().as_ref() == Some(bundle);
-        let (since, trusted) = serving.waits.get_or_insert_with(|| (Instant::now(), None));
+        let (since, trusted) = serving.pending.get_or_insert_with(|| (Instant::now(), None));
         if is_trusted {
-            trusted.get_or_insert_with(Instant::now).elapsed() >= settle
+            trusted.get_or_insert_with(Instant::now).elapsed() >= load_time
         } else {
             *trusted = None;
-            since.elapsed() >= patience
+            since.elapsed() >= timeout
         }
     }
 
-    fn fails(&self, how: &str, error: &dyn std::fmt::Display) {
+    /// Logs a failure, and shows it in `/readyz` until the first certificate is served.
+    fn report_failure(&self, how: &str, error: &dyn std::fmt::Display) {
         tracing::warn!(secret = SECRET, %error, "the webhooks' certificate {how}");
         self.readiness.update_pending(CONDITION, format!("{how}: {error}"));
     }
 }
 
-/// A configuration of a TLS server and the certificate to trust it by, for tests.
+/// A configuration of a TLS server, and the CA certificate with which tests verify it.
 #[cfg(test)]
 pub(crate) fn for_tests(name: &str) -> (Arc<ServerConfig>, String) {
     let issued = issue::issue(&[name.to_owned()], Duration::from_secs(3600), SystemTime::now()).unwrap();
-    (Arc::new(issue::server(&issued.pair).unwrap()), issued.authority)
+    (Arc::new(issue::server_config(&issued.pair).unwrap()), issued.authority)
 }

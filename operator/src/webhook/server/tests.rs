@@ -1,4 +1,4 @@
-#![expect(clippy::needless_pass_by_value, reason = "requests are put together where they are sent")]
+#![expect(clippy::needless_pass_by_value, reason = "requests are built in the call that sends them")]
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use super::*;
 use crate::runtime::server;
 use crate::webhook::allow_list;
 
-/// A cluster with the built-in providers and one list.
+/// A cluster with the built-in providers and one allow list.
 #[derive(Default)]
-struct Fake {
+struct FakeCluster {
     is_filling: bool,
     allowed: Option<&'static str>,
     access: Access,
-    /// The provider that is known, when not all are.
+    /// The only registered provider; none for all of them.
     only: Option<&'static str>,
-    /// The one that is not ready.
+    /// The provider that is not ready.
     unready: Option<&'static str>,
-    asked: Mutex<Vec<SubjectAccessReview>>,
+    reviews: Mutex<Vec<SubjectAccessReview>>,
 }
 
-/// Whether users may create what they ask for.
+/// The answer to access reviews.
 #[derive(Clone, Copy, Default)]
 enum Access {
     #[default]
@@ -35,7 +35,7 @@ enum Access {
     Refused(&'static str),
 }
 
-/// An engine that knows some of the built-in providers.
+/// A session with some of the built-in providers.
 fn session(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Session {
     let mut sources = SourceSet::default();
     for provider in kubefoundry_model::providers::PROVIDERS.iter().filter(|provider| is_known(provider.name())) {
@@ -45,22 +45,22 @@ fn session(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Session {
     Session::new(&sources, Providers::Given).unwrap()
 }
 
-impl Cluster for Fake {
+impl AdmissionContext for FakeCluster {
     fn session(&self, group: &str) -> Availability {
         match group {
             "kubefoundry.ai" | "kubeairunway.ai" if self.is_filling => Availability::Starting,
             "kubefoundry.ai" | "kubeairunway.ai" => Availability::Ready(Evaluators {
                 session: session(self.unready, |name| self.only.is_none_or(|only| only == name)),
-                among: Arc::new(|allowed| session(None, |name| allowed.iter().any(|one| one == name))),
+                restrict: Arc::new(|allowed| session(None, |name| allowed.iter().any(|one| one == name))),
             }),
             _ => Availability::NotServed,
         }
     }
 
-    fn allowed<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>> {
+    fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>> {
         let allowed = match namespace {
             "unreadable" => Err("forbidden".to_owned()),
-            _ => Ok(self.allowed.map(allow_list::read)),
+            _ => Ok(self.allowed.map(allow_list::parse)),
         };
         std::future::ready(allowed).boxed()
     }
@@ -69,17 +69,17 @@ impl Cluster for Fake {
         !matches!(self.access, Access::Unchecked)
     }
 
-    fn access(&self, question: SubjectAccessReview) -> BoxFuture<'_, Option<String>> {
-        self.asked.lock().unwrap().push(question);
+    fn check_access(&self, review: SubjectAccessReview) -> BoxFuture<'_, Option<String>> {
+        self.reviews.lock().unwrap().push(review);
         let refusal = match self.access {
-            Access::Refused(why) => Some(why.to_owned()),
+            Access::Refused(reason) => Some(reason.to_owned()),
             Access::Unchecked | Access::Granted => None,
         };
         std::future::ready(refusal).boxed()
     }
 }
 
-fn post(cluster: Arc<Fake>, path: &str, body: impl Into<hyper::body::Bytes>) -> (StatusCode, String) {
+fn post(cluster: Arc<FakeCluster>, path: &str, body: impl Into<hyper::body::Bytes>) -> (StatusCode, String) {
     let request = server::Request {
         method: Method::POST,
         path: path.to_owned(),
@@ -89,7 +89,7 @@ fn post(cluster: Arc<Fake>, path: &str, body: impl Into<hyper::body::Bytes>) -> 
     send(cluster, request)
 }
 
-fn send(cluster: Arc<Fake>, request: server::Request) -> (StatusCode, String) {
+fn send(cluster: Arc<FakeCluster>, request: server::Request) -> (StatusCode, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let answer = tokio::time::timeout(Duration::from_secs(20), handler(cluster)(request)).await.unwrap();
@@ -106,15 +106,15 @@ fn phi(spec: Value) -> Value {
     })
 }
 
-fn good() -> Value {
+fn valid_spec() -> Value {
     json!({"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}})
 }
 
-fn bad() -> Value {
+fn invalid_spec() -> Value {
     json!({"engine": {"type": "vllm"}})
 }
 
-/// A request about a new object, or about one that was another before.
+/// A request that creates an object, or updates `old`.
 fn request(object: Value, old: Value) -> Value {
     let group = object["apiVersion"].as_str().unwrap_or_default().split('/').next().unwrap_or_default().to_owned();
     let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
@@ -126,11 +126,11 @@ fn request(object: Value, old: Value) -> Value {
     })
 }
 
-fn ask(cluster: Fake, path: &str, request: &Value) -> Value {
-    ask_of(&Arc::new(cluster), path, request)
+fn admit_with(cluster: FakeCluster, path: &str, request: &Value) -> Value {
+    admit_in(&Arc::new(cluster), path, request)
 }
 
-fn ask_of(cluster: &Arc<Fake>, path: &str, request: &Value) -> Value {
+fn admit_in(cluster: &Arc<FakeCluster>, path: &str, request: &Value) -> Value {
     let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
     let (status, body) = post(Arc::clone(cluster), path, review.to_string());
     assert_eq!(status, StatusCode::OK, "{body}");
@@ -141,28 +141,28 @@ fn ask_of(cluster: &Arc<Fake>, path: &str, request: &Value) -> Value {
 }
 
 fn validate(object: Value, old: Value) -> Value {
-    ask(Fake::default(), "/validate", &request(object, old))
+    admit_with(FakeCluster::default(), "/validate", &request(object, old))
 }
 
-fn message(response: &Value) -> &str {
+fn refusal_message(response: &Value) -> &str {
     assert_eq!(response["allowed"], false, "{response}");
     response["status"]["message"].as_str().unwrap()
 }
 
-fn allow(response: &Value) {
+fn assert_allowed(response: &Value) {
     assert_eq!(response["allowed"], true, "{response}");
 }
 
 #[test]
-fn a_good_deployment_passes() {
-    assert_eq!(validate(phi(good()), Value::Null)["allowed"], true);
+fn admits_a_valid_deployment() {
+    assert_eq!(validate(phi(valid_spec()), Value::Null)["allowed"], true);
 }
 
 #[test]
-fn every_error_is_said_with_its_field_and_code() {
-    let response = validate(phi(bad()), Value::Null);
+fn reports_every_error_with_field_and_code() {
+    let response = validate(phi(invalid_spec()), Value::Null);
     assert_eq!(
-        message(&response),
+        refusal_message(&response),
         "spec.model.id: model.id is required when source is huggingface [KF0207]\n\
          spec.resources.gpu.count: vLLM engine requires GPU (set resources.gpu.count > 0) [KF0201]"
     );
@@ -174,13 +174,13 @@ fn every_error_is_said_with_its_field_and_code() {
 }
 
 #[test]
-fn warnings_pass_and_are_said_unless_the_object_says_to_ignore_them() {
-    let mut spec = good();
+fn sends_warnings_unless_an_annotation_ignores_them() {
+    let mut spec = valid_spec();
     spec["model"] = json!({"id": "/models/phi", "source": "custom", "servedName": "phi"});
     spec["image"] = json!("registry.example.com/phi:1");
     let mut object = phi(spec);
     let response = validate(object.clone(), Value::Null);
-    allow(&response);
+    assert_allowed(&response);
     let warnings = response["warnings"].as_array().unwrap();
     let ignored = warnings.iter().find(|it| it.as_str().unwrap().contains("servedName is ignored for custom source"));
     let ignored = ignored.unwrap_or_else(|| panic!("{response}")).as_str().unwrap();
@@ -191,25 +191,25 @@ fn warnings_pass_and_are_said_unless_the_object_says_to_ignore_them() {
 }
 
 #[test]
-fn what_is_stored_with_errors_can_be_changed_in_all_else_and_let_go() {
-    let mut labelled = phi(bad());
+fn an_invalid_stored_deployment_can_be_labelled_and_deleted() {
+    let mut labelled = phi(invalid_spec());
     labelled["metadata"]["labels"] = json!({"team": "a"});
     labelled["metadata"]["finalizers"] = json!([]);
-    let response = validate(labelled, phi(bad()));
+    let response = validate(labelled, phi(invalid_spec()));
     assert_eq!((&response["allowed"], &response["warnings"]), (&json!(true), &Value::Null));
-    let mut worse = bad();
+    let mut worse = invalid_spec();
     worse["engine"]["type"] = json!("sglang");
-    assert!(message(&validate(phi(worse.clone()), phi(bad()))).contains("SGLang engine requires GPU"));
+    assert!(refusal_message(&validate(phi(worse.clone()), phi(invalid_spec()))).contains("SGLang engine requires GPU"));
     let mut going = phi(worse);
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    assert_eq!(validate(going, phi(bad()))["allowed"], true);
+    assert_eq!(validate(going, phi(invalid_spec()))["allowed"], true);
 }
 
 #[test]
-fn defaults_are_written_where_the_specification_is() {
+fn writes_defaults_only_when_the_specification_changes() {
     let patched = |object: &Value, old: Value| {
-        let response = ask(Fake::default(), "/mutate", &request(object.clone(), old));
-        allow(&response);
+        let response = admit_with(FakeCluster::default(), "/mutate", &request(object.clone(), old));
+        assert_allowed(&response);
         let mut object = object.clone();
         if let Some(patch) = response.get("patch") {
             let patch: k8s_openapi::ByteString = serde_json::from_value(patch.clone()).unwrap();
@@ -217,50 +217,53 @@ fn defaults_are_written_where_the_specification_is() {
         }
         object
     };
-    let new = patched(&phi(good()), Value::Null);
+    let new = patched(&phi(valid_spec()), Value::Null);
     assert_eq!(new["spec"]["model"]["source"], "huggingface");
     assert_eq!(new["spec"]["serving"]["mode"], "aggregated");
     assert_eq!(new["spec"]["model"]["id"], "org/phi");
-    assert_eq!(new["metadata"], phi(good())["metadata"]);
-    // Once more changes nothing, and neither does a change of something else.
+    assert_eq!(new["metadata"], phi(valid_spec())["metadata"]);
+    // A second time changes nothing, and neither does a change of labels.
     assert_eq!(patched(&new, Value::Null), new);
-    let mut labelled = phi(good());
+    let mut labelled = phi(valid_spec());
     labelled["metadata"]["labels"] = json!({"team": "a"});
-    assert_eq!(patched(&labelled, phi(good())), labelled);
-    // What cannot be read is left as it is, for validation to say so.
+    assert_eq!(patched(&labelled, phi(valid_spec())), labelled);
+    // An object that cannot be read stays unchanged; validation reports it.
     assert_eq!(patched(&phi(json!({"model": 7})), Value::Null), phi(json!({"model": 7})));
-    // A name that is still to be made is none of its business.
-    let mut unnamed = phi(good());
+    // The name may be generated later.
+    let mut unnamed = phi(valid_spec());
     unnamed["metadata"] = json!({"generateName": "phi-"});
     assert_eq!(patched(&unnamed, Value::Null)["spec"]["model"]["source"], "huggingface");
 }
 
 #[test]
-fn deletions_and_the_status_are_not_looked_at() {
-    let mut deletion = request(phi(bad()), phi(bad()));
+fn admits_deletions_and_status_writes() {
+    let mut deletion = request(phi(invalid_spec()), phi(invalid_spec()));
     deletion["operation"] = json!("DELETE");
     deletion["object"] = Value::Null;
-    let mut status = request(phi(bad()), Value::Null);
+    let mut status = request(phi(invalid_spec()), Value::Null);
     status["subResource"] = json!("status");
     for request in [deletion, status] {
-        assert_eq!(ask(Fake { is_filling: true, ..Fake::default() }, "/validate", &request)["allowed"], true);
+        assert_eq!(
+            admit_with(FakeCluster { is_filling: true, ..FakeCluster::default() }, "/validate", &request)["allowed"],
+            true
+        );
     }
 }
 
 #[test]
-fn the_older_group_is_validated_as_well_and_others_are_not() {
-    let mut object = phi(bad());
+fn validates_only_api_groups_with_crds() {
+    let mut object = phi(invalid_spec());
     object["apiVersion"] = json!("kubeairunway.ai/v1alpha1");
-    assert!(message(&validate(object.clone(), Value::Null)).contains("model.id is required"));
+    assert!(refusal_message(&validate(object.clone(), Value::Null)).contains("model.id is required"));
     object["apiVersion"] = json!("example.com/v1");
     assert_eq!(validate(object, Value::Null)["allowed"], true);
 }
 
 #[test]
-fn nothing_is_admitted_before_the_caches_are_filled() {
-    let cluster = Arc::new(Fake { is_filling: true, ..Fake::default() });
+fn admits_nothing_before_the_caches_are_filled() {
+    let cluster = Arc::new(FakeCluster { is_filling: true, ..FakeCluster::default() });
     let review = json!({
-        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request(phi(good()), Value::Null),
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request(phi(valid_spec()), Value::Null),
     });
     for path in ["/mutate", "/validate"] {
         let (status, _) = post(Arc::clone(&cluster), path, review.to_string());
@@ -269,85 +272,91 @@ fn nothing_is_admitted_before_the_caches_are_filled() {
 }
 
 #[test]
-fn a_provider_outside_of_the_list_is_refused() {
-    let only_kaito = || Fake { allowed: Some("kaito"), ..Fake::default() };
-    let mut named = good();
+fn refuses_a_provider_outside_of_the_allow_list() {
+    let only_kaito = || FakeCluster { allowed: Some("kaito"), ..FakeCluster::default() };
+    let mut named = valid_spec();
     named["provider"] = json!({"name": "kuberay"});
-    let response = ask(only_kaito(), "/validate", &request(phi(named.clone()), Value::Null));
+    let response = admit_with(only_kaito(), "/validate", &request(phi(named.clone()), Value::Null));
     assert_eq!(
-        message(&response),
+        refusal_message(&response),
         "provider \"kuberay\" is not allowed in namespace \"ml\"; its annotation kubefoundry.ai/allowed-providers allows: kaito"
     );
     assert_eq!(response["status"]["reason"], "Forbidden");
-    // Where nobody is named, the choice is among those that are allowed: without the list it would be dynamo.
-    let response = ask(only_kaito(), "/validate", &request(phi(good()), Value::Null));
-    assert!(message(&response).starts_with("spec: No compatible provider for "), "{response}");
-    assert!(message(&response).ends_with(
+    // A deployment that names no provider gets an allowed one: without the list it would be dynamo.
+    let response = admit_with(only_kaito(), "/validate", &request(phi(valid_spec()), Value::Null));
+    assert!(refusal_message(&response).starts_with("spec: No compatible provider for "), "{response}");
+    assert!(refusal_message(&response).ends_with(
         "\nspec.provider.name: namespace \"ml\" allows: kaito (annotation kubefoundry.ai/allowed-providers)"
     ));
     let cpu = json!({"model": {"id": "org/phi"}, "engine": {"type": "llamacpp"}, "image": "registry.example.com/phi:1",
         "provider": {"overrides": {"runner": "llama-server"}}});
-    allow(&ask(only_kaito(), "/validate", &request(phi(cpu), Value::Null)));
-    let none = Fake { allowed: Some(""), ..Fake::default() };
-    message(&ask(none, "/validate", &request(phi(named.clone()), Value::Null)));
-    // What was chosen before the list changed stays, until the specification changes.
-    let mut stored = phi(good());
+    assert_allowed(&admit_with(only_kaito(), "/validate", &request(phi(cpu), Value::Null)));
+    let none = FakeCluster { allowed: Some(""), ..FakeCluster::default() };
+    refusal_message(&admit_with(none, "/validate", &request(phi(named.clone()), Value::Null)));
+    // A selection from before a change of the list stays until the specification changes.
+    let mut stored = phi(valid_spec());
     stored["status"] = json!({"provider": {"name": "dynamo", "selectedReason": "default"}});
-    allow(&ask(only_kaito(), "/validate", &request(stored.clone(), stored.clone())));
+    assert_allowed(&admit_with(only_kaito(), "/validate", &request(stored.clone(), stored.clone())));
     let mut changed = stored.clone();
     changed["spec"]["resources"]["gpu"]["count"] = json!(2);
-    message(&ask(only_kaito(), "/validate", &request(changed, stored)));
-    // Nobody says in a new object what was chosen before.
-    let mut forged = phi(good());
+    refusal_message(&admit_with(only_kaito(), "/validate", &request(changed, stored)));
+    // The status of a new object does not count as an earlier selection.
+    let mut forged = phi(valid_spec());
     forged["status"] = json!({"provider": {"name": "kaito"}});
-    let kuberay = Fake { allowed: Some("kuberay"), ..Fake::default() };
-    ask(kuberay, "/validate", &request(forged, Value::Null));
-    // A list that cannot be read allows nothing.
+    let kuberay = FakeCluster { allowed: Some("kuberay"), ..FakeCluster::default() };
+    admit_with(kuberay, "/validate", &request(forged, Value::Null));
+    // An unreadable list allows nothing.
     let mut elsewhere = request(phi(named), Value::Null);
     elsewhere["namespace"] = json!("unreadable");
-    assert!(message(&ask(Fake::default(), "/validate", &elsewhere)).contains("cannot be read: forbidden"));
+    assert!(
+        refusal_message(&admit_with(FakeCluster::default(), "/validate", &elsewhere))
+            .contains("cannot read the allowed providers of namespace \"unreadable\": forbidden")
+    );
 }
 
 #[test]
-fn the_user_must_be_allowed_to_create_what_the_deployment_becomes() {
-    let cluster = Arc::new(Fake { access: Access::Refused("no, jo"), ..Fake::default() });
-    let response = ask_of(&cluster, "/validate", &request(phi(good()), Value::Null));
-    assert_eq!(message(&response), "no, jo");
-    let asked = cluster.asked.lock().unwrap().remove(0).spec;
+fn the_user_must_have_access_to_the_rendered_objects() {
+    let cluster = Arc::new(FakeCluster { access: Access::Refused("no, jo"), ..FakeCluster::default() });
+    let response = admit_in(&cluster, "/validate", &request(phi(valid_spec()), Value::Null));
+    assert_eq!(refusal_message(&response), "no, jo");
+    let asked = cluster.reviews.lock().unwrap().remove(0).spec;
     assert_eq!(asked.user.as_deref(), Some("jo"));
     let resource = asked.resource_attributes.unwrap();
     assert_eq!(resource.resource.as_deref(), Some("dynamographdeployments"));
     assert_eq!(resource.group.as_deref(), Some("nvidia.com"));
     assert_eq!(resource.namespace.as_deref(), Some("ml"));
-    // Not asked: a change that creates nothing, and an object that is refused anyway.
-    let mut labelled = phi(good());
+    // No review for a change that creates nothing, or for an object that is refused anyway.
+    let mut labelled = phi(valid_spec());
     labelled["metadata"]["labels"] = json!({"team": "a"});
-    assert_eq!(ask_of(&cluster, "/validate", &request(labelled, phi(good())))["allowed"], true);
-    message(&ask_of(&cluster, "/validate", &request(phi(bad()), Value::Null)));
-    assert!(cluster.asked.lock().unwrap().is_empty());
-    let may = Arc::new(Fake { access: Access::Granted, ..Fake::default() });
-    assert_eq!(ask_of(&may, "/validate", &request(phi(good()), Value::Null))["allowed"], true);
-    assert_eq!(may.asked.lock().unwrap().len(), 1);
+    assert_eq!(admit_in(&cluster, "/validate", &request(labelled, phi(valid_spec())))["allowed"], true);
+    refusal_message(&admit_in(&cluster, "/validate", &request(phi(invalid_spec()), Value::Null)));
+    assert!(cluster.reviews.lock().unwrap().is_empty());
+    let granted = Arc::new(FakeCluster { access: Access::Granted, ..FakeCluster::default() });
+    assert_eq!(admit_in(&granted, "/validate", &request(phi(valid_spec()), Value::Null))["allowed"], true);
+    assert_eq!(granted.reviews.lock().unwrap().len(), 1);
 }
 
 #[test]
-fn a_deployment_that_nobody_can_take_yet_waits_unless_access_is_checked() {
-    let nobody = || Fake { only: Some("nobody"), ..Fake::default() };
-    let response = ask(nobody(), "/validate", &request(phi(good()), Value::Null));
+fn a_deployment_without_a_provider_is_stored_unless_access_is_checked() {
+    let no_provider = || FakeCluster { only: Some("none"), ..FakeCluster::default() };
+    let response = admit_with(no_provider(), "/validate", &request(phi(valid_spec()), Value::Null));
     assert_eq!(response["allowed"], true, "{response}");
-    let response =
-        ask(Fake { unready: Some("dynamo"), ..Fake::default() }, "/validate", &request(phi(good()), Value::Null));
-    allow(&response);
+    let response = admit_with(
+        FakeCluster { unready: Some("dynamo"), ..FakeCluster::default() },
+        "/validate",
+        &request(phi(valid_spec()), Value::Null),
+    );
+    assert_allowed(&response);
     assert!(response["warnings"][0].as_str().unwrap().contains("reports ready: false"), "{response}");
-    let checked = Fake { access: Access::Granted, ..nobody() };
+    let checked = FakeCluster { access: Access::Granted, ..no_provider() };
     assert!(
-        message(&ask(checked, "/validate", &request(phi(good()), Value::Null)))
-            .contains("no provider can be chosen yet")
+        refusal_message(&admit_with(checked, "/validate", &request(phi(valid_spec()), Value::Null)))
+            .contains("no provider can be selected yet")
     );
 }
 
 #[test]
-fn a_provider_configuration_is_validated() {
+fn validates_provider_configurations() {
     let config = |condition: &str| {
         json!({
             "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "InferenceProviderConfig",
@@ -358,20 +367,20 @@ fn a_provider_configuration_is_validated() {
             },
         })
     };
-    let right = config("spec.resources.gpu.count > 0");
-    let wrong = config("spec.resources.gpu.count >");
-    assert_eq!(validate(right.clone(), Value::Null), json!({"uid": "u", "allowed": true}));
-    let response = validate(wrong.clone(), Value::Null);
-    assert!(message(&response).starts_with("spec.selectionRules[0].condition: "), "{response}");
-    assert_eq!(validate(wrong.clone(), wrong)["allowed"], true);
-    // Before the caches are filled: nothing of them is needed.
-    let filling = Fake { is_filling: true, ..Fake::default() };
-    assert_eq!(ask(filling, "/validate", &request(right, Value::Null))["allowed"], true);
+    let valid = config("spec.resources.gpu.count > 0");
+    let invalid = config("spec.resources.gpu.count >");
+    assert_eq!(validate(valid.clone(), Value::Null), json!({"uid": "u", "allowed": true}));
+    let response = validate(invalid.clone(), Value::Null);
+    assert!(refusal_message(&response).starts_with("spec.selectionRules[0].condition: "), "{response}");
+    assert_eq!(validate(invalid.clone(), invalid)["allowed"], true);
+    // Configurations are validated without the caches.
+    let filling = FakeCluster { is_filling: true, ..FakeCluster::default() };
+    assert_eq!(admit_with(filling, "/validate", &request(valid, Value::Null))["allowed"], true);
 }
 
 #[test]
-fn other_requests_are_told_what_is_expected() {
-    let cluster = || Arc::new(Fake::default());
+fn refuses_other_requests() {
+    let cluster = || Arc::new(FakeCluster::default());
     assert_eq!(post(cluster(), "/", "{}").0, StatusCode::NOT_FOUND);
     assert_eq!(post(cluster(), "/validate", "{}").0, StatusCode::BAD_REQUEST);
     assert_eq!(post(cluster(), "/convert", "{}").0, StatusCode::BAD_REQUEST);
@@ -386,12 +395,12 @@ fn other_requests_are_told_what_is_expected() {
         assert_eq!(send(cluster(), request(Method::POST, content_type)).0, StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
     let review = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": {
-        "uid": "u", "desiredAPIVersion": "kubefoundry.ai/v1alpha1", "objects": [phi(good())],
+        "uid": "u", "desiredAPIVersion": "kubefoundry.ai/v1alpha1", "objects": [phi(valid_spec())],
     }});
     assert!(post(cluster(), "/convert", review.to_string()).1.contains("Success"));
 }
 
-/// Any JSON, with keys that mean something now and then.
+/// Arbitrary JSON, sometimes with keys and values of a ModelDeployment.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -439,19 +448,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_object_is_answered(spec in any_json(), metadata in any_json(), old in any_json(), path in 0..2usize, kind in 0..2usize) {
+    fn answers_any_object(spec in any_json(), metadata in any_json(), old in any_json(), path in 0..2usize, kind in 0..2usize) {
         let kind = ["ModelDeployment", "InferenceProviderConfig"][kind];
         let object = json!({"apiVersion": "kubefoundry.ai/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec});
-        let response = ask(Fake { allowed: Some("kaito"), ..Fake::default() }, ["/mutate", "/validate"][path], &request(object, old));
+        let response = admit_with(FakeCluster { allowed: Some("kaito"), ..FakeCluster::default() }, ["/mutate", "/validate"][path], &request(object, old));
         prop_assert!(response["allowed"].is_boolean());
     }
 
     #[test]
-    fn any_body_is_answered(body in prop::collection::vec(any::<u8>(), 0..200), json in any_json(), path in 0..3usize) {
+    fn answers_any_body(body in prop::collection::vec(any::<u8>(), 0..200), json in any_json(), path in 0..3usize) {
         let path = ["/mutate", "/validate", "/convert"][path];
-        let (status, _) = post(Arc::new(Fake::default()), path, body);
+        let (status, _) = post(Arc::new(FakeCluster::default()), path, body);
         prop_assert_eq!(status, StatusCode::BAD_REQUEST);
-        let (status, _) = post(Arc::new(Fake::default()), path, json.to_string());
+        let (status, _) = post(Arc::new(FakeCluster::default()), path, json.to_string());
         prop_assert_eq!(status, StatusCode::BAD_REQUEST);
     }
 }

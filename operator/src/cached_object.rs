@@ -1,7 +1,7 @@
-//! Objects as they are kept: what of their metadata decides whose turn it is, and all of it as compressed text.
+//! Objects in the caches: the metadata that watches and queues need, and the whole object as compressed JSON.
 //!
-//! Ten thousand deployments and what they become stay in memory as long as the operator runs. As text each takes a
-//! third of what its tree takes, compressed half of that, and it is read only when its turn comes.
+//! Ten thousand deployments and their objects stay in memory for the life of the process. As text an object takes a third
+//! of the memory of its tree, and compressed half of that. It is decompressed only when it is reconciled.
 
 use std::borrow::Cow;
 
@@ -12,78 +12,80 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// An object of the cluster.
+/// A cached object of the cluster, of any kind.
 #[derive(Debug, Clone)]
-pub(crate) struct Cached {
-    /// Without labels, managed fields and the last configuration of kubectl. The text has the labels, and of managed
-    /// fields who wrote when, and what of the status.
+pub(crate) struct CachedObject {
+    /// The metadata without labels, managed fields and kubectl's last configuration. The text keeps the labels and the
+    /// reduced managed fields ([`reduce_managed_fields`]).
     pub(crate) metadata: ObjectMeta,
-    text: Text,
-    /// `status.provider.name`, by which most events are sorted out.
+    text: CompressedJson,
+    /// `status.provider.name`. Queues read it for every event, so it is kept outside of the compressed text.
     chosen: Option<Box<str>>,
 }
 
-/// JSON text, compressed.
+/// JSON text, compressed with LZ4, which costs little time for objects of a few kilobytes.
 #[derive(Debug, Clone)]
-struct Text(Box<[u8]>);
+struct CompressedJson(Box<[u8]>);
 
-impl Text {
-    fn of(object: &Value) -> Self {
+impl CompressedJson {
+    fn from_value(object: &Value) -> Self {
         Self(lz4_flex::compress_prepend_size(object.to_string().as_bytes()).into_boxed_slice())
     }
 
-    fn value(&self) -> Value {
-        // It was written from a tree, so it can be read.
+    fn to_value(&self) -> Value {
+        // `from_value` wrote it, so neither step fails.
         let text = lz4_flex::decompress_size_prepended(&self.0).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 }
 
-/// Who wrote an object, when, and whether that was its status. What each manager said in the status of a deployment is
-/// kept by name: they take turns, and each takes back what it does not say any more.
-fn managers(object: &Value) -> Vec<Value> {
+/// The managed fields of an object, reduced to the manager, the time and the status fields.
+///
+/// Managed fields can be larger than the rest of the object. The operator needs the status fields of deployments by name,
+/// to see which ones each manager owns; of other objects, only whether an entry is about the status.
+fn reduce_managed_fields(object: &Value) -> Vec<Value> {
     let is_deployment = object.get("kind").and_then(Value::as_str) == Some(kubefoundry_model::wire::KIND);
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let kept = |entry: &Value| {
-        let mut kept = Map::new();
+    let reduce = |entry: &Value| {
+        let mut reduced = Map::new();
         for name in ["manager", "operation", "subresource", "time"] {
             if let Some(value) = entry.get(name) {
-                kept.insert(name.to_owned(), value.clone());
+                reduced.insert(name.to_owned(), value.clone());
             }
         }
         if let Some(status) = entry.pointer("/fieldsV1/f:status") {
-            // Down to `f:conditions`, `k:{"type":"Ready"}`; of other objects only that it is there.
-            let status = cut(status, if is_deployment { 2 } else { 0 });
-            kept.insert("fieldsV1".to_owned(), json!({"f:status": status}));
+            // Two levels reach the types of conditions: `f:conditions`, then `k:{"type":"Ready"}`.
+            let status = prune(status, if is_deployment { 2 } else { 0 });
+            reduced.insert("fieldsV1".to_owned(), json!({"f:status": status}));
         }
-        Value::Object(kept)
+        Value::Object(reduced)
     };
-    entries.into_iter().flatten().map(kept).collect()
+    entries.into_iter().flatten().map(reduce).collect()
 }
 
-/// A tree down to a depth.
-fn cut(tree: &Value, depth: usize) -> Value {
+/// The keys of a tree down to a depth.
+fn prune(tree: &Value, depth: usize) -> Value {
     let fields = tree.as_object().filter(|_| depth > 0);
-    let below = |(name, below): (&String, &Value)| (name.clone(), cut(below, depth - 1));
+    let below = |(name, below): (&String, &Value)| (name.clone(), prune(below, depth - 1));
     Value::Object(fields.into_iter().flatten().map(below).collect())
 }
 
-/// An annotation that repeats the whole object.
+/// The annotation of `kubectl apply`. It repeats the whole object.
 const LAST_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-impl Cached {
-    /// Keeps an object.
+impl CachedObject {
+    /// Compresses an object without the parts that the operator never reads.
     ///
     /// # Errors
-    /// When its metadata is not what metadata look like.
+    /// When `metadata` is not an `ObjectMeta`.
     pub(crate) fn new(mut object: Value) -> Result<Self, serde_json::Error> {
-        let managers = managers(&object);
+        let managed_fields = reduce_managed_fields(&object);
         let chosen = object.pointer("/status/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let chosen = chosen.map(Box::from);
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            match managers.as_slice() {
+            match managed_fields.as_slice() {
                 [] => metadata.remove("managedFields"),
-                _ => metadata.insert("managedFields".to_owned(), Value::Array(managers)),
+                _ => metadata.insert("managedFields".to_owned(), Value::Array(managed_fields)),
             };
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
                 annotations.remove(LAST_CONFIGURATION);
@@ -91,89 +93,87 @@ impl Cached {
         }
         let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
         let metadata = ObjectMeta { managed_fields: None, labels: None, ..metadata };
-        Ok(Self { metadata, text: Text::of(&object), chosen })
+        Ok(Self { metadata, text: CompressedJson::from_value(&object), chosen })
     }
 
-    /// The same saying of what kind it is: in lists of built-in kinds the apiserver leaves that out.
+    /// The object with `apiVersion` and `kind`. The apiserver omits them in lists of built-in kinds.
     #[must_use]
-    pub(crate) fn of_kind(self, resource: &ApiResource) -> Self {
+    pub(crate) fn with_kind(self, resource: &ApiResource) -> Self {
         let mut value = self.value();
         let Some(object) = value.as_object_mut().filter(|object| !object.contains_key("kind")) else { return self };
         object.insert("apiVersion".to_owned(), resource.api_version.as_str().into());
         object.insert("kind".to_owned(), resource.kind.as_str().into());
-        Self { text: Text::of(&value), ..self }
+        Self { text: CompressedJson::from_value(&value), ..self }
     }
 
-    /// The same without what only an owner needs: kind and metadata.
+    /// The object with kind and metadata only, without what only its owner needs.
     #[must_use]
     pub(crate) fn without_contents(self) -> Self {
         let mut value = self.value();
         if let Some(object) = value.as_object_mut() {
             object.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
         }
-        Self { text: Text::of(&value), ..self }
+        Self { text: CompressedJson::from_value(&value), ..self }
     }
 
-    /// The whole object, without what is not kept.
+    /// The object as JSON, without the parts that [`Self::new`] drops.
     pub(crate) fn value(&self) -> Value {
-        self.text.value()
+        self.text.to_value()
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// Its namespace; empty without one.
+    /// The namespace; empty for objects of the whole cluster.
     pub(crate) fn namespace(&self) -> &str {
         self.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// Its uid.
     pub(crate) fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// Its version, a number that grows (Kubernetes 1.35 promises it, and etcd has always counted).
+    /// The `resourceVersion` as a number, so that versions can be compared. Kubernetes guarantees from 1.35 on that it
+    /// grows; with etcd it always did. None where it is not a number.
     pub(crate) fn version(&self) -> Option<u64> {
         self.metadata.resource_version.as_deref()?.parse().ok()
     }
 
-    /// `status.provider.name`, unless it is empty.
+    /// `status.provider.name`; none where it is absent or empty.
     pub(crate) fn chosen(&self) -> Option<&str> {
         self.chosen.as_deref()
     }
 
-    /// One of its annotations.
     pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// Whether it is being deleted.
+    /// Whether the object has a deletion timestamp.
     pub(crate) fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The uid of the controller that owns it.
+    /// The uid of the owner that is marked as the controller.
     pub(crate) fn controller_uid(&self) -> Option<&str> {
         let owners = self.metadata.owner_references.as_deref()?;
         owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
     }
 }
 
-impl<'de> Deserialize<'de> for Cached {
+impl<'de> Deserialize<'de> for CachedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::new(Value::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
-impl Serialize for Cached {
+impl Serialize for CachedObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value().serialize(serializer)
     }
 }
 
-impl Resource for Cached {
+impl Resource for CachedObject {
     type DynamicType = ApiResource;
     type Scope = kube::core::DynamicResourceScope;
 
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_the_object_without_its_history() {
+    fn a_cached_object_has_no_history() {
         let object = json!({
             "apiVersion": "kubefoundry.ai/v1alpha1",
             "kind": "ModelDeployment",
@@ -228,7 +228,7 @@ mod tests {
             "spec": {"model": {"id": "org/phi"}},
             "status": {"provider": {"name": "kaito"}},
         });
-        let cached: Cached = serde_json::from_value(object).unwrap();
+        let cached: CachedObject = serde_json::from_value(object).unwrap();
         assert_eq!((cached.name(), cached.namespace(), cached.uid()), ("phi", "ml", "u"));
         assert_eq!(cached.annotation("a"), Some("b"));
         assert_eq!(cached.annotation(LAST_CONFIGURATION), None);

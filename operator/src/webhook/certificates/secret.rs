@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::ObjectMeta;
 
-use super::issue::{Issued, Pair, Unusable, check, is_name, issue, server};
+use super::issue::{CertificateError, Issued, Pair, is_server_name, issue, server_config, verify};
 
 /// Keys of the Secret: those of the type `kubernetes.io/tls`, and for the bundle the key that cert-manager also uses.
 const CERTIFICATE: &str = "tls.crt";
@@ -21,13 +21,14 @@ const PREVIOUS_EXPIRE: &str = "kubefoundry.ai/previous-expire";
 /// The names in the certificate. Replicas with different flags, as during an upgrade, share one certificate for all
 /// names.
 const NAMES: &str = "kubefoundry.ai/names";
-/// Maximum number of CAs in a bundle and of names in a certificate.
+/// Maximum number of CAs in a bundle. A replica that renews keeps the two newest ones of the bundle before it.
 const MAX_AUTHORITIES: usize = 3;
+/// Maximum number of names in a certificate. Beyond it the names of earlier flags are dropped.
 const MAX_NAMES: usize = 16;
 
 /// The content of the Secret. It has no `Debug`, since it contains a key.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct StoredCertificate {
     pub(super) pair: Pair,
     pub(super) bundle: String,
     names: Vec<String>,
@@ -35,19 +36,18 @@ pub(super) struct Kept {
     previous_expire: Option<SystemTime>,
 }
 
-/// The maintenance that the certificate needs.
+/// The maintenance that a stored certificate needs now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Due {
-    /// Nothing.
-    Nothing,
+pub(super) enum Maintenance {
+    NotDue,
     /// Two thirds of its lifetime are over, or it is not usable.
     Renewal,
     /// The authorities of expired certificates have to be removed.
     Pruning,
 }
 
-impl Kept {
-    /// Reads a Secret; none when a part is missing.
+impl StoredCertificate {
+    /// Reads a Secret; none when one of its keys is missing.
     pub(super) fn read(secret: &Secret) -> Option<Self> {
         let text = |key| String::from_utf8(secret.data.as_ref()?.get(key)?.0.clone()).ok();
         let annotation = |key| secret.metadata.annotations.as_ref()?.get(key).map(String::as_str);
@@ -56,19 +56,20 @@ impl Kept {
         Some(Self {
             pair: Pair { certificate: text(CERTIFICATE)?, key: text(KEY)? },
             bundle: text(BUNDLE)?,
-            names: names.filter(|name| is_name(name)).map(str::to_owned).collect(),
+            names: names.filter(|name| is_server_name(name)).map(str::to_owned).collect(),
             expires: time(EXPIRES),
             previous_expire: time(PREVIOUS_EXPIRE),
         })
     }
 
-    /// Issues the first certificate, or the successor of one.
+    /// Issues the first certificate, or the successor of one. The bundle keeps earlier authorities, so that replicas which
+    /// still serve the old certificate stay trusted.
     pub(super) fn renew(
         before: Option<&Self>,
         names: &[String],
         lifetime: Duration,
         now: SystemTime,
-    ) -> Result<Self, Unusable> {
+    ) -> Result<Self, CertificateError> {
         let mut names = names.to_vec();
         let others = before.iter().flat_map(|before| before.names.clone());
         names.extend(others.filter(|name| !names.contains(name)).collect::<Vec<_>>());
@@ -79,37 +80,38 @@ impl Kept {
         };
         // An old certificate of unknown lifetime is assumed to live as long as the new one.
         let previous_expire = before.expires.unwrap_or(expires).max(before.previous_expire.unwrap_or(now));
-        let old = blocks(&before.bundle).into_iter().take(MAX_AUTHORITIES - 1);
+        let old = pem_blocks(&before.bundle).into_iter().take(MAX_AUTHORITIES - 1);
         let bundle = std::iter::once(authority.as_str()).chain(old).map(with_line_end).collect();
         Ok(Self { pair, bundle, names, expires: Some(expires), previous_expire: Some(previous_expire) })
     }
 
     /// Drops the authorities of expired certificates.
     pub(super) fn pruned(&self) -> Self {
-        let bundle = blocks(&self.bundle).first().copied().map(with_line_end).unwrap_or_default();
+        let bundle = pem_blocks(&self.bundle).first().copied().map(with_line_end).unwrap_or_default();
         Self { bundle, previous_expire: None, ..self.clone() }
     }
 
     /// Checks that a server can use it now and that clients trust it.
-    pub(super) fn works(&self, names: &[String], now: SystemTime) -> Result<(), Unusable> {
-        server(&self.pair)?;
-        check(&self.pair.certificate, &self.bundle, names, now)
+    pub(super) fn check_usable(&self, names: &[String], now: SystemTime) -> Result<(), CertificateError> {
+        server_config(&self.pair)?;
+        verify(&self.pair.certificate, &self.bundle, names, now)
     }
 
     /// The maintenance that is due now.
-    pub(super) fn due(&self, names: &[String], lifetime: Duration, now: SystemTime) -> Due {
+    pub(super) fn due(&self, names: &[String], lifetime: Duration, now: SystemTime) -> Maintenance {
         let later = now.checked_add(lifetime / 3).unwrap_or(now);
-        let lasts = check(&self.pair.certificate, &self.bundle, names, later);
-        if self.works(names, now).is_err() || lasts.is_err() {
-            Due::Renewal
+        let lasts = verify(&self.pair.certificate, &self.bundle, names, later);
+        if self.check_usable(names, now).is_err() || lasts.is_err() {
+            Maintenance::Renewal
         } else if self.previous_expire.is_some_and(|expire| expire <= now) {
-            Due::Pruning
+            Maintenance::Pruning
         } else {
-            Due::Nothing
+            Maintenance::NotDue
         }
     }
 
-    /// Writes it into the given Secret, or into a new one.
+    /// Writes the certificate into the given Secret, or into a new one. A given Secret keeps its resourceVersion, so that a
+    /// concurrent write of another replica causes a conflict.
     pub(super) fn write(&self, secret: Option<Secret>, name: &str, namespace: &str) -> Secret {
         let mut secret = secret.unwrap_or_else(|| Secret {
             metadata: ObjectMeta {
@@ -139,7 +141,7 @@ impl Kept {
 }
 
 /// The PEM blocks of a bundle.
-fn blocks(bundle: &str) -> Vec<&str> {
+fn pem_blocks(bundle: &str) -> Vec<&str> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----";
     let parts = bundle.split_inclusive(END).filter(|part| part.ends_with(END));
@@ -166,17 +168,17 @@ mod tests {
         vec!["hooks.system.svc".to_owned()]
     }
 
-    fn first() -> Kept {
-        Kept::renew(None, &names(), LIFETIME, at(0)).unwrap()
+    fn first() -> StoredCertificate {
+        StoredCertificate::renew(None, &names(), LIFETIME, at(0)).unwrap()
     }
 
     #[test]
-    fn a_secret_says_what_was_written_into_it() {
-        let kept = Kept::renew(Some(&first()), &names(), LIFETIME, at(10)).unwrap();
-        let secret = kept.write(None, "tls", "system");
+    fn a_certificate_survives_a_round_trip_through_its_secret() {
+        let stored = StoredCertificate::renew(Some(&first()), &names(), LIFETIME, at(10)).unwrap();
+        let secret = stored.write(None, "tls", "system");
         assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/tls"));
-        assert!(Kept::read(&secret).unwrap() == kept);
-        // What others wrote beside it stays.
+        assert!(StoredCertificate::read(&secret).unwrap() == stored);
+        // Labels that other clients added stay.
         let mut changed = secret.clone();
         changed.metadata.labels.as_mut().unwrap().insert("team".to_owned(), "a".to_owned());
         let again = first().write(Some(changed), "tls", "system");
@@ -184,53 +186,53 @@ mod tests {
         assert!(!again.metadata.annotations.as_ref().unwrap().contains_key(PREVIOUS_EXPIRE));
         let mut broken = secret;
         broken.data.as_mut().unwrap().remove(KEY);
-        assert!(Kept::read(&broken).is_none());
+        assert!(StoredCertificate::read(&broken).is_none());
     }
 
     #[test]
-    fn it_is_renewed_at_two_thirds_and_the_old_authority_stays_until_the_old_certificate_expires() {
+    fn renews_at_two_thirds_and_keeps_the_old_authority_until_its_certificate_expires() {
         let old = first();
-        assert_eq!(old.due(&names(), LIFETIME, at(5900)), Due::Nothing);
-        assert_eq!(old.due(&names(), LIFETIME, at(6100)), Due::Renewal);
-        let new = Kept::renew(Some(&old), &names(), LIFETIME, at(6100)).unwrap();
-        assert_eq!(blocks(&new.bundle).len(), 2);
-        // A replica that has not heard of it serves the old one: the new bundle still vouches for it.
-        check(&old.pair.certificate, &new.bundle, &names(), at(6100)).unwrap();
-        check(&new.pair.certificate, &new.bundle, &names(), at(6100)).unwrap();
-        assert_eq!(new.due(&names(), LIFETIME, at(8999)), Due::Nothing);
-        assert_eq!(new.due(&names(), LIFETIME, at(9000)), Due::Pruning);
+        assert_eq!(old.due(&names(), LIFETIME, at(5900)), Maintenance::NotDue);
+        assert_eq!(old.due(&names(), LIFETIME, at(6100)), Maintenance::Renewal);
+        let new = StoredCertificate::renew(Some(&old), &names(), LIFETIME, at(6100)).unwrap();
+        assert_eq!(pem_blocks(&new.bundle).len(), 2);
+        // A replica that has not seen the renewal still serves the old certificate, so the new bundle must cover it.
+        verify(&old.pair.certificate, &new.bundle, &names(), at(6100)).unwrap();
+        verify(&new.pair.certificate, &new.bundle, &names(), at(6100)).unwrap();
+        assert_eq!(new.due(&names(), LIFETIME, at(8999)), Maintenance::NotDue);
+        assert_eq!(new.due(&names(), LIFETIME, at(9000)), Maintenance::Pruning);
         let pruned = new.pruned();
-        assert_eq!(blocks(&pruned.bundle).len(), 1);
-        pruned.works(&names(), at(9000)).unwrap();
-        assert_eq!(pruned.due(&names(), LIFETIME, at(9000)), Due::Nothing);
+        assert_eq!(pem_blocks(&pruned.bundle).len(), 1);
+        pruned.check_usable(&names(), at(9000)).unwrap();
+        assert_eq!(pruned.due(&names(), LIFETIME, at(9000)), Maintenance::NotDue);
     }
 
     #[test]
-    fn replicas_that_are_told_different_names_agree_on_all_of_them() {
+    fn replicas_with_different_names_share_a_certificate_for_all_of_them() {
         let other = vec!["renamed.system.svc".to_owned()];
         let old = first();
-        assert_eq!(old.due(&other, LIFETIME, at(0)), Due::Renewal);
-        let new = Kept::renew(Some(&old), &other, LIFETIME, at(1)).unwrap();
-        assert_eq!(new.due(&other, LIFETIME, at(1)), Due::Nothing);
-        assert_eq!(new.due(&names(), LIFETIME, at(1)), Due::Nothing);
+        assert_eq!(old.due(&other, LIFETIME, at(0)), Maintenance::Renewal);
+        let new = StoredCertificate::renew(Some(&old), &other, LIFETIME, at(1)).unwrap();
+        assert_eq!(new.due(&other, LIFETIME, at(1)), Maintenance::NotDue);
+        assert_eq!(new.due(&names(), LIFETIME, at(1)), Maintenance::NotDue);
     }
 
     #[test]
-    fn a_bundle_grows_to_three_and_not_further() {
-        let mut kept = first();
+    fn a_bundle_has_at_most_three_authorities() {
+        let mut stored = first();
         for time in 1..6 {
-            kept = Kept::renew(Some(&kept), &names(), LIFETIME, at(time)).unwrap();
+            stored = StoredCertificate::renew(Some(&stored), &names(), LIFETIME, at(time)).unwrap();
         }
-        assert_eq!(blocks(&kept.bundle).len(), 3);
-        assert_eq!(super::super::issue::certificates(&kept.bundle).len(), 3);
+        assert_eq!(pem_blocks(&stored.bundle).len(), 3);
+        assert_eq!(super::super::issue::certificates(&stored.bundle).len(), 3);
     }
 
     #[test]
-    fn what_somebody_broke_is_made_anew() {
-        let mut kept = first();
-        kept.bundle = "-----END CERTIFICATE-----".to_owned();
-        assert_eq!(kept.due(&names(), LIFETIME, at(0)), Due::Renewal);
-        let new = Kept::renew(Some(&kept), &names(), LIFETIME, at(0)).unwrap();
-        new.works(&names(), at(0)).unwrap();
+    fn renews_a_certificate_with_a_broken_bundle() {
+        let mut stored = first();
+        stored.bundle = "-----END CERTIFICATE-----".to_owned();
+        assert_eq!(stored.due(&names(), LIFETIME, at(0)), Maintenance::Renewal);
+        let new = StoredCertificate::renew(Some(&stored), &names(), LIFETIME, at(0)).unwrap();
+        new.check_usable(&names(), at(0)).unwrap();
     }
 }
