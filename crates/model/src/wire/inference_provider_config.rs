@@ -1,5 +1,5 @@
-//! `InferenceProviderConfig` v1alpha1 (docs/specification.md, MD-8): what a provider can do and when it is selected.
-//! `capabilities.engines` comes flat (the specification) or per engine (airunway).
+//! `InferenceProviderConfig` v1alpha1 (docs/specification.md, MD-8): the capabilities and selection rules of a provider.
+//! `capabilities.engines` is a list of names (the specification) or of objects with their own capabilities (airunway).
 
 use kubefoundry_kubernetes::wire::{Condition, Describe, HasPath, ObjectMeta, Read, Reader, Shape, Timestamp};
 use kubefoundry_kubernetes::wire_object;
@@ -10,62 +10,62 @@ use super::model_deployment::ServingMode;
 use crate::codes;
 
 wire_object! {
-    /// A provider as it registers itself: what it can run, and when it is selected. Cluster-scoped; one of a built-in
-    /// provider's name takes its place.
+    /// The capabilities and selection rules of a provider. Cluster-scoped. A configuration with the name of a built-in provider
+    /// replaces the built-in one.
     pub struct InferenceProviderConfig {
         /// `<group>/v1alpha1`.
         api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `InferenceProviderConfig`.
         kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// Its name is the provider's name.
+        /// The metadata. The name is the provider's name.
         metadata: ObjectMeta = "metadata" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// Capabilities and rules.
+        /// The provider's capabilities and selection rules.
         spec: InferenceProviderConfigSpec = "spec",
-        /// What the provider's controller reports.
+        /// The state that the provider's controller reports.
         status: InferenceProviderConfigStatus = "status",
     }
 }
 wire_object! {
-    /// Capabilities and rules.
+    /// The provider's capabilities and selection rules.
     pub struct InferenceProviderConfigSpec {
-        /// What it can run.
+        /// The engines and serving modes that the provider supports.
         capabilities: Capabilities = "capabilities",
-        /// When it is selected. The provider with the highest priority among its true rules wins; one without a true rule is
-        /// never selected by itself.
+        /// Rules for selecting the provider. The provider with the true rule of highest priority wins. A provider without a true rule
+        /// is used only if a deployment names it.
         selection_rules: Vec<SelectionRule> = "selectionRules" [max_items(256), checked_by(&codes::LIMIT_EXCEEDED)],
-        /// Link to its documentation.
+        /// A link to the provider's documentation.
         documentation: String = "documentation",
     }
 }
 wire_object! {
-    /// What it can run.
+    /// The engines and serving modes that the provider supports.
     pub struct Capabilities {
-        /// The engines it runs: names (`vllm`), or objects with capabilities of their own. They may be engines that are
-        /// unknown here.
+        /// The supported engines: names (`vllm`), or objects with their own capabilities. kubefoundry does not need to know the
+        /// engines.
         engines: Vec<EngineEntry> = "engines" [max_items(256)],
-        /// Serving modes of the engines that do not state their own.
+        /// The serving modes of engines that do not list their own.
         serving_modes: Vec<ServingMode> = "servingModes" [max_items(256)],
-        /// Whether models run without GPUs; for the engines that do not state it themselves.
+        /// Whether models run without GPUs. For engines that do not set it themselves.
         cpu_support: bool = "cpuSupport",
-        /// Whether models run on GPUs; for the engines that do not state it themselves.
+        /// Whether models run on GPUs. For engines that do not set it themselves.
         gpu_support: bool = "gpuSupport",
     }
 }
 
 wire_object! {
-    /// One engine of a provider.
+    /// An engine of a provider.
     pub struct EngineCapability {
-        /// The engine's name; it may be one that is unknown here.
+        /// The engine's name. kubefoundry does not need to know the engine.
         name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// Its serving modes.
+        /// The serving modes of the engine.
         serving_modes: Vec<ServingMode> = "servingModes" [max_items(256)],
-        /// Whether it runs without GPUs.
+        /// Whether the engine runs without GPUs.
         cpu_support: bool = "cpuSupport",
-        /// Whether it runs on GPUs.
+        /// Whether the engine runs on GPUs.
         gpu_support: bool = "gpuSupport",
-        /// Whether an upstream CRD must be installed for it.
+        /// Whether the engine needs an upstream CRD.
         requires_crd: bool = "requiresCRD",
-        /// What it does when models are served through a Gateway.
+        /// The engine's settings for models behind a Gateway.
         gateway: EngineGateway = "gateway",
     }
 }
@@ -74,32 +74,32 @@ wire_object! {
     pub struct EngineGateway {
         /// Settings of the endpoint picker.
         endpoint_picker: EndpointPicker = "endpointPicker",
-        /// Whether routing does not honour the served name.
+        /// Whether routing ignores the served name.
         ignores_served_name: bool = "ignoresServedName",
-        /// Naming pattern of the provider's InferencePools, with `{name}` and `{namespace}`.
+        /// The naming pattern of the provider's InferencePools, with `{name}` and `{namespace}`.
         inference_pool_name_pattern: String = "inferencePoolNamePattern",
-        /// Namespace of the provider's InferencePools, with `{name}` and `{namespace}`.
+        /// The namespace of the provider's InferencePools, with `{name}` and `{namespace}`.
         inference_pool_namespace: String = "inferencePoolNamespace",
-        /// Whether the provider makes its InferencePool itself.
+        /// Whether the provider creates its InferencePool itself.
         manages_inference_pool: bool = "managesInferencePool",
     }
 }
 wire_object! {
     /// Settings of an endpoint picker.
     pub struct EndpointPicker {
-        /// Its EndpointPickerConfig, as YAML text.
+        /// The EndpointPickerConfig, as YAML text.
         config_data: String = "configData",
-        /// Its container image.
+        /// The container image of the endpoint picker.
         image: String = "image",
     }
 }
 
-/// One item of `capabilities.engines`.
+/// An item of `capabilities.engines`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EngineEntry {
-    /// A bare name (the specification).
+    /// A name, as in the specification.
     Name(String),
-    /// A name with capabilities of its own (the live system).
+    /// A name with its own capabilities, as in airunway.
     Capability(EngineCapability),
 }
 
@@ -123,31 +123,31 @@ impl Describe for EngineEntry {
 }
 
 wire_object! {
-    /// When a provider is selected.
+    /// A rule for selecting a provider.
     pub struct SelectionRule {
-        /// A CEL expression over the ModelDeployment that says when this rule holds, such as
-        /// `spec.engine.type == 'vllm' && spec.resources.gpu.count > 0`. It sees `spec` with defaults, and `metadata`.
+        /// A CEL expression that is true if the rule applies to a ModelDeployment, such as
+        /// `spec.engine.type == 'vllm' && spec.resources.gpu.count > 0`. Its variables are `spec` with defaults, and `metadata`.
         condition: String = "condition" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// The rule with the higher priority wins; 0 by default.
+        /// The priority, 0 by default. The true rule with the highest priority wins.
         priority: i32 = "priority" [minimum(0), checked_by(&codes::OUT_OF_RANGE), default("0")],
-        /// Why this provider is selected, for people; `{engine}` stands for the engine.
+        /// The reason for the selection, shown to users. `{engine}` is replaced by the engine's name.
         reason: String = "reason",
     }
 }
 wire_object! {
-    /// What the provider's controller reports.
+    /// The state that the provider's controller reports.
     pub struct InferenceProviderConfigStatus {
-        /// Whether it works. `false` takes it out of selection.
+        /// Whether the provider works. `false` excludes it from selection.
         ready: bool = "ready",
-        /// Version of the provider's controller.
+        /// The version of the provider's controller.
         version: Node<'static> = "version" [shape(Shape::String)],
-        /// When it was last heard of, as RFC 3339.
+        /// The time of the controller's last report, as RFC 3339.
         last_heartbeat: Node<'static> = "lastHeartbeat" [shape(Timestamp::SHAPE)],
-        /// The CRD version it writes, such as `kaito.sh/v1beta1`.
+        /// The CRD version that it writes, such as `kaito.sh/v1beta1`.
         upstream_crd_version: Node<'static> = "upstreamCRDVersion" [shape(Shape::String)],
-        /// Fingerprint of that CRD's schema.
+        /// The fingerprint of that CRD's schema.
         upstream_schema_hash: Node<'static> = "upstreamSchemaHash" [shape(Shape::String)],
-        /// Its conditions, one of each type.
+        /// The conditions, one of each type.
         conditions: Node<'static> = "conditions" [shape(Vec::<Condition>::SHAPE), max_items(256), list_key("type")],
     }
 }

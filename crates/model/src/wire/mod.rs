@@ -1,4 +1,4 @@
-//! ModelDeployments and InferenceProviderConfigs as users write them: every field optional, nothing resolved.
+//! ModelDeployments and InferenceProviderConfigs as users write them. Every field is optional and has no default applied.
 
 mod inference_provider_config;
 mod model_deployment;
@@ -18,5 +18,5 @@ pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, R
 /// The kind of ModelDeployments.
 pub const KIND: &str = "ModelDeployment";
 
-/// The kind of the configurations that providers are known by.
+/// The kind of provider configurations.
 pub const CONFIGURATION_KIND: &str = "InferenceProviderConfig";

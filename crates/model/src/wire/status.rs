@@ -1,73 +1,72 @@
-//! What controllers report (docs/specification.md, MD-7 and MD-8.3). Schemas describe it; as an input it is not looked
-//! at.
+//! The status of a ModelDeployment (docs/specification.md, MD-7 and MD-8.3). Schemas describe it, but as input it is not read.
 
 use kubefoundry_kubernetes::wire::Condition;
 use kubefoundry_kubernetes::{string_enum, wire_object};
 
 wire_object! {
-    /// What became of a ModelDeployment. Controllers write it.
+    /// The state of a ModelDeployment, written by controllers.
     pub struct ModelDeploymentStatus {
-        /// Where the deployment is in its life.
+        /// The phase of the deployment.
         phase: Phase = "phase",
-        /// What the provider says about it.
+        /// The provider's message.
         message: String = "message",
-        /// The provider that runs it, and why.
+        /// The provider that runs the model, with the reason for its selection.
         provider: ProviderStatus = "provider",
-        /// How many replicas there are.
+        /// Replica counts.
         replicas: ReplicaStatus = "replicas",
-        /// Where the model answers.
+        /// The Service that answers requests.
         endpoint: EndpointStatus = "endpoint",
-        /// Conditions, one of each type: `Validated`, `ProviderSelected`, `ProviderCompatible`, `ResourceCreated`, `Ready`.
+        /// The conditions, one of each type: `Validated`, `ProviderSelected`, `ProviderCompatible`, `ResourceCreated`, `Ready`.
         conditions: Vec<Condition> = "conditions" [max_items(256), list_key("type")],
-        /// The generation that this status is about.
+        /// The generation that this status describes.
         observed_generation: i64 = "observedGeneration",
     }
 }
 string_enum! {
-    /// Where a deployment is in its life.
+    /// The phase of a deployment.
     pub enum Phase {
-        /// Accepted, and nothing made of it yet.
+        /// Accepted, but nothing has been created yet.
         Pending = "Pending",
-        /// The provider is starting it.
+        /// The provider is starting the model.
         Deploying = "Deploying",
-        /// The model answers.
+        /// The model answers requests.
         Running = "Running",
         /// The provider reports an error.
         Failed = "Failed",
-        /// It is being deleted.
+        /// The deployment is being deleted.
         Terminating = "Terminating",
     }
 }
 wire_object! {
     /// The provider that runs a deployment.
     pub struct ProviderStatus {
-        /// Its name.
+        /// The name of the provider.
         name: String = "name",
-        /// Name of the provider's object.
+        /// The name of the provider's object.
         resource_name: String = "resourceName",
-        /// Kind of the provider's object.
+        /// The kind of the provider's object.
         resource_kind: String = "resourceKind",
-        /// Why this provider was selected.
+        /// The reason for selecting this provider.
         selected_reason: String = "selectedReason",
     }
 }
 wire_object! {
-    /// Replicas; in disaggregated mode the workers of both roles.
+    /// Replica counts. In disaggregated mode they include the workers of both roles.
     pub struct ReplicaStatus {
-        /// How many are wanted.
+        /// The desired number of replicas.
         desired: i32 = "desired",
-        /// How many are ready.
+        /// The number of ready replicas.
         ready: i32 = "ready",
-        /// How many are available.
+        /// The number of available replicas.
         available: i32 = "available",
     }
 }
 wire_object! {
-    /// Where a model answers.
+    /// The Service that answers requests.
     pub struct EndpointStatus {
-        /// The Service's name.
+        /// The name of the Service.
         service: String = "service",
-        /// The Service's port.
+        /// The port of the Service.
         port: i32 = "port",
     }
 }
