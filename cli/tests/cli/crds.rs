@@ -68,7 +68,7 @@ fn what_does_not_fit_is_not_printed() {
     let ran = sandbox.run(&["render", "m", "--crds", "error.yaml"]).exits(2);
     assert!(ran.out.is_empty() && ran.err.contains("error[KF0550]"), "{}", ran.err);
     let ran = sandbox.run(&["render", "m", "--crd-version", "dynamo=auto"]).exits(2);
-    assert!(ran.err.contains("give one with --crds"), "{}", ran.err);
+    assert!(ran.err.contains("error[KF0904]"), "{}", ran.err);
     sandbox.run(&["render", "m", "--crd-version", "dynamo=auto", "--crds", "dgd.yaml"]).exits(0);
     sandbox.run(&["lint", "m", "--crds", "absent.yaml"]).exits(2);
     sandbox.run(&["images", "m", "--crds", "dgd.yaml"]).exits(0);

@@ -75,7 +75,7 @@ fn wrong_options_are_a_failure() {
 fn empty_options_of_a_directory_are_a_failure() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("kubefoundry.yaml", "# strict: true\n");
     let ran = sandbox.run(&["lint", "."]).exits(2);
-    assert!(ran.out.contains("there are no options in it, expected a Render"), "{}", ran.out);
+    assert!(ran.out.contains("error[KF0904]"), "{}", ran.out);
 }
 
 /// A team decides on its own severities.
