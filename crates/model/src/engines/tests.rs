@@ -1,4 +1,4 @@
-//! From fields to flags: each case is a part of a `spec`, and the argv or the findings that come of it.
+//! Tests from fields to flags: each case is an `engine` section with the expected argv or findings.
 
 mod refusals;
 
@@ -14,18 +14,19 @@ use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, parse};
 
-type Make = fn(EngineType) -> Launcher;
-const DYNAMO: Make = |engine| dynamo::runtimes::launcher(engine, "1.4.0");
-const DYNAMO_1_1_1: Make = |engine| dynamo::runtimes::launcher(engine, "1.1.1");
-const DYNAMO_1_6_1: Make = |engine| dynamo::runtimes::launcher(engine, "1.6.1");
-const RAY: Make = |_| kuberay::runtimes::launcher("2.56.0");
-const PRESET: Make = |_| kaito::preset::launcher();
-const SERVER: Make = |_| Launcher::vllm_server("vllm/vllm-openai:v0.26.0");
-const LLAMA_SERVER: Make = |_| Launcher::llama_server();
+/// Creates the launcher for an engine.
+type MakeLauncher = fn(EngineType) -> Launcher;
+const DYNAMO: MakeLauncher = |engine| dynamo::runtimes::launcher(engine, "1.4.0");
+const DYNAMO_1_1_1: MakeLauncher = |engine| dynamo::runtimes::launcher(engine, "1.1.1");
+const DYNAMO_1_6_1: MakeLauncher = |engine| dynamo::runtimes::launcher(engine, "1.6.1");
+const RAY: MakeLauncher = |_| kuberay::runtimes::launcher("2.56.0");
+const PRESET: MakeLauncher = |_| kaito::preset::launcher();
+const SERVER: MakeLauncher = |_| Launcher::vllm_server("vllm/vllm-openai:v0.26.0");
+const LLAMA_SERVER: MakeLauncher = |_| Launcher::llama_server();
 
-/// What comes of an `engine`, on a worker with some GPUs: the invocation, and the findings as `code path`. What a
-/// finding says is shown by the golden of its code; no finding may show a secret.
-fn run(engine: &str, gpus: u32, launcher: Make) -> (Option<Invocation>, Vec<String>) {
+/// Resolves an `engine` section on a worker with some GPUs. Returns the invocation, unless there is an error, and the findings as
+/// `code path`. The goldens of the codes cover the wording; this checks that no message contains a secret.
+fn run(engine: &str, gpus: u32, launcher: MakeLauncher) -> (Option<Invocation>, Vec<String>) {
     let text = format!(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec:\n  \
          model: {{id: org/m}}\n  engine: {engine}\n  resources: {{gpu: {{count: {gpus}}}}}\n"
@@ -39,23 +40,23 @@ fn run(engine: &str, gpus: u32, launcher: Make) -> (Option<Invocation>, Vec<Stri
     assert!(!findings.has_errors(), "{text}{findings:?}");
     let worker = deployment.workload.workers()[0].clone();
     let invocation = resolve(&deployment, &worker, &launcher(deployment.engine.kind), &mut findings);
-    let found = findings.into_diagnostics();
-    let errors = found.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
-    let invocation = (!errors).then_some(invocation);
-    assert!(found.iter().all(|diagnostic| !diagnostic.message.contains("s3cret")), "{found:?}");
+    let diagnostics = findings.into_diagnostics();
+    let has_errors = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    let invocation = (!has_errors).then_some(invocation);
+    assert!(diagnostics.iter().all(|diagnostic| !diagnostic.message.contains("s3cret")), "{diagnostics:?}");
     let place = |diagnostic: &Diagnostic| diagnostic.location.as_ref().unwrap().path.to_string();
-    (invocation, found.iter().map(|diagnostic| format!("{} {}", diagnostic.code.id, place(diagnostic))).collect())
+    (invocation, diagnostics.iter().map(|diagnostic| format!("{} {}", diagnostic.code.id, place(diagnostic))).collect())
 }
 
-/// The flags after the model's and the served name's own.
-fn argv(engine: &str, gpus: u32, launcher: Make) -> Vec<String> {
+/// Returns argv without the flags for the model and the served name.
+fn argv(engine: &str, gpus: u32, launcher: MakeLauncher) -> Vec<String> {
     let (invocation, findings) = run(engine, gpus, launcher);
     let argv = invocation.unwrap_or_else(|| panic!("{findings:#?}")).argv();
     argv.into_iter().filter(|flag| !flag.ends_with("=org/m") && flag != "--served-model-name=m").collect()
 }
 
 #[test]
-fn typed_fields_become_each_engines_flags() {
+fn writes_typed_fields_as_flags_of_each_engine() {
     let all = "contextLength: 4096, trustRemoteCode: true, enforceEager: true";
     for (engine, cache, launcher, expected) in [
         (
@@ -102,7 +103,7 @@ fn typed_fields_become_each_engines_flags() {
 }
 
 #[test]
-fn tensorrt_llm_takes_the_rest_as_configuration() {
+fn writes_other_tensorrt_llm_settings_as_configuration_keys() {
     let engine = "{type: trtllm, trustRemoteCode: true, enablePrefixCaching: false, enforceEager: true, args: {\
                   max-batch-size: '8', enable_chunked_prefill: 'true', max_tokens: '9', kv_cache_config: '{\"dtype\": \"fp8\"}', \
                   some_new_key: x}}";
@@ -123,16 +124,16 @@ fn tensorrt_llm_takes_the_rest_as_configuration() {
 }
 
 #[test]
-fn arguments_are_written_by_their_kind() {
+fn writes_arguments_by_kind_of_flag() {
     for (args, launcher, expected) in [
-        // Switches and pairs
+        // Switches and pairs.
         ("{enable-chunked-prefill: ''}", DYNAMO, &["--enable-chunked-prefill"] as &[&str]),
         ("{enable_chunked_prefill: 'true'}", DYNAMO, &["--enable-chunked-prefill"]),
         ("{enable-chunked-prefill: 'false'}", DYNAMO, &["--no-enable-chunked-prefill"]),
         ("{no-enable-chunked-prefill: ''}", DYNAMO, &["--no-enable-chunked-prefill"]),
         ("{no-enable-chunked-prefill: 'false'}", DYNAMO, &["--enable-chunked-prefill"]),
         ("{disable-log-stats: 'false'}", SERVER, &[]),
-        // Values: one element, whatever they start with
+        // A value is in the same element as its flag, whatever it starts with.
         (
             "{max-num-seqs: '64', gpu-memory-utilization: '0.9'}",
             DYNAMO,
@@ -140,16 +141,16 @@ fn arguments_are_written_by_their_kind() {
         ),
         ("{download-dir: --namespace=evil}", DYNAMO, &["--download-dir=--namespace=evil"]),
         ("{download-dir: '$(HF_TOKEN)'}", SERVER, &["--download-dir=$$(HF_TOKEN)"]),
-        // JSON is parsed and written again, without what a shell's quotes would not hold
+        // JSON is serialized again, with escapes for characters that are special in a shell.
         (
             "{compilation-config: '{ \"mode\": \"a$(b)`c`\\u0027d\" }'}",
             DYNAMO,
             &["--compilation-config={\"mode\":\"a\\u0024(b)\\u0060c\\u0060\\u0027d\"}"],
         ),
-        // A flag that no table has
+        // Flags that no table has.
         ("{some-plugin-flag: ''}", DYNAMO, &["--some-plugin-flag"]),
         ("{some-plugin-flag: v}", DYNAMO, &["--some-plugin-flag=v"]),
-        // Aliases are the flag they stand for
+        // An alias is written as its flag.
         ("{tp: '1'}", DYNAMO, &["--tensor-parallel-size", "1"]),
     ] {
         assert_eq!(argv(&format!("{{type: vllm, args: {args}}}"), 1, launcher), expected, "{args}");
@@ -157,7 +158,7 @@ fn arguments_are_written_by_their_kind() {
 }
 
 #[test]
-fn json_is_written_again_whatever_the_engine() {
+fn serializes_json_again_for_every_engine() {
     for (engine, expected) in [
         (
             r#"{type: sglang, args: {kv-events-config: '{"publisher": "zmq", "endpoint": "tcp://*:5557"}'}}"#,
@@ -185,7 +186,7 @@ fn json_is_written_again_whatever_the_engine() {
 }
 
 #[test]
-fn extra_arguments_are_flags_with_their_values() {
+fn parses_extra_arguments_with_their_values() {
     for (extra, expected) in [
         ("['--seed=7']", &["--seed=7"] as &[&str]),
         ("['--seed', '7']", &["--seed=7"]),
@@ -201,7 +202,7 @@ fn extra_arguments_are_flags_with_their_values() {
 }
 
 #[test]
-fn llama_server_takes_values_as_elements() {
+fn writes_values_of_llama_server_as_separate_elements() {
     for (engine, expected) in [
         ("extraArgs: ['--temp', '0.7', '--top-k', '40']", &["--temp", "0.7", "--top-k", "40"] as &[&str]),
         ("args: {verbose: 'true', slots: 'false', no-webui: ''}", &["--no-webui", "--no-slots", "--verbose"]),
@@ -213,7 +214,7 @@ fn llama_server_takes_values_as_elements() {
 }
 
 #[test]
-fn abbreviations_are_the_flags_they_stand_for() {
+fn expands_abbreviated_flags() {
     for (engine, launcher, expected) in [
         ("{type: sglang, args: {tp: '2'}}", DYNAMO, &["--tp-size=2"] as &[&str]),
         ("{type: sglang, args: {pp: '2', tensor_par: '1'}}", DYNAMO, &["--pp-size=2", "--tp-size=1"]),
@@ -222,12 +223,12 @@ fn abbreviations_are_the_flags_they_stand_for() {
             DYNAMO,
             &["--tp-size=2", "--disable-radix-cache"],
         ),
-        // The wrapper's own parser comes first
+        // The wrapper's own parser comes first.
         ("{type: trtllm, extraArgs: ['--tensor-par=2']}", DYNAMO, &["--tensor-parallel-size=2"]),
-        // Its server flags are not among the flags of Dynamo's vLLM
+        // Server flags, which Dynamo's vLLM worker lacks, do not make an abbreviation ambiguous.
         ("{type: vllm, args: {max-model: '8'}}", DYNAMO, &["--tensor-parallel-size", "2", "--max-model-len=8"]),
         ("{type: vllm, args: {no-enforce: ''}}", SERVER, &["--tensor-parallel-size=2", "--no-enforce-eager"]),
-        // llama-server wants whole names
+        // llama-server expands no abbreviations.
         ("{type: llamacpp, args: {ctx: '8'}}", LLAMA_SERVER, &["--ctx", "8"]),
     ] {
         assert_eq!(argv(engine, 2, launcher), expected, "{engine}");
@@ -235,7 +236,7 @@ fn abbreviations_are_the_flags_they_stand_for() {
 }
 
 #[test]
-fn tensor_parallelism_follows_from_the_gpus() {
+fn derives_tensor_parallelism_from_the_gpus() {
     for (engine, gpus, launcher, expected) in [
         ("{type: vllm}", 1, DYNAMO, &[] as &[&str]),
         ("{type: vllm}", 4, DYNAMO, &["--tensor-parallel-size", "4"]),
@@ -263,7 +264,7 @@ fn tensor_parallelism_follows_from_the_gpus() {
 }
 
 #[test]
-fn keyword_arguments_are_typed() {
+fn writes_typed_keyword_arguments() {
     let engine = "{type: vllm, contextLength: 4096, enforceEager: true, enablePrefixCaching: false, args: {\
                   gpu-memory-utilization: '0.9', max-num-batched-tokens: 8k, compilation-config: '{\"mode\": 3}', \
                   dtype: bfloat16, enable-auto-tool-choice: 'true', tool-call-parser: hermes, new-kwarg: '5'}}";
@@ -287,7 +288,7 @@ fn keyword_arguments_are_typed() {
 }
 
 #[test]
-fn a_preset_gets_the_numbers_that_python_writes_as_they_are() {
+fn passes_numbers_to_a_preset_only_if_python_keeps_them() {
     let args =
         "{revision: '1.0', seed: '7', gpu-memory-utilization: '0.9', max-num-seqs: '256', tokenizer-revision: '1e300'}";
     let (invocation, findings) = run(&format!("{{type: vllm, args: {args}}}"), 1, PRESET);
@@ -298,9 +299,9 @@ fn a_preset_gets_the_numbers_that_python_writes_as_they_are() {
     assert_eq!(serde_json::Value::Object(settings), expected);
 }
 
-/// SGLang deprecated the switch in 0.5.16; what takes its place is not in 0.5.10.
+/// SGLang deprecated the switch in 0.5.16. Its replacement is not in 0.5.10.
 #[test]
-fn eager_mode_is_said_as_the_version_wants_it() {
+fn writes_eager_mode_in_the_form_of_each_version() {
     let new = ["--cuda-graph-backend-decode=disabled", "--cuda-graph-backend-prefill=disabled"];
     for (launcher, expected) in
         [(DYNAMO_1_1_1, &["--disable-cuda-graph"] as &[&str]), (DYNAMO, &new), (DYNAMO_1_6_1, &new)]

@@ -1,4 +1,4 @@
-//! The status table (docs/status.md), row by row, and what the tables of upstream say besides.
+//! Tests of the status table (docs/status.md) and of the facts of the upstream sources.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::providers::{PROVIDERS, find};
 use crate::wire::Phase;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 
-/// An object of generation 7 with a status.
+/// Builds an object of generation 7 with a status. `DGD alpha` and `DGD beta` are graphs of the two CRD versions.
 fn object(kind: &str, status: &Value) -> Value {
     let (api_version, spec) = match kind {
         "Workspace" => ("kaito.sh/v1beta1", json!(null)),
@@ -36,29 +36,31 @@ fn object(kind: &str, status: &Value) -> Value {
     })
 }
 
-fn read(object: &Value) -> Status {
+/// Translates the status with the one provider that supports the object.
+fn translate(object: &Value) -> Status {
     let read: Vec<_> = PROVIDERS.iter().filter_map(|provider| provider.translate_status(object).ok()).collect();
     let [status] = read.as_slice() else { panic!("{} providers read {object}", read.len()) };
     status.clone()
 }
 
-/// Conditions as `(type, status, reason, message)`.
-fn conditions(all: &[(&str, &str, &str, &str)]) -> Value {
-    let of = |(kind, status, reason, message): &(&str, &str, &str, &str)| {
+/// Builds conditions from tuples `(type, status, reason, message)`.
+fn conditions(conditions: &[(&str, &str, &str, &str)]) -> Value {
+    let to_json = |(kind, status, reason, message): &(&str, &str, &str, &str)| {
         let time = "2026-01-30T09:10:00Z";
         json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": time})
     };
-    json!({"conditions": all.iter().map(of).collect::<Vec<_>>()})
+    json!({"conditions": conditions.iter().map(to_json).collect::<Vec<_>>()})
 }
 
-fn with(mut one: Value, other: &Value) -> Value {
+/// Adds the fields of `other` to a status.
+fn with(mut status: Value, other: &Value) -> Value {
     let other = other.as_object().unwrap().clone();
-    one.as_object_mut().unwrap().extend(other);
-    one
+    status.as_object_mut().unwrap().extend(other);
+    status
 }
 
-/// A RayService's status: conditions, and the applications of both clusters.
-fn ray(of: &[(&str, &str, &str, &str)], active: &[(&str, &str)], pending: &[(&str, &str)]) -> Value {
+/// Builds the status of a RayService from conditions and the applications of both clusters.
+fn ray(ready: &[(&str, &str, &str, &str)], active: &[(&str, &str)], pending: &[(&str, &str)]) -> Value {
     let cluster = |name: &str, applications: &[(&str, &str)]| {
         let states = applications.iter().enumerate().map(|(at, (state, message))| {
             let name = if at == 0 { "llm".to_owned() } else { format!("llm{at}") };
@@ -69,14 +71,14 @@ fn ray(of: &[(&str, &str, &str, &str)], active: &[(&str, &str)], pending: &[(&st
     };
     let clusters =
         json!({"activeServiceStatus": cluster("m-a", active), "pendingServiceStatus": cluster("m-p", pending)});
-    with(if of.is_empty() { json!({}) } else { conditions(of) }, &clusters)
+    with(if ready.is_empty() { json!({}) } else { conditions(ready) }, &clusters)
 }
 
 const SERVES: (&str, &str, &str, &str) = ("Ready", "True", "NonZeroServeEndpoints", "3 endpoints");
 const STARTS: (&str, &str, &str, &str) = ("Ready", "False", "Initializing", "it starts");
 
 #[test]
-fn every_row_of_the_table() {
+fn translates_every_row_of_the_status_table() {
     use Phase::{Deploying, Failed, Pending, Running};
     let seen = json!({"observedGeneration": 7});
     let dgd = |state: &str| with(json!({"state": state}), &seen);
@@ -119,7 +121,7 @@ fn every_row_of_the_table() {
         ("Workspace", json!({"state": "Running"}), Some(Deploying), ""),
         ("Workspace", json!({"state": "Pending"}), Some(Pending), ""),
         ("Workspace", json!(null), Some(Pending), "no status yet"),
-        // False is the normal state while it starts.
+        // The condition is False while the Workspace starts.
         ("Workspace", conditions(&[("WorkspaceSucceeded", "False", "workspacePending", "")]), Some(Pending), ""),
         (
             "Workspace",
@@ -159,7 +161,7 @@ fn every_row_of_the_table() {
         ),
         ("InferenceSet", json!({"replicas": 2, "readyReplicas": 2}), Some(Running), ""),
         ("InferenceSet", json!({"replicas": 2}), Some(Deploying), ""),
-        // Dynamo, both versions
+        // Dynamo, both CRD versions
         (
             "DGD beta",
             with(dgd("successful"), &conditions(&[("Ready", "True", "all_resources_are_ready", "ready")])),
@@ -167,7 +169,7 @@ fn every_row_of_the_table() {
             "ready",
         ),
         ("DGD alpha", dgd("successful"), Some(Running), ""),
-        // Operators of 2025 do not say which generation they saw.
+        // Operators of 2025 do not report the observed generation.
         ("DGD alpha", json!({"state": "successful"}), Some(Running), ""),
         (
             "DGD beta",
@@ -202,7 +204,7 @@ fn every_row_of_the_table() {
             Some(Failed),
             "mismatch",
         ),
-        // What the specification expects, and no operator writes.
+        // The specification expects this state, but no operator writes it.
         ("DGD alpha", dgd("deploying"), None, "status.state is \"deploying\", which this version does not know"),
         ("DGD beta", seen.clone(), None, "status.state is null, which this version does not know"),
         // KubeRay
@@ -279,7 +281,7 @@ fn every_row_of_the_table() {
         ),
     ];
     for (kind, status, phase, message) in rows {
-        let read = read(&object(kind, &status));
+        let read = translate(&object(kind, &status));
         assert_eq!((read.phase, read.message.as_str()), (phase, message), "{kind} {status}");
         assert_eq!(read.unrecognized.is_empty(), phase.is_some(), "{kind} {status}");
         let ready = match phase {
@@ -292,9 +294,8 @@ fn every_row_of_the_table() {
     }
 }
 
-/// Whatever else is said of it.
 #[test]
-fn what_is_deleted_terminates() {
+fn reports_deleted_objects_as_terminating() {
     for (kind, status) in [
         ("Workspace", json!({"state": "Ready"})),
         ("InferenceSet", json!(null)),
@@ -305,14 +306,14 @@ fn what_is_deleted_terminates() {
         let mut object = object(kind, &status);
         object["metadata"]["deletionTimestamp"] = json!("2026-01-30T10:00:00Z");
         object["metadata"]["finalizers"] = json!(["a/b", "c"]);
-        let read = read(&object);
+        let read = translate(&object);
         assert_eq!(read.phase, Some(Phase::Terminating), "{kind}");
         assert_eq!(read.message, "being deleted since 2026-01-30T10:00:00Z, waits for a/b, c");
     }
 }
 
 #[test]
-fn replicas_are_counted_where_upstream_does() {
+fn counts_replicas_that_upstream_reports() {
     let worker =
         |ready: Value, available: Value| json!({"replicas": 3, "readyReplicas": ready, "availableReplicas": available});
     let beta = |worker: Value| json!({"state": "pending", "components": {"Frontend": {"readyReplicas": 1}, "VllmWorker": worker}});
@@ -327,7 +328,7 @@ fn replicas_are_counted_where_upstream_does() {
         ("Workspace", json!(null), (Some(1), Some(0), Some(0))),
         ("Workspace", json!({"state": "Dreaming"}), (Some(1), None, None)),
         ("InferenceSet", json!({"replicas": 2, "readyReplicas": 1}), (Some(2), Some(1), None)),
-        // Go leaves out zero, and nobody has counted without a status.
+        // Go omits a count of zero. Without a status, there is no count.
         ("InferenceSet", json!({"replicas": 2}), (Some(2), Some(0), None)),
         ("InferenceSet", json!(null), (Some(2), None, None)),
         ("DGD beta", beta(worker(json!(2), json!(1))), (Some(3), Some(2), Some(1))),
@@ -341,7 +342,7 @@ fn replicas_are_counted_where_upstream_does() {
             json!({"state": "pending", "services": {"VllmPrefillWorker": {"readyReplicas": 2}, "VllmDecodeWorker": {"readyReplicas": 1}}}),
             (Some(3), Some(3), None),
         ),
-        // A sum with a hole is no sum.
+        // A sum with a missing count is absent.
         (
             "DGD alpha",
             json!({"state": "pending", "services": {"VllmPrefillWorker": {"readyReplicas": 2}}}),
@@ -350,38 +351,37 @@ fn replicas_are_counted_where_upstream_does() {
         ("RayService", json!(null), (Some(3), None, None)),
         ("RayService", clusters, (Some(4), Some(3), Some(4))),
     ] {
-        let replicas = read(&object(kind, &status)).replicas.unwrap();
+        let replicas = translate(&object(kind, &status)).replicas.unwrap();
         assert_eq!((replicas.desired, replicas.ready, replicas.available), expected, "{kind} {status}");
     }
 }
 
 #[test]
-fn endpoints_are_the_services_of_upstream() {
+fn names_the_service_of_each_kind() {
     for (kind, expected) in [
         ("Workspace", Some("m:80")),
-        // KAITO makes no Service for a set; the one that is rendered beside it is known by its annotation.
+        // KAITO creates no Service for a set. A rendered set, which has the annotation, comes with one.
         ("InferenceSet", None),
         ("DGD alpha", Some("m-frontend:8000")),
         ("DGD beta", Some("m-frontend:8000")),
         ("RayService", Some("m-serve-svc:8000")),
     ] {
-        let endpoint = read(&object(kind, &json!(null))).endpoint.map(|it| format!("{}:{}", it.service, it.port));
+        let endpoint = translate(&object(kind, &json!(null))).endpoint.map(|it| format!("{}:{}", it.service, it.port));
         assert_eq!(endpoint.as_deref(), expected, "{kind}");
     }
     let mut set = object("InferenceSet", &json!(null));
     set["metadata"]["annotations"] = json!({"kubefoundry.ai/model-deployment": "n/m"});
-    assert_eq!(read(&set).endpoint.unwrap().service, "m-inference");
+    assert_eq!(translate(&set).endpoint.unwrap().service, "m-inference");
     let mut tuning = object("Workspace", &json!({"state": "Running"}));
     tuning["tuning"] = json!({"method": "lora"});
-    let tuning = read(&tuning);
+    let tuning = translate(&tuning);
     assert!(tuning.endpoint.is_none() && tuning.replicas.is_none());
 }
 
-/// Both clusters and their applications are there to be seen.
 #[test]
-fn parts_name_what_runs() {
+fn lists_both_clusters_and_their_applications() {
     let status = ray(&[SERVES], &[("RUNNING", "")], &[("DEPLOYING", "1 of 2"), ("NEW", "")]);
-    let status = read(&object("RayService", &status));
+    let status = translate(&object("RayService", &status));
     let parts: Vec<_> = status
         .parts
         .iter()
@@ -397,21 +397,20 @@ fn parts_name_what_runs() {
             "pending application llm1 NEW",
         ]
     );
-    // It serves, whatever the new word means; the word is told.
+    // The active cluster serves, so an unknown state elsewhere only adds an unrecognized value.
     assert_eq!(status.phase, Some(Phase::Running));
     assert_eq!(status.unrecognized[0].path, "status.pendingServiceStatus.applicationStatuses[\"llm1\"].status");
 }
 
-/// The reason and the time of the unified condition are upstream's, as long as it says the same.
 #[test]
-fn the_ready_condition_keeps_reason_and_time() {
-    let ready = |kind: &str, status: Value| read(&object(kind, &status)).conditions[1].clone();
+fn keeps_reason_and_time_of_the_providers_ready_condition() {
+    let ready = |kind: &str, status: Value| translate(&object(kind, &status)).conditions[1].clone();
     let own = ready("RayService", ray(&[SERVES], &[], &[]));
     assert_eq!(
         (own.reason.as_str(), own.last_transition_time.as_deref()),
         ("NonZeroServeEndpoints", Some("2026-01-30T09:10:00Z"))
     );
-    // Upstream's is True, of the generation before.
+    // Upstream's condition is True, but for the previous generation.
     let old = with(
         json!({"state": "successful", "observedGeneration": 6}),
         &conditions(&[("Ready", "True", "all_resources_are_ready", "")]),
@@ -425,7 +424,7 @@ fn the_ready_condition_keeps_reason_and_time() {
 }
 
 #[test]
-fn other_objects_are_refused() {
+fn refuses_other_kinds_and_versions() {
     let dynamo = find("dynamo").unwrap();
     let error = |version: &str, kind: &str| {
         dynamo.translate_status(&json!({"apiVersion": version, "kind": kind})).unwrap_err().to_string()
@@ -441,21 +440,20 @@ fn other_objects_are_refused() {
     assert!(dynamo.translate_status(&json!(null)).is_err());
 }
 
-/// Nothing that an object may hold stops the reading.
 #[test]
-fn any_shape_is_answered() {
+fn accepts_any_shape_of_status() {
     for shape in [json!(null), json!(1), json!("x"), json!([1]), json!({"a": 1}), json!([{"type": 1, "status": 2}])] {
         for kind in ["Workspace", "InferenceSet", "DGD alpha", "DGD beta", "RayService"] {
             let base = object(kind, &json!({"state": "pending"}));
             for pointer in ["/status", "/spec", "/metadata", "/status/state"] {
                 let mut object = base.clone();
                 *object.pointer_mut(pointer).unwrap() = shape.clone();
-                read(&object);
+                translate(&object);
             }
             for field in ["conditions", "services", "components", "serviceStatus", "activeServiceStatus"] {
                 let mut object = base.clone();
                 object["status"][field] = shape.clone();
-                read(&object);
+                translate(&object);
             }
         }
     }

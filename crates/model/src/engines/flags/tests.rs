@@ -27,7 +27,7 @@ fn flag(table: &FlagTable, name: &str) -> Flag {
 }
 
 #[test]
-fn entries_are_sorted_and_a_name_is_unique_in_a_version() {
+fn keeps_entries_sorted_and_names_unique_in_each_version() {
     for (name, text) in table_texts() {
         let names: Vec<&str> =
             text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(' ').next().unwrap()).collect();
@@ -43,7 +43,7 @@ fn entries_are_sorted_and_a_name_is_unique_in_a_version() {
 }
 
 #[test]
-fn every_name_alias_and_off_form_resolves_to_its_flag() {
+fn resolves_every_name_alias_and_off_form() {
     for (table_name, table) in every_table() {
         for name in table.names() {
             let (flag, spelling) = table.lookup(name).unwrap_or_else(|| panic!("{table_name}: {name}"));
@@ -68,7 +68,7 @@ fn every_name_alias_and_off_form_resolves_to_its_flag() {
 }
 
 #[test]
-fn every_entry_is_reached_by_the_search() {
+fn finds_every_entry_by_binary_search() {
     for (name, text) in table_texts() {
         let tables: Vec<FlagTable> =
             known_versions(text).iter().map(|version| FlagTable::new(text, version).unwrap()).collect();
@@ -80,7 +80,7 @@ fn every_entry_is_reached_by_the_search() {
 }
 
 #[test]
-fn groups_are_of_the_program() {
+fn assigns_flags_to_the_program_that_registers_them() {
     let groups = |table: FlagTable| table.names().map(move |name| flag(&table, name).group);
     for (name, text) in WRAPPERS {
         for version in known_versions(text) {
@@ -134,7 +134,7 @@ fn counts_are_those_of_the_packages() {
 }
 
 #[test]
-fn vllm_facts_hold_in_every_version() {
+fn has_known_vllm_facts_in_every_version() {
     for version in known_versions(ENGINES.iter().find(|(name, _)| *name == "vllm").unwrap().1) {
         let vllm = vllm(version).unwrap();
         for (name, kind) in [
@@ -187,7 +187,7 @@ fn vllm_facts_hold_in_every_version() {
 }
 
 #[test]
-fn versions_differ_where_the_packages_do() {
+fn differs_between_versions_like_the_packages() {
     let has = |version: &str, name: &str| vllm(version).unwrap().lookup(name).map(|(flag, how)| (flag.name, how));
     assert_eq!(has("0.26.0", "disable-prefix-caching"), None);
     assert_eq!(has("0.33.0", "disable-prefix-caching"), Some(("enable-prefix-caching", Spelling::Off)));
@@ -218,7 +218,7 @@ fn versions_differ_where_the_packages_do() {
 }
 
 #[test]
-fn sglang_facts_hold_in_every_version() {
+fn has_known_sglang_facts_in_every_version() {
     for version in known_versions(ENGINES.iter().find(|(name, _)| *name == "sglang").unwrap().1) {
         let sglang = sglang(version).unwrap();
         assert_eq!(
@@ -253,7 +253,7 @@ fn sglang_facts_hold_in_every_version() {
 }
 
 #[test]
-fn transcribed_tables_say_so() {
+fn marks_transcribed_tables_as_uncertain() {
     assert!(llama_server().names().all(|name| flag(&llama_server(), name).uncertain));
     assert!(trtllm_keys().names().all(|name| flag(&trtllm_keys(), name).uncertain));
     assert!(!flag(&vllm("0.19.0").unwrap(), "dtype").uncertain);
@@ -272,7 +272,7 @@ fn transcribed_tables_say_so() {
 }
 
 #[test]
-fn values_are_checked() {
+fn checks_values() {
     let vllm = vllm("0.26.0").unwrap();
     let sglang = sglang("0.5.16").unwrap();
     let long = "expected an integer, which may end in k, m, g, t (decimal) or K, M, G, T (binary), or auto";
@@ -316,7 +316,7 @@ fn values_are_checked() {
 }
 
 #[test]
-fn lookups_of_anything_are_harmless() {
+fn accepts_any_text_as_a_name() {
     for (_, table) in every_table() {
         for name in ["", "-", "_", "no-", "no_", "é", "zzzz", "--model", "\n", " ", "#versions"] {
             assert!(table.lookup(name).is_none(), "{name:?}");
@@ -326,7 +326,7 @@ fn lookups_of_anything_are_harmless() {
 }
 
 #[test]
-fn nothing_is_suggested_for_endless_names() {
+fn suggests_nothing_for_very_long_names() {
     let table = super::vllm("0.26.0").unwrap();
     assert_eq!(table.suggest(&"a".repeat(1_000_000)), None);
 }

@@ -1,11 +1,11 @@
-//! What is refused before an engine would, or warned of.
+//! Tests of refused flags and of warnings.
 
 use kubefoundry_yaml::field_path::FieldPath;
 
 use super::{DYNAMO, DYNAMO_1_1_1, DYNAMO_1_6_1, LLAMA_SERVER, PRESET, RAY, SERVER, run};
 
 #[test]
-fn what_an_engine_would_refuse_is_refused_before() {
+fn refuses_what_the_engine_would_refuse() {
     for (engine, launcher, expected) in [
         ("{type: vllm, args: {max-num-seqs: many}}", DYNAMO, "KF0303 spec.engine.args[\"max-num-seqs\"]"),
         ("{type: vllm, args: {max-num-seqs: ''}}", DYNAMO, "KF0303 spec.engine.args[\"max-num-seqs\"]"),
@@ -39,7 +39,7 @@ fn what_an_engine_would_refuse_is_refused_before() {
             LLAMA_SERVER,
             "KF0305 spec.engine.args[\"some-new-switch\"]",
         ),
-        // What starts with a dash is no value, whatever the flag before it takes
+        // An element that starts with a dash is not a value, whatever flag precedes it.
         ("{type: vllm, extraArgs: ['--logits-processors', 'b', '-tp=4']}", DYNAMO, "KF0306 spec.engine.extraArgs[2]"),
         ("{type: vllm, extraArgs: ['--logits-processors', 'b', '-']}", DYNAMO, "KF0306 spec.engine.extraArgs[2]"),
         ("{type: llamacpp, extraArgs: ['--threads', '4', '-c']}", LLAMA_SERVER, "KF0306 spec.engine.extraArgs[2]"),
@@ -71,7 +71,7 @@ fn what_an_engine_would_refuse_is_refused_before() {
 }
 
 #[test]
-fn abbreviations_are_checked_as_the_flags_they_stand_for() {
+fn checks_abbreviations_like_the_flags_they_stand_for() {
     for (engine, launcher, expected) in [
         ("{type: sglang, args: {tp: '4'}}", DYNAMO, "KF0307 spec.engine.args.tp"),
         ("{type: sglang, args: {model-pa: org/other}}", DYNAMO, "KF0310 spec.engine.args[\"model-pa\"]"),
@@ -79,7 +79,7 @@ fn abbreviations_are_checked_as_the_flags_they_stand_for() {
         ("{type: vllm, args: {tool-call-p: hermes}}", DYNAMO, "KF0311 spec.engine.args[\"tool-call-p\"]"),
         ("{type: vllm, args: {max-num: '8'}}", DYNAMO, "KF0301 spec.engine.args[\"max-num\"]"),
         ("{type: sglang, extraArgs: ['--disable=1']}", DYNAMO, "KF0306 spec.engine.extraArgs[0]"),
-        // dynamo.vllm's own parser wants whole names, Ray names of fields
+        // The own parser of dynamo.vllm expands no abbreviations, and Ray takes names of fields.
         ("{type: vllm, args: {custom-jinja: x}}", DYNAMO, "KF0304 spec.engine.args[\"custom-jinja\"]"),
         ("{type: vllm, args: {max_model: '8'}}", RAY, "KF0304 spec.engine.args.max_model"),
     ] {
@@ -90,7 +90,7 @@ fn abbreviations_are_checked_as_the_flags_they_stand_for() {
 }
 
 #[test]
-fn parallel_sizes_must_fit_the_gpus() {
+fn checks_parallel_sizes_against_the_gpus() {
     for (args, gpus, expected) in [
         ("{tensor-parallel-size: '4'}", 2, "KF0307 spec.engine.args[\"tensor-parallel-size\"]"),
         ("{tensor-parallel-size: '2'}", 8, "KF0308 spec.engine.args[\"tensor-parallel-size\"]"),
@@ -108,7 +108,7 @@ fn parallel_sizes_must_fit_the_gpus() {
 }
 
 #[test]
-fn what_would_print_and_exit_is_refused() {
+fn refuses_flags_that_print_and_exit() {
     for (engine, launcher) in [
         ("{type: vllm, args: {help: ''}}", DYNAMO),
         ("{type: vllm, args: {h: ''}}", SERVER),
@@ -131,12 +131,12 @@ fn what_would_print_and_exit_is_refused() {
         let finding = &findings[0];
         assert!(finding.starts_with("KF0311 spec.engine."), "{engine}: {finding}");
     }
-    // What only looks like it.
+    // These only resemble flags that print and exit.
     assert_eq!(run("{type: llamacpp, args: {verbose: '', host: 0.0.0.0}}", 1, LLAMA_SERVER).1, [""; 0]);
 }
 
 #[test]
-fn what_dynamo_and_its_operator_set_is_refused() {
+fn refuses_flags_that_dynamo_or_its_operator_sets() {
     for engine in ["vllm", "sglang", "trtllm"] {
         for launcher in [DYNAMO_1_1_1, DYNAMO, DYNAMO_1_6_1] {
             for (flag, value) in [
@@ -166,7 +166,7 @@ fn what_dynamo_and_its_operator_set_is_refused() {
         ("{type: vllm, args: {connector: nixl}}", DYNAMO_1_1_1, "KF0311 spec.engine.args.connector"),
         ("{type: vllm, args: {connector: none}}", DYNAMO, "KF0311 spec.engine.args.connector"),
         ("{type: vllm, extraArgs: ['--connector', nixl]}", DYNAMO_1_6_1, "KF0311 spec.engine.extraArgs[0]"),
-        // TensorRT-LLM's worker still has some.
+        // TensorRT-LLM's worker still accepts connectors.
         ("{type: trtllm, args: {connector: kvbm}}", DYNAMO_1_6_1, "KF0313 spec.engine.args.connector"),
     ] {
         let (_, findings) = run(engine, 1, launcher);
@@ -176,7 +176,7 @@ fn what_dynamo_and_its_operator_set_is_refused() {
 }
 
 #[test]
-fn secrets_in_arguments_are_warned_of() {
+fn warns_about_secrets_in_arguments() {
     for (engine, launcher) in [
         ("{type: vllm, args: {api-key: s3cret}}", SERVER),
         ("{type: vllm, args: {api-key: s3cret}}", PRESET),

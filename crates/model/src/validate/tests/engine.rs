@@ -4,7 +4,7 @@ use super::{assert_fields, assert_fixed, assert_no_fix, document, valid};
 use crate::ir::{EngineType, Leaf};
 
 #[test]
-fn types_and_numbers() {
+fn checks_types_and_numbers() {
     assert_fields(&[
         ("engine: {contextLength: 1}", &["KF0206 5:3 spec.engine.type"]),
         ("engine: {type: llamacpp, contextLength: 0}", &["KF0105 5:43 spec.engine.contextLength"]),
@@ -22,7 +22,7 @@ fn types_and_numbers() {
 }
 
 #[test]
-fn argument_keys() {
+fn checks_argument_keys() {
     assert_fields(&[("engine: {type: llamacpp, args: {max-num-seqs: \"1\", max_loras: \"2\", n1: \"\"}}", &[])]);
     for key in ["--seed", "-c", ".seed", "kv_cache_config.enable", "Seed", "a b", "seed=1", "", "seed-", "--"] {
         let path = kubefoundry_yaml::field_path::FieldPath::parse("spec.engine.args").key(key.to_owned());
@@ -32,7 +32,7 @@ fn argument_keys() {
 }
 
 #[test]
-fn argument_keys_are_renamed_where_that_is_right() {
+fn renames_argument_keys_if_the_result_is_valid() {
     let engine = |args: &str| document(&format!("engine: {{type: llamacpp, args: {{{args}}}}}"));
     for (before, after) in [
         ("--max-num-seqs: \"1\"", "max-num-seqs: \"1\""),
@@ -48,7 +48,7 @@ fn argument_keys_are_renamed_where_that_is_right() {
 }
 
 #[test]
-fn extra_arguments() {
+fn checks_extra_arguments() {
     let at = |index: usize, column: usize| format!("KF0306 5:{column} spec.engine.extraArgs[{index}]");
     assert_fields(&[
         ("engine: {type: llamacpp, extraArgs: [--seed, \"1\", --flag=x, -c]}", &[]),

@@ -1,4 +1,4 @@
-//! Every scalar that is written is a leaf, and nothing else is said to be written.
+//! Tests of leaves: every written scalar is a leaf of origin `Written`, and no other value is.
 
 use super::run;
 use crate::ir::{FieldOrigin, LeafEntry};
@@ -58,19 +58,20 @@ const DISAGGREGATED: &str = "  serving: {mode: disaggregated}
     decode: {replicas: 3, gpu: {count: 2, type: amd.com/gpu}, memory: 2Gi}
 ";
 
-fn scalars(node: &Node<'_>, path: &FieldPath, found: &mut Vec<(String, String)>) {
+/// Collects the scalars of a document with their paths.
+fn collect_scalars(node: &Node<'_>, path: &FieldPath, scalars: &mut Vec<(String, String)>) {
     match &node.value {
         Value::Mapping(entries) if !entries.is_empty() => {
             for entry in entries {
-                scalars(&entry.node, &path.key(entry.key.clone().into_owned()), found);
+                collect_scalars(&entry.node, &path.key(entry.key.clone().into_owned()), scalars);
             }
         }
         Value::Sequence(items) if !items.is_empty() => {
             for (index, item) in items.iter().enumerate() {
-                scalars(item, &path.index(index), found);
+                collect_scalars(item, &path.index(index), scalars);
             }
         }
-        _ => found.push((path.to_string(), node.to_json().to_string())),
+        _ => scalars.push((path.to_string(), node.to_json().to_string())),
     }
 }
 
@@ -80,7 +81,7 @@ fn leaves(text: &str) -> Vec<LeafEntry> {
 }
 
 #[test]
-fn what_is_written_is_a_written_leaf() {
+fn lists_every_written_scalar_as_written() {
     for rest in [AGGREGATED, DISAGGREGATED, "  engine_image: x\n"] {
         let text = match rest.strip_prefix("  engine_image: ") {
             Some(_) => {
@@ -94,7 +95,7 @@ fn what_is_written_is_a_written_leaf() {
         };
         let parsed = parse(&text, &Limits::default());
         let mut expected = Vec::new();
-        scalars(&parsed.documents[0].root, &FieldPath::root(), &mut expected);
+        collect_scalars(&parsed.documents[0].root, &FieldPath::root(), &mut expected);
         let mut written: Vec<(String, String)> = leaves(&text)
             .into_iter()
             .filter(|leaf| leaf.origin == FieldOrigin::Written)
@@ -107,7 +108,7 @@ fn what_is_written_is_a_written_leaf() {
 }
 
 #[test]
-fn leaves_stand_in_the_order_of_the_specification() {
+fn lists_leaves_in_the_order_of_the_specification() {
     let text = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec: {engine: {type: llamacpp}, model: {id: a/b}}\n";
     let lines: Vec<String> =
         leaves(text).iter().map(|leaf| format!("{:?} {} {}", leaf.origin, leaf.path, leaf.value)).collect();

@@ -16,7 +16,7 @@ fn assert_metadata(cases: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn names() {
+fn checks_names() {
     let long = format!("{{name: {}}}", "a".repeat(64));
     assert_metadata(&[
         ("{name: 3-llama}", &[]),
@@ -33,7 +33,7 @@ fn names() {
 }
 
 #[test]
-fn a_name_is_written_in_lower_case_where_that_is_enough() {
+fn fixes_a_name_by_lower_case_where_that_is_enough() {
     for (before, after) in [
         ("{name: Llama-3}", "{name: llama-3}"),
         ("{name: \"Llama-3\"}", "{name: \"llama-3\"}"),
@@ -59,7 +59,7 @@ fn a_name_is_written_in_lower_case_where_that_is_enough() {
 }
 
 #[test]
-fn labels_and_annotations() {
+fn checks_labels_and_annotations() {
     assert_metadata(&[
         ("{name: m, labels: {team: a, example.com/Team: \"\", a.b/c: A_1.b}}", &[]),
         (
@@ -77,7 +77,7 @@ fn labels_and_annotations() {
 }
 
 #[test]
-fn labels_that_say_what_is_ours_are_refused() {
+fn refuses_reserved_labels_and_annotations() {
     assert_metadata(&[
         ("{name: m, annotations: {kubefoundry.ai/reconcile-paused: \"true\", kubefoundry.ai/dry-run: \"true\"}}", &[]),
         ("{name: m, labels: {kubefoundry.ai/team: a, kubeairunway.ai/managed-by: b}}", &[]),
@@ -95,7 +95,7 @@ fn labels_that_say_what_is_ours_are_refused() {
 }
 
 #[test]
-fn what_an_apiserver_fills_in_is_accepted() {
+fn accepts_fields_that_the_api_server_fills_in() {
     let metadata = "{name: m, namespace: team, uid: 0b6e, resourceVersion: \"1\", generation: 2, \
                     creationTimestamp: 2026-01-01T00:00:00Z, finalizers: [a/b], managedFields: []}";
     let (deployment, diagnostics) = run(&document("kubefoundry.ai", metadata));

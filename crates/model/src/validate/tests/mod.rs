@@ -1,4 +1,4 @@
-//! From text to findings: each case is a part of a `spec` and everything that is said about it.
+//! Tests from text to findings: each case is a part of a `spec` with all its findings.
 
 mod engine;
 mod leaves;
@@ -41,7 +41,7 @@ fn run(text: &str) -> (Option<Deployment>, Vec<Diagnostic>) {
     (deployment, diagnostics)
 }
 
-/// The document around fields of a `spec`, and the deployment that it is.
+/// Returns the document around fields of a `spec`, and its deployment. Panics on any finding.
 pub(crate) fn deployment_of(fields: &str) -> (String, Deployment) {
     let text = document(fields);
     let (deployment, diagnostics) = run(&text);
@@ -49,14 +49,14 @@ pub(crate) fn deployment_of(fields: &str) -> (String, Deployment) {
     (text, deployment.unwrap())
 }
 
-/// A finding as `KF0207 5:3 spec.model.id`. The golden of a code shows its wording.
-fn line(text: &str, diagnostic: &Diagnostic) -> String {
+/// Formats a finding as `KF0207 5:3 spec.model.id`. The goldens of the codes cover the wording.
+fn summary(text: &str, diagnostic: &Diagnostic) -> String {
     let location = diagnostic.location.as_ref().unwrap();
     let at = LineIndex::new(text).position(location.span.start);
     format!("{} {}:{} {}", diagnostic.code.id, at.line, at.column, location.path)
 }
 
-/// A document around fields of a `spec`, which start on line 5; a model and an engine are added where they are missing.
+/// Returns a document around fields of a `spec`, which start on line 5. A missing model or engine is added.
 fn document(fields: &str) -> String {
     let mut text =
         String::from("apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec:\n");
@@ -73,14 +73,14 @@ fn document(fields: &str) -> String {
     text
 }
 
-/// Everything that is said about each text, in order.
+/// Asserts all findings of each text, in order.
 fn assert_texts(cases: &[(&str, &[&str])]) {
     let mut wrong = Vec::new();
     for (text, expected) in cases {
         let (deployment, diagnostics) = run(text);
-        let found: Vec<String> = diagnostics.iter().map(|diagnostic| line(text, diagnostic)).collect();
-        if &found != expected {
-            wrong.push(format!("{text}found:    {found:#?}\nexpected: {expected:#?}\n"));
+        let actual: Vec<String> = diagnostics.iter().map(|diagnostic| summary(text, diagnostic)).collect();
+        if &actual != expected {
+            wrong.push(format!("{text}found:    {actual:#?}\nexpected: {expected:#?}\n"));
         }
         let errors =
             diagnostics.iter().any(|diagnostic| diagnostic.severity == kubefoundry_diagnostics::Severity::Error);
@@ -89,7 +89,7 @@ fn assert_texts(cases: &[(&str, &[&str])]) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The same for fields of a `spec`, which start on line 5.
+/// Asserts all findings about fields of a `spec`, which start on line 5.
 fn assert_fields(cases: &[(&str, &[&str])]) {
     let texts: Vec<String> = cases.iter().map(|(fields, _)| document(fields)).collect();
     let cases: Vec<(&str, &[&str])> =
@@ -97,7 +97,7 @@ fn assert_fields(cases: &[(&str, &[&str])]) {
     assert_texts(&cases);
 }
 
-/// The text after every fix was made, and the text must then be without findings.
+/// Asserts the text after applying every fix, and that it has no findings.
 fn assert_fixed(text: &str, expected: &str) {
     let (_, diagnostics) = run(text);
     let fixes = diagnostics.iter().filter_map(|diagnostic| diagnostic.fix.as_ref());
@@ -106,14 +106,14 @@ fn assert_fixed(text: &str, expected: &str) {
     assert_eq!(run(&fixed).1, [], "{fixed}");
 }
 
-/// No finding has a fix.
+/// Asserts that there are findings and that none has a fix.
 fn assert_no_fix(fields: &str) {
     let (_, diagnostics) = run(&document(fields));
     assert!(!diagnostics.is_empty(), "{fields}");
     assert!(diagnostics.iter().all(|diagnostic| diagnostic.fix.is_none()), "{fields}");
 }
 
-/// The deployment that a `spec` without errors becomes.
+/// Returns the deployment of a `spec` without errors.
 fn valid(fields: &str) -> Deployment {
     let text = document(fields);
     let (deployment, diagnostics) = run(&text);
@@ -121,7 +121,7 @@ fn valid(fields: &str) -> Deployment {
 }
 
 #[test]
-fn nothing_but_a_kind_says_all_that_is_missing() {
+fn reports_every_missing_field_of_an_empty_deployment() {
     assert_texts(&[(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\n",
         &["KF0104 1:1 metadata.name", "KF0206 1:1 spec.engine.type", "KF0207 1:1 spec.model.id"],
@@ -129,7 +129,7 @@ fn nothing_but_a_kind_says_all_that_is_missing() {
 }
 
 #[test]
-fn what_could_not_be_read_draws_no_second_finding() {
+fn reports_an_unreadable_field_once() {
     assert_texts(&[
         (
             "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: []\nspec: 5\n",
@@ -171,7 +171,7 @@ fn what_could_not_be_read_draws_no_second_finding() {
 }
 
 #[test]
-fn null_and_empty_text_mean_absent() {
+fn treats_null_and_empty_text_as_absent() {
     let text = document(
         "image: \"\"\nprovider: {name: \"\", overrides: null}\nresources: {memory: \"\", cpu: null}\nsecrets: {huggingFaceToken: \"\"}\ngateway: null",
     );
@@ -185,7 +185,7 @@ fn null_and_empty_text_mean_absent() {
 }
 
 #[test]
-fn what_is_not_rendered_is_refused() {
+fn refuses_fields_that_are_not_rendered() {
     assert_fields(&[
         ("gateway: {enabled: true}", &["KF0215 5:3 spec.gateway"]),
         ("provider: {name: \"a\\tb\"}", &["KF0103 5:20 spec.provider.name"]),

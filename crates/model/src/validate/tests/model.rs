@@ -4,7 +4,7 @@ use super::{assert_fields, valid};
 use crate::ir::{Leaf, ModelSource};
 
 #[test]
-fn what_is_required() {
+fn requires_an_id_or_an_image() {
     assert_fields(&[
         ("model: {}", &["KF0207 5:3 spec.model.id"]),
         ("model: {id: \"\", source: huggingface}", &["KF0207 5:15 spec.model.id"]),
@@ -20,7 +20,7 @@ fn what_is_required() {
 const REFUSED: &[&str] = &["KF0212 5:15 spec.model.id"];
 
 #[test]
-fn ids() {
+fn checks_ids() {
     for id in ["gpt2", "org/name", "meta-llama/Llama-3.1-8B_x", "org/name/file-Q4_K.gguf", "_a/b"] {
         assert_fields(&[(&format!("model: {{id: \"{id}\"}}"), &[])]);
     }
@@ -46,7 +46,7 @@ fn ids() {
 }
 
 #[test]
-fn paths() {
+fn checks_paths() {
     let volumes = "storage: {volumes: [{name: w, mountPath: /models/, claimName: c}]}";
     let model = |id: &str, rest: &str| format!("model: {{id: {id:?}, {rest}}}");
     assert_fields(&[
@@ -66,7 +66,7 @@ fn paths() {
 }
 
 #[test]
-fn served_names() {
+fn checks_served_names() {
     for name in ["a,b", "a b", "-a", "a\u{7}"] {
         let name = serde_json::Value::from(name);
         assert_fields(&[(
@@ -78,7 +78,7 @@ fn served_names() {
 }
 
 #[test]
-fn defaults() {
+fn applies_defaults() {
     let model = valid("model: {id: meta-llama/Llama-3.1-8B}").model;
     assert_eq!(model.served_name, Some(Leaf::derived("Llama-3.1-8B".to_owned())));
     assert_eq!(model.source, Leaf::defaulted(ModelSource::HuggingFace));

@@ -4,7 +4,7 @@ use super::{assert_fields, assert_fixed, document, valid};
 use kubefoundry_yaml::field_path::FieldPath;
 
 #[test]
-fn images() {
+fn checks_images() {
     assert_fields(&[
         ("image: nvcr.io/nvidia/x:1.4.0", &[]),
         ("image: a/B:1", &["KF0108 5:10 spec.image"]),
@@ -36,7 +36,7 @@ fn assert_variable(cases: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn variables() {
+fn checks_variables() {
     assert_variable(&[
         ("{name: my.setting-1, value: \"two\\nlines\"}", &[]),
         ("{value: x}", &["KF0104@0 .name"]),
@@ -76,7 +76,7 @@ fn variables() {
 }
 
 #[test]
-fn tolerations() {
+fn checks_tolerations() {
     let at = |column: usize, field: &str| format!("KF0112 5:{column} spec.tolerations[0]{field}");
     let cases: &[(&str, &[(usize, &str)])] = &[
         ("{operator: Exists}", &[]),
@@ -99,7 +99,7 @@ fn tolerations() {
 }
 
 #[test]
-fn metadata_and_placement() {
+fn checks_pod_metadata_and_placement() {
     assert_fields(&[
         (
             "nodeSelector: {kubernetes.io/os: linux}\npodTemplate: {metadata: {labels: {a: b}, annotations: {c: d}}}",
@@ -117,7 +117,7 @@ fn metadata_and_placement() {
 }
 
 #[test]
-fn secrets() {
+fn checks_secrets() {
     assert_fields(&[
         ("secrets: {huggingFaceToken: hf-token}\nimagePullSecrets: [{name: a}, {name: b.c}]", &[]),
         ("secrets: {huggingFaceToken: hf_token}", &["KF0106 5:31 spec.secrets.huggingFaceToken"]),

@@ -24,7 +24,7 @@ fn assert_volume(cases: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn volumes() {
+fn checks_volumes() {
     assert_volume(&[
         ("{name: w, mountPath: /w, claimName: c}", &[]),
         ("{name: w, purpose: modelCache, size: 1Gi}", &[]),
@@ -54,7 +54,7 @@ fn volumes() {
 }
 
 #[test]
-fn lists() {
+fn checks_lists_of_volumes() {
     let nine: Vec<String> = (0..9).map(|index| format!("{{name: v{index}, mountPath: /v{index}, size: 1}}")).collect();
     assert_fields(&[
         (&fields(&nine.join(", ")), &["KF0113 5:44 spec.model.storage.volumes"]),
@@ -75,7 +75,7 @@ fn lists() {
 }
 
 #[test]
-fn defaults() {
+fn applies_defaults() {
     let volumes = valid(&fields(
         "{name: w, purpose: modelCache, size: 1Gi}, {name: c, purpose: compilationCache, claimName: mine, readOnly: true}, \
          {name: x, mountPath: /x, size: 5, storageClassName: \"\", accessMode: ReadWriteOnce}",

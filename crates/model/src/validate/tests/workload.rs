@@ -12,7 +12,7 @@ fn disaggregated(prefill: &str, decode: &str, rest: &str) -> String {
 }
 
 #[test]
-fn engines_that_need_a_gpu() {
+fn requires_gpus_for_gpu_engines() {
     for engine in ["vllm", "sglang", "trtllm"] {
         assert_fields(&[
             (&format!("engine: {{type: {engine}}}"), &["KF0201 4:1 spec.resources.gpu.count"]),
@@ -31,7 +31,7 @@ fn engines_that_need_a_gpu() {
 }
 
 #[test]
-fn counts_and_quantities() {
+fn checks_counts_and_quantities() {
     assert_fields(&[
         ("engine: {type: vllm}\nresources: {gpu: {count: -1}}", &["KF0105 6:28 spec.resources.gpu.count"]),
         ("scaling: {replicas: -1}", &["KF0105 5:23 spec.scaling.replicas"]),
@@ -55,7 +55,7 @@ fn counts_and_quantities() {
 }
 
 #[test]
-fn disaggregated_needs_its_roles() {
+fn requires_both_roles_in_disaggregated_mode() {
     assert_fields(&[
         (&disaggregated(ROLE, ROLE, ""), &[]),
         ("engine: {type: vllm}\nserving: {mode: disaggregated}", &["KF0203 4:1 spec.scaling"]),
@@ -78,7 +78,7 @@ fn disaggregated_needs_its_roles() {
 }
 
 #[test]
-fn disaggregated_takes_no_resources() {
+fn refuses_resources_in_disaggregated_mode() {
     assert_fields(&[
         (
             &disaggregated(ROLE, ROLE, "resources: {gpu: {count: 1}, memory: 1Gi, cpu: \"4\"}"),
@@ -93,7 +93,7 @@ fn disaggregated_takes_no_resources() {
 }
 
 #[test]
-fn scaling_of_the_other_mode_is_ignored() {
+fn ignores_scaling_of_the_other_mode() {
     assert_fields(&[
         (
             "scaling: {prefill: {replicas: 1}, decode: {}}",
@@ -107,7 +107,7 @@ fn scaling_of_the_other_mode_is_ignored() {
 }
 
 #[test]
-fn vendors() {
+fn requires_one_gpu_vendor() {
     let role = |gpu_type: &str| format!("{{gpu: {{count: 1, type: {gpu_type}}}, memory: 1Gi}}");
     assert_fields(&[
         (&disaggregated(&role("nvidia.com/mig-1g.10gb"), ROLE, ""), &[]),
@@ -118,7 +118,7 @@ fn vendors() {
 }
 
 #[test]
-fn defaults() {
+fn applies_defaults() {
     let deployment = valid("resources: {memory: 1Gi, cpu: 500m}");
     assert_eq!(deployment.mode_origin, FieldOrigin::Defaulted);
     let Workload::Aggregated(worker) = deployment.workload else { panic!("aggregated") };
