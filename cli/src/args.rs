@@ -203,8 +203,8 @@ pub(crate) struct InputArgs {
 
     /// File or directory with the CRDs of the cluster; may be repeated, `-` is standard input
     ///
-    /// Every object is checked against them, and written for a version that they serve. Give what upstream publishes, or
-    /// what `kubectl get crd -o yaml` prints.
+    /// Every object is checked against them, and written for a version that they serve. Give what upstream publishes,
+    /// or what `kubectl get crd -o yaml` prints.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) crds: Vec<PathBuf>,
 
@@ -290,9 +290,9 @@ pub(crate) struct LintArgs {
 
     /// Make the changes that findings offer, and report what is left
     ///
-    /// Only what is right in every case is changed: misspelt fields, values that need quotes. Everything else in the file
-    /// stays as it is, comments and layout too. Standard input is printed as it should be, and the report goes to standard
-    /// error.
+    /// Only what is right in every case is changed: misspelt fields, values that need quotes. Everything else in the
+    /// file stays as it is, comments and layout too. Standard input is printed as it should be, and the report goes to
+    /// standard error.
     #[arg(long)]
     pub(crate) fix: bool,
 
@@ -329,8 +329,8 @@ pub(crate) struct ExplainArgs {
 
     /// Say which selection rules never decide, and which providers are never selected
     ///
-    /// Of the built-in providers and the InferenceProviderConfigs of the input; each with a ModelDeployment that shows it.
-    /// As text or JSON.
+    /// Of the built-in providers and the InferenceProviderConfigs of the input; each with a ModelDeployment that shows
+    /// it. As text or JSON.
     #[arg(long, conflicts_with = "why_not")]
     pub(crate) rules: bool,
 

@@ -1,4 +1,5 @@
-//! A `ResourceList` in block style: where each item starts and ends, and how a list in brackets is brought into that style.
+//! A `ResourceList` in block style: where each item starts and ends, and how a list in brackets is brought into that
+//! style.
 
 use std::ops::Range;
 

@@ -38,8 +38,9 @@ pub(crate) struct Changes {
 #[error("items cannot be changed one by one, expected no aliases to anchors in other items")]
 pub(crate) struct Entangled;
 
-/// Makes the changes. Where an item cannot be patched, all that were to be are replaced. Writing everything anew instead is
-/// no way out: a reader of YAML 1.1 and one of 1.2 take foreign items for different things, and we are only one of them.
+/// Makes the changes. Where an item cannot be patched, all that were to be are replaced. Writing everything anew
+/// instead is no way out: a reader of YAML 1.1 and one of 1.2 take foreign items for different things, and we are only
+/// one of them.
 pub(crate) fn write(envelope: &Envelope<'_>, changes: &Changes) -> Result<String, Entangled> {
     let is_kept = changes.items.iter().all(|change| *change == Change::Keep);
     if is_kept && changes.added.is_empty() && changes.results.is_empty() && has_list(envelope) {

@@ -101,8 +101,8 @@ pub(crate) fn is_in_kustomize_build(object: &Node<'_>) -> bool {
     annotation(object, KUSTOMIZE_BUILD).is_some()
 }
 
-/// Whether an item was chosen for this function by selectors of kpt (`selectors`, `exclude`, `--match-…`, `--exclude-…`),
-/// which hide others.
+/// Whether an item was chosen for this function by selectors of kpt (`selectors`, `exclude`, `--match-…`,
+/// `--exclude-…`), which hide others.
 pub(crate) fn is_selected(object: &Node<'_>) -> bool {
     KPT_SELECTED.iter().any(|key| annotation(object, key).is_some())
 }

@@ -1,8 +1,8 @@
 //! kubefoundry as a KRM function: a `ResourceList` in, the same list with what its ModelDeployments become out.
 //!
 //! A pure function of the bytes on standard input, as the engine is: no file, no environment, no clock. Clients
-//! (kustomize, kpt) write to disk whatever comes back, and delete whatever does not; so every item that is not ours comes
-//! back byte for byte, and an error comes back with the whole list.
+//! (kustomize, kpt) write to disk whatever comes back, and delete whatever does not; so every item that is not ours
+//! comes back byte for byte, and an error comes back with the whole list.
 //!
 //! ```text
 //! envelope ─ function_config ─ sources ─ kubefoundry_compiler::compile ─ plan (─ prune) ─ results ─ changes

@@ -76,7 +76,8 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
     let origins: Vec<Option<Origin>> = items.iter().map(Origin::of).collect();
     let mut changes = Changes { items: vec![Change::Keep; items.len()], ..Changes::default() };
     let mut places = Places::taken_by(origins.iter().flatten());
-    // What has no mark of ours is a patch for what has: another object of that name is a collision, and an error by now.
+    // What has no mark of ours is a patch for what has: another object of that name is a collision, and an error by
+    // now.
     let mut present: BTreeMap<Identity, usize> = BTreeMap::new();
     let changed = compilation.outputs.iter().filter(|output| output.role == OutputRole::Changed);
     let changed: BTreeSet<&Identity> = changed.map(|output| &output.identity).collect();

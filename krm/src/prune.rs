@@ -1,5 +1,5 @@
-//! Removing what is not generated any more. Only on request, and only what is certainly ours and, as far as a function can
-//! tell, stale: it sees what its client chose to show it, and what it does not give back, the client deletes.
+//! Removing what is not generated any more. Only on request, and only what is certainly ours and, as far as a function
+//! can tell, stale: it sees what its client chose to show it, and what it does not give back, the client deletes.
 
 mod doubt;
 

@@ -170,8 +170,8 @@ pub(crate) fn of_others(envelope: &Envelope<'_>) -> Vec<Json> {
     given.iter().filter(|result| !ours(result)).map(Node::to_json).collect()
 }
 
-/// What functions before us failed with. Where clients run functions, such a list never arrives; in a shell's pipe it does,
-/// and passing it on as a success would hide the failure.
+/// What functions before us failed with. Where clients run functions, such a list never arrives; in a shell's pipe it
+/// does, and passing it on as a success would hide the failure.
 pub(crate) fn errors_of_others(envelope: &Envelope<'_>) -> Vec<String> {
     let is_error = |result: &Json| result.get("severity").and_then(Json::as_str) == Some("error");
     let message = |result: &Json| result.get("message").and_then(Json::as_str).unwrap_or("no message").to_owned();

@@ -34,7 +34,7 @@ fn entry((order, provider): (usize, &Value)) -> Entry {
     });
     Entry {
         provider_id: id.to_owned(),
-        api: Api::named(api).unwrap(),
+        api: Api::from_name(api).unwrap(),
         order: provider["order"].as_u64().unwrap_or(order as u64),
         image: text("image").map_or(format!("quay.io/acme/{id}:1.0.0"), str::to_owned),
         config: provider.get("config").cloned(),

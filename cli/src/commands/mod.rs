@@ -186,8 +186,8 @@ impl<O: OutputForm> Run<O> {
         format!("{found} in {}{suppressed}", style::count(files, "file"))
     }
 
-    /// How the process ends: options or CRDs that are wrong are wrong usage, and input that was not read was not judged,
-    /// whatever was found in the rest.
+    /// How the process ends: options or CRDs that are wrong are wrong usage, and input that was not read was not
+    /// judged, whatever was found in the rest.
     fn status(&self, fail_on: FailOn) -> ExitStatus {
         if self.is_partial || self.compilation.diagnostics.iter().any(|diagnostic| self.is_option_error(diagnostic)) {
             return ExitStatus::Failure;

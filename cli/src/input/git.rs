@@ -1,6 +1,7 @@
 //! Files as they are in a revision of a git repository: read from its object store, nothing is checked out.
 //!
-//! git is started without a shell. What a user says stands behind `--`, or is a revision that does not start with a dash.
+//! git is started without a shell. What a user says stands behind `--`, or is a revision that does not start with a
+//! dash.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -263,8 +263,8 @@ impl Reader {
         Ok(texts)
     }
 
-    /// Reads a file of a revision, or the files of a directory. What a revision does not have it has not yet, or not any
-    /// more.
+    /// Reads a file of a revision, or the files of a directory. What a revision does not have it has not yet, or not
+    /// any more.
     fn path_of_revision(&mut self, path: &Path) -> Result<Vec<SourceId>, InputError> {
         let Some(tree) = &self.tree else { return Ok(Vec::new()) };
         let owned = |(name, bytes): (&str, Option<&[u8]>)| (name.to_owned(), bytes.map(<[u8]>::to_vec));
@@ -342,8 +342,8 @@ impl Reader {
         Ok(text)
     }
 
-    /// Reads what says of a file that was named alone, by a hook for instance, that it is a patch: a kustomization in its
-    /// directory or the one above.
+    /// Reads what says of a file that was named alone, by a hook for instance, that it is a patch: a kustomization in
+    /// its directory or the one above.
     fn kustomizations_above(&mut self, path: &Path) -> Result<(), InputError> {
         for folder in path.ancestors().skip(1).take(2) {
             for name in KUSTOMIZATIONS {

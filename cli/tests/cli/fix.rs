@@ -109,8 +109,8 @@ fn options_are_mended_first() {
     assert_eq!(sandbox.read("kubefoundry.yaml"), PINNED);
 }
 
-/// What an alias stands for is written elsewhere, what has an anchor is used elsewhere, and a tag says what it is: a change
-/// of one place would change another, or mean something else.
+/// What an alias stands for is written elsewhere, what has an anchor is used elsewhere, and a tag says what it is: a
+/// change of one place would change another, or mean something else.
 #[test]
 fn aliases_anchors_and_tags_are_left_alone() {
     let gpus = "gpu:\n      count: &n 1\n  env:\n  - ";

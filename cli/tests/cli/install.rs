@@ -48,8 +48,8 @@ fn guard_image(pod: &Pod, dependency: &str) {
     pod.image(&text, &[provider, (dependency, "", &["some_dep/__init__.py=v = 1"])]);
 }
 
-/// Two providers, the distribution's run.yaml, the merge: the server's configuration is the one that a renderer which knows
-/// everything beforehand writes, byte for byte. Both share a dependency and a namespace.
+/// Two providers, the distribution's run.yaml, the merge: the server's configuration is the one that a renderer which
+/// knows everything beforehand writes, byte for byte. Both share a dependency and a namespace.
 #[test]
 fn a_pod_starts_with_what_static_mode_writes() {
     if !has_pip() {
@@ -196,7 +196,8 @@ fn a_conflict_within_an_image_is_told_in_the_words_of_pip() {
     assert!(ran.err.ends_with("are a superset of another's.\n"), "{}", ran.err);
 }
 
-/// A wheel for another system, a dependency that was left out, a file that is no wheel inside: pip's words and what to look at.
+/// A wheel for another system, a dependency that was left out, a file that is no wheel inside: pip's words and what to
+/// look at.
 #[test]
 fn wheels_that_cannot_be_installed_are_told() {
     if !has_pip() {

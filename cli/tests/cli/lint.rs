@@ -27,8 +27,8 @@ fn an_input_without_models_is_clean() {
     assert_eq!(sandbox.run(&["lint", "b.yaml"]).exits(0).out, "no findings in 1 file\n");
 }
 
-/// A repository of other people's files costs next to nothing and is no finding: charts, broken YAML, other tools' formats,
-/// a word in a comment, kinds that sound like ours.
+/// A repository of other people's files costs next to nothing and is no finding: charts, broken YAML, other tools'
+/// formats, a word in a comment, kinds that sound like ours.
 #[test]
 fn a_repository_without_models_is_clean() {
     let mut sandbox = Sandbox::new();

@@ -375,7 +375,8 @@ fn the_page_of_packages_is_true() {
     assert_eq!(sandbox.read("run.yaml"), block("and writes `run.yaml`:", "yaml"));
 }
 
-/// The example is what an init container would find: two packages that `pip` installs, listed as the distribution lists them.
+/// The example is what an init container would find: two packages that `pip` installs, listed as the distribution lists
+/// them.
 #[cfg(unix)]
 #[test]
 fn the_example_is_installed() {

@@ -137,7 +137,8 @@ fn plans_look_as_their_schema_says() {
     assert!(missing.is_empty(), "no plan has {missing:?}, which the schema describes");
 }
 
-/// The reports of a command on its own cases, each held against its schema, and every field of the schema in one of them.
+/// The reports of a command on its own cases, each held against its schema, and every field of the schema in one of
+/// them.
 fn check_cases(name: &str, cases: &str, command: impl Fn(&str) -> Vec<String>) {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let (schema, validator) = strict(name);

@@ -1,10 +1,10 @@
-//! Binding: the adapter and the sidecar go into the pods of a workload that somebody else owns.
+//! Binding: adds the adapter and the sidecar to the pods of an existing workload.
 
 use super::codes;
-use super::inject::{self, Injection, Misfit};
+use super::inject::{self, Injection, InjectionError};
 use super::ir::{Actor, Binding, Reference};
 use super::pod::{self, Volumes};
-use super::target::{self, Keeper, Resolved, Scales, Unresolved};
+use super::target::{self, ReplicaOwner, ResolveError, ResolvedTarget, ScaledWorkload};
 use super::url::Url;
 use super::{KIND, MANAGED_BY};
 use crate::ObjectSet;
@@ -16,20 +16,20 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
-/// Adds an actor to its target; returns what an autoscaler scales.
+/// Adds an actor to its target. Returns the object that an autoscaler scales.
 pub(super) fn bind(
     actor: &Actor,
     binding: &Binding,
     object: &InputObject<'_>,
     set: &ObjectSet<'_, '_>,
     out: &mut TransformOutput<'_>,
-) -> Option<Scales> {
+) -> Option<ScaledWorkload> {
     let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let settings = set.settings;
     let resolved = match target::resolve(&binding.reference, actor.namespace.as_deref(), set, settings) {
         Ok(resolved) => resolved,
-        Err(unresolved) => {
-            report_unresolved(&unresolved, actor, &binding.reference, set, &mut out.findings);
+        Err(error) => {
+            report_resolve_error(&error, actor, &binding.reference, set, &mut out.findings);
             return None;
         }
     };
@@ -38,31 +38,31 @@ pub(super) fn bind(
         let message = format!("{at} is {}, but the target in the input has {version}", binding.reference.api_version);
         out.findings.report(&codes::TARGET_VERSION, &at, message).help(format!("change it to {version}"));
     }
-    shared(object, &resolved, set, &path, &mut out.findings);
-    scaling(actor, &resolved, &mut out.findings);
-    knative(actor, &resolved, set, &mut out.findings);
-    // What an earlier run added, for this actor or for one that is gone, is replaced.
+    report_shared_target(object, &resolved, set, &path, &mut out.findings);
+    report_scaling_conflict(actor, &resolved, &mut out.findings);
+    report_knative_limits(actor, &resolved, set, &mut out.findings);
+    // Replace the additions of an earlier run, whether for this actor or for one that no longer exists.
     let original = inject::strip(&resolved.object, resolved.layout);
     let injection = injection(actor, binding, &resolved, &original);
     match inject::inject(&original, resolved.layout, &injection) {
         Ok(changed) => out.changed.push(ChangedObject { position: resolved.target, object: changed }),
-        Err(misfit) => report_misfit(&misfit, &resolved, set, &mut out.findings),
+        Err(error) => report_injection_error(&error, &resolved, set, &mut out.findings),
     }
     Some(resolved.scales)
 }
 
-fn injection(actor: &Actor, binding: &Binding, resolved: &Resolved, original: &serde_json::Value) -> Injection {
+fn injection(actor: &Actor, binding: &Binding, resolved: &ResolvedTarget, original: &serde_json::Value) -> Injection {
     let empty = serde_json::Map::new();
     let spec = resolved.layout.pod_spec.iter().try_fold(original, |value, key| value.get(*key));
     let spec = spec.and_then(serde_json::Value::as_object).unwrap_or(&empty);
-    let volumes = Volumes::beside(&pod::items(spec, "volumes").map(pod::name_of).collect());
+    let volumes = Volumes::with_free_names(&pod::items(spec, "volumes").map(pod::name_of).collect());
     let volumes = if resolved.knative { volumes.without_tmp() } else { volumes };
     let mut used = pod::declared_ports(spec);
     used.extend(binding.target_url.as_deref().and_then(Url::parse).and_then(Url::port_in_pod));
-    // KServe's predictor has the ports of a model server beside its containers.
+    // KServe's predictor declares the ports of a model server outside of its containers.
     used.extend(spec.values().flat_map(pod::container_ports));
     if resolved.layout.kind == "InferenceService" || resolved.knative {
-        // Model servers of KServe, and containers of Knative that declare no port, listen on it.
+        // KServe's model servers, and Knative containers without a declared port, listen on this port.
         used.insert(8080);
     }
     let gateway = actor.gateway.as_deref().unwrap_or_default();
@@ -80,7 +80,8 @@ fn injection(actor: &Actor, binding: &Binding, resolved: &Resolved, original: &s
     }
 }
 
-/// The workload that an actor of the input adds to, as far as it can be read: none for one that does not.
+/// Returns the workload to which an actor of the input adds containers. Returns `None` for an actor that adds none or that
+/// cannot be read.
 pub(super) fn claim(object: &InputObject<'_>) -> Option<Reference> {
     if &*object.header.kind != KIND || object.header.group() != "asya.sh" {
         return None;
@@ -92,32 +93,32 @@ pub(super) fn claim(object: &InputObject<'_>) -> Option<Reference> {
     Some(Reference { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
 }
 
-/// What an actor of the input adds to, when that can be the object of this name in its namespace.
+/// Resolves the target of an actor of the input, if it may be the object of this name.
 pub(super) fn claimed(
     object: &InputObject<'_>,
     namespace: Option<&str>,
     name: &str,
     set: &ObjectSet<'_, '_>,
-) -> Option<Resolved> {
+) -> Option<ResolvedTarget> {
     if object.header.namespace.as_deref() != namespace {
         return None;
     }
-    // Looking an object up takes a look at the set, which for every pair of many actors would take long.
+    // Compare names first: resolving a reference searches the whole set, which is too slow for every pair of actors.
     let reference = claim(object).filter(|it| target::may_mean(&it.name, name))?;
     target::resolve(&reference, namespace, set, set.settings).ok()
 }
 
-/// Two actors on one target: the later one has the finding.
-fn shared(
+/// Reports a target that an earlier actor of the input uses too.
+fn report_shared_target(
     object: &InputObject<'_>,
-    own: &Resolved,
+    own: &ResolvedTarget,
     set: &ObjectSet<'_, '_>,
     path: &FieldPath,
     findings: &mut Findings<'_>,
 ) {
     let earlier = set.inputs.iter().take_while(|other| !std::ptr::eq(*other, object));
-    let same = |other: &Resolved| {
-        let scales = matches!(own.scales, Scales::Workload { .. }) && other.scales == own.scales;
+    let same = |other: &ResolvedTarget| {
+        let scales = matches!(own.scales, ScaledWorkload::Workload { .. }) && other.scales == own.scales;
         other.target == own.target || scales
     };
     let (namespace, Some(reference)) = (object.header.namespace.as_deref(), claim(object)) else { return };
@@ -131,18 +132,18 @@ fn shared(
         .help("bind one of them to another target, or set strategy: detached and runtime.targetURL on one");
 }
 
-/// What becomes of scaling where something else scales.
-fn scaling(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
+/// Reports scaling where another controller sets the replicas.
+fn report_scaling_conflict(actor: &Actor, resolved: &ResolvedTarget, findings: &mut Findings<'_>) {
     if actor.scaling.is_none() {
         return;
     }
     let path = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
-    match (&resolved.scales, resolved.keeper) {
-        (Scales::Knative, _) => {
+    match (&resolved.scales, resolved.replica_owner) {
+        (ScaledWorkload::Knative, _) => {
             let message = format!("{path} is true, but Knative already scales the target");
             findings.report(&codes::KNATIVE_SCALING, &path, message).help("remove spec.scaling");
         }
-        (Scales::Ray, _) => {
+        (ScaledWorkload::Ray, _) => {
             let message = format!(
                 "{path} has no effect: the actor runs in the head of a Ray cluster, which is a \
                                    single pod"
@@ -151,25 +152,30 @@ fn scaling(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
                 .report(&codes::RAY_SCALING, &path, message)
                 .help("remove spec.scaling, and let Ray Serve autoscale the workers");
         }
-        (Scales::Workload { kind, name, .. }, Some(Keeper::Kaito)) => {
+        (ScaledWorkload::Workload { kind, name, .. }, Some(ReplicaOwner::Kaito)) => {
             let message = format!("{path} is true, but KAITO resets the replicas of {kind} {name}");
             findings
                 .report(&codes::TARGET_KEEPS_REPLICAS, &path, message)
                 .help("remove spec.scaling, or bind to a KAITO InferenceSet, whose replicas can be set");
         }
-        (Scales::Workload { kind, name, .. }, Some(Keeper::Kserve)) => {
+        (ScaledWorkload::Workload { kind, name, .. }, Some(ReplicaOwner::Kserve)) => {
             let message = format!("{path} is true, but KServe creates its own autoscaler for {kind} {name}");
             findings
                 .report(&codes::TARGET_KEEPS_REPLICAS, &path, message)
                 .help("annotate the InferenceService with serving.kserve.io/autoscalerClass: external");
         }
-        (Scales::Workload { .. }, None) => {}
+        (ScaledWorkload::Workload { .. }, None) => {}
     }
 }
 
-/// What Knative does not take (`PodSpecMask`, `reservedPaths`, `validateContainersPorts` and the feature flag
+/// Reports what Knative does not support (`PodSpecMask`, `reservedPaths`, `validateContainersPorts` and the feature flag
 /// `multi-container-probing` of knative/serving).
-fn knative(actor: &Actor, resolved: &Resolved, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
+fn report_knative_limits(
+    actor: &Actor,
+    resolved: &ResolvedTarget,
+    set: &ObjectSet<'_, '_>,
+    findings: &mut Findings<'_>,
+) {
     if !resolved.knative {
         return;
     }
@@ -181,13 +187,13 @@ fn knative(actor: &Actor, resolved: &Resolved, set: &ObjectSet<'_, '_>, findings
     findings
         .report(&codes::KNATIVE_LIMITS, FieldRef::key(&AsyncActor::path().spec().workload_ref()), message)
         .help("timeoutSeconds of the target limits how long Knative waits for a request");
-    // KServe gives the ports of what it makes itself.
+    // KServe declares the ports of the services that it creates.
     if resolved.layout.kind == "Service" && !has_ports(&inject::strip(&resolved.object, resolved.layout)) {
         let message = "no container of the target declares a port, so Knative cannot tell which of them serves";
         let reported = findings
             .report(&codes::KNATIVE_PORT, FieldRef::key(&AsyncActor::path().spec().workload_ref()), message)
             .help("declare the port on the container that serves, such as ports: [{containerPort: 8080}]");
-        in_target(reported, resolved, set);
+        relate_to_target(reported, resolved, set);
     }
 }
 
@@ -196,12 +202,12 @@ fn has_ports(service: &serde_json::Value) -> bool {
     containers.into_iter().flatten().any(|container| pod::container_ports(container).next().is_some())
 }
 
-/// What to do about a target that cannot be added to here.
-const WAYS_OUT: &str = "set strategy: detached and runtime.targetURL, to run the adapter in its own Deployment; or \
+/// Help for a target to which no containers can be added.
+const UNSUPPORTED_TARGET_HELP: &str = "set strategy: detached and runtime.targetURL, to run the adapter in its own Deployment; or \
                         remove the actor, and leave it to an operator that binds in the cluster";
 
-fn report_unresolved(
-    unresolved: &Unresolved,
+fn report_resolve_error(
+    error: &ResolveError,
     actor: &Actor,
     reference: &Reference,
     set: &ObjectSet<'_, '_>,
@@ -209,45 +215,49 @@ fn report_unresolved(
 ) {
     let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let Reference { api_version, kind, name } = reference;
-    match unresolved {
-        Unresolved::Kind => {
+    match error {
+        ResolveError::Kind => {
             let message = format!("{path} is a {kind} of {api_version}, whose pod template is not known");
-            findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(WAYS_OUT);
+            findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(UNSUPPORTED_TARGET_HELP);
         }
-        Unresolved::Source => {
+        ResolveError::Source => {
             let message = format!("{path} is a {kind}, expected the object that it is rendered to");
             let made = set.generated.iter().find(|made| {
                 *made.identity.name == **name && target::is_target(&made.identity.group, &made.identity.kind)
             });
             let help = match made {
                 Some(made) => format!("refer to {} {name} of {}", made.identity.kind, made.api_version),
-                None => WAYS_OUT.to_owned(),
+                None => UNSUPPORTED_TARGET_HELP.to_owned(),
             };
             findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(help);
         }
-        Unresolved::Missing => {
+        ResolveError::Missing => {
             let namespace = actor.namespace.as_deref().map_or_else(String::new, |namespace| format!("{namespace}/"));
             let message = format!("the target {kind} {namespace}{name} is not in the input");
-            let elsewhere = near(reference, set);
+            let elsewhere = suggest_target(reference, set);
             let reported = findings.report(&codes::TARGET_MISSING, &path.key("name"), message);
             match elsewhere {
                 Some(elsewhere) => reported.help(elsewhere),
-                None => reported.help(format!("add its file to the input; or {WAYS_OUT}")),
+                None => reported.help(format!("add its file to the input; or {UNSUPPORTED_TARGET_HELP}")),
             };
         }
-        Unresolved::Template(has) => {
+        ResolveError::Template(has) => {
             let message = format!("{kind} {name} has no pod template to add to: it has {has}");
-            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, FieldRef::key(&path), message).help(WAYS_OUT);
+            findings
+                .report(&codes::TARGET_WITHOUT_TEMPLATE, FieldRef::key(&path), message)
+                .help(UNSUPPORTED_TARGET_HELP);
         }
-        Unresolved::ModelMesh => {
+        ResolveError::ModelMesh => {
             let message = format!("{kind} {name} runs in ModelMesh, where models have no pods of their own");
-            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, FieldRef::key(&path), message).help(WAYS_OUT);
+            findings
+                .report(&codes::TARGET_WITHOUT_TEMPLATE, FieldRef::key(&path), message)
+                .help(UNSUPPORTED_TARGET_HELP);
         }
     }
 }
 
-/// An object that may be meant: of the same kind and another namespace, or of nearly the same name.
-fn near(reference: &Reference, set: &ObjectSet<'_, '_>) -> Option<String> {
+/// Suggests an object that may be intended: one of the same kind in another namespace, or with a similar name.
+fn suggest_target(reference: &Reference, set: &ObjectSet<'_, '_>) -> Option<String> {
     let inputs =
         set.inputs.iter().map(|it| (it.header.group(), &*it.header.kind, &it.header.namespace, &*it.header.name));
     let made = set.generated.iter().map(|it| &it.identity).map(|it| (&*it.group, &*it.kind, &it.namespace, &*it.name));
@@ -264,37 +274,42 @@ fn near(reference: &Reference, set: &ObjectSet<'_, '_>) -> Option<String> {
     Some(format!("did you mean {meant:?}?"))
 }
 
-fn report_misfit(misfit: &Misfit, resolved: &Resolved, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
+fn report_injection_error(
+    error: &InjectionError,
+    resolved: &ResolvedTarget,
+    set: &ObjectSet<'_, '_>,
+    findings: &mut Findings<'_>,
+) {
     let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let place = FieldRef::key(&path);
-    let reported = match misfit {
-        Misfit::Shape(at, expected) => {
+    let reported = match error {
+        InjectionError::Shape(at, expected) => {
             let message = format!("the target's {at} is not {expected}, so nothing can be added to it");
             findings.report(&codes::TARGET_WITHOUT_TEMPLATE, place, message)
         }
-        Misfit::Container(name) => {
+        InjectionError::Container(name) => {
             let message = format!("the target already has a container {name}, and no annotation {MANAGED_BY}");
             findings
                 .report(&codes::TARGET_OCCUPIED, place, message)
                 .help("rename or remove the container: only containers that kubefoundry added are replaced")
         }
-        Misfit::Label(key) => {
+        InjectionError::Label(key) => {
             let message =
                 format!("the pods of the target already have the label {key}, and no annotation {MANAGED_BY}");
             findings.report(&codes::TARGET_OCCUPIED, place, message).help("remove the label from the target")
         }
-        Misfit::ServiceAccount(name) => {
+        InjectionError::ServiceAccount(name) => {
             let message = super::service_account_message(name);
             findings
                 .report(&codes::SERVICE_ACCOUNT, place, message)
                 .help("remove it from the target: its pods would lose its role and get that of the actor")
         }
     };
-    in_target(reported, resolved, set);
+    relate_to_target(reported, resolved, set);
 }
 
-/// Points at the target, when it is in the input.
-fn in_target(reported: DiagnosticBuilder<'_, '_>, resolved: &Resolved, set: &ObjectSet<'_, '_>) {
+/// Adds the position of the target to a finding, if the target is in the input.
+fn relate_to_target(reported: DiagnosticBuilder<'_, '_>, resolved: &ResolvedTarget, set: &ObjectSet<'_, '_>) {
     if let ObjectPosition::Input(position) = resolved.target
         && let Some(target) = set.inputs.get(position)
     {

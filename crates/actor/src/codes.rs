@@ -1,4 +1,4 @@
-//! The diagnostics that only actors need.
+//! Diagnostic codes of actors.
 
 use kubefoundry_diagnostics::declare_codes;
 pub use kubefoundry_transform::codes::*;

@@ -1,8 +1,8 @@
-//! Adding to an object that somebody else owns, and taking out again: every part that is there stays as it is, and what
-//! is taken out leaves what was there before.
+//! Injection of containers into an existing object, and its reversal. Injection does not change existing parts, apart from a few
+//! scalars, and its reversal restores the original object.
 //!
-//! Two annotations say what was done: `asya.sh/managed-by` names the actor, `asya.sh/restore` is what taking out needs
-//! beyond names (which parts were not there, and the few scalars that change).
+//! Two annotations record the injection. `asya.sh/managed-by` names the actor. `asya.sh/restore` records what cannot be derived
+//! from names: which parts did not exist, and the changed scalars with their old values.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::pod::{items, name_of};
 use super::{MANAGED_BY, MODE, RESTORE, RUNTIME, SIDECAR};
 use kubefoundry_kubernetes::manifest::is_bookkeeping;
 
-/// What is added to an object.
+/// The parts to add to an object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Injection {
     pub(super) actor: String,
@@ -21,29 +21,29 @@ pub(super) struct Injection {
     pub(super) containers: Vec<Value>,
     pub(super) volumes: Vec<Value>,
     pub(super) labels: Vec<(&'static str, String)>,
-    /// Seconds for the pod to stop, at least; none where they cannot be said.
+    /// Minimum grace period of the pod, in seconds. `None` where the kind has no such field.
     pub(super) grace_period: Option<i32>,
     pub(super) service_account: Option<String>,
-    /// Whether replicas are left to an autoscaler.
+    /// Whether an autoscaler sets the replicas.
     pub(super) scales: bool,
 }
 
-/// Why nothing can be added.
+/// Why parts cannot be added to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Misfit {
-    /// A part that is there is not what it must be: its path, and what is expected.
+pub(super) enum InjectionError {
+    /// An existing part has the wrong type: its path, and the expected type.
     Shape(String, &'static str),
-    /// A container has the name of one that would be added.
+    /// A container has the name of one to add.
     Container(String),
-    /// The pods have a label that would be added.
+    /// The pods have a label of the same key as one to add.
     Label(String),
     /// The pods have a service account already.
     ServiceAccount(String),
 }
 
-/// Adds to an object. Nothing is changed when something is in the way.
-pub(super) fn inject(object: &Value, layout: &Layout, injection: &Injection) -> Result<Value, Misfit> {
-    fits(object, layout, injection)?;
+/// Adds the parts to a copy of an object. Returns an error if an existing part conflicts.
+pub(super) fn inject(object: &Value, layout: &Layout, injection: &Injection) -> Result<Value, InjectionError> {
+    check_fits(object, layout, injection)?;
     let mut object = object.clone();
     let mut record = Record::default();
     let edit = &mut Recorder { object: &mut object, record: &mut record };
@@ -73,7 +73,7 @@ pub(super) fn inject(object: &Value, layout: &Layout, injection: &Injection) -> 
         annotations.insert(MANAGED_BY.to_owned(), json!(injection.actor));
         annotations.insert(MODE.to_owned(), json!("Binding"));
     }
-    let record = record.text();
+    let record = record.to_annotation();
     if let (Some(text), Some(annotations)) = (record, at(&mut object, &["metadata", "annotations"])) {
         annotations.insert(RESTORE.to_owned(), Value::from(text));
     }
@@ -84,9 +84,9 @@ const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
 const SERVICE_ACCOUNT: &str = "serviceAccountName";
 const REPLICAS: &str = "replicas";
 
-/// Whether there is room for what is added.
-fn fits(object: &Value, layout: &Layout, injection: &Injection) -> Result<(), Misfit> {
-    let shape = |path: &[&str], expected| Misfit::Shape(path.join("."), expected);
+/// Checks that no existing part conflicts with the parts to add.
+fn check_fits(object: &Value, layout: &Layout, injection: &Injection) -> Result<(), InjectionError> {
+    let shape = |path: &[&str], expected| InjectionError::Shape(path.join("."), expected);
     let spec = get(object, layout.pod_spec).and_then(Value::as_object);
     let spec = spec.ok_or_else(|| shape(layout.pod_spec, "a mapping"))?;
     for list in ["containers", "initContainers", "volumes"] {
@@ -106,34 +106,34 @@ fn fits(object: &Value, layout: &Layout, injection: &Injection) -> Result<(), Mi
     }
     let containers = ["containers", "initContainers"].into_iter().flat_map(|list| items(spec, list));
     if let Some(name) = containers.map(name_of).find(|name| [RUNTIME, SIDECAR].contains(name)) {
-        return Err(Misfit::Container(name.to_owned()));
+        return Err(InjectionError::Container(name.to_owned()));
     }
     let labels = get(object, layout.pod_metadata).and_then(|metadata| metadata.get("labels"));
     if let Some((key, _)) = injection.labels.iter().find(|(key, _)| labels.is_some_and(|it| it.get(*key).is_some())) {
-        return Err(Misfit::Label((*key).to_owned()));
+        return Err(InjectionError::Label((*key).to_owned()));
     }
     let account = [SERVICE_ACCOUNT, "serviceAccount"].into_iter().filter_map(|key| spec.get(key)?.as_str());
     if let (Some(_), Some(account)) =
         (&injection.service_account, account.into_iter().find(|account| !account.is_empty()))
     {
-        return Err(Misfit::ServiceAccount(account.to_owned()));
+        return Err(InjectionError::ServiceAccount(account.to_owned()));
     }
     Ok(())
 }
 
-/// The actor that an object says has added to it (docs/specification.md AA-1.6).
+/// Returns the actor whose parts were added to an object, according to its annotation (docs/specification.md AA-1.6).
 pub(super) fn managed_by(object: &Value) -> Option<&str> {
     let annotation = get(object, &["metadata", "annotations"])?.get(MANAGED_BY)?.as_str();
     annotation.filter(|actor| !actor.is_empty())
 }
 
-/// The object without what was added to it. An object that nothing was added to stays as it is.
+/// Removes added parts from a copy of an object. An object without the annotation is returned unchanged.
 pub(super) fn strip(object: &Value, layout: &Layout) -> Value {
     let mut object = object.clone();
     if managed_by(&object).is_none() {
         return object;
     }
-    let record = Record::of(&object, layout);
+    let record = Record::from_object(&object, layout);
     if let Some(spec) = at(&mut object, layout.pod_spec) {
         let is_own = |container: &Value| [RUNTIME, SIDECAR].contains(&name_of(container));
         let own = items(spec, "containers").filter(|container| is_own(container));
@@ -161,21 +161,22 @@ pub(super) fn strip(object: &Value, layout: &Layout) -> Value {
     object
 }
 
-/// What taking out needs beyond names.
+/// The record of an injection, which its reversal needs.
 #[derive(Debug, Default)]
 struct Record {
-    /// Paths of maps and lists that were made, each with `null` when that was there.
+    /// Paths of created mappings and lists, each with whether it was null before.
     created: Vec<(String, bool)>,
-    /// Paths of scalars that were changed: what was there and what was put there.
+    /// Paths of changed scalars, with the old and the new value.
     changed: Vec<(String, Option<Value>, Option<Value>)>,
 }
 
 impl Record {
-    /// As the text of the annotation; none when there is nothing to say.
-    fn text(&self) -> Option<String> {
+    /// Returns the text of the annotation, or `None` if the record is empty.
+    fn to_annotation(&self) -> Option<String> {
         let mut record = Map::new();
-        let of = |null: bool| self.created.iter().filter(move |(_, was)| *was == null).map(|(path, _)| path.as_str());
-        for (key, paths) in [("created", of(false)), ("null", of(true))] {
+        let paths_of =
+            |null: bool| self.created.iter().filter(move |(_, was)| *was == null).map(|(path, _)| path.as_str());
+        for (key, paths) in [("created", paths_of(false)), ("null", paths_of(true))] {
             let paths: Vec<&str> = paths.collect();
             if !paths.is_empty() {
                 record.insert(key.to_owned(), json!(paths));
@@ -189,8 +190,8 @@ impl Record {
         (!record.is_empty()).then(|| Value::Object(record).to_string())
     }
 
-    /// What the annotation of an object says, as far as it is about paths that are ever changed: users can write it, too.
-    fn of(object: &Value, layout: &Layout) -> Self {
+    /// Reads the annotation of an object. Users can edit it, so paths that an injection never changes are ignored.
+    fn from_object(object: &Value, layout: &Layout) -> Self {
         let text = get(object, &["metadata", "annotations"]).and_then(|it| it.get(RESTORE)?.as_str());
         let Some(record) = text.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
             return Self::default();
@@ -210,7 +211,7 @@ impl Record {
             let list = record.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
             list.filter(|path| containers.iter().any(|known| known == path)).map(str::to_owned).collect()
         };
-        // What was null is outside of what was not there at all.
+        // Restore in reverse order: a part that was null contains those that did not exist.
         let null = paths("null").into_iter().map(|path| (path, true));
         let created = null.chain(paths("created").into_iter().map(|path| (path, false))).collect();
         let changed = record.get("changed").and_then(Value::as_object).into_iter().flatten();
@@ -220,7 +221,7 @@ impl Record {
         Self { created, changed: changed.collect() }
     }
 
-    /// Puts back what was there, where nobody has changed it since.
+    /// Restores the old values, except where the value has been changed since the injection.
     fn restore(&self, object: &mut Value) {
         for (path, was, is) in &self.changed {
             let Some((parent, key)) = path.rsplit_once('.') else { continue };
@@ -235,7 +236,7 @@ impl Record {
                 None => drop(map.shift_remove(key)),
             }
         }
-        // What is inside was made after what it is in.
+        // Inner parts were created after the parts that contain them, so remove them first.
         for (path, was_null) in self.created.iter().rev() {
             let Some((parent, key)) = path.rsplit_once('.') else { continue };
             let parent: Vec<&str> = parent.split('.').collect();
@@ -264,7 +265,7 @@ fn change(was: Option<&Value>, is: Option<&Value>) -> Value {
     Value::Object(change)
 }
 
-/// Changes that are written down.
+/// An editor of an object that records its changes.
 struct Recorder<'e> {
     object: &'e mut Value,
     record: &'e mut Record,
@@ -275,13 +276,13 @@ impl Recorder<'_> {
         at(self.object, path)
     }
 
-    /// A list of a mapping that is there, made when it is not.
+    /// Returns a list in an existing mapping. Creates the list if it is absent.
     fn list(&mut self, parent: &[&str], key: &str) -> Option<&mut Vec<Value>> {
         self.make(parent, key, || Value::Array(Vec::new()));
         at(self.object, parent)?.get_mut(key)?.as_array_mut()
     }
 
-    /// A mapping of a mapping, both made when they are not there.
+    /// Returns a mapping in a mapping. Creates both if they are absent.
     fn map(&mut self, parent: &[&str], key: &str) -> Option<&mut Map<String, Value>> {
         if let Some((last, before)) = parent.split_last() {
             self.make(before, last, || Value::Object(Map::new()));
@@ -295,7 +296,8 @@ impl Recorder<'_> {
         let was_null = match map.get(key) {
             None => false,
             Some(Value::Null) => true,
-            // A client's own notes are not in the user's file: without them it is as absent as on the command line.
+            // Clients such as kpt add these annotations to objects without annotations in the user's file. Record the mapping
+            // as created, so that the output is the same as without the client.
             Some(Value::Object(notes)) if !notes.is_empty() && notes.keys().all(|note| is_bookkeeping(note)) => {
                 self.record.created.push(([parent, &[key]].concat().join("."), false));
                 return;
@@ -306,7 +308,7 @@ impl Recorder<'_> {
         self.record.created.push(([parent, &[key]].concat().join("."), was_null));
     }
 
-    /// Changes a scalar; none takes it out.
+    /// Sets a scalar, or removes it if the value is `None`.
     fn set(&mut self, parent: &[&str], key: &str, value: Option<Value>) {
         let Some(map) = at(self.object, parent) else { return };
         let was = map.get(key).cloned();

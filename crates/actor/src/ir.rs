@@ -1,4 +1,4 @@
-//! An actor as it is meant: defaults applied, references checked.
+//! The internal representation of an actor: validated, with defaults applied.
 
 use serde_json::{Map, Value};
 
@@ -12,42 +12,42 @@ use kubefoundry_kubernetes::wire::EnvVar;
 pub(super) struct Actor {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
-    /// Where progress is reported to, when options say it.
+    /// The URL of the gateway, if the options set it.
     pub(super) gateway: Option<String>,
-    /// None when it has an error of its own.
+    /// `None` if it has an error, which was reported.
     pub(super) transport: Option<Transport>,
     pub(super) mode: Mode,
     pub(super) sidecar: Sidecar,
-    /// Seconds for one message.
+    /// Time limit for one message, in seconds.
     pub(super) processing: i32,
-    /// Seconds for the pod to stop.
+    /// Grace period for stopping the pod, in seconds.
     pub(super) graceful_shutdown: i32,
-    /// None when it is not enabled.
+    /// `None` if scaling is not enabled.
     pub(super) scaling: Option<Scaling>,
 }
 
-/// Whose workload it is.
+/// Whether an actor has its own workload.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Mode {
-    /// Its own.
+    /// The actor has its own workload.
     Standalone(Workload),
-    /// Another's.
+    /// The actor binds to an existing workload.
     Binding(Binding),
 }
 
-/// A workload of its own.
+/// The workload of a standalone actor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Workload {
     pub(super) kind: ActorWorkloadKind,
     pub(super) replicas: i32,
     pub(super) python: String,
-    /// Metadata of the pods, as written.
+    /// Metadata of the pods, as in the input.
     pub(super) metadata: Map<String, Value>,
-    /// The pods, as written.
+    /// The pod spec, as in the input.
     pub(super) spec: Map<String, Value>,
 }
 
-/// A workload of another's, and the adapter.
+/// The existing workload to which an actor binds, and its adapter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Binding {
     pub(super) reference: Reference,
@@ -66,13 +66,13 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// The API group; empty for core.
+    /// Returns the API group. It is empty for the core group.
     pub(super) fn group(&self) -> &str {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 }
 
-/// The sidecar.
+/// The container that connects to the transport.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sidecar {
     pub(super) image: String,
@@ -92,7 +92,7 @@ pub(super) struct Scaling {
     pub(super) advanced: Option<Modifiers>,
 }
 
-/// Scaling modifiers; empty texts are absent ones.
+/// KEDA's scaling modifiers. Empty texts have been dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Modifiers {
     pub(super) formula: Option<String>,
@@ -103,17 +103,17 @@ pub(super) struct Modifiers {
 }
 
 impl Actor {
-    /// Whether it ends a route: the sidecar then passes nothing on.
+    /// Returns whether routes end at this actor. Its sidecar then forwards nothing.
     pub(super) fn is_end(&self) -> bool {
         super::END_ACTORS.contains(&self.name.as_str())
     }
 
-    /// The service account that the transport brings along.
+    /// Returns the name of the generated service account, if the transport needs one.
     pub(super) fn service_account(&self) -> Option<String> {
         self.transport.as_ref()?.role().map(|_| format!("asya-{}", self.name))
     }
 
-    /// The queue that it takes messages from (docs/specification.md AA-1.8).
+    /// Returns the name of the queue from which the actor receives messages (docs/specification.md AA-1.8).
     pub(super) fn queue(&self) -> String {
         format!("asya-{}", self.name)
     }

@@ -1,5 +1,5 @@
-//! KEDA: a ScaledObject that scales by the length of the actor's queue, and a TriggerAuthentication where the broker asks
-//! who looks (`keda.go` of deliveryhero/asya v0.1.1). Field order is emission order.
+//! KEDA objects: a ScaledObject that scales by the length of the actor's queue, and a TriggerAuthentication if the broker needs
+//! credentials (`keda.go` of deliveryhero/asya v0.1.1). Field order is emission order.
 
 use crate::wire::AsyncActor;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::codes;
 use super::ir::{Actor, Modifiers, Scaling};
 use super::options::{RabbitMq, Sqs, TransportKind};
-use super::target::Scales;
+use super::target::ScaledWorkload;
 use super::wire::ActorMetricType;
 use crate::ObjectSet;
 use kubefoundry_diagnostics::{FieldRef, Findings};
@@ -19,7 +19,7 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The CRD version.
+/// The CRD version of KEDA's objects.
 const API_VERSION: &str = "keda.sh/v1alpha1";
 
 #[derive(Debug, Serialize)]
@@ -34,7 +34,7 @@ struct ScaledObjectSpec {
     triggers: [Trigger; 1],
 }
 
-/// A Deployment by its name alone, anything else by its kind too.
+/// The scaled object. KEDA assumes a Deployment if the kind is absent.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ScaleTarget {
@@ -100,7 +100,7 @@ struct ScalingModifiers {
 #[serde(rename_all = "camelCase")]
 struct Trigger {
     r#type: &'static str,
-    /// By which a formula knows it.
+    /// The name of the trigger in formulas.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
     metadata: StringMap,
@@ -126,15 +126,21 @@ struct SecretTargetRef {
     key: String,
 }
 
-/// Makes what scales an actor.
-pub(super) fn scale(actor: &Actor, scales: &Scales, own: bool, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
+/// Generates the KEDA objects of an actor. `own` tells whether the scaled workload belongs to the actor.
+pub(super) fn scale(
+    actor: &Actor,
+    scales: &ScaledWorkload,
+    own: bool,
+    set: &ObjectSet<'_, '_>,
+    out: &mut TransformOutput<'_>,
+) {
     let (Some(scaling), Some(transport)) = (&actor.scaling, &actor.transport) else { return };
-    let Scales::Workload { api_version, kind, name } = scales else { return };
-    second_scaler(actor, kind, name, set, &mut out.findings);
+    let ScaledWorkload::Workload { api_version, kind, name } = scales else { return };
+    report_second_scaler(actor, kind, name, set, &mut out.findings);
     let length = scaling.queue_length.to_string();
     let (kind_of_trigger, metadata, secrets) = match &transport.kind {
         TransportKind::RabbitMq(it) => {
-            username_key(actor, it, set, &mut out.findings);
+            report_username_key(actor, it, set, &mut out.findings);
             let (metadata, secrets) = rabbitmq(actor, it, length);
             ("rabbitmq", metadata, secrets)
         }
@@ -172,7 +178,7 @@ pub(super) fn scale(actor: &Actor, scales: &Scales, own: bool, set: &ObjectSet<'
     out.manifests.push(Manifest::new(API_VERSION, "ScaledObject", &actor.name, SpecBody { spec }));
 }
 
-/// How fast replicas come and go: always the same, so that they do not thrash.
+/// Returns the scaling behavior. Its constants damp scaling so that the number of replicas does not oscillate.
 fn advanced(scaling: &Scaling) -> Advanced {
     let policy = |r#type, value| Policy { r#type, value, period_seconds: 60 };
     let rules = |stabilization_window_seconds, policies| ScalingRules {
@@ -236,7 +242,7 @@ fn secret(parameter: &'static str, selector: &SecretKeySelector) -> SecretTarget
     SecretTargetRef { parameter, name: name.clone().unwrap_or_default(), key: key.clone().unwrap_or_default() }
 }
 
-/// Text as it stands before the `@` of an address.
+/// Percent-encodes the user part of an address.
 fn encoded(text: &str) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     text.bytes()
@@ -244,8 +250,8 @@ fn encoded(text: &str) -> String {
         .collect()
 }
 
-/// The Secret with the password must have the user's name too, which KEDA takes from the same.
-fn username_key(actor: &Actor, it: &RabbitMq, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
+/// Reports that the Secret with the password must also contain the username, because KEDA reads both from one Secret.
+fn report_username_key(actor: &Actor, it: &RabbitMq, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
     let Some(name) = it.password.as_ref().and_then(|password| password.name.as_deref()) else { return };
     let secret = set.input("", "Secret", actor.namespace.as_deref(), name);
     let has = |list: &str, secret: &Node<'_>| secret.get(list).is_some_and(|keys| keys.entry("username").is_some());
@@ -263,8 +269,8 @@ fn username_key(actor: &Actor, it: &RabbitMq, set: &ObjectSet<'_, '_>, findings:
     ));
 }
 
-/// An autoscaler of the input that scales the same.
-fn second_scaler(actor: &Actor, kind: &str, name: &str, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
+/// Reports another autoscaler of the input that scales the same object.
+fn report_second_scaler(actor: &Actor, kind: &str, name: &str, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
     let other = set.inputs.iter().find(|other| scales_too(actor, other, kind, name));
     let Some(other) = other else { return };
     let path = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
@@ -279,7 +285,7 @@ fn second_scaler(actor: &Actor, kind: &str, name: &str, set: &ObjectSet<'_, '_>,
 
 fn scales_too(actor: &Actor, other: &InputObject<'_>, kind: &str, name: &str) -> bool {
     let header = &other.header;
-    // What was made for this actor before, and what KEDA makes of it, are not others.
+    // The output of an earlier run for this actor, and the autoscaler that KEDA derives from it, do not conflict.
     let own = match (header.group(), &*header.kind) {
         ("keda.sh", "ScaledObject") => actor.name.clone(),
         ("autoscaling", "HorizontalPodAutoscaler") => format!("keda-hpa-{}", actor.name),

@@ -1,19 +1,19 @@
-//! Where the kinds that can be bound to have their pods.
+//! The kinds to which actors can bind, and the position of the pod template in each.
 
-/// Where an object has its pods.
+/// The position of the pod template in objects of one kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// API group.
     pub(super) group: &'static str,
     /// Kind.
     pub(super) kind: &'static str,
-    /// What runs in the pods.
+    /// The path of the pod spec.
     pub(super) pod_spec: &'static [&'static str],
-    /// What has the labels of the pods.
+    /// The path of the metadata with the pods' labels.
     pub(super) pod_metadata: &'static [&'static str],
-    /// Whether `spec.replicas` is what autoscalers set.
+    /// Whether autoscalers set `spec.replicas`.
     pub(super) scales_by_replicas: bool,
-    /// Whether Knative runs the pods, always or sometimes.
+    /// Whether Knative runs the pods.
     pub(super) knative: Knative,
 }
 
@@ -22,14 +22,14 @@ pub(super) struct Layout {
 pub(super) enum Knative {
     Never,
     Always,
-    /// As KServe's deployment mode says.
+    /// It depends on KServe's deployment mode.
     ByMode,
 }
 
 const TEMPLATE_SPEC: &[&str] = &["spec", "template", "spec"];
 const TEMPLATE_METADATA: &[&str] = &["spec", "template", "metadata"];
 
-/// Every kind that can be added to.
+/// All kinds to which actors can bind.
 pub(super) static LAYOUTS: &[Layout] = &[
     Layout {
         group: "apps",
@@ -91,8 +91,8 @@ pub(super) static LAYOUTS: &[Layout] = &[
 ];
 
 impl Layout {
-    /// That of a kind.
-    pub(super) fn of(group: &str, kind: &str) -> Option<&'static Self> {
+    /// Returns the layout of a kind, if actors can bind to it.
+    pub(super) fn find(group: &str, kind: &str) -> Option<&'static Self> {
         LAYOUTS.iter().find(|layout| layout.group == group && layout.kind == kind)
     }
 }

@@ -1,5 +1,5 @@
-//! `AsyncActor` (asya.sh): the Deployment or StatefulSet of an actor that brings its workload along, or the workload of
-//! somebody else with two containers added; and what KEDA scales it by.
+//! The transformation of `AsyncActor` (asya.sh). An actor with its own workload becomes a Deployment or StatefulSet. An actor
+//! that binds to an existing workload adds two containers to that workload. Both can have KEDA objects for scaling.
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
@@ -7,8 +7,8 @@
 //! wire::AsyncActor ─ validate ─ ir::Actor ─┬─ standalone ──────────────────────────┬─ keda ─ TransformOutput
 //!                       options ─┘         └─ binding ─ target ─ inject (and strip) ┘
 //! ```
-//! The upstream is deliveryhero/asya: its operator v0.1.1 for standalone actors, its ADR-001 for binding, which it never
-//! built. What differs is in `docs/actor.md`.
+//! Source: deliveryhero/asya. Standalone actors follow its operator v0.1.1. Binding follows its ADR-001, which the operator does
+//! not implement. `docs/actor.md` lists the differences.
 
 mod binding;
 pub mod codes;
@@ -45,29 +45,29 @@ use kubefoundry_transform::{GroupKind, InputObject, Transform, TransformOutput};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
-/// The container with the handler.
+/// The name of the container that runs the handler.
 const RUNTIME: &str = "asya-runtime";
-/// The container that talks to the transport.
+/// The name of the container that connects to the transport.
 const SIDECAR: &str = "asya-sidecar";
-/// Where the two meet.
+/// The directory of the socket that connects the two containers.
 const SOCKET_DIR: &str = "/var/run/asya";
-/// The ConfigMap with the script that runs handlers, one in each namespace.
+/// The ConfigMap with the script that runs handlers. Each namespace has one.
 const RUNTIME_CONFIG_MAP: &str = "asya-runtime";
-/// Its key.
+/// The key of the script in that ConfigMap.
 const RUNTIME_SCRIPT: &str = "asya_runtime.py";
-/// Where it is mounted.
+/// The path at which the script is mounted.
 const RUNTIME_SCRIPT_PATH: &str = "/opt/asya/asya_runtime.py";
-/// Image of the sidecar when nobody says another.
+/// Default image of the sidecar.
 const DEFAULT_SIDECAR_IMAGE: &str = "asya-sidecar:latest";
-/// Actors at which routes end.
+/// Names of the actors at which routes end.
 const END_ACTORS: [&str; 2] = ["happy-end", "error-end"];
-/// Variables of the sidecar on which others rest.
+/// Variables of the sidecar that users cannot replace, because the other containers depend on them.
 const RESERVED_ENVIRONMENT: [&str; 3] = ["ASYA_ACTOR_NAME", "ASYA_SOCKET_DIR", "ASYA_TRANSPORT"];
-/// Names the actor that was added to an object.
+/// Annotation that names the actor whose containers were added to an object.
 const MANAGED_BY: &str = "asya.sh/managed-by";
-/// Says whose workload it is.
+/// Annotation with the mode of the actor: `Standalone` or `Binding`.
 const MODE: &str = "asya.sh/mode";
-/// What taking out needs to know.
+/// Annotation that records how to restore the object when the actor is removed.
 const RESTORE: &str = "asya.sh/restore";
 
 /// What the transformation sees.
@@ -109,8 +109,8 @@ impl Transform for Actors {
         }
     }
 
-    /// The upstream operator makes the workload of an actor that brings one along, and knows nothing of binding. Whoever
-    /// gives the transports in the options wants all actors made here.
+    /// The upstream operator creates the workload of a standalone actor but does not support binding. An actor that binds is
+    /// therefore always handled here; a standalone one only if the options configure transports.
     fn handles(&self, root: &Node<'_>, settings: &Settings) -> bool {
         let has = |field: &&str| root.get("spec").is_some_and(|spec| spec.entry(field).is_some());
         !settings.transports.is_empty() || ["workloadRef", "runtime", "strategy"].iter().any(has)
@@ -177,11 +177,11 @@ struct ConfigMap {
     data: StringMap,
 }
 
-/// An object of nothing but metadata.
+/// The body of an object that has only metadata.
 #[derive(Debug, Serialize)]
-struct Nothing {}
+struct EmptyBody {}
 
-/// Makes the ConfigMap with the script that runs handlers, or says where it is expected.
+/// Generates the ConfigMap with the script that runs handlers, or reports where it is expected.
 fn runtime_script(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let name = RUNTIME_CONFIG_MAP;
     if let Some(script) = &set.settings.runtime_script {
@@ -215,21 +215,21 @@ fn runtime_script(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOut
     }
 }
 
-/// Where an actor is, for messages.
+/// Returns the namespace of an actor as a phrase for messages.
 fn in_namespace(actor: &Actor) -> String {
     actor.namespace.as_deref().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
 }
 
-/// Makes the service account with the role of the transport.
+/// Generates the service account with the role of the transport, if it has one.
 fn service_account(actor: &Actor, out: &mut TransformOutput<'_>) {
     let role = actor.transport.as_ref().and_then(options::Transport::role);
     if let (Some(name), Some(role)) = (actor.service_account(), role) {
-        let manifest = Manifest::new("v1", "ServiceAccount", name, Nothing {});
+        let manifest = Manifest::new("v1", "ServiceAccount", name, EmptyBody {});
         out.manifests.push(manifest.with_annotation("eks.amazonaws.com/role-arn", role));
     }
 }
 
-/// What the operator says of a service account beside the one that it makes.
+/// Returns the upstream operator's message for a service account that conflicts with the generated one.
 fn service_account_message(name: &str) -> String {
     let name = kubefoundry_yaml::text::shorten(name);
     format!(

@@ -1,7 +1,7 @@
-//! The section `actor` of the options: what the configuration of the Asya operator says elsewhere.
+//! The section `actor` of the options. It replaces the configuration of the Asya operator.
 //!
-//! `transports` has the shape of the operator's `ASYA_TRANSPORT_CONFIG` and of `operator.transports` in its Helm values,
-//! so that either can be pasted.
+//! `transports` has the shape of the operator's `ASYA_TRANSPORT_CONFIG` and of `operator.transports` in its Helm values, so that
+//! users can paste either.
 
 use std::collections::BTreeMap;
 
@@ -16,34 +16,34 @@ use kubefoundry_yaml::field_path::FieldPath;
 use super::codes::OPERATOR_ONLY_SETTING;
 
 wire_object! {
-    /// What actors are rendered with.
+    /// Options for rendering AsyncActors.
     pub struct ActorOptions {
-        /// The transports that `spec.transport` names, as in the configuration of the Asya operator.
+        /// The transports to which `spec.transport` refers by name, as in the configuration of the Asya operator.
         transports: Map<TransportOptions> = "transports",
-        /// Where sidecars report progress to; by default what `ASYA_GATEWAY_URL` of the runtime container says.
+        /// The address to which sidecars report progress. Default: `ASYA_GATEWAY_URL` of the runtime container.
         gateway_url: String = "gatewayURL",
-        /// Image of the sidecar; `asya-sidecar:latest` by default.
+        /// The image of the sidecar; `asya-sidecar:latest` by default.
         sidecar_image: String = "sidecarImage" [syntax(Syntax::Image), checked_by(&codes::INVALID_OPTION)],
-        /// The text of `asya_runtime.py`. With it the ConfigMap `asya-runtime` is made; without it the ConfigMap is
-        /// expected in the input, or in the cluster.
+        /// The text of `asya_runtime.py`. If you set it, the ConfigMap `asya-runtime` is generated. Otherwise the ConfigMap must
+        /// be in the input or in the cluster.
         runtime_script: String = "runtimeScript",
-        /// What KServe makes of an InferenceService that does not say it itself; `Standard` by default.
+        /// The deployment mode of InferenceServices that do not declare one; `Standard` by default.
         kserve_default_mode: KserveMode = "kserveDefaultMode",
     }
 }
 wire_object! {
     /// A transport.
     pub struct TransportOptions {
-        /// What it is.
+        /// The type of the transport.
         transport_type: TransportType = "type",
-        /// Whether actors may use it; not by default.
+        /// Whether actors may use the transport; `false` by default.
         enabled: bool = "enabled",
-        /// Where it is, and how it is used.
+        /// Address and settings of the transport.
         config: TransportConfig = "config",
     }
 }
 string_enum! {
-    /// What a transport is.
+    /// The type of a transport.
     pub enum TransportType {
         /// RabbitMQ.
         RabbitMq = "rabbitmq",
@@ -52,16 +52,15 @@ string_enum! {
     }
 }
 wire_object! {
-    /// Where a transport is, and how it is used. Which fields there are depends on its type.
+    /// Address and settings of a transport. The valid fields depend on its type.
     pub struct TransportConfig {
-        /// rabbitmq: its host.
+        /// rabbitmq: the host.
         host: String = "host",
-        /// rabbitmq: its port; 5672 by default, required for scaling.
+        /// rabbitmq: the port; 5672 by default, required for scaling.
         port: i32 = "port",
         /// rabbitmq: the user; `guest` by default, required for scaling.
         username: String = "username",
-        /// rabbitmq: the password, in a Secret of the actor's namespace. For scaling the Secret also needs the key
-        /// `username`.
+        /// rabbitmq: the password, in a Secret in the actor's namespace. Scaling also requires the key `username` in the Secret.
         password_secret_ref: SecretKeySelector = "passwordSecretRef",
         /// rabbitmq: the exchange.
         exchange: String = "exchange",
@@ -69,24 +68,24 @@ wire_object! {
         region: String = "region",
         /// sqs: the role of the actors' service accounts (IRSA).
         actor_role_arn: String = "actorRoleArn",
-        /// sqs: the account of the queues; required for scaling.
+        /// sqs: the AWS account of the queues; required for scaling.
         account_id: String = "accountId",
-        /// sqs: an endpoint instead of Amazon's.
+        /// sqs: an endpoint that replaces Amazon's.
         endpoint: String = "endpoint",
-        /// sqs: how long a message that was taken is hidden, in seconds.
+        /// sqs: how long a received message is hidden from other receivers, in seconds.
         visibility_timeout: i32 = "visibilityTimeout",
         /// sqs: how long a request waits for a message, in seconds.
         wait_time_seconds: i32 = "waitTimeSeconds",
-        /// sqs: keys instead of a role.
+        /// sqs: access keys, instead of a role.
         credentials: SqsCredentials = "credentials",
-        /// sqs: tags of queues. Only the operator uses them.
+        /// sqs: tags of queues. Only the Asya operator uses them.
         tags: Map<String> = "tags",
-        /// How queues are made.
+        /// Creation of queues.
         queues: QueueOptions = "queues",
     }
 }
 wire_object! {
-    /// Keys for Amazon SQS, in Secrets of the actor's namespace.
+    /// Access keys for Amazon SQS, in Secrets in the actor's namespace.
     pub struct SqsCredentials {
         /// The id of the access key.
         access_key_id_secret_ref: SecretKeySelector = "accessKeyIdSecretRef",
@@ -95,29 +94,29 @@ wire_object! {
     }
 }
 wire_object! {
-    /// How queues are made.
+    /// Creation of queues.
     pub struct QueueOptions {
-        /// Whether a sidecar makes the queue that it needs (rabbitmq). Without `queues` it does.
+        /// Whether a sidecar creates its queue (rabbitmq). Default: `true` without `queues`, otherwise `false`.
         auto_create: bool = "autoCreate",
-        /// Whether queues are made anew. Only the operator uses it.
+        /// Whether to recreate queues. Only the Asya operator uses it.
         force_recreate: bool = "forceRecreate",
-        /// The queue for messages that fail. Only the operator uses it.
+        /// The queue for failed messages. Only the Asya operator uses it.
         dlq: DeadLetterOptions = "dlq",
     }
 }
 wire_object! {
-    /// The queue for messages that fail.
+    /// The queue for failed messages.
     pub struct DeadLetterOptions {
-        /// Whether there is one.
+        /// Whether to create the queue.
         enabled: bool = "enabled",
-        /// After how many failures a message goes there.
+        /// The number of failures after which a message is moved to the queue.
         max_retry_count: i32 = "maxRetryCount",
-        /// How long messages stay there, in days (sqs).
+        /// How long messages are kept, in days (sqs).
         retention_days: i32 = "retentionDays",
     }
 }
 string_enum! {
-    /// What KServe makes of an InferenceService.
+    /// A deployment mode of KServe.
     pub enum KserveMode {
         /// A Deployment (default); KServe also calls it RawDeployment.
         Standard = "Standard",
@@ -126,18 +125,18 @@ string_enum! {
     }
 }
 
-/// What actors are rendered with, resolved.
+/// The resolved options for rendering actors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     /// Transports by name.
     pub transports: BTreeMap<String, Transport>,
-    /// Where sidecars report progress to.
+    /// The address to which sidecars report progress.
     pub gateway_url: Option<String>,
-    /// Image of the sidecar.
+    /// The image of the sidecar.
     pub sidecar_image: Option<String>,
     /// The text of `asya_runtime.py`.
     pub runtime_script: Option<String>,
-    /// What KServe makes of an InferenceService that does not say it itself.
+    /// The deployment mode of InferenceServices that do not declare one.
     pub kserve_default_mode: Option<KserveMode>,
 }
 
@@ -146,11 +145,11 @@ pub struct Settings {
 pub struct Transport {
     /// Whether actors may use it.
     pub enabled: bool,
-    /// Where it is, and how it is used.
+    /// Type, address and settings of the transport.
     pub kind: TransportKind,
 }
 
-/// Where a transport is, and how it is used.
+/// Type, address and settings of a transport.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TransportKind {
     /// RabbitMQ.
@@ -159,12 +158,12 @@ pub enum TransportKind {
     Sqs(Sqs),
 }
 
-/// RabbitMQ.
+/// Address and settings of RabbitMQ.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RabbitMq {
-    /// Its host.
+    /// The host.
     pub host: Option<String>,
-    /// Its port.
+    /// The port. The default is 5672.
     pub port: Option<i32>,
     /// The user.
     pub username: Option<String>,
@@ -172,24 +171,24 @@ pub struct RabbitMq {
     pub password: Option<SecretKeySelector>,
     /// The exchange.
     pub exchange: Option<String>,
-    /// Whether a sidecar makes the queue that it needs.
+    /// Whether a sidecar creates its queue.
     pub auto_create: bool,
 }
 
-/// Amazon SQS.
+/// Address and settings of Amazon SQS.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sqs {
     /// The region.
     pub region: Option<String>,
     /// The role of the actors' service accounts.
     pub actor_role_arn: Option<String>,
-    /// The account of the queues.
+    /// The AWS account of the queues.
     pub account_id: Option<String>,
-    /// An endpoint instead of Amazon's.
+    /// An endpoint that replaces Amazon's.
     pub endpoint: Option<String>,
-    /// How long a message that was taken is hidden, in seconds; above zero.
+    /// How long a received message is hidden from other receivers, in seconds. Above zero.
     pub visibility_timeout: Option<i32>,
-    /// How long a request waits for a message, in seconds; above zero.
+    /// How long a request waits for a message, in seconds. Above zero.
     pub wait_time_seconds: Option<i32>,
     /// The id of an access key.
     pub access_key_id: Option<SecretKeySelector>,
@@ -207,7 +206,7 @@ impl kubefoundry_transform::TransformSettings for Settings {
 
     const KEY: &'static str = "actor";
 
-    const DOC: &'static str = "What AsyncActors are rendered with.\n";
+    const DOC: &'static str = "Options for rendering AsyncActors.\n";
 
     fn apply(&mut self, section: ActorOptions, findings: &mut Findings<'_>) {
         let ActorOptions { transports, gateway_url, sidecar_image, runtime_script, kserve_default_mode } = section;
@@ -232,7 +231,7 @@ impl kubefoundry_transform::TransformSettings for Settings {
 fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Findings<'_>) -> Option<Transport> {
     let before = findings.error_count();
     let Some(kind) = given.transport_type else {
-        // A type that is there and is not known has its finding.
+        // An unknown type was reported by the reader.
         if findings.scope().root.at(&path.key("type")).is_none() {
             let words = "expected rabbitmq or sqs";
             let message = format!("{path} has no type, {words}");
@@ -260,7 +259,7 @@ fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Find
             .help(format!("fields of {kind} transports: {}, queues", own.join(", ")));
     }
     let config = given.config.unwrap_or_default();
-    operator_only(&config, &at, findings);
+    report_operator_only_settings(&config, &at, findings);
     let auto_create = config.queues.as_ref().is_none_or(|queues| queues.auto_create.unwrap_or(false));
     let kind = match kind {
         TransportType::RabbitMq => TransportKind::RabbitMq(rabbitmq(config, auto_create, &at, findings)),
@@ -279,7 +278,7 @@ fn rabbitmq(config: TransportConfig, auto_create: bool, path: &FieldPath, findin
     let (host, username) = (text(config.host), text(config.username));
     for (field, value) in [("host", &host), ("username", &username), ("exchange", &config.exchange)] {
         if let Some(value) = value {
-            expect(&path.key(field), value, one_word, findings);
+            expect(&path.key(field), value, check_no_spaces, findings);
         }
     }
     RabbitMq {
@@ -302,7 +301,7 @@ fn sqs(config: TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) -
     ];
     for (field, value) in fields {
         if let Some(value) = value {
-            expect(&path.key(field), value, one_word, findings);
+            expect(&path.key(field), value, check_no_spaces, findings);
         }
     }
     for (field, value) in
@@ -336,7 +335,7 @@ fn sqs(config: TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) -
     }
 }
 
-/// A key of a Secret, checked.
+/// Checks a reference to a key of a Secret.
 fn secret(
     given: Option<SecretKeySelector>,
     path: &FieldPath,
@@ -358,8 +357,8 @@ fn secret(
     Some(given)
 }
 
-/// Says which settings only the operator uses, which makes the queues.
-fn operator_only(config: &TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) {
+/// Reports settings of queues, which only the Asya operator creates.
+fn report_operator_only_settings(config: &TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) {
     let queues = config.queues.as_ref();
     let dlq = queues.and_then(|queues| queues.dlq.as_ref());
     let used = [
@@ -382,8 +381,8 @@ fn expect(path: &FieldPath, value: &str, syntax: fn(&str) -> SyntaxResult, findi
     }
 }
 
-/// What stands in addresses: one word.
-fn one_word(text: &str) -> SyntaxResult {
+/// Checks a part of an address, which must not contain spaces.
+fn check_no_spaces(text: &str) -> SyntaxResult {
     let fits = !text.contains(|c: char| c.is_whitespace() || c.is_control());
     if fits { Ok(()) } else { Err("one word without spaces") }
 }

@@ -1,4 +1,4 @@
-//! What an actor adds to a pod: two containers, their volumes, labels. Names, paths and numbers are those of
+//! The parts that an actor adds to a pod: two containers, their volumes, and labels. Names, paths and numbers follow
 //! `injectSidecar` in deliveryhero/asya v0.1.1.
 
 use std::collections::BTreeSet;
@@ -12,16 +12,16 @@ use kubefoundry_kubernetes::pod::{
 };
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// Where the sidecar answers for its metrics, unless it is told otherwise.
+/// Default port of the sidecar's metrics.
 const METRICS_PORT: u16 = 8080;
-/// The first port that is tried in its place; Knative keeps those below for itself.
-const OTHER_METRICS_PORT: u16 = 9095;
+/// The first port to try if the default is taken. Knative reserves the ports directly below.
+const FIRST_ALTERNATIVE_METRICS_PORT: u16 = 9095;
 
-/// The names of the volumes that are added.
+/// The names of the added volumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Volumes {
     socket: String,
-    /// None where nothing may be mounted at `/tmp`.
+    /// `None` where nothing may be mounted at `/tmp`.
     tmp: Option<String>,
     script: String,
 }
@@ -33,8 +33,8 @@ impl Default for Volumes {
 }
 
 impl Volumes {
-    /// Names that a pod does not have yet: with `asya-` before them where that is needed.
-    pub(super) fn beside(taken: &BTreeSet<&str>) -> Self {
+    /// Chooses names that a pod does not use yet, by prefixing `asya-` as often as necessary.
+    pub(super) fn with_free_names(taken: &BTreeSet<&str>) -> Self {
         let free = |mut name: String| -> String {
             while taken.contains(name.as_str()) {
                 name.insert_str(0, "asya-");
@@ -45,17 +45,17 @@ impl Volumes {
         Self { socket: free(socket), tmp: tmp.map(&free), script: free(script) }
     }
 
-    /// The same without `/tmp`.
+    /// Removes the volume for `/tmp`.
     pub(super) fn without_tmp(self) -> Self {
         Self { tmp: None, ..self }
     }
 
-    /// The names.
+    /// Returns the names of all volumes.
     pub(super) fn names(&self) -> Vec<&str> {
         std::iter::once(&self.socket).chain(&self.tmp).chain([&self.script]).map(String::as_str).collect()
     }
 
-    /// The volumes.
+    /// Returns the volumes for the pod spec.
     pub(super) fn list(&self) -> Vec<Volume> {
         let empty =
             |name: &String| Volume { name: name.clone(), empty_dir: Some(EmptyDir::default()), ..Volume::default() };
@@ -64,7 +64,7 @@ impl Volumes {
         std::iter::once(&self.socket).chain(&self.tmp).map(empty).chain([script]).collect()
     }
 
-    /// Where the sidecar has them.
+    /// Returns the mounts of the sidecar.
     fn sidecar_mounts(&self) -> Vec<VolumeMount> {
         let mount = |name: &String, path: &str| VolumeMount {
             name: name.clone(),
@@ -75,7 +75,7 @@ impl Volumes {
         std::iter::once(mount(&self.socket, SOCKET_DIR)).chain(tmp).collect()
     }
 
-    /// Where the runtime has them.
+    /// Returns the mounts of the runtime container, which also has the script.
     pub(super) fn runtime_mounts(&self) -> Vec<VolumeMount> {
         let mut mounts = self.sidecar_mounts();
         mounts.push(VolumeMount {
@@ -88,7 +88,7 @@ impl Volumes {
     }
 }
 
-/// The container that talks to the transport.
+/// Builds the container that connects to the transport.
 pub(super) fn sidecar(actor: &Actor, gateway: &str, metrics_port: Option<u16>, volumes: &Volumes) -> Container {
     let mut env = vec![
         env_value("ASYA_LOG_LEVEL", "info"),
@@ -105,7 +105,7 @@ pub(super) fn sidecar(actor: &Actor, gateway: &str, metrics_port: Option<u16>, v
     env.push(env_value("ASYA_SOCKET_DIR", SOCKET_DIR));
     env.extend(metrics_port.map(|port| env_value("ASYA_METRICS_ADDR", format!(":{port}"))));
     for variable in &actor.sidecar.env {
-        // A name twice in a list is one that server-side apply refuses.
+        // Replace rather than append: server-side apply rejects a list with one name twice.
         match env.iter_mut().find(|own| own.name == variable.name) {
             Some(own) => *own = variable.clone(),
             None => env.push(variable.clone()),
@@ -122,7 +122,7 @@ pub(super) fn sidecar(actor: &Actor, gateway: &str, metrics_port: Option<u16>, v
     }
 }
 
-/// The adapter of an actor that binds. `probes` says whether it is asked how it is.
+/// Builds the adapter of an actor that binds. `probes` tells whether it has probes.
 pub(super) fn adapter(actor: &Actor, binding: &Binding, volumes: &Volumes, probes: bool) -> Container {
     let mut env = vec![env_value("ASYA_HANDLER", &binding.handler)];
     env.extend(binding.target_url.as_deref().map(|url| env_value("ASYA_TARGET_URL", url)));
@@ -142,12 +142,12 @@ pub(super) fn adapter(actor: &Actor, binding: &Binding, volumes: &Volumes, probe
     }
 }
 
-/// How the runtime is started.
+/// Returns the command that starts the runtime.
 pub(super) fn runtime_command(python: &str) -> Vec<String> {
     vec![python.to_owned(), RUNTIME_SCRIPT_PATH.to_owned()]
 }
 
-/// What the runtime is told.
+/// Returns the environment variables of the runtime.
 pub(super) fn runtime_environment(actor: &Actor) -> Vec<EnvVar> {
     let mut env = vec![env_value("ASYA_SOCKET_DIR", SOCKET_DIR)];
     if actor.is_end() {
@@ -156,7 +156,7 @@ pub(super) fn runtime_environment(actor: &Actor) -> Vec<EnvVar> {
     env
 }
 
-/// How the runtime is asked how it is.
+/// The probes of the runtime container.
 #[derive(Debug)]
 pub(super) struct Probes {
     pub(super) startup: Probe,
@@ -183,40 +183,42 @@ impl Probes {
     }
 }
 
-/// The labels by which the pods of an actor are found; `workload` is the workload's kind in lower case.
+/// Returns the labels that select the pods of an actor. `workload` is the workload's kind in lower case.
 pub(super) fn own_labels(actor: &str, workload: &str) -> [(&'static str, String); 2] {
     [("asya.sh/asya", actor.to_owned()), ("asya.sh/workload", workload.to_owned())]
 }
 
-/// Where the sidecar answers for its metrics, when the usual port is not free in the pod.
+/// Returns an alternative port for the sidecar's metrics if the default port is used in the pod.
 pub(super) fn metrics_port(used: &BTreeSet<u16>) -> Option<u16> {
-    used.contains(&METRICS_PORT).then(|| (OTHER_METRICS_PORT..=u16::MAX).find(|port| !used.contains(port))).flatten()
+    used.contains(&METRICS_PORT)
+        .then(|| (FIRST_ALTERNATIVE_METRICS_PORT..=u16::MAX).find(|port| !used.contains(port)))
+        .flatten()
 }
 
-/// The ports that the containers of a pod declare.
+/// Returns the ports that the containers of a pod declare.
 pub(super) fn declared_ports(spec: &Map<String, Value>) -> BTreeSet<u16> {
     let lists = ["containers", "initContainers"].into_iter().flat_map(|list| items(spec, list));
     lists.flat_map(container_ports).collect()
 }
 
-/// The ports that a container declares.
+/// Returns the ports that a container declares.
 pub(super) fn container_ports(container: &Value) -> impl Iterator<Item = u16> {
     let ports = container.get("ports").and_then(Value::as_array).into_iter().flatten();
     let numbers = ports.filter_map(|port| port.get("containerPort")?.as_u64());
     numbers.filter_map(|port| u16::try_from(port).ok())
 }
 
-/// The items of a list of a pod.
+/// Returns the items of a list in a pod spec.
 pub(super) fn items<'v>(spec: &'v Map<String, Value>, list: &str) -> impl Iterator<Item = &'v Value> {
     spec.get(list).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The name of an item.
+/// Returns the name of a list item, or an empty text.
 pub(super) fn name_of(item: &Value) -> &str {
     item.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A part of a pod as JSON.
+/// Converts a part of a pod to JSON.
 pub(super) fn json(part: impl serde::Serialize) -> Value {
     serde_json::to_value(part).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A workload of an actor's own: what it brings along with the sidecar added, or the adapter of a detached binding.
+//! Workloads that belong to an actor: its own one with the sidecar added, or the adapter of a detached binding.
 
 use crate::wire::AsyncActor;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::codes;
 use super::ir::{Actor, Binding, Workload};
 use super::pod::{self, Probes, Volumes, items, name_of};
-use super::target::Scales;
+use super::target::ScaledWorkload;
 use super::wire::ActorWorkloadKind;
 use super::{MODE, RUNTIME};
 use kubefoundry_kubernetes::manifest::Manifest;
@@ -18,7 +18,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WorkloadSpec {
-    /// Of a StatefulSet.
+    /// Set for a StatefulSet only.
     #[serde(skip_serializing_if = "Option::is_none")]
     service_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,15 +33,15 @@ struct Selector {
     match_labels: StringMap,
 }
 
-/// Metadata and pods as they were written, with what is added.
+/// The pod template of the input with the additions.
 #[derive(Debug, Serialize)]
 struct PodTemplate {
     metadata: Map<String, Value>,
     spec: Map<String, Value>,
 }
 
-/// Makes the workload of an actor that brings it along; returns what an autoscaler scales.
-pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut TransformOutput<'_>) -> Scales {
+/// Generates the workload of a standalone actor. Returns the object that an autoscaler scales.
+pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut TransformOutput<'_>) -> ScaledWorkload {
     let mut spec = workload.spec.clone();
     let path = FieldPath::from(AsyncActor::path().spec().workload().template().spec());
     out.pod_parts.push(PodPart { path, field: "" });
@@ -68,8 +68,8 @@ pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Transform
     scales(actor, workload.kind)
 }
 
-/// Makes the adapter of a detached binding; returns what an autoscaler scales.
-pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut TransformOutput<'_>) -> Scales {
+/// Generates the adapter of a detached binding. Returns the object that an autoscaler scales.
+pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut TransformOutput<'_>) -> ScaledWorkload {
     if actor.scaling.is_some() {
         let at = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
         let message = format!("{at} scales only the adapter: with strategy: detached the model keeps its replicas");
@@ -90,11 +90,11 @@ pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut TransformOutp
     scales(actor, ActorWorkloadKind::Deployment)
 }
 
-fn scales(actor: &Actor, kind: ActorWorkloadKind) -> Scales {
-    Scales::Workload { api_version: "apps/v1", kind: kind.as_str(), name: actor.name.clone() }
+fn scales(actor: &Actor, kind: ActorWorkloadKind) -> ScaledWorkload {
+    ScaledWorkload::Workload { api_version: "apps/v1", kind: kind.as_str(), name: actor.name.clone() }
 }
 
-/// Adds containers and what they need to a pod.
+/// Adds containers with their volumes and service account to a pod.
 fn add(spec: &mut Map<String, Value>, actor: &Actor, containers: Vec<Value>, volumes: &Volumes) {
     extend(spec, "containers", containers);
     extend(spec, "volumes", volumes.list().into_iter().map(pod::json));
@@ -104,7 +104,7 @@ fn add(spec: &mut Map<String, Value>, actor: &Actor, containers: Vec<Value>, vol
     }
 }
 
-/// The container with the handler: how it is started, and what it needs for that.
+/// Adds the start command, environment, mounts and probes to the container with the handler. Probes of the user are kept.
 fn runtime_container(container: &mut Value, actor: &Actor, python: &str, volumes: &Volumes) {
     let Some(container) = container.as_object_mut() else { return };
     container.insert("command".to_owned(), json!(pod::runtime_command(python)));
@@ -133,7 +133,7 @@ fn manifest(
     let own = pod::own_labels(&actor.name, &kind.as_str().to_ascii_lowercase());
     for (key, value) in std::iter::once(("app", actor.name.clone())).chain(own) {
         let given = labels.entry(key).or_insert_with(|| json!(value));
-        // A selector that the pods do not match is one that the apiserver refuses.
+        // The API server rejects a selector that does not match the pods' labels.
         if given.as_str() == Some(value.as_str()) {
             match_labels.push(key, value);
         }
@@ -148,16 +148,16 @@ fn manifest(
     Manifest::new("apps/v1", kind.as_str(), &actor.name, SpecBody { spec })
 }
 
-/// Adds to a list of a mapping, which is made when there is none.
+/// Appends to a list in a mapping. Creates the list if it is absent.
 fn extend(map: &mut Map<String, Value>, key: &str, added: impl IntoIterator<Item = Value>) {
     match map.entry(key).or_insert(Value::Null) {
         Value::Array(list) => list.extend(added),
-        // What is neither a list nor null has its finding.
+        // A value that is neither a list nor null was reported before.
         other => *other = Value::Array(added.into_iter().collect()),
     }
 }
 
-/// `ASYA_GATEWAY_URL` of the runtime container.
+/// Returns the value of `ASYA_GATEWAY_URL` in the runtime container.
 fn gateway_of_runtime(spec: &Map<String, Value>) -> Option<String> {
     let runtime = items(spec, "containers").find(|container| name_of(container) == RUNTIME)?;
     let env = runtime.get("env")?.as_array()?;

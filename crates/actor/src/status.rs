@@ -1,5 +1,5 @@
-//! What a controller of actors decides, as functions: which objects it looks at, and the state of an actor in one word
-//! (`determineStatus` in deliveryhero/asya v0.1.1). Nothing here looks at a clock.
+//! Decisions of a controller of actors as pure functions: which objects it reconciles, and the state of an actor in one word
+//! (`determineStatus` in deliveryhero/asya v0.1.1). They never read the clock.
 
 use serde_json::Value;
 
@@ -9,17 +9,17 @@ use kubefoundry_kubernetes::string_enum;
 string_enum! {
     /// The state of an actor.
     pub enum ActorState {
-        /// It is being deleted.
+        /// The actor is being deleted.
         Terminating = "Terminating",
-        /// Nobody has looked at it yet.
+        /// No controller has reconciled it yet.
         Creating = "Creating",
-        /// Its transport is not ready.
+        /// The transport is not ready.
         TransportError = "TransportError",
-        /// It cannot be scaled.
+        /// The actor cannot be scaled.
         ScalingError = "ScalingError",
-        /// It is scaled to zero.
+        /// The actor is scaled to zero.
         Napping = "Napping",
-        /// There are no nodes for its pods.
+        /// No node has enough resources for its pods.
         PendingResources = "PendingResources",
         /// An image cannot be pulled.
         ImagePullError = "ImagePullError",
@@ -31,28 +31,28 @@ string_enum! {
         VolumeError = "VolumeError",
         /// A ConfigMap or a Secret is missing.
         ConfigError = "ConfigError",
-        /// Its pods fail for another reason.
+        /// Pods fail for another reason.
         WorkloadError = "WorkloadError",
-        /// Replicas are coming.
+        /// Replicas are being added.
         ScalingUp = "ScalingUp",
-        /// Replicas are going.
+        /// Replicas are being removed.
         ScalingDown = "ScalingDown",
-        /// Some replicas are not ready for long.
+        /// Some replicas have not been ready for a long time.
         Degraded = "Degraded",
-        /// All is well.
+        /// All desired replicas are ready.
         Running = "Running",
         /// None of these.
         Unknown = "Unknown",
     }
 }
 
-/// What is known of an actor.
+/// The observed state of an actor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an observation of its own")]
 pub struct Observation<'o> {
     /// Whether it has a deletion timestamp.
     pub deleting: bool,
-    /// `status.observedGeneration`; zero when nobody has looked yet.
+    /// `status.observedGeneration`, or zero if no controller has reconciled the actor.
     pub observed_generation: i64,
     /// Whether the condition `TransportReady` is true.
     pub transport_ready: bool,
@@ -68,18 +68,18 @@ pub struct Observation<'o> {
     pub ready: i32,
     /// All pods.
     pub total: i32,
-    /// Pods that are wanted.
+    /// Desired pods.
     pub desired: i32,
     /// Pods that fail.
     pub failing: i32,
-    /// How long ago replicas changed last, in seconds.
+    /// Seconds since the last change of replicas.
     pub seconds_since_scaling: Option<i64>,
 }
 
-/// How long some replicas may be unready after a change, in seconds.
-const PATIENCE: i64 = 5 * 60;
+/// Seconds after a change of replicas during which unready replicas count as starting.
+const DEGRADED_AFTER_SECONDS: i64 = 5 * 60;
 
-/// The state of an actor: the first that applies.
+/// Returns the state of an actor: the first one that applies.
 ///
 /// ```
 /// use kubefoundry_actor::status::{ActorState, Observation, state};
@@ -111,7 +111,7 @@ pub fn state(observation: &Observation<'_>) -> ActorState {
     } else if total > desired {
         ActorState::ScalingDown
     } else if ready < total && total > 0 {
-        let for_long = observation.seconds_since_scaling.is_some_and(|seconds| seconds > PATIENCE);
+        let for_long = observation.seconds_since_scaling.is_some_and(|seconds| seconds > DEGRADED_AFTER_SECONDS);
         if for_long { ActorState::Degraded } else { ActorState::ScalingUp }
     } else if ready == desired && (ready > 0 || !scaling_enabled) {
         ActorState::Running
@@ -120,7 +120,7 @@ pub fn state(observation: &Observation<'_>) -> ActorState {
     }
 }
 
-/// Why a workload is not ready, by the words of its condition.
+/// Derives the state from the message of the condition `WorkloadReady`.
 fn workload_error(failure: Option<(&str, &str)>) -> ActorState {
     let Some((_, message)) = failure.filter(|(reason, _)| *reason == "PodsNotHealthy") else {
         return ActorState::WorkloadError;
@@ -143,7 +143,8 @@ fn workload_error(failure: Option<(&str, &str)>) -> ActorState {
     }
 }
 
-/// Whether a change of a workload is one to look at: it bears the annotation of an actor (ADR-001, predicate filtering).
+/// Returns whether a controller must handle changes of a workload, that is, whether it has the annotation of an actor (ADR-001,
+/// predicate filtering).
 ///
 /// ```
 /// use kubefoundry_actor::status::is_managed;
@@ -156,7 +157,8 @@ pub fn is_managed(object: &Value) -> bool {
     inject::managed_by(object).is_some()
 }
 
-/// Whether replicas are all that changed in the specification of a workload: what autoscalers do, and nobody need look at.
+/// Returns whether only the replicas in the specification of a workload changed. Autoscalers make such changes, which need no
+/// reconciliation.
 ///
 /// ```
 /// use kubefoundry_actor::status::only_replicas_changed;
@@ -194,9 +196,9 @@ mod tests {
         seconds_since_scaling: None,
     };
 
-    /// One row for each state, in the order in which they win.
+    /// One row for each state, in order of precedence.
     #[test]
-    fn states_by_what_is_seen() {
+    fn derives_the_state_from_an_observation() {
         let failed = |message| Observation {
             workload_ready: false,
             workload_failure: Some(("PodsNotHealthy", message)),

@@ -1,8 +1,8 @@
-//! What a `workloadRef` means: an object of the set with a pod template, and what an autoscaler would scale.
+//! Resolution of `workloadRef`: finds the object with the pod template, and the object that an autoscaler would scale.
 //!
-//! What upstreams make of their objects: a KAITO Workspace with a template becomes a StatefulSet of its name, a KServe
-//! InferenceService `<name>-predictor`, a Deployment in Standard mode and a Knative Service otherwise. When that object is in
-//! the set itself, it is the one that is added to.
+//! Some controllers derive a workload from an object. KAITO creates a StatefulSet with the name of a Workspace. KServe creates
+//! `<name>-predictor` for an InferenceService: a Deployment in Standard mode, a Knative Service otherwise. If the derived
+//! object is in the input, the containers are added to it rather than to its source.
 
 use serde_json::Value;
 
@@ -12,96 +12,96 @@ use super::options::{KserveMode, Settings};
 use crate::ObjectSet;
 use kubefoundry_transform::ObjectPosition;
 
-/// What a reference means.
+/// The result of resolving a reference.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Resolved {
-    /// The object to add to.
+pub(super) struct ResolvedTarget {
+    /// The object to which the containers are added.
     pub(super) target: ObjectPosition,
-    /// The object, as it is.
+    /// The content of that object.
     pub(super) object: Value,
-    /// `group/version` that the referenced object has, when that one is in the set.
+    /// `apiVersion` of the referenced object, if it is in the input.
     pub(super) api_version: Option<String>,
     pub(super) layout: &'static Layout,
-    /// What an autoscaler would scale.
-    pub(super) scales: Scales,
+    /// The object that an autoscaler would scale.
+    pub(super) scales: ScaledWorkload,
     /// Whether Knative runs the pods.
     pub(super) knative: bool,
-    /// Who sets the replicas of what is scaled, other than an autoscaler.
-    pub(super) keeper: Option<Keeper>,
+    /// The controller that sets the replicas of the scaled object, if any.
+    pub(super) replica_owner: Option<ReplicaOwner>,
 }
 
-/// What an autoscaler would scale.
+/// The object that an autoscaler would scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Scales {
+pub(super) enum ScaledWorkload {
     /// An object with replicas.
     Workload {
         /// `group/version`.
         api_version: &'static str,
-        /// Its kind.
+        /// The kind.
         kind: &'static str,
-        /// Its name.
+        /// The name.
         name: String,
     },
-    /// Nothing: Knative scales by itself.
+    /// None, because Knative scales its services itself.
     Knative,
-    /// Nothing: a Ray head is one pod.
+    /// None, because a Ray head is a single pod.
     Ray,
 }
 
-/// Who sets replicas.
+/// A controller that sets replicas and reverts changes to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeper {
-    /// KAITO, of the StatefulSets of its Workspaces.
+pub(super) enum ReplicaOwner {
+    /// KAITO sets those of the StatefulSets of its Workspaces.
     Kaito,
-    /// KServe, by an autoscaler of its own.
+    /// KServe creates its own autoscaler.
     Kserve,
 }
 
-/// Why a reference means nothing that can be added to.
+/// Why a reference cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unresolved {
-    /// Of objects of this kind nobody knows where their pods are.
+pub(super) enum ResolveError {
+    /// The kind has no known pod template.
     Kind,
-    /// Objects of this kind become others, one of which may be meant.
+    /// The kind is itself rendered to other objects, one of which may be the intended target.
     Source,
-    /// There is no such object in the set.
+    /// The object is neither in the input nor generated.
     Missing,
-    /// It has no pod template; what it has instead.
+    /// The object has no pod template. The text names what it has instead.
     Template(&'static str),
-    /// It runs in KServe's ModelMesh, where models share pods.
+    /// The object runs in KServe's ModelMesh, where models share pods.
     ModelMesh,
 }
 
-/// Whether an object of this kind can be a target, or what one becomes.
+/// Returns whether actors can bind to objects of this kind.
 pub(super) fn is_target(group: &str, kind: &str) -> bool {
-    Layout::of(group, kind).is_some()
+    Layout::find(group, kind).is_some()
 }
 
-/// Whether objects of two names may be one, or one what the other becomes.
+/// Returns whether two names may refer to the same object, or to an object and the predictor that KServe derives from it.
 pub(super) fn may_mean(one: &str, other: &str) -> bool {
     let is_predictor = |name: &str, of: &str| name.strip_suffix(PREDICTOR) == Some(of);
     one == other || is_predictor(one, other) || is_predictor(other, one)
 }
 
-/// What KServe puts behind the name of an InferenceService.
+/// The suffix that KServe adds to the name of an InferenceService.
 const PREDICTOR: &str = "-predictor";
 
-/// What a reference means.
+/// Resolves a reference to an object of the input or of this run's output.
 pub(super) fn resolve(
     reference: &Reference,
     namespace: Option<&str>,
     set: &ObjectSet<'_, '_>,
     settings: &Settings,
-) -> Result<Resolved, Unresolved> {
+) -> Result<ResolvedTarget, ResolveError> {
     let (group, kind, name) = (reference.group(), reference.kind.as_str(), reference.name.as_str());
-    let Some(layout) = Layout::of(group, kind) else {
+    let Some(layout) = Layout::find(group, kind) else {
         let is_generated_from = (set.context.generates)(group, kind);
-        return Err(if is_generated_from { Unresolved::Source } else { Unresolved::Kind });
+        return Err(if is_generated_from { ResolveError::Source } else { ResolveError::Kind });
     };
     let own = find(set, group, kind, namespace, name);
-    let mode = own.as_ref().map_or(Mode::default(), |own| Mode::of(&own.object));
+    let mode = own.as_ref().map_or(Mode::default(), |own| Mode::from_object(&own.object));
     if mode == Mode::ModelMesh && layout.knative == Knative::ByMode {
-        return Err(Unresolved::ModelMesh);
+        return Err(ResolveError::ModelMesh);
     }
     let default = settings.kserve_default_mode.unwrap_or(KserveMode::Standard);
     let knative = match layout.knative {
@@ -109,64 +109,72 @@ pub(super) fn resolve(
         Knative::Always => true,
         Knative::ByMode => mode == Mode::Knative || (mode == Mode::Unstated && default == KserveMode::Knative),
     };
-    let Becomes { child, scales, keeper } = becomes(layout, name, knative);
+    let DerivedWorkload { child, scales, replica_owner } = derived_workload(layout, name, knative);
     let found = child.and_then(|(group, kind, name)| {
         let found = find(set, group, kind, namespace, &name)?;
-        Some((found, Layout::of(group, kind)?))
+        Some((found, Layout::find(group, kind)?))
     });
     let api_version = own.as_ref().map(|own| own.api_version.clone());
     let leaves = own.as_ref().is_some_and(|own| leaves_replicas(&own.object));
     let (found, layout) = match found {
         Some(found) => found,
-        None => (own.ok_or(Unresolved::Missing)?, layout),
+        None => (own.ok_or(ResolveError::Missing)?, layout),
     };
     let pods = layout.pod_spec.iter().try_fold(&found.object, |value, key| value.get(*key));
     if pods.is_none_or(|pods| !pods.is_object()) {
         let preset = found.object.pointer("/inference/preset").is_some();
-        return Err(Unresolved::Template(if preset { "a preset" } else { "none" }));
+        return Err(ResolveError::Template(if preset { "a preset" } else { "none" }));
     }
-    let keeper = keeper.filter(|keeper| *keeper != Keeper::Kserve || !leaves);
-    Ok(Resolved { target: found.target, object: found.object, api_version, layout, scales, knative, keeper })
+    let replica_owner = replica_owner.filter(|replica_owner| *replica_owner != ReplicaOwner::Kserve || !leaves);
+    Ok(ResolvedTarget {
+        target: found.target,
+        object: found.object,
+        api_version,
+        layout,
+        scales,
+        knative,
+        replica_owner,
+    })
 }
 
-/// What an object becomes in a cluster.
-struct Becomes {
-    /// Group, kind and name of what has the pods.
+/// The workload that a controller derives from an object.
+struct DerivedWorkload {
+    /// Group, kind and name of the derived object, if the pods do not belong to the object itself.
     child: Option<(&'static str, &'static str, String)>,
-    /// What of it scales.
-    scales: Scales,
-    /// Who else sets its replicas.
-    keeper: Option<Keeper>,
+    /// The object that an autoscaler would scale.
+    scales: ScaledWorkload,
+    /// The controller that sets its replicas, if any.
+    replica_owner: Option<ReplicaOwner>,
 }
 
-fn becomes(layout: &Layout, name: &str, knative: bool) -> Becomes {
-    let workload = |kind, name: &str| Scales::Workload { api_version: "apps/v1", kind, name: name.to_owned() };
-    let itself = |scales| Becomes { child: None, scales, keeper: None };
+fn derived_workload(layout: &Layout, name: &str, knative: bool) -> DerivedWorkload {
+    let workload = |kind, name: &str| ScaledWorkload::Workload { api_version: "apps/v1", kind, name: name.to_owned() };
+    let itself = |scales| DerivedWorkload { child: None, scales, replica_owner: None };
     let predictor = format!("{name}{PREDICTOR}");
     match layout.kind {
         "Deployment" => itself(workload("Deployment", name)),
         "StatefulSet" => itself(workload("StatefulSet", name)),
-        "Workspace" => Becomes {
+        "Workspace" => DerivedWorkload {
             child: Some(("apps", "StatefulSet", name.to_owned())),
             scales: workload("StatefulSet", name),
-            keeper: Some(Keeper::Kaito),
+            replica_owner: Some(ReplicaOwner::Kaito),
         },
-        "InferenceService" if knative => Becomes {
+        "InferenceService" if knative => DerivedWorkload {
             child: Some(("serving.knative.dev", "Service", predictor)),
-            scales: Scales::Knative,
-            keeper: None,
+            scales: ScaledWorkload::Knative,
+            replica_owner: None,
         },
-        "InferenceService" => Becomes {
+        "InferenceService" => DerivedWorkload {
             scales: workload("Deployment", &predictor),
             child: Some(("apps", "Deployment", predictor)),
-            keeper: Some(Keeper::Kserve),
+            replica_owner: Some(ReplicaOwner::Kserve),
         },
-        "RayService" | "RayCluster" => itself(Scales::Ray),
-        _ => itself(Scales::Knative),
+        "RayService" | "RayCluster" => itself(ScaledWorkload::Ray),
+        _ => itself(ScaledWorkload::Knative),
     }
 }
 
-/// What an InferenceService says it runs as.
+/// The deployment mode that an InferenceService declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Mode {
     Standard,
@@ -177,7 +185,7 @@ enum Mode {
 }
 
 impl Mode {
-    fn of(object: &Value) -> Self {
+    fn from_object(object: &Value) -> Self {
         match annotation(object, "serving.kserve.io/deploymentMode") {
             Some("Standard" | "RawDeployment") => Self::Standard,
             Some("Knative" | "Serverless") => Self::Knative,
@@ -187,7 +195,7 @@ impl Mode {
     }
 }
 
-/// Whether KServe is told to leave replicas to others.
+/// Returns whether an InferenceService tells KServe not to manage replicas.
 fn leaves_replicas(object: &Value) -> bool {
     matches!(annotation(object, "serving.kserve.io/autoscalerClass"), Some("external" | "none"))
 }
@@ -196,20 +204,27 @@ fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
     object.get("metadata")?.get("annotations")?.get(key)?.as_str()
 }
 
-/// An object of the set.
-struct Found {
+/// An object that was found in the input or among the generated objects.
+struct LocatedObject {
     target: ObjectPosition,
     api_version: String,
     object: Value,
 }
 
-/// An object by identity. One that is generated in this run counts before one that was generated in an earlier.
-fn find(set: &ObjectSet<'_, '_>, group: &str, kind: &str, namespace: Option<&str>, name: &str) -> Option<Found> {
+/// Finds an object by its identity. An object that this run generates takes precedence over one of the input, which may be the
+/// output of an earlier run.
+fn find(
+    set: &ObjectSet<'_, '_>,
+    group: &str,
+    kind: &str,
+    namespace: Option<&str>,
+    name: &str,
+) -> Option<LocatedObject> {
     if let Some((position, generated)) = set.generated(group, kind, namespace, name) {
         let (api_version, object) = (generated.api_version.clone(), generated.object.clone());
-        return Some(Found { target: ObjectPosition::Generated(position), api_version, object });
+        return Some(LocatedObject { target: ObjectPosition::Generated(position), api_version, object });
     }
     let (position, input) = set.input(group, kind, namespace, name)?;
     let api_version = input.header.api_version.to_string();
-    Some(Found { target: ObjectPosition::Input(position), api_version, object: input.root.to_json() })
+    Some(LocatedObject { target: ObjectPosition::Input(position), api_version, object: input.root.to_json() })
 }

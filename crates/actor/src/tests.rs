@@ -1,15 +1,15 @@
-//! "Add, never alter", as properties over generated objects.
+//! Property tests of injection over generated objects.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::inject::{self, Injection, Misfit};
+use super::inject::{self, Injection, InjectionError};
 use super::layout::{LAYOUTS, Layout};
 use super::pod::{self, Volumes};
 
-/// Names that clash with those that are added, and others.
+/// Volume names, some of which collide with the added ones.
 fn volume_name() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("socket-dir".to_owned()),
@@ -45,7 +45,7 @@ fn container() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A part that may be there, be null, be empty, or be missing.
+/// A part that may be absent, null, empty or filled.
 fn part(value: impl Strategy<Value = Value> + 'static) -> BoxedStrategy<Option<Value>> {
     prop_oneof![1 => Just(None), 1 => Just(Some(Value::Null)), 4 => value.prop_map(Some)].boxed()
 }
@@ -54,7 +54,7 @@ fn labels() -> impl Strategy<Value = Value> {
     prop::collection::btree_map("[a-z]{1,3}", "[a-z]{0,3}", 0..3).prop_map(|labels| json!(labels))
 }
 
-/// An object of a kind that can be bound to.
+/// An object of a kind to which actors can bind.
 fn object() -> impl Strategy<Value = (usize, Value)> {
     let list = |item: BoxedStrategy<Value>, least| prop::collection::vec(item, least..4).prop_map(Value::Array);
     let volume = volume_name().prop_map(|name| json!({"name": name, "emptyDir": {}}));
@@ -103,12 +103,12 @@ fn put(object: &mut Value, path: &[&str], value: Value) {
     *path.iter().fold(object, |object, key| &mut object[*key]) = value;
 }
 
-/// The injection of an actor into an object.
+/// Builds the injection of an actor into an object.
 fn injection(object: &Value, layout: &Layout, grace: i32, scales: bool, account: bool) -> Injection {
     let empty = Map::new();
     let spec = layout.pod_spec.iter().try_fold(object, |value, key| value.get(*key));
     let spec = spec.and_then(Value::as_object).unwrap_or(&empty);
-    let volumes = Volumes::beside(&pod::items(spec, "volumes").map(pod::name_of).collect());
+    let volumes = Volumes::with_free_names(&pod::items(spec, "volumes").map(pod::name_of).collect());
     let metrics = pod::metrics_port(&pod::declared_ports(spec)).unwrap_or(8080);
     let container = |name: &str| {
         let mounts: Vec<Value> = volumes.runtime_mounts().into_iter().map(pod::json).collect();
@@ -125,8 +125,8 @@ fn injection(object: &Value, layout: &Layout, grace: i32, scales: bool, account:
     }
 }
 
-/// Everything of `before` is in `after` with the same bytes: lists may be longer, maps may have more. Nothing else, but for
-/// the scalars that are allowed to differ.
+/// Asserts that `after` contains everything of `before` unchanged. Lists may be longer and mappings may have more entries, and
+/// the scalars that an injection sets may differ.
 fn assert_kept(before: &Value, after: &Value, path: &str) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -160,10 +160,10 @@ fn names(object: &Value, layout: &Layout, list: &str) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every part that is there stays, with its bytes and its place; names and ports do not clash; taking out gives back
-    /// what was there; adding again gives the same.
+    /// Injection keeps existing parts and their order, avoids colliding names and ports, can be reversed, and can be repeated
+    /// with the same result.
     #[test]
-    fn adding_alters_nothing(
+    fn injection_keeps_existing_parts(
         (kind, object) in object(), grace in 1..200_i32, scales in any::<bool>(), account in any::<bool>(),
     ) {
         let layout = &LAYOUTS[kind];
@@ -188,7 +188,7 @@ proptest! {
         prop_assert_eq!(again, added);
     }
 
-    /// What users write into the annotation that says what to restore changes nothing but what is ever changed.
+    /// A forged record in the annotation cannot change parts that injection never changes.
     #[test]
     fn a_forged_record_is_harmless((kind, object) in object(), path in "[a-z.]{0,20}|spec|metadata|metadata.name|spec.replicas", null in any::<bool>()) {
         let layout = &LAYOUTS[kind];
@@ -204,32 +204,33 @@ proptest! {
     }
 }
 
-/// A target that says nothing of an actor is not touched by taking out.
 #[test]
-fn what_is_not_marked_stays() {
+fn strip_ignores_objects_without_the_annotation() {
     let layout = &LAYOUTS[0];
     let object = json!({"spec": {"template": {"spec": {"containers": [{"name": "asya-runtime"}]}}}});
     assert_eq!(inject::strip(&object, layout), object);
 }
 
-/// What is in the way is said, and nothing is added.
 #[test]
-fn what_does_not_fit_is_refused() {
+fn rejects_objects_with_conflicting_parts() {
     let layout = &LAYOUTS[0];
     let with = |spec: Value| json!({"spec": {"template": {"metadata": {"labels": {"a": "b"}}, "spec": spec}}});
     let injection = injection(&with(json!({})), layout, 30, false, true);
     let rows = [
-        (json!({"spec": {}}), Misfit::Shape("spec.template.spec".to_owned(), "a mapping")),
-        (with(json!({"containers": 1})), Misfit::Shape("spec.template.spec.containers".to_owned(), "a list")),
-        (with(json!({"initContainers": [{"name": "asya-sidecar"}]})), Misfit::Container("asya-sidecar".to_owned())),
-        (with(json!({"serviceAccountName": "own"})), Misfit::ServiceAccount("own".to_owned())),
+        (json!({"spec": {}}), InjectionError::Shape("spec.template.spec".to_owned(), "a mapping")),
+        (with(json!({"containers": 1})), InjectionError::Shape("spec.template.spec.containers".to_owned(), "a list")),
+        (
+            with(json!({"initContainers": [{"name": "asya-sidecar"}]})),
+            InjectionError::Container("asya-sidecar".to_owned()),
+        ),
+        (with(json!({"serviceAccountName": "own"})), InjectionError::ServiceAccount("own".to_owned())),
         (
             json!({"spec": {"template": {"spec": {}, "metadata": {"labels": {"asya.sh/asya": "x"}}}}}),
-            Misfit::Label("asya.sh/asya".to_owned()),
+            InjectionError::Label("asya.sh/asya".to_owned()),
         ),
         (
             json!({"spec": {"template": {"spec": {}, "metadata": []}}}),
-            Misfit::Shape("spec.template.metadata".to_owned(), "a mapping"),
+            InjectionError::Shape("spec.template.metadata".to_owned(), "a mapping"),
         ),
     ];
     for (object, expected) in rows {
@@ -237,9 +238,8 @@ fn what_does_not_fit_is_refused() {
     }
 }
 
-/// A value that was changed by hand since it was set stays.
 #[test]
-fn edits_since_are_kept() {
+fn strip_keeps_values_edited_after_injection() {
     let layout = &LAYOUTS[0];
     let object =
         json!({"metadata": {}, "spec": {"replicas": 2, "template": {"spec": {"terminationGracePeriodSeconds": 40}}}});

@@ -1,16 +1,16 @@
-//! What sidecars are told about their transport (`BuildEnvVars` of deliveryhero/asya v0.1.1).
+//! Environment variables that describe the transport to sidecars (`BuildEnvVars` of deliveryhero/asya v0.1.1).
 
 use super::options::{RabbitMq, Sqs, Transport, TransportKind};
 use kubefoundry_kubernetes::pod::env_value;
 use kubefoundry_kubernetes::wire::{EnvVar, EnvVarSource, SecretKeySelector};
 
-/// Port of RabbitMQ when the configuration has none.
+/// Default port of RabbitMQ.
 const DEFAULT_PORT: i32 = 5672;
-/// User of RabbitMQ when the configuration has none.
+/// Default user of RabbitMQ.
 const DEFAULT_USERNAME: &str = "guest";
 
 impl Transport {
-    /// Variables of the sidecar, in the order of the operator.
+    /// Returns the variables of the sidecar, in the order of the upstream operator.
     pub(super) fn environment(&self) -> Vec<EnvVar> {
         match &self.kind {
             TransportKind::RabbitMq(it) => rabbitmq(it),
@@ -18,7 +18,7 @@ impl Transport {
         }
     }
 
-    /// The role that pods take on by their service account.
+    /// Returns the AWS role that pods assume through their service account, if any.
     pub(super) fn role(&self) -> Option<&str> {
         match &self.kind {
             TransportKind::RabbitMq(_) => None,

@@ -1,4 +1,4 @@
-//! Un-binding: an object that says that an actor was added to it, and no actor says so.
+//! Unbinding: restoring an object that is marked as bound although no actor of the input binds to it.
 
 use super::codes::UNBOUND;
 use super::inject;
@@ -11,19 +11,19 @@ use kubefoundry_transform::{ChangedObject, ObjectPosition, TransformOutput};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Takes out of an object of the input what an actor that is gone, or that is bound elsewhere by now, had added.
+/// Removes from an input object what an actor added that no longer exists or now binds to another object.
 pub(super) fn revisit(position: usize, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let Some(object) = set.inputs.get(position) else { return };
     let header = &object.header;
     let (group, kind, namespace) = (header.group(), &*header.kind, header.namespace.as_deref());
-    let Some(layout) = Layout::of(group, kind) else { return };
+    let Some(layout) = Layout::find(group, kind) else { return };
     let path = FieldPath::from(AsyncActor::path().metadata().annotations()).key(MANAGED_BY);
     let Some(actor) = object.root.at(&path).and_then(Node::as_str).filter(|actor| !actor.is_empty()) else { return };
-    // What is generated anew has nothing in it.
+    // An object that this run generates contains no additions of an earlier run.
     if set.generated(group, kind, namespace, &header.name).is_some() {
         return;
     }
-    let claims = |resolved: target::Resolved| resolved.target == ObjectPosition::Input(position);
+    let claims = |resolved: target::ResolvedTarget| resolved.target == ObjectPosition::Input(position);
     let mut actors = set.inputs.iter().filter_map(|it| binding::claimed(it, namespace, &header.name, set));
     if actors.any(claims) {
         return;

@@ -1,6 +1,6 @@
-//! Addresses, as far as it matters which host and port they name.
+//! Host and port of HTTP addresses.
 
-/// An address of HTTP.
+/// The host and port of an HTTP address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Url<'u> {
     host: &'u str,
@@ -8,7 +8,7 @@ pub(super) struct Url<'u> {
 }
 
 impl<'u> Url<'u> {
-    /// The parts of `http://host:port/path`; none when it is no such address.
+    /// Parses `http://host:port/path`. Returns `None` if the text is not an HTTP address.
     pub(super) fn parse(text: &'u str) -> Option<Self> {
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return None;
@@ -30,7 +30,7 @@ impl<'u> Url<'u> {
         (!host.is_empty()).then_some(Self { host, port })
     }
 
-    /// The port, when the address is in the pod itself.
+    /// Returns the port if the address refers to the pod itself.
     pub(super) fn port_in_pod(self) -> Option<u16> {
         let own = matches!(self.host, "localhost" | "::1" | "0.0.0.0") || self.host.starts_with("127.");
         own.then_some(self.port)
@@ -42,7 +42,7 @@ mod tests {
     use super::Url;
 
     #[test]
-    fn parts_of_addresses() {
+    fn parses_host_and_port() {
         for (text, expected) in [
             ("http://localhost:8080", Some(("localhost", 8080, Some(8080)))),
             ("http://127.0.0.1/v1", Some(("127.0.0.1", 80, Some(80)))),

@@ -1,5 +1,5 @@
-//! `AsyncActor` of `asya.sh/v1alpha1`: the upstream CRD, and the fields of its ADR-001 (`workloadRef`, `runtime`,
-//! `strategy`) that let an actor bind to a workload that somebody else owns.
+//! The wire type of `AsyncActor` in `asya.sh/v1alpha1`: the fields of the upstream CRD, and those of its ADR-001 (`workloadRef`,
+//! `runtime`, `strategy`) for binding to an existing workload.
 
 use kubefoundry_kubernetes::wire::{Condition, EnvVar, IntegerOrString, Map, ObjectMeta, Syntax, Timestamp};
 use kubefoundry_kubernetes::{string_enum, wire_object};
@@ -14,35 +14,35 @@ pub const API_VERSION: &str = "asya.sh/v1alpha1";
 pub const KIND: &str = "AsyncActor";
 
 wire_object! {
-    /// An actor: code that takes messages from a queue and answers to the next one. It brings its workload along
-    /// (`workload`), or is added to one that is there already (`workloadRef`).
+    /// An actor: code that receives messages from a queue and sends its results to the next one. Give it a workload of its own
+    /// with `workload`, or add it to an existing one with `workloadRef`.
     pub struct AsyncActor {
         /// `asya.sh/v1alpha1`.
         api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `AsyncActor`.
         kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// Name, namespace, labels, annotations.
+        /// Name, namespace, labels and annotations.
         metadata: ObjectMeta = "metadata" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// What is wanted.
+        /// The desired state.
         spec: AsyncActorSpec = "spec" [required()],
-        /// What a controller reported; not an input.
+        /// The state that a controller reported. It is not an input.
         status: Node<'static> = "status" [shape(AsyncActorStatus::SHAPE)],
     }
 }
 wire_object! {
-    /// What is wanted: exactly one of `workload` and `workloadRef`.
+    /// The desired state. Set exactly one of `workload` and `workloadRef`.
     pub struct AsyncActorSpec {
-        /// The transport that carries messages, by its name in the configuration.
+        /// The name of a configured transport, which carries the messages.
         transport: String = "transport" [required()],
-        /// The workload to make (standalone mode).
+        /// The workload to create (standalone mode).
         workload: ActorWorkload = "workload",
         /// The workload to bind to (binding mode).
         workload_ref: ActorWorkloadReference = "workloadRef",
-        /// The adapter that calls the workload that is bound to. Required with `workloadRef`, refused otherwise.
+        /// The adapter that calls the referenced workload. Required with `workloadRef`, and an error without it.
         runtime: ActorRuntime = "runtime",
-        /// How the adapter runs beside the workload that is bound to. Only with `workloadRef`.
+        /// How the adapter runs next to the referenced workload. Only valid with `workloadRef`.
         strategy: ActorStrategy = "strategy" [default("\"inject\"")],
-        /// The container that talks to the transport.
+        /// The container that connects to the transport.
         sidecar: ActorSidecar = "sidecar",
         /// Time limits.
         timeout: ActorTimeout = "timeout",
@@ -51,13 +51,13 @@ wire_object! {
     }
 }
 wire_object! {
-    /// The workload to make.
+    /// The workload to create.
     pub struct ActorWorkload {
-        /// Its kind.
+        /// The kind of the workload.
         kind: ActorWorkloadKind = "kind" [default("\"Deployment\"")],
-        /// How many replicas; ignored when scaling is enabled.
+        /// The number of replicas. It has no effect if scaling is enabled.
         replicas: i32 = "replicas" [minimum(0), default("1")],
-        /// The pods. Exactly one of their containers is named `asya-runtime`; its command is set here.
+        /// The pod template. Name exactly one container `asya-runtime` and do not set its command.
         template: ActorPodTemplate = "template" [required()],
         /// The Python interpreter in the image of `asya-runtime`.
         python_executable: String = "pythonExecutable" [default("\"python3\"")],
@@ -73,113 +73,113 @@ string_enum! {
     }
 }
 wire_object! {
-    /// The pods of a workload (core/v1 PodTemplateSpec), taken over as they are.
+    /// The pod template of a workload (core/v1 PodTemplateSpec). It is copied unchanged.
     pub struct ActorPodTemplate {
         /// Labels and annotations of the pods.
         metadata: Node<'static> = "metadata",
-        /// What runs in the pods.
+        /// The specification of the pods (core/v1 PodSpec).
         spec: Node<'static> = "spec",
     }
 }
 wire_object! {
-    /// A workload that somebody else owns, in the actor's namespace.
+    /// An existing workload in the actor's namespace.
     pub struct ActorWorkloadReference {
-        /// `group/version` of the workload; the version does not matter.
+        /// `group/version` of the workload. Any version of the group refers to the same object.
         api_version: String = "apiVersion" [required()],
-        /// Its kind: Deployment, StatefulSet, a Knative Service, a KAITO Workspace with a template, a KServe
-        /// InferenceService, a RayService or RayCluster; any kind with `strategy: detached`.
+        /// The kind: Deployment, StatefulSet, a Knative Service, a KAITO Workspace with a template, a KServe InferenceService, a
+        /// RayService or a RayCluster. With `strategy: detached` any kind is valid.
         kind: String = "kind" [required()],
-        /// Its name.
+        /// The name of the workload.
         name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
-        /// Its namespace: the actor's, or left out.
+        /// The namespace. Omit it, or repeat the actor's.
         namespace: String = "namespace" [syntax(Syntax::DnsLabel), checked_by(&codes::TARGET_NAMESPACE)],
     }
 }
 wire_object! {
-    /// The adapter: a container whose handler passes messages on to the workload that is bound to.
+    /// The adapter: a container whose handler forwards messages to the referenced workload.
     pub struct ActorRuntime {
-        /// Its image, with Python.
+        /// The image. It must contain Python.
         image: String = "image" [required(), syntax(Syntax::Image)],
         /// The handler, as `module.function`: `adapters.openai.forward`.
         handler: String = "handler" [required()],
-        /// Where the workload answers, given to the handler as `ASYA_TARGET_URL`. Required with `strategy: detached`.
+        /// The address of the workload, which the handler gets as `ASYA_TARGET_URL`. Required with `strategy: detached`.
         target_url: String = "targetURL",
     }
 }
 string_enum! {
-    /// How the adapter runs beside the workload that is bound to.
+    /// How the adapter runs next to the referenced workload.
     pub enum ActorStrategy {
-        /// Two containers are added to the pods of the workload (default).
+        /// Add two containers to the pods of the workload (default).
         Inject = "inject",
-        /// The adapter is a Deployment of its own, which calls `runtime.targetURL`; the workload stays as it is.
+        /// Run the adapter in a separate Deployment that calls `runtime.targetURL`. The workload is not changed.
         Detached = "detached",
     }
 }
 wire_object! {
-    /// The container that talks to the transport.
+    /// The container that connects to the transport.
     pub struct ActorSidecar {
-        /// Its image instead of the configured one.
+        /// An image that replaces the configured one.
         image: String = "image" [syntax(Syntax::Image)],
-        /// When it is pulled.
+        /// When to pull the image.
         image_pull_policy: ImagePullPolicy = "imagePullPolicy" [default("\"IfNotPresent\"")],
-        /// What it needs.
+        /// Resources of the container.
         resources: ActorResources = "resources",
-        /// Variables beside those that are set here; one of the same name takes the place of a setting.
+        /// Additional environment variables. One with the name of a generated variable replaces it.
         env: Vec<EnvVar> = "env" [max_items(256)],
     }
 }
 string_enum! {
-    /// When an image is pulled.
+    /// When to pull an image.
     pub enum ImagePullPolicy {
-        /// At every start.
+        /// Pull at every start.
         Always = "Always",
-        /// When the node does not have it (default).
+        /// Pull if the node does not have the image (default).
         IfNotPresent = "IfNotPresent",
-        /// Never.
+        /// Never pull. The node must have the image.
         Never = "Never",
     }
 }
 wire_object! {
-    /// What a container needs (core/v1 ResourceRequirements).
+    /// Resources of a container (core/v1 ResourceRequirements).
     pub struct ActorResources {
-        /// At most this, by resource.
+        /// Upper bounds by resource.
         limits: Map<IntegerOrString> = "limits" [max_entries(512)],
-        /// At least this, by resource.
+        /// Reserved amounts by resource.
         requests: Map<IntegerOrString> = "requests" [max_entries(512)],
-        /// Claims of the pod that it uses, by name.
+        /// Resource claims of the pod that the container uses.
         claims: Vec<ActorResourceClaim> = "claims" [max_items(256)],
     }
 }
 wire_object! {
-    /// A claim of the pod that a container uses.
+    /// A resource claim of the pod that a container uses.
     pub struct ActorResourceClaim {
-        /// Its name in the pod.
+        /// The claim's name in the pod.
         name: String = "name" [required()],
     }
 }
 wire_object! {
     /// Time limits, in seconds.
     pub struct ActorTimeout {
-        /// For one message.
+        /// The time limit for one message.
         processing: i32 = "processing" [default("300")],
-        /// For the pod to stop.
+        /// The grace period for stopping the pod.
         graceful_shutdown: i32 = "gracefulShutdown" [default("30")],
     }
 }
 wire_object! {
     /// Scaling by queue length with KEDA.
     pub struct ActorScaling {
-        /// Whether a ScaledObject is made.
+        /// Whether to create a ScaledObject.
         enabled: bool = "enabled" [default("false")],
-        /// At least so many replicas.
+        /// The minimum number of replicas.
         min_replicas: i32 = "minReplicas" [minimum(0), default("0")],
-        /// At most so many replicas.
+        /// The maximum number of replicas.
         max_replicas: i32 = "maxReplicas" [minimum(1), default("50")],
-        /// How often the queue is looked at, in seconds.
+        /// The interval for reading the queue length, in seconds.
         polling_interval: i32 = "pollingInterval" [default("10")],
-        /// How long the queue is empty before the last replica goes, in seconds.
+        /// How long the queue must be empty before the last replica is removed, in seconds.
         cooldown_period: i32 = "cooldownPeriod" [default("60")],
-        /// Messages in the queue for each replica.
+        /// The number of queued messages per replica.
         queue_length: i32 = "queueLength" [minimum(1), default("5")],
         /// KEDA's scaling modifiers.
         advanced: ActorScalingModifiers = "advanced",
@@ -190,52 +190,52 @@ wire_object! {
     pub struct ActorScalingModifiers {
         /// A formula over the trigger, which is named `queueLength`: `queueLength / 2`. Needs a `target`.
         formula: String = "formula",
-        /// What the formula should come to, as text.
+        /// The target value of the formula, as text.
         target: String = "target",
-        /// What the formula must exceed for the first replica, as text.
+        /// The value that the formula must exceed to start the first replica, as text.
         activation_target: String = "activationTarget",
-        /// How the target is compared. KEDA takes `AverageValue` and `Value`.
+        /// How to compare the target. KEDA accepts `AverageValue` and `Value`.
         metric_type: ActorMetricType = "metricType",
-        /// Whether the replicas of before come back when the ScaledObject is deleted.
+        /// Whether to restore the original number of replicas when the ScaledObject is deleted.
         restore_to_original_replica_count: bool = "restoreToOriginalReplicaCount",
     }
 }
 string_enum! {
-    /// How a target is compared.
+    /// How to compare a target.
     pub enum ActorMetricType {
-        /// For each replica.
+        /// Per replica.
         AverageValue = "AverageValue",
-        /// In all.
+        /// In total.
         Value = "Value",
-        /// As a share of what is requested; KEDA refuses it here.
+        /// Relative to the requested resources. KEDA rejects it here.
         Utilization = "Utilization",
     }
 }
 
 wire_object! {
-    /// What became of an AsyncActor. Controllers write it.
+    /// The observed state of an AsyncActor. Controllers write it.
     pub struct AsyncActorStatus {
         /// Conditions: `TransportReady`, `WorkloadReady`, `ScalingReady`.
         conditions: Vec<Condition> = "conditions" [max_items(256)],
-        /// Whether it has a workload of its own, or is bound to another's.
+        /// Whether the actor has its own workload or is bound to an existing one.
         mode: ActorMode = "mode",
-        /// The workload that was made.
+        /// The created workload.
         workload_ref: ActorWorkloadStatus = "workloadRef",
-        /// The workload that `spec.workloadRef` turned out to mean, such as the StatefulSet of a Workspace.
+        /// The workload to which `spec.workloadRef` resolved, such as the StatefulSet of a Workspace.
         resolved_target: ActorWorkloadStatus = "resolvedTarget",
-        /// How often somebody else undid the binding.
+        /// How often another controller or user reverted the binding.
         conflict_count: i32 = "conflictCount" [minimum(0)],
-        /// When that was last.
+        /// The time of the last reversion.
         last_conflict_time: String = "lastConflictTime" [shape(Timestamp::SHAPE)],
-        /// The ScaledObject, when scaling is enabled.
+        /// The ScaledObject, if scaling is enabled.
         scaled_object_ref: ActorNamespacedName = "scaledObjectRef",
-        /// The generation that this status is about.
+        /// The generation of the object that this status describes.
         observed_generation: i64 = "observedGeneration",
         /// The state in one word, such as `Running` or `TransportError`.
         status: String = "status",
         /// Ready replicas.
         replicas: i32 = "replicas",
-        /// Replicas that are wanted.
+        /// Desired replicas.
         desired_replicas: i32 = "desiredReplicas",
         /// Ready replicas of the workload.
         ready_replicas: i32 = "readyReplicas",
@@ -249,30 +249,30 @@ wire_object! {
         ready_replicas_summary: String = "readyReplicasSummary",
         /// True and all conditions: `2/3`. Deprecated.
         ready_summary: String = "readySummary",
-        /// Present and wanted replicas: `3/10`. Deprecated.
+        /// Present and desired replicas: `3/10`. Deprecated.
         replicas_summary: String = "replicasSummary",
         /// `KEDA` or `Manual`.
         scaling_mode: String = "scalingMode",
         /// `Ready` or `NotReady`.
         transport_status: String = "transportStatus",
-        /// Messages that wait.
+        /// Messages that are waiting.
         queued_messages: i32 = "queuedMessages",
-        /// Messages that are worked on.
+        /// Messages that are being processed.
         processing_messages: i32 = "processingMessages",
-        /// `up`, `down`, or nothing.
+        /// `up`, `down` or empty.
         last_scale_direction: String = "lastScaleDirection",
-        /// When and which way it scaled last: `5m ago (up)`.
+        /// The time and direction of the last scaling: `5m ago (up)`.
         last_scale_formatted: String = "lastScaleFormatted",
-        /// When it scaled last.
+        /// The time of the last scaling.
         last_scale_time: String = "lastScaleTime" [shape(Timestamp::SHAPE)],
     }
 }
 string_enum! {
-    /// Whether an actor has a workload of its own.
+    /// Whether an actor has its own workload.
     pub enum ActorMode {
-        /// It has one.
+        /// The actor has its own workload.
         Standalone = "Standalone",
-        /// It is bound to another's.
+        /// The actor is bound to an existing workload.
         Binding = "Binding",
     }
 }

@@ -1,8 +1,8 @@
-//! Certificates of authorities that the server trusts: those of several keys, in one ConfigMap with one file.
+//! CA certificates that the server trusts. The certificates of several keys are combined into one file in a ConfigMap.
 //!
 //! Source: the managed CA bundle of `controllers/resource_helper.go` and its controller.
 
-use super::inputs::MOST_DATA;
+use super::inputs::MAX_CONFIG_MAP_BYTES;
 use super::server::{CaBundle, Server};
 use super::validate::ca_key;
 use super::{codes, inputs, objects, paths};
@@ -13,34 +13,39 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// Certificates, at the most. The operator's other limit, 10 MiB of them, is above what a ConfigMap can hold.
-const MOST_CERTIFICATES: usize = 1000;
+/// Maximum number of certificates, as in the upstream operator. Its limit of 10 MiB is not checked because a ConfigMap cannot
+/// contain that much.
+const MAX_CERTIFICATES: usize = 1000;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-/// Where the pod finds certificates.
+/// The ConfigMap that the pod mounts for certificates.
 #[derive(Debug)]
-pub(super) struct Mounted {
-    /// The ConfigMap.
+pub(super) struct CertificateMount {
+    /// The name of the ConfigMap.
     pub(super) config_map: String,
-    /// Its key.
+    /// The key with the certificates.
     pub(super) key: String,
-    /// The ConfigMap itself, where it is made here, and what its content is known by.
-    pub(super) made: Option<(Manifest, String)>,
+    /// The generated ConfigMap and the hash of its content. `None` if an existing one is mounted.
+    pub(super) generated: Option<(Manifest, String)>,
 }
 
-/// The certificates of a server, if it is to trust some.
-pub(super) fn mounted(server: &Server, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) -> Option<Mounted> {
+/// Determines the certificates of a server, if it has a CA bundle. Returns `None` after reporting errors.
+pub(super) fn prepare_mount(
+    server: &Server,
+    set: &ObjectSet<'_, '_>,
+    findings: &mut Findings<'_>,
+) -> Option<CertificateMount> {
     let bundle = server.ca_bundle.as_ref()?;
     let own = server.namespace.as_deref();
     let namespace = bundle.namespace.as_deref().or(own);
     let Some((_, source)) = set.input("", "ConfigMap", namespace, &bundle.config_map) else {
-        return straight(bundle, namespace == own, findings);
+        return mount_directly(bundle, namespace == own, findings);
     };
     let mut certificates = Vec::new();
     let before = findings.error_count();
-    // A key that cannot be one has its finding already.
+    // An invalid key was reported by validation.
     for (index, key) in bundle.keys.iter().enumerate().filter(|(_, key)| ca_key(key).is_ok()) {
         let place = FieldRef::value(&path().join("configMapKeys").index(index));
         let Some(text) = inputs::data(&source.root, key) else {
@@ -57,11 +62,12 @@ pub(super) fn mounted(server: &Server, set: &ObjectSet<'_, '_>, findings: &mut F
         }
     }
     let text = certificates.concat();
-    let size = (certificates.len() > MOST_CERTIFICATES).then(|| format!("{} certificates", certificates.len()));
-    let size = size.or_else(|| (text.len() > MOST_DATA).then(|| format!("{} bytes of certificates", text.len())));
+    let size = (certificates.len() > MAX_CERTIFICATES).then(|| format!("{} certificates", certificates.len()));
+    let size =
+        size.or_else(|| (text.len() > MAX_CONFIG_MAP_BYTES).then(|| format!("{} bytes of certificates", text.len())));
     if let Some(size) = size {
         let message = format!(
-            "ConfigMap {} has {size}, expected at most {MOST_CERTIFICATES} in {MOST_DATA} bytes",
+            "ConfigMap {} has {size}, expected at most {MAX_CERTIFICATES} in {MAX_CONFIG_MAP_BYTES} bytes",
             bundle.config_map
         );
         findings.report(&codes::UNUSABLE_CA_BUNDLE, &path(), message);
@@ -69,17 +75,17 @@ pub(super) fn mounted(server: &Server, set: &ObjectSet<'_, '_>, findings: &mut F
     if findings.error_count() > before {
         return None;
     }
-    let name = server.object("ca-bundle");
+    let name = server.object_name("ca-bundle");
     let data = vec![(paths::CA_KEY.to_owned(), text)];
     let hash = inputs::hash(data.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-    let made = Some((objects::config_map(name.clone(), data), hash));
-    Some(Mounted { config_map: name, key: paths::CA_KEY.to_owned(), made })
+    let generated = Some((objects::config_map(name.clone(), data), hash));
+    Some(CertificateMount { config_map: name, key: paths::CA_KEY.to_owned(), generated })
 }
 
-/// A ConfigMap that is not in the input can be mounted as it is, if it is one key of one in the pod's namespace.
-fn straight(bundle: &CaBundle, is_near: bool, findings: &mut Findings<'_>) -> Option<Mounted> {
+/// Mounts a ConfigMap that is not in the input. This works for a single key of a ConfigMap in the pod's namespace.
+fn mount_directly(bundle: &CaBundle, is_near: bool, findings: &mut Findings<'_>) -> Option<CertificateMount> {
     if let ([key], true) = (bundle.keys.as_slice(), is_near) {
-        return Some(Mounted { config_map: bundle.config_map.clone(), key: key.clone(), made: None });
+        return Some(CertificateMount { config_map: bundle.config_map.clone(), key: key.clone(), generated: None });
     }
     let why = if is_near {
         format!("the certificates of its {} keys are combined in one file", bundle.keys.len())
@@ -97,7 +103,7 @@ fn path() -> FieldPath {
     FieldPath::from(LlamaStackDistribution::path().spec().server().tls_config().ca_bundle())
 }
 
-/// The certificates in a text, each as PEM that ends its line. What stands between them is left out.
+/// Returns the certificates in a text, each as PEM with a final line break. Text between them is dropped.
 fn read(text: &str) -> Result<Vec<String>, String> {
     let mut certificates = Vec::new();
     let mut rest = text;
@@ -106,8 +112,8 @@ fn read(text: &str) -> Result<Vec<String>, String> {
             return Err(format!("certificate {} has no END line", certificates.len() + 1));
         };
         let lines: Vec<&str> = body.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-        if lines.is_empty() || !lines.iter().all(|line| line.bytes().all(base64)) {
+        let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+        if lines.is_empty() || !lines.iter().all(|line| line.bytes().all(is_base64)) {
             return Err(format!("certificate {} is not PEM, expected base64", certificates.len() + 1));
         }
         certificates.push(format!("{BEGIN}\n{}\n{END}\n", lines.join("\n")));

@@ -26,7 +26,7 @@ const KNOWN_CONFIGS: [&str; 2] = ["/opt/app-root/run.yaml", "/etc/llama-stack/ru
 /// The init containers, in the order in which they run: every provider in the order of the distribution, the
 /// configuration of its image unless the user brings one, the merge.
 pub(super) fn init_containers(server: &Server, options: &Options<'_>) -> Vec<Container> {
-    let mode = Mode::of(server, options);
+    let mode = Mode::select(server, options);
     let mut containers: Vec<Container> =
         (0..).zip(&server.providers).map(|(order, provider)| install(order, provider, options)).collect();
     if mode == Mode::Init && server.user_config.is_none() {
@@ -64,7 +64,7 @@ fn install(order: usize, provider: &super::server::Provider, options: &Options<'
         image_pull_policy: Some(provider.pull_policy),
         command: script(PROVIDER_SCRIPT),
         env: environment(&told).into_iter().map(|(name, value)| env_value(name, value)).collect(),
-        ..init_container(provider.container(), provider.image.clone(), mounts, options)
+        ..init_container(provider.container_name(), provider.image.clone(), mounts, options)
     }
 }
 
@@ -90,7 +90,7 @@ fn merge(mode: Mode, options: &Options<'_>) -> Container {
         mounts.push(mount(BASE_CONFIG, paths::BASE_CONFIG, true));
     }
     mounts.push(mount(CONFIG, paths::CONFIG, false));
-    let image = options::pulled(options, &options.settings.renderer().image);
+    let image = options::mirrored_image(options, &options.settings.renderer().image);
     Container {
         command: command.into_iter().map(str::to_owned).collect(),
         working_dir: Some("/workspace"),
@@ -118,7 +118,7 @@ pub(super) fn extend(
         });
     }
     volumes.push(match mode {
-        Mode::Static => Volume::config_map(CONFIG, &server.object(RUN_CONFIG), None),
+        Mode::Static => Volume::config_map(CONFIG, &server.object_name(RUN_CONFIG), None),
         _ => Volume::empty_dir(CONFIG, None),
     });
     container.volume_mounts.push(mount(PROVIDERS, paths::PROVIDERS, true));

@@ -1,4 +1,4 @@
-//! What ConfigMaps of the input tell: the user's configuration, and the metadata of providers.
+//! ConfigMaps of the input: the user's configuration, and the metadata of providers.
 
 use crate::wire::LlamaStackDistribution;
 use std::collections::BTreeMap;
@@ -17,34 +17,34 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::fingerprint;
 
-/// The label of a ConfigMap that holds the metadata of a provider; its value is the provider's id.
+/// The label of a ConfigMap with the metadata of a provider. Its value is the provider's id.
 pub(super) const METADATA_LABEL: &str = "llamastack.io/provider-metadata";
 
-/// Bytes that a ConfigMap holds, at the most (`MaxSecretSize` in `k8s.io/kubernetes/pkg/apis/core`).
-pub(super) const MOST_DATA: usize = 1024 * 1024;
+/// Maximum size of a ConfigMap's data, in bytes (`MaxSecretSize` in `k8s.io/kubernetes/pkg/apis/core`).
+pub(super) const MAX_CONFIG_MAP_BYTES: usize = 1024 * 1024;
 
-/// A text of a ConfigMap.
+/// Returns a value in the data of a ConfigMap.
 pub(super) fn data<'n>(config_map: &'n Node<'_>, key: &str) -> Option<&'n str> {
     config_map.get("data")?.get(key)?.as_str()
 }
 
-/// What the data of a ConfigMap is known by, whatever the order of its keys.
+/// Returns a hash of the data of a ConfigMap. The order of keys does not matter.
 pub(super) fn hash<'d>(data: impl Iterator<Item = (&'d str, &'d str)>) -> String {
     let sorted: BTreeMap<&str, &str> = data.collect();
     let json = serde_json::to_vec(&sorted).unwrap_or_default();
     fingerprint::sha256(&json)
 }
 
-/// What the input has of the user's configuration.
+/// The user's configuration, as far as it is in the input.
 #[derive(Debug, Default)]
 pub(super) struct UserConfig<'n> {
-    /// What its ConfigMap is known by.
+    /// The hash of its ConfigMap.
     pub(super) hash: Option<String>,
-    /// The key that counts, and its text.
+    /// The key of the configuration that is used, and its text.
     base: Option<(&'static str, &'n str)>,
 }
 
-/// Looks at the user's ConfigMap, if it is in the input.
+/// Reads the user's ConfigMap, if it is in the input.
 pub(super) fn user_config<'n>(
     server: &Server,
     mode: Mode,
@@ -60,7 +60,7 @@ pub(super) fn user_config<'n>(
         entries.iter().filter_map(|entry| Some((&*entry.key, entry.node.as_str()?)))
     };
     let hash = hash(texts("data").chain(texts("binaryData")));
-    // The operator starts the server with config.yaml; the specification reads run.yaml.
+    // The operator starts the server with config.yaml, but the specification names run.yaml.
     let keys: &[&'static str] = if mode == Mode::Base { &["config.yaml"] } else { &["run.yaml", "config.yaml"] };
     let base = keys.iter().find_map(|key| Some((*key, data(root, key)?)));
     if base.is_none() {
@@ -79,8 +79,8 @@ pub(super) fn user_config<'n>(
     UserConfig { hash: Some(hash), base }
 }
 
-/// What is merged while rendering, as a ConfigMap and what it is known by. Where the merge is left to the pod, it is tried
-/// all the same as far as the input has what it takes, so that what would fail there is said here.
+/// Merges the configuration during rendering. Returns the ConfigMap and the hash of its content. If the pod runs the merge, it is
+/// still tried here as far as the input suffices, to report errors that would otherwise occur in the pod.
 pub(super) fn merged(
     server: &Server,
     mode: Mode,
@@ -100,7 +100,7 @@ pub(super) fn merged(
         return None;
     }
     let name = server.user_config.as_deref().unwrap_or_default();
-    // Without every provider, or with one that has its finding already, it is only the base that can be looked at.
+    // If the metadata of a provider is missing or has errors, only the base configuration can be checked.
     let complete: Option<Vec<Entry>> = entries.into_iter().collect();
     let complete = complete.filter(|_| !findings.has_errors()).unwrap_or_default();
     match merge::merge(Some(base), &complete) {
@@ -145,7 +145,8 @@ fn missing_base(server: &Server, findings: &mut Findings<'_>) {
         .help("add the ConfigMap with run.yaml to the input, or set llamaStack.mergeMode to init");
 }
 
-/// A provider with what its package says. None when the input does not tell, which only a merge while rendering minds.
+/// Returns a provider with the metadata of its package. Returns `None` if the input has no metadata, which is an error only if
+/// the merge happens during rendering.
 fn entry(
     order: u64,
     provider: &Provider,
@@ -154,8 +155,12 @@ fn entry(
     set: &ObjectSet<'_, '_>,
     findings: &mut Findings<'_>,
 ) -> Option<Entry> {
-    let who =
-        format!("provider '{}' (image: {}, init container: {})", provider.id, provider.image, provider.container());
+    let who = format!(
+        "provider '{}' (image: {}, init container: {})",
+        provider.id,
+        provider.image,
+        provider.container_name()
+    );
     let found: Vec<&InputObject<'_>> =
         set.inputs.iter().filter(|object| is_metadata(object, provider, server)).collect();
     let Some(object) = found.first() else {
@@ -239,7 +244,7 @@ fn package_of(
     }
 }
 
-/// Says which providers of the configuration are replaced, in the words of the merge's own log.
+/// Reports which providers of the configuration are replaced, with the texts of the merge log.
 fn overridden(providers: &[Provider], merged: &Merged, findings: &mut Findings<'_>) {
     for warning in &merged.warnings {
         let of = |provider: &&Provider| warning.starts_with(&format!("External provider '{}' ", provider.id));
@@ -261,9 +266,9 @@ fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (
         ("merge-log.txt", log),
     ];
     let size: usize = data.iter().map(|(key, text)| key.len() + text.len()).sum();
-    if size > MOST_DATA {
-        let name = server.object(external::RUN_CONFIG);
-        let message = format!("ConfigMap {name} would have {size} bytes, expected at most {MOST_DATA}");
+    if size > MAX_CONFIG_MAP_BYTES {
+        let name = server.object_name(external::RUN_CONFIG);
+        let message = format!("ConfigMap {name} would have {size} bytes, expected at most {MAX_CONFIG_MAP_BYTES}");
         findings
             .report(
                 &codes::MERGE_IMPOSSIBLE,
@@ -274,16 +279,16 @@ fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (
     }
     let hash = hash(data.iter().map(|(key, text)| (*key, text.as_str())));
     let data = data.map(|(key, text)| (key.to_owned(), text)).to_vec();
-    (objects::config_map(server.object(external::RUN_CONFIG), data), hash)
+    (objects::config_map(server.object_name(external::RUN_CONFIG), data), hash)
 }
 
 #[cfg(test)]
 mod tests {
     use super::hash;
 
-    /// What `printf '{"a":"1","b":"2"}' | sha256sum` prints.
+    /// The expected hash is the output of `printf '{"a":"1","b":"2"}' | sha256sum`.
     #[test]
-    fn the_order_of_keys_does_not_count() {
+    fn hash_ignores_the_order_of_keys() {
         let expected = "21f76dfbfe6dfe21f762080ef484112cf2952974cef30741fd1931e1c6d92112";
         assert_eq!(hash([("a", "1"), ("b", "2")].into_iter()), expected);
         assert_eq!(hash([("b", "2"), ("a", "1")].into_iter()), expected);

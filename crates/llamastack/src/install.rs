@@ -1,8 +1,7 @@
-//! What the init containers run that install providers and fetch a distribution's `run.yaml`: constant shell scripts.
+//! The constant shell scripts of the init containers that install providers and extract a distribution's `run.yaml`.
 //!
-//! An id, an image or a setting never becomes part of a script: it reaches the script as an environment variable, so
-//! nothing in it can be a command. The scripts hold neither `$$` nor `$(`, which Kubernetes would expand in a command
-//! before the shell sees it.
+//! Ids, images and settings are never inserted into a script. The script gets them as environment variables, so no value can be
+//! run as a command. The scripts contain neither `$$` nor `$(`, because Kubernetes expands these in a command.
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`, "Container
 //! Startup Sequence".
@@ -12,33 +11,33 @@ use serde_json::Value;
 use super::wire::Api;
 use kubefoundry_yaml::edit::to_json_line;
 
-/// What the init container of an external provider runs, by `/bin/sh -c`, with the variables of [`environment`].
+/// The script of an external provider's init container, for `/bin/sh -c`. It reads the variables of [`environment`].
 pub const PROVIDER_SCRIPT: &str = include_str!("install-provider.sh");
 
-/// What the init container `extract-distribution-config` runs, by `/bin/sh -c`. [`EXTRA_BASE_CONFIGS`] may name more
-/// paths than the two that it knows.
+/// The script of the init container `extract-distribution-config`, for `/bin/sh -c`. It searches two known paths and those in
+/// [`EXTRA_BASE_CONFIGS`].
 pub const EXTRACT_SCRIPT: &str = include_str!("extract-config.sh");
 
-/// The variable of [`EXTRACT_SCRIPT`] with further paths to look at, one a line.
+/// The variable of [`EXTRACT_SCRIPT`] with additional paths to search, one per line.
 pub const EXTRA_BASE_CONFIGS: &str = "LLS_EXTRA_BASE_CONFIGS";
 
-/// An external provider as its init container is told of it.
+/// The description of an external provider that its init container gets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Provider<'p> {
-    /// What it is called in the server.
+    /// The provider's id in the server.
     pub provider_id: &'p str,
-    /// The image that holds its packages.
+    /// The image that contains its packages.
     pub image: &'p str,
-    /// The API that it is listed under.
+    /// The API under which it is listed.
     pub api: Api,
-    /// Its place among all external providers, counted from 0.
+    /// Its position among all external providers, counted from 0.
     pub order: usize,
-    /// Its settings.
+    /// The provider's settings.
     pub config: Option<&'p Value>,
 }
 
-/// The variables of [`PROVIDER_SCRIPT`], as names and the values to write into a pod: Kubernetes makes of them what the
-/// script is to see.
+/// Returns the variables of [`PROVIDER_SCRIPT`] as names and values for the pod. The values are escaped so that the script sees
+/// the original text after Kubernetes has expanded them.
 ///
 /// ```
 /// use kubefoundry_llamastack::install::{Provider, environment};
@@ -64,8 +63,8 @@ pub fn environment(provider: &Provider<'_>) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// The value of an environment variable of a pod from which the container sees `text`. Kubernetes replaces `$(NAME)`, and
-/// makes one dollar sign of two.
+/// Escapes a text for an environment variable of a pod, so that the container sees it unchanged. Kubernetes expands `$(NAME)`
+/// and reduces two dollar signs to one.
 ///
 /// ```
 /// use kubefoundry_llamastack::install::unexpanded;
@@ -87,7 +86,7 @@ pub fn unexpanded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What Kubernetes does with a value (`third_party/forked/golang/expansion`), with no variable to expand.
+    /// The expansion of Kubernetes (`third_party/forked/golang/expansion`) without any variables.
     fn expand(value: &str) -> String {
         let mut seen = String::new();
         let mut rest = value.chars().peekable();
@@ -101,17 +100,16 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The container sees the very text, and Kubernetes nothing to expand.
         #[test]
-        fn what_is_written_is_what_the_container_sees(text in "[$(){}a ]{0,12}") {
+        fn escaping_survives_expansion(text in "[$(){}a ]{0,12}") {
             let value = unexpanded(&text);
             proptest::prop_assert_eq!(expand(&value), text);
             proptest::prop_assert!(!value.replace("$$", "").contains("$("), "{}", value);
         }
 
-        /// A line break would end the setting for the script; other control characters are no YAML.
+        /// A line break would end the setting in the script, and other control characters are invalid in YAML.
         #[test]
-        fn settings_are_one_line_that_reads_back(text in proptest::string::string_regex("[\\PC\u{0}-\u{a0}\u{2028}\u{feff}]{0,12}").unwrap()) {
+        fn settings_are_a_single_line_that_parses_back(text in proptest::string::string_regex("[\\PC\u{0}-\u{a0}\u{2028}\u{feff}]{0,12}").unwrap()) {
             let config = serde_json::json!({"text": text});
             let line = to_json_line(&config);
             proptest::prop_assert!(!line.contains(char::is_control), "{:?}", line);
@@ -120,9 +118,9 @@ mod tests {
         }
     }
 
-    /// `$$` becomes `$` in a command, and `$(name)` the value of a variable.
+    /// Kubernetes replaces `$$` by `$` in a command, and `$(name)` by the value of a variable.
     #[test]
-    fn kubernetes_leaves_the_scripts_as_they_are() {
+    fn scripts_contain_nothing_to_expand() {
         for script in [PROVIDER_SCRIPT, EXTRACT_SCRIPT] {
             assert!(!script.contains("$$") && !script.contains("$("));
         }

@@ -1,5 +1,5 @@
-//! llama-stack servers: a `LlamaStackDistribution` with external providers becomes what a controller in a cluster would
-//! have made of it.
+//! llama-stack servers: renders a `LlamaStackDistribution` with external providers to the objects that a controller would create
+//! for it.
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
@@ -7,8 +7,8 @@
 //! wire ─ read ─ validate ─ server ─┬─ inputs, ca_bundle (ConfigMaps of the input) ─┬─ objects
 //!                                  └─ pod ─ external ──────────────────────────────┘
 //! ```
-//! The base is what the operator renders for a distribution; external providers decorate its pod. Both are described in
-//! `docs/llama-stack.md`, with what differs from the operator.
+//! The objects follow those of the upstream operator, with external providers added to the pod. `docs/llama-stack.md` describes
+//! both, and the differences from the operator.
 
 mod ca_bundle;
 pub mod codes;
@@ -72,7 +72,7 @@ impl Transform for LlamaStack {
         &*header.kind == "ConfigMap" && header.group().is_empty()
     }
 
-    /// A distribution without external providers belongs to the operator in the cluster.
+    /// A distribution without external providers is left to the operator in the cluster.
     fn handles(&self, root: &Node<'_>, _: &Settings) -> bool {
         has_external_providers(root)
     }
@@ -107,8 +107,9 @@ impl Transform for LlamaStack {
     fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
         let findings = &mut out.findings;
         let wire = read::read(&object.root, findings);
-        let server = wire
-            .and_then(|wire| validate::validate(&wire, &Options::of(set), &mut Checker { api_group: None, findings }));
+        let server = wire.and_then(|wire| {
+            validate::validate(&wire, &Options::from_set(set), &mut Checker { api_group: None, findings })
+        });
         findings.add_missing_help(|location| read::provider_at(&object.root, &location.path));
         let Some(server) = server else { return };
         let fields = || LlamaStackDistribution::path().spec().server();
@@ -120,31 +121,31 @@ impl Transform for LlamaStack {
     }
 }
 
-/// Whether a distribution has the section of external providers, even an empty one or in a place that it does not belong
-/// into. What the operator writes into the status is none.
+/// Returns whether a distribution has the section of external providers, even if it is empty or misplaced. A section in the
+/// status does not count, because the operator writes it.
 fn has_external_providers(root: &Node<'_>) -> bool {
-    fn below(node: &Node<'_>) -> bool {
-        node.entries().iter().any(|entry| entry.key == SECTION || below(&entry.node))
+    fn contains_section(node: &Node<'_>) -> bool {
+        node.entries().iter().any(|entry| entry.key == SECTION || contains_section(&entry.node))
     }
-    root.entry(SECTION).is_some() || root.get("spec").is_some_and(below)
+    root.entry(SECTION).is_some() || root.get("spec").is_some_and(contains_section)
 }
 
-/// The section of external providers.
+/// The key of the section of external providers.
 const SECTION: &str = "externalProviders";
 
-/// Makes a server's objects.
+/// Generates the objects of a server.
 fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
-    let options = &Options::of(set);
-    let mode = Mode::of(server, options);
+    let options = &Options::from_set(set);
+    let mode = Mode::select(server, options);
     let findings = &mut out.findings;
     check_options(server, mode, options.settings, findings);
     let user = inputs::user_config(server, mode, set, findings);
     let merged = inputs::merged(server, mode, &user, set, findings);
-    let certificates = ca_bundle::mounted(server, set, findings);
+    let certificates = ca_bundle::prepare_mount(server, set, findings);
     if findings.has_errors() {
         return;
     }
-    // What pods mount is read when they start: another content makes other pods.
+    // Servers read mounted ConfigMaps only when they start. Hashes in the pod's annotations restart them when a content changes.
     let mut annotations = StringMap::default();
     let mut manifests = Vec::new();
     if let Some(hash) = user.hash.as_ref().filter(|_| mode != Mode::Static) {
@@ -155,7 +156,7 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
         manifests.push(config_map);
     }
     let mounted = certificates.map(|mounted| {
-        if let Some((config_map, hash)) = mounted.made {
+        if let Some((config_map, hash)) = mounted.generated {
             annotations.push("configmap.hash/ca-bundle", hash);
             manifests.push(config_map);
         }
@@ -163,7 +164,7 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
     });
     let ca = mounted.as_ref().map(|(config_map, key)| (config_map.as_str(), key.as_str()));
     let pod = pod::pod(server, ca, options);
-    let around = [
+    let cluster_objects = [
         objects::claim(server),
         objects::service_account(server),
         objects::role_binding(server, options),
@@ -173,13 +174,14 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
         objects::disruption_budget(server),
         objects::autoscaler(server),
     ];
-    manifests.extend(around.into_iter().flatten());
+    manifests.extend(cluster_objects.into_iter().flatten());
     manifests.push(objects::deployment(server, pod, annotations));
     out.manifests = manifests;
-    out.endpoint = server.has_service().then(|| Endpoint { service: server.object("service"), port: server.port() });
+    out.endpoint =
+        server.has_service().then(|| Endpoint { service: server.object_name("service"), port: server.port() });
 }
 
-/// What options and a distribution say that does not go together, and what they leave open.
+/// Reports options that contradict the distribution, and an unpinned image.
 fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mut Findings<'_>) {
     if mode == Mode::Native && server.workers.is_some() {
         let message = "spec.server.workers cannot be set with llamaStack.nativeExtraProviders: uvicorn does not load \

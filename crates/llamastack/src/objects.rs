@@ -1,4 +1,4 @@
-//! The objects beside the pod: what the operator makes for a server.
+//! The objects of a server other than its pod, as the upstream operator creates them.
 //!
 //! Source: `controllers/manifests/base`, `pkg/deploy/plugins/networkpolicy_transformer.go`,
 //! `controllers/network_resources.go` and `buildHPASpec` of `github.com/llamastack/llama-stack-k8s-operator`.
@@ -9,15 +9,15 @@ use super::pod::selector;
 use super::server::{Budget, Network, Server};
 use super::types::{
     AutoscalerSpec, Backend, BackendPort, BackendService, BudgetSpec, ClaimResources, ClaimSpec, ConfigMapBody,
-    DeploymentSpec, HttpPath, HttpPaths, HttpRule, IngressRule, IngressSpec, LabelExists, LabelSelector, Metric,
-    MetricTarget, NetworkPolicySpec, NoBody, Peer, PodSpec, PodTemplate, PolicyPort, ResourceMetric, RoleBindingBody,
+    DeploymentSpec, EmptyBody, HttpPath, HttpPaths, HttpRule, IngressRule, IngressSpec, LabelExists, LabelSelector,
+    Metric, MetricTarget, NetworkPolicySpec, Peer, PodSpec, PodTemplate, PolicyPort, ResourceMetric, RoleBindingBody,
     RoleRef, ScaleTarget, ServicePort, ServiceSpec, Strategy, Subject,
 };
 use crate::options::Options;
 use kubefoundry_kubernetes::manifest::{Body, Manifest};
 use kubefoundry_kubernetes::pod::{PodMetadata, SpecBody, StringMap};
 
-/// An object with the operator's labels.
+/// Creates an object with the operator's labels.
 fn object(api_version: &str, kind: &str, name: String, body: impl Body + 'static) -> Manifest {
     Manifest::new(api_version, kind, name, body)
         .with_label("app.kubernetes.io/managed-by", "llama-stack-operator")
@@ -25,7 +25,7 @@ fn object(api_version: &str, kind: &str, name: String, body: impl Body + 'static
         .with_label("llamastack.io/watch", "true")
 }
 
-/// The labels that some objects carry themselves, beside their pods.
+/// Adds the labels that some objects have in addition to those of their pods.
 fn of_instance(manifest: Manifest, server: &Server) -> Manifest {
     let labels = selector(server).0;
     labels.into_iter().fold(manifest, |manifest, (key, value)| manifest.with_label(key, value))
@@ -35,27 +35,27 @@ fn pods(server: &Server) -> LabelSelector {
     LabelSelector { match_labels: selector(server), ..LabelSelector::default() }
 }
 
-/// A ConfigMap.
+/// Creates a ConfigMap.
 pub(super) fn config_map(name: String, data: Vec<(String, String)>) -> Manifest {
     object("v1", "ConfigMap", name, ConfigMapBody { data: StringMap(data) })
 }
 
-/// The claim that models and data are kept on.
+/// Returns the claim for models and data, if the server has storage.
 pub(super) fn claim(server: &Server) -> Option<Manifest> {
     let size = server.storage.as_ref()?;
     let spec = ClaimSpec {
         access_modes: ["ReadWriteOnce"],
         resources: ClaimResources { requests: StringMap::from_entry("storage", size) },
     };
-    Some(object("v1", "PersistentVolumeClaim", server.object("pvc"), SpecBody { spec }))
+    Some(object("v1", "PersistentVolumeClaim", server.object_name("pvc"), SpecBody { spec }))
 }
 
-/// The ServiceAccount, unless the user brings one.
+/// Returns the ServiceAccount, unless the user names an existing one.
 pub(super) fn service_account(server: &Server) -> Option<Manifest> {
-    server.service_account.is_none().then(|| object("v1", "ServiceAccount", server.object("sa"), NoBody {}))
+    server.service_account.is_none().then(|| object("v1", "ServiceAccount", server.object_name("sa"), EmptyBody {}))
 }
 
-/// Binds the ServiceAccount to a ClusterRole, where options name one.
+/// Returns the binding of the ServiceAccount to a ClusterRole, if the options name one.
 pub(super) fn role_binding(server: &Server, options: &Options<'_>) -> Option<Manifest> {
     let role = options.settings.cluster_role.clone()?;
     let namespace = server.namespace.clone();
@@ -63,10 +63,10 @@ pub(super) fn role_binding(server: &Server, options: &Options<'_>) -> Option<Man
         subjects: [Subject { kind: "ServiceAccount", name: server.service_account(), namespace }],
         role_ref: RoleRef { api_group: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
     };
-    Some(object("rbac.authorization.k8s.io/v1", "RoleBinding", server.object("rb"), body))
+    Some(object("rbac.authorization.k8s.io/v1", "RoleBinding", server.object_name("rb"), body))
 }
 
-/// The Service.
+/// Returns the Service, if the server has one.
 pub(super) fn service(server: &Server) -> Option<Manifest> {
     let port = server.port();
     let spec = ServiceSpec {
@@ -74,10 +74,10 @@ pub(super) fn service(server: &Server) -> Option<Manifest> {
         selector: selector(server),
         ports: [ServicePort { name: "http", protocol: "TCP", port, target_port: port }],
     };
-    server.has_service().then(|| object("v1", "Service", server.object("service"), SpecBody { spec }))
+    server.has_service().then(|| object("v1", "Service", server.object_name("service"), SpecBody { spec }))
 }
 
-/// The NetworkPolicy, where options ask for one.
+/// Returns the NetworkPolicy, if the options enable it.
 pub(super) fn network_policy(server: &Server, options: &Options<'_>) -> Option<Manifest> {
     let settings = &options.settings;
     if !settings.network_policy {
@@ -91,11 +91,11 @@ pub(super) fn network_policy(server: &Server, options: &Options<'_>) -> Option<M
             ports: [PolicyPort { protocol: "TCP", port: server.port() }],
         }],
     };
-    Some(object("networking.k8s.io/v1", "NetworkPolicy", server.object("network-policy"), SpecBody { spec }))
+    Some(object("networking.k8s.io/v1", "NetworkPolicy", server.object_name("network-policy"), SpecBody { spec }))
 }
 
-/// Who may reach the server: its own namespace, the operator's, those that are named or labelled, and the routers of
-/// OpenShift where anything is said of the network at all.
+/// Returns the peers that may reach the server: its own namespace, the operator's, those that are named or labelled, and the
+/// routers of OpenShift if the distribution has a section `network`.
 fn peers(network: Option<&Network>, operator_namespace: &str) -> Vec<Peer> {
     let labelled = |key: &str, value: &str| {
         Peer::Namespaces(LabelSelector { match_labels: StringMap::from_entry(key, value), ..LabelSelector::default() })
@@ -116,20 +116,20 @@ fn peers(network: Option<&Network>, operator_namespace: &str) -> Vec<Peer> {
     peers
 }
 
-/// The Ingress, where one is asked for.
+/// Returns the Ingress, if the distribution exposes a route.
 pub(super) fn ingress(server: &Server) -> Option<Manifest> {
     let exposed = server.network.as_ref().is_some_and(|network| network.expose_route);
-    let service = BackendService { name: server.object("service"), port: BackendPort { number: server.port() } };
+    let service = BackendService { name: server.object_name("service"), port: BackendPort { number: server.port() } };
     let path = HttpPath { path: "/", path_type: "Prefix", backend: Backend { service } };
     let spec = IngressSpec { rules: [HttpRule { http: HttpPaths { paths: [path] } }] };
     exposed.then(|| {
-        Manifest::new("networking.k8s.io/v1", "Ingress", server.object("ingress"), SpecBody { spec })
+        Manifest::new("networking.k8s.io/v1", "Ingress", server.object_name("ingress"), SpecBody { spec })
             .with_label("app.kubernetes.io/managed-by", "llama-stack-operator")
             .with_label("app.kubernetes.io/instance", &server.name)
     })
 }
 
-/// The budget of servers that may be gone: what is asked for, or one of several.
+/// Returns the disruption budget: the requested one, or at most one unavailable server of several.
 pub(super) fn disruption_budget(server: &Server) -> Option<Manifest> {
     let given = server.budget.clone().or_else(|| (server.replicas > 1).then(Budget::default))?;
     let Budget { min_available, mut max_unavailable } = given;
@@ -137,11 +137,11 @@ pub(super) fn disruption_budget(server: &Server) -> Option<Manifest> {
         max_unavailable = Some(Value::from(1));
     }
     let spec = BudgetSpec { min_available, max_unavailable, selector: pods(server) };
-    let manifest = object("policy/v1", "PodDisruptionBudget", server.object("pdb"), SpecBody { spec });
+    let manifest = object("policy/v1", "PodDisruptionBudget", server.object_name("pdb"), SpecBody { spec });
     Some(of_instance(manifest, server))
 }
 
-/// The autoscaler, where one is asked for.
+/// Returns the autoscaler, if the distribution has one.
 pub(super) fn autoscaler(server: &Server) -> Option<Manifest> {
     let given = server.autoscaling.as_ref()?;
     let metric = |name: &'static str, average_utilization: i32| Metric {
@@ -156,11 +156,11 @@ pub(super) fn autoscaler(server: &Server) -> Option<Manifest> {
         max_replicas: given.max,
         metrics: metrics.into_iter().flatten().collect(),
     };
-    let manifest = object("autoscaling/v2", "HorizontalPodAutoscaler", server.object("hpa"), SpecBody { spec });
+    let manifest = object("autoscaling/v2", "HorizontalPodAutoscaler", server.object_name("hpa"), SpecBody { spec });
     Some(of_instance(manifest, server))
 }
 
-/// The Deployment. The claim can be mounted by one pod at a time, so the old one has to go first.
+/// Returns the Deployment. Its strategy stops the old pod first, because only one pod at a time can mount the claim.
 pub(super) fn deployment(server: &Server, pod: PodSpec, annotations: StringMap) -> Manifest {
     let template = PodTemplate { metadata: PodMetadata { labels: selector(server), annotations }, spec: pod };
     let spec = DeploymentSpec {

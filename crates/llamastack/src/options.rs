@@ -1,4 +1,4 @@
-//! What `llamaStack` in a `Render` document says, and what it means.
+//! The section `llamaStack` of the options, and its resolved form.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 use kubefoundry_yaml::{Node, Value};
 
-/// The distributions that are known by name, and their images: `distributions.json` of the operator.
+/// Names and images of known distributions. Source: `distributions.json` of the upstream operator.
 const DISTRIBUTIONS: &[(&str, &str)] = &[
     ("meta-reference-gpu", "docker.io/llamastack/distribution-meta-reference-gpu:0.5.0"),
     ("postgres-demo", "docker.io/llamastack/distribution-postgres-demo:0.5.0"),
@@ -25,77 +25,77 @@ const DISTRIBUTIONS: &[(&str, &str)] = &[
     ("starter", "docker.io/llamastack/distribution-starter:0.5.0"),
 ];
 
-/// The image of this program, as `docs/llama-stack.md` says how to build it.
+/// The default image of this program. `docs/llama-stack.md` describes how to build it.
 const IMAGE: &str = concat!("kubefoundry:", env!("CARGO_PKG_VERSION"));
 
 wire_object! {
-    /// How LlamaStackDistributions are rendered.
+    /// Options for rendering LlamaStackDistributions.
     pub struct LlamaStackSettings {
         /// The image of kubefoundry that merges configurations in the pod; `kubefoundry:<version>` by default.
         image: String = "image" [syntax(Syntax::Image), checked_by(&codes::INVALID_OPTION)],
-        /// Images of distributions by name, beside the known ones: `starter: registry.example.com/starter:1`.
+        /// Images of additional distributions, by name: `starter: registry.example.com/starter:1`.
         distributions: Map<String> = "distributions",
-        /// Images that take the place of those of known distributions, by name.
+        /// Images that replace those of known distributions, by name.
         image_overrides: Map<String> = "imageOverrides",
-        /// The namespace of the llama-stack operator, which a NetworkPolicy lets in;
+        /// The namespace of the llama-stack operator, which the NetworkPolicy admits;
         /// `llama-stack-k8s-operator-system` by default.
         operator_namespace: String = "operatorNamespace" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_OPTION)],
-        /// Whether a NetworkPolicy is made; `false` by default.
+        /// Whether to create a NetworkPolicy; `false` by default.
         network_policy: bool = "networkPolicy",
-        /// Whether `llama-stack preflight` runs before the server; `auto` by default.
+        /// Whether to run `llama-stack preflight` before the server; `auto` by default.
         preflight: PreflightLevel = "preflight",
-        /// The size limit of the volume that providers are installed on; `2Gi` by default.
+        /// The size limit of the volume for installed providers; `2Gi` by default.
         volume_size_limit: IntegerOrString = "volumeSizeLimit" [syntax(Syntax::Quantity), checked_by(&codes::INVALID_OPTION)],
-        /// Where else a distribution's image may have its run.yaml, after the known places.
+        /// Additional paths of run.yaml in a distribution's image, which are tried after the known ones.
         base_config_paths: Vec<String> = "baseConfigPaths",
-        /// Where configurations are merged; `init` by default.
+        /// Where to merge configurations; `init` by default.
         merge_mode: MergeMode = "mergeMode",
         /// Whether the server merges external providers itself (`llama stack run --extra-providers`); `false` by default.
         native_extra_providers: bool = "nativeExtraProviders",
-        /// What the init containers need; requests of 100m CPU and 256Mi memory by default.
+        /// Resources of the init containers; requests of 100m CPU and 256Mi memory by default.
         init_resources: InitResources = "initResources",
-        /// A ClusterRole that the server's ServiceAccount is bound to, such as `system:openshift:scc:anyuid`.
+        /// A ClusterRole to bind to the server's ServiceAccount, such as `system:openshift:scc:anyuid`.
         cluster_role: String = "clusterRole",
     }
 }
 wire_object! {
-    /// What the init containers need.
+    /// Resources of the init containers.
     pub struct InitResources {
-        /// At least this.
+        /// Reserved amounts by resource.
         requests: Map<IntegerOrString> = "requests",
-        /// At most this.
+        /// Upper bounds by resource.
         limits: Map<IntegerOrString> = "limits",
     }
 }
 string_enum! {
-    /// Whether `llama-stack preflight` runs before the server.
+    /// Whether to run `llama-stack preflight` before the server.
     pub enum Preflight {
-        /// It runs where the distribution has it; otherwise a line in the log says that it was left out.
+        /// Run it if the distribution has it. Otherwise log that it was skipped.
         Auto = "auto",
-        /// It runs, and where the distribution does not have it, the server does not start.
+        /// Run it. If the distribution does not have it, the server does not start.
         Required = "required",
-        /// It does not run.
+        /// Do not run it.
         Off = "off",
     }
 }
 string_enum! {
-    /// Where the distribution's configuration and external providers are merged.
+    /// Where to merge the distribution's configuration and external providers.
     pub enum MergeMode {
-        /// In the pod, by an init container.
+        /// In the pod, in an init container.
         Init = "init",
-        /// Here: the input has the configuration and the metadata of every provider.
+        /// During rendering. The input must contain the configuration and the metadata of every provider.
         Static = "static",
     }
 }
 
-/// The preflight as it is written.
+/// The option `preflight` in YAML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreflightLevel(pub Preflight);
 
 impl Read for PreflightLevel {
     const EXPECTED: &'static str = "one of auto, required, off";
 
-    /// `off` without quotes is false to a YAML 1.1 reader. There is nothing else that it could mean here.
+    /// YAML 1.1 reads `off` without quotes as false, so false is accepted too. It has no other meaning here.
     fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
         match node.value {
             Value::Bool(false) => Some(Self(Preflight::Off)),
@@ -116,34 +116,34 @@ impl Describe for PreflightLevel {
     const SHAPE: Shape = Shape::OneOf(&[Preflight::SHAPE, Shape::Literal("false")]);
 }
 
-/// How LlamaStackDistributions are rendered. The default is what a run without options does.
+/// The resolved options for rendering LlamaStackDistributions. The default applies to a run without options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The image of this program, when it was given.
+    /// The configured image of this program. See [`Settings::renderer`] for the default.
     image: Option<String>,
-    /// Images of distributions that were given, by name.
+    /// Images of additional distributions, by name.
     distributions: BTreeMap<String, String>,
-    /// Images that take the place of those of known distributions.
+    /// Images that replace those of known distributions, by name.
     image_overrides: BTreeMap<String, String>,
     /// The namespace of the operator.
     pub operator_namespace: String,
-    /// Whether a NetworkPolicy is made.
+    /// Whether to create a NetworkPolicy.
     pub network_policy: bool,
-    /// Whether the preflight runs.
+    /// Whether to run the preflight.
     pub preflight: Preflight,
-    /// The size limit of the volume that providers are installed on.
+    /// The size limit of the volume for installed providers.
     pub volume_size_limit: String,
-    /// Where else a distribution's image may have its run.yaml.
+    /// Additional paths of run.yaml in a distribution's image.
     pub base_config_paths: Vec<String>,
-    /// Where configurations are merged.
+    /// Where to merge configurations.
     pub merge_mode: MergeMode,
     /// Whether the server merges external providers itself.
     pub native_extra_providers: bool,
-    /// What init containers request.
+    /// Resource requests of init containers.
     pub init_requests: Vec<(String, String)>,
-    /// What init containers are limited to.
+    /// Resource limits of init containers.
     pub init_limits: Vec<(String, String)>,
-    /// A ClusterRole that the ServiceAccount is bound to.
+    /// A ClusterRole to bind to the ServiceAccount.
     pub cluster_role: Option<String>,
 }
 
@@ -168,12 +168,12 @@ impl Default for Settings {
     }
 }
 
-/// An image, and whether it follows the version of this program because nobody said which.
+/// An image, and whether it is a default that changes with the version of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ImageChoice {
     /// The image.
     pub image: String,
-    /// Whether it is a default one.
+    /// Whether it is the default.
     pub is_default: bool,
 }
 
@@ -182,7 +182,7 @@ impl kubefoundry_transform::TransformSettings for Settings {
 
     const KEY: &'static str = "llamaStack";
 
-    const DOC: &'static str = "How LlamaStackDistributions are rendered.\n";
+    const DOC: &'static str = "Options for rendering LlamaStackDistributions.\n";
 
     fn apply(&mut self, wire: LlamaStackSettings, findings: &mut Findings<'_>) {
         let path = FieldPath::parse("llamaStack");
@@ -217,7 +217,7 @@ impl kubefoundry_transform::TransformSettings for Settings {
         for (field, given, images) in known {
             for (name, image) in given.unwrap_or_default().0 {
                 if field == "imageOverrides" && !names.contains(&name) {
-                    check.unknown_override(&path.join(field).key(name), &names);
+                    check.report_unknown_override(&path.join(field).key(name), &names);
                 } else if check.fits(&path.join(field).key(name.clone()), &image, image_reference(&image)) {
                     images.insert(name, image);
                 }
@@ -245,7 +245,7 @@ impl kubefoundry_transform::TransformSettings for Settings {
             let is_default = requests.is_none();
             check.resources(&path.join("requests"), requests, &mut self.init_requests);
             check.resources(&path.join("limits"), limits, &mut self.init_limits);
-            // Kubernetes refuses a request above the limit. A default one gives way.
+            // Kubernetes rejects a request above the limit, so lower a default request.
             for (name, request) in &mut self.init_requests {
                 let limit = self.init_limits.iter().find(|(limited, _)| limited == name).map(|(_, limit)| limit);
                 let Some(limit) = limit.filter(|it| quantity::compare(request, it) == Some(Ordering::Greater)) else {
@@ -279,16 +279,16 @@ impl kubefoundry_transform::TransformSettings for Settings {
 }
 
 impl Settings {
-    /// The image of a distribution by its name.
-    pub fn distribution(&self, name: &str) -> Option<Chosen> {
+    /// Returns the image of a distribution by its name.
+    pub fn distribution(&self, name: &str) -> Option<ImageChoice> {
         let known = DISTRIBUTIONS.iter().find(|(known, _)| *known == name).map(|(_, image)| *image);
         let given = self.distributions.get(name).map(String::as_str);
         let image = given.or(known)?;
         let chosen = self.image_overrides.get(name).map(String::as_str);
-        Some(Chosen { image: chosen.unwrap_or(image).to_owned(), is_default: chosen.or(given).is_none() })
+        Some(ImageChoice { image: chosen.unwrap_or(image).to_owned(), is_default: chosen.or(given).is_none() })
     }
 
-    /// The names of the distributions that there are an image of.
+    /// Returns the names of all distributions with an image.
     pub fn distributions(&self) -> Vec<&str> {
         let mut names: Vec<&str> = DISTRIBUTIONS.iter().map(|(name, _)| *name).collect();
         names.extend(self.distributions.keys().map(String::as_str));
@@ -297,34 +297,34 @@ impl Settings {
         names
     }
 
-    /// The image of this program.
-    pub fn renderer(&self) -> Chosen {
-        Chosen { image: self.image.clone().unwrap_or_else(|| IMAGE.to_owned()), is_default: self.image.is_none() }
+    /// Returns the image of this program.
+    pub fn renderer(&self) -> ImageChoice {
+        ImageChoice { image: self.image.clone().unwrap_or_else(|| IMAGE.to_owned()), is_default: self.image.is_none() }
     }
 }
 
-/// What a distribution is rendered with.
+/// The options for rendering one distribution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options<'s> {
     /// Image prefixes and their replacements.
     pub(crate) images: &'s [(String, String)],
-    /// What the section `llamaStack` says.
+    /// The section `llamaStack`.
     pub(crate) settings: &'s Settings,
 }
 
 impl<'s> Options<'s> {
-    /// The options of a run.
-    pub(crate) fn of(set: &crate::ObjectSet<'s, '_>) -> Self {
+    /// Returns the options of a run.
+    pub(crate) fn from_set(set: &crate::ObjectSet<'s, '_>) -> Self {
         Self { images: set.context.images, settings: set.settings }
     }
 }
 
-/// An image as it is pulled: with its prefix replaced, where options say so.
-pub(super) fn pulled(options: &Options<'_>, image: &str) -> String {
+/// Applies the configured mirrors to an image.
+pub(super) fn mirrored_image(options: &Options<'_>, image: &str) -> String {
     apply_mirrors(options.images, image)
 }
 
-/// Where what does not fit is reported.
+/// Checks of option values, with the findings they report to.
 struct Check<'f, 'd> {
     findings: &'f mut Findings<'d>,
 }
@@ -338,14 +338,14 @@ impl Check<'_, '_> {
         checked.is_ok()
     }
 
-    /// An image of a distribution that there is none of.
-    fn unknown_override(&mut self, path: &FieldPath, names: &[String]) {
+    /// Reports an override for a distribution that does not exist.
+    fn report_unknown_override(&mut self, path: &FieldPath, names: &[String]) {
         let message = format!("{path} is not an image that can be replaced, expected one of {}", names.join(", "));
         let reported = self.findings.report(&codes::INVALID_OPTION, FieldRef::key(path), message);
         let _ = reported.help("set the image of your own distribution under llamaStack.distributions");
     }
 
-    /// Resources by name; what is given takes the place of what was there.
+    /// Checks resources by name and returns them in place of the previous ones.
     fn resources(
         &mut self,
         path: &FieldPath,
@@ -361,13 +361,13 @@ impl Check<'_, '_> {
     }
 }
 
-/// A path that a script may be told, one a line.
+/// Checks an absolute path. It must be a single line, because scripts get one path per line.
 fn absolute_path(path: &str) -> SyntaxResult {
     let fits = path.starts_with('/') && !path.chars().any(char::is_control) && path.split('/').all(|part| part != "..");
     if fits { Ok(()) } else { Err("an absolute path in one line, without \"..\"") }
 }
 
-/// The name of a ClusterRole: `ValidatePathSegmentName` in `k8s.io/apimachinery`.
+/// Checks the name of a ClusterRole. Source: `ValidatePathSegmentName` in `k8s.io/apimachinery`.
 fn path_segment(name: &str) -> SyntaxResult {
     let fits = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']) && !name.chars().any(char::is_control);
     if fits { Ok(()) } else { Err("the name of a ClusterRole, without '/' and '%'") }

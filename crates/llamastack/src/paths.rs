@@ -1,22 +1,22 @@
-//! Where things are in the containers (the specification's "User-Facing Paths").
+//! Paths in the containers (the specification's "User-Facing Paths").
 
-/// What providers are installed into.
+/// The directory into which providers are installed.
 pub(super) const PROVIDERS: &str = "/opt/llama-stack/external-providers";
-/// Their Python packages.
+/// The directory of the providers' Python packages.
 pub(super) const PACKAGES: &str = "/opt/llama-stack/external-providers/python-packages";
-/// The configuration that is merged into.
+/// The directory of the base configuration.
 pub(super) const BASE_CONFIG: &str = "/opt/llama-stack/base-config";
-/// The merged configuration.
+/// The directory of the merged configuration.
 pub(super) const CONFIG: &str = "/opt/llama-stack/config";
-/// The file of it that the server is started with.
+/// The merged file with which the server starts.
 pub(super) const RUN_YAML: &str = "/opt/llama-stack/config/run.yaml";
-/// The file with nothing but the external providers.
+/// The file with only the external providers.
 pub(super) const EXTRA_PROVIDERS: &str = "/opt/llama-stack/config/extra-providers.yaml";
-/// The user's configuration, where the server reads it itself.
+/// The directory of the user's configuration, if the server reads it directly.
 pub(super) const USER_CONFIG: &str = "/etc/llama-stack";
-/// Certificates.
+/// The directory of the trusted certificates.
 pub(super) const CA_BUNDLE: &str = "/etc/ssl/certs/ca-bundle";
-/// The file that holds them.
+/// The name of the file with the certificates.
 pub(super) const CA_KEY: &str = "ca-bundle.crt";
-/// This program in its image.
+/// The path of this program in its image.
 pub(super) const PROGRAM: &str = "/usr/local/bin/kubefoundry";

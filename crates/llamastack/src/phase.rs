@@ -1,9 +1,9 @@
-//! How far an external provider is: what a pod says of its init container, as `status.externalProviders` of the
-//! distribution tells it.
+//! The installation phase of external providers: derives `status.externalProviders` of a distribution from the init containers
+//! of a pod.
 //!
-//! For a controller; nothing in a rendering needs it. Source: `specs/001-deploy-time-providers-l1/plan.md` of
-//! `github.com/llamastack/llama-stack-k8s-operator`, "Phase 5: Status Tracking". Other than there, an image that cannot be
-//! pulled is a failure (`spec.md`, user story 3), and the time changes only with the phase.
+//! It is for controllers; rendering does not use it. Source: `specs/001-deploy-time-providers-l1/plan.md` of
+//! `github.com/llamastack/llama-stack-k8s-operator`, "Phase 5: Status Tracking". There are two differences: an image that
+//! cannot be pulled is a failure (`spec.md`, user story 3), and the time changes only with the phase.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,40 +12,40 @@ use kubefoundry_kubernetes::wire::Timestamp;
 use kubefoundry_kubernetes::{string_enum, wire_object};
 
 string_enum! {
-    /// How far the installation of an external provider is.
+    /// The installation phase of an external provider.
     pub enum Phase {
-        /// Its init container has not started.
+        /// The init container has not started.
         Pending = "Pending",
-        /// Its init container runs.
+        /// The init container is running.
         Installing = "Installing",
-        /// Its packages are installed.
+        /// The packages are installed.
         Ready = "Ready",
-        /// Its image cannot be pulled, or its init container failed.
+        /// The image cannot be pulled, or the init container failed.
         Failed = "Failed",
     }
 }
 
-/// What a pod says of a container.
+/// The state of a container in the status of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainerState<'s> {
-    /// Nothing yet.
+    /// The status does not list the container yet.
     Absent,
-    /// It does not run, for a reason such as `PodInitializing`. What its last run ended with, if there was one.
+    /// The container is waiting, for a reason such as `PodInitializing`.
     Waiting {
         /// `state.waiting.reason`.
         reason: &'s str,
         /// `state.waiting.message`.
         message: &'s str,
-        /// `lastState.terminated`: exit status and message.
+        /// `lastState.terminated`: exit code and message of the previous run, if there was one.
         last: Option<(i64, &'s str)>,
     },
-    /// It runs.
+    /// The container is running.
     Running,
-    /// It ended.
+    /// The container has terminated.
     Terminated {
         /// `state.terminated.exitCode`.
         exit_code: i64,
-        /// `state.terminated.message`: what it printed last.
+        /// `state.terminated.message`: the end of its output.
         message: &'s str,
     },
 }
@@ -54,7 +54,7 @@ pub enum ContainerState<'s> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderStatus {
-    /// What the provider is called.
+    /// The provider's id.
     pub provider_id: String,
     /// Its image.
     pub image: String,
@@ -71,7 +71,7 @@ pub struct ProviderStatus {
 wire_object! {
     /// How far the installation of an external provider is: what the CRD of the distribution has of [`ProviderStatus`].
     pub struct ExternalProviderStatus {
-        /// What the provider is called.
+        /// The provider's id.
         provider_id: String = "providerId" [required()],
         /// Its image.
         image: String = "image" [required()],
@@ -86,7 +86,7 @@ wire_object! {
     }
 }
 
-/// The init container that installs a provider.
+/// Returns the name of the init container that installs a provider.
 ///
 /// ```
 /// assert_eq!(kubefoundry_llamastack::phase::init_container_name("vllm"), "external-provider-vllm");
@@ -95,10 +95,10 @@ pub fn init_container_name(provider_id: &str) -> String {
     format!("external-provider-{provider_id}")
 }
 
-/// Reasons for which a container waits because there is no image.
+/// Reasons of a waiting container that mean that its image cannot be pulled.
 const NO_IMAGE: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 
-/// The phase of a provider, and what there is to say of it.
+/// Derives the phase of a provider and its message from the state of its init container.
 ///
 /// ```
 /// use kubefoundry_llamastack::phase::{ContainerState, Phase, phase};
@@ -135,7 +135,7 @@ pub fn phase(image: &str, state: &ContainerState<'_>) -> (Phase, String) {
     }
 }
 
-/// The status of a provider at a time (RFC 3339). The time of the status before stays while its phase does.
+/// Builds the status of a provider at a time (RFC 3339). The time of the previous status is kept while its phase is unchanged.
 ///
 /// ```
 /// use kubefoundry_llamastack::phase::{ContainerState, status};
@@ -163,7 +163,7 @@ pub fn status(
     }
 }
 
-/// What a pod (core/v1, as JSON) says of the init container of a provider.
+/// Returns the state of a provider's init container in a pod (core/v1, as JSON).
 ///
 /// ```
 /// use kubefoundry_llamastack::phase::{ContainerState, state};
@@ -190,7 +190,7 @@ pub fn state<'p>(pod: &'p Value, provider_id: &str) -> ContainerState<'p> {
         let last = ended("lastState");
         ContainerState::Waiting { reason: text(waiting, "/reason"), message: text(waiting, "/message"), last }
     } else {
-        // A container without a state waits, by its definition.
+        // core/v1 defines a container without a state as waiting.
         ContainerState::Absent
     }
 }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_is_a_phase() {
+    fn derives_a_phase_from_every_state() {
         let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         for (state, expected, message) in [
             ("{}", Phase::Pending, "Waiting for init container to start"),
@@ -230,7 +230,7 @@ mod tests {
                 Phase::Failed,
                 "Init container failed with exit code 137",
             ),
-            // Between two tries the reason for the first failure is what matters.
+            // Between two attempts the message of the failed one is shown.
             (
                 r#"{"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 1, "message": "no wheel"}}}"#,
                 Phase::Failed,
@@ -246,16 +246,15 @@ mod tests {
         }
     }
 
-    /// The CRD has the fields that are written.
     #[test]
-    fn the_status_is_what_the_crd_has() {
+    fn writes_the_fields_of_the_crd() {
         let status = serde_json::to_value(status("a", "i", &ContainerState::Running, "1", None)).unwrap();
         let keys: Vec<&str> = status.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ExternalProviderStatus::FIELDS);
     }
 
     #[test]
-    fn the_time_changes_with_the_phase() {
+    fn changes_the_time_only_with_the_phase() {
         let first = status("a", "i", &ContainerState::Running, "1", None);
         assert_eq!(status("a", "i", &ContainerState::Running, "2", Some(&first)).last_transition_time, "1");
         let ended = ContainerState::Terminated { exit_code: 0, message: "" };

@@ -1,5 +1,5 @@
-//! The pod: the server's container and its volumes, as the operator makes them. External providers are added to it by
-//! [`super::external`].
+//! The pod: the server's container and its volumes, as the upstream operator creates them. [`super::external`] adds external
+//! providers.
 //!
 //! Source: `controllers/resource_helper.go` of `github.com/llamastack/llama-stack-k8s-operator`.
 
@@ -16,32 +16,32 @@ use kubefoundry_kubernetes::pod::{ContainerPort, StringMap, env_value};
 use kubefoundry_kubernetes::quantity::positive_quantity;
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// Starts the server: the same text for every server.
+/// The script that starts the server. It is the same for all servers.
 pub(super) const START_SCRIPT: &str = include_str!("start-server.sh");
 
-/// The volume that models and data are kept on.
+/// The volume for models and data.
 const STORAGE: &str = "lls-storage";
 /// The volume with certificates.
 const CA_BUNDLE: &str = "ca-bundle";
-/// The volume with the user's configuration, where the server reads it itself.
+/// The volume with the user's configuration, if the server reads it directly.
 const USER_CONFIG: &str = "user-config";
 
-/// How external providers reach the server.
+/// How external providers get into the server's configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// There are none: the pod is the operator's.
+    /// The server has no external providers. The pod equals the operator's.
     Base,
-    /// They are merged into the configuration by an init container.
+    /// An init container merges them.
     Init,
-    /// They were merged while rendering.
+    /// They are merged during rendering.
     Static,
     /// The server merges them itself.
     Native,
 }
 
 impl Mode {
-    /// How it is for a server.
-    pub(super) fn of(server: &Server, options: &Options<'_>) -> Self {
+    /// Selects the mode for a server.
+    pub(super) fn select(server: &Server, options: &Options<'_>) -> Self {
         let settings = &options.settings;
         if server.providers.is_empty() {
             Self::Base
@@ -54,15 +54,15 @@ impl Mode {
         }
     }
 
-    /// Whether the server reads the user's ConfigMap itself.
+    /// Returns whether the server reads the user's ConfigMap directly.
     fn mounts_user_config(self) -> bool {
         matches!(self, Self::Base | Self::Native)
     }
 }
 
-/// The volumes that rendering adds, and where it mounts them in the server's container.
+/// Returns the names of the volumes that rendering adds, and their mount paths in the server's container.
 pub(super) fn added<'s>(server: &'s Server, options: &Options<'_>) -> (Vec<&'static str>, Vec<&'s str>) {
-    let mode = Mode::of(server, options);
+    let mode = Mode::select(server, options);
     let (mut volumes, mut mounts) = (vec![STORAGE], vec![server.mount_path.as_str()]);
     if server.ca_bundle.is_some() {
         volumes.push(CA_BUNDLE);
@@ -82,24 +82,24 @@ pub(super) fn added<'s>(server: &'s Server, options: &Options<'_>) -> (Vec<&'sta
     (volumes, mounts)
 }
 
-/// The names of the init containers.
+/// Returns the names of the init containers.
 pub(super) fn init_names(server: &Server, options: &Options<'_>) -> Vec<String> {
     external::init_containers(server, options).into_iter().map(|container| container.name).collect()
 }
 
-/// The labels by which the server's pods are found.
+/// Returns the labels that select the server's pods.
 pub(super) fn selector(server: &Server) -> StringMap {
     let mut labels = StringMap::from_entry("app", "llama-stack");
     labels.push("app.kubernetes.io/instance", &server.name);
     labels
 }
 
-/// The pod. `ca_config_map` is the ConfigMap with certificates and its key.
+/// Builds the pod. `ca_config_map` is the name of the ConfigMap with certificates and its key.
 pub(super) fn pod(server: &Server, ca_config_map: Option<(&str, &str)>, options: &Options<'_>) -> PodSpec {
-    let mode = Mode::of(server, options);
+    let mode = Mode::select(server, options);
     let mut container = container(server, mode);
     let mut volumes = vec![match &server.storage {
-        Some(_) => Volume::claim(STORAGE, server.object("pvc")),
+        Some(_) => Volume::claim(STORAGE, server.object_name("pvc")),
         None => Volume::empty_dir(STORAGE, None),
     }];
     if let Some((config_map, key)) = ca_config_map {
@@ -141,7 +141,7 @@ fn container(server: &Server, mode: Mode) -> Container {
     } else if starts && args.is_empty() {
         command = ["/bin/sh", "-c", START_SCRIPT].map(str::to_owned).to_vec();
     } else if starts {
-        // The script hands them on to the server.
+        // The script passes them to the server.
         command = ["/bin/sh", "-c", START_SCRIPT, "start-server"].map(str::to_owned).to_vec();
         args.clone_from(&given.args);
     }
@@ -165,8 +165,8 @@ fn container(server: &Server, mode: Mode) -> Container {
     }
 }
 
-/// The operator's variables, then the user's. One that both have is the user's: the operator lists it twice, of which the
-/// last counts.
+/// Returns the operator's variables followed by the user's. The user's variable replaces one of the same name. The operator
+/// lists both, of which the last takes effect; the result is the same.
 fn environment(server: &Server) -> Vec<EnvVar> {
     let mut env = vec![env_value("HF_HOME", unexpanded(&server.mount_path))];
     if server.ca_bundle.is_some() {
@@ -178,15 +178,16 @@ fn environment(server: &Server) -> Vec<EnvVar> {
     with_own(env, server.container.env.clone())
 }
 
-/// Variables of ours with those of the user, which win.
+/// Combines generated variables with the user's, which take precedence.
 pub(super) fn with_own(mut made: Vec<EnvVar>, given: Vec<EnvVar>) -> Vec<EnvVar> {
     made.retain(|made| !given.iter().any(|given| given.name == made.name));
     made.extend(given);
     made
 }
 
-/// What the server needs. Autoscaling by utilization needs requests; with workers the operator makes limits of them. Where
-/// only a limit is given, it is the request, too, as Kubernetes has it: the operator's own could be above it.
+/// Returns the resources of the server. Autoscaling by utilization needs requests. With workers, the operator also sets limits to
+/// the requests. If only a limit is given, the request equals it, as in Kubernetes, because the operator's default request could
+/// be higher.
 fn resources(server: &Server) -> Resources {
     let mut resources = server.container.resources.clone();
     let cpu = server.workers.unwrap_or(1).to_string();
@@ -201,12 +202,12 @@ fn resources(server: &Server) -> Resources {
     resources
 }
 
-/// The amount of a resource, when it is above zero.
+/// Returns the amount of a resource if it is above zero.
 fn amount<'m>(map: &'m StringMap, name: &str) -> Option<&'m str> {
     map.0.iter().find(|(key, value)| key == name && positive_quantity(value).is_ok()).map(|(_, value)| value.as_str())
 }
 
-/// Sets the amount of a resource that has none.
+/// Sets the amount of a resource unless it is set.
 fn ensure(map: &mut StringMap, name: &str, value: &str) {
     if amount(map, name).is_none() {
         map.0.retain(|(key, _)| key != name);
@@ -214,7 +215,7 @@ fn ensure(map: &mut StringMap, name: &str, value: &str) {
     }
 }
 
-/// All pods of the server.
+/// Returns a selector for all pods of the server.
 fn of_instance(server: &Server) -> LabelSelector {
     LabelSelector {
         match_labels: StringMap::from_entry("app.kubernetes.io/instance", &server.name),

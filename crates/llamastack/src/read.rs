@@ -1,5 +1,5 @@
-//! Reading a LlamaStackDistribution: what is written in a place that an example of the specification, or a habit, has it
-//! in, gets a finding of its own instead of that of any unknown field.
+//! Reading a LlamaStackDistribution. Common misplacements of fields, some of which are in examples of the specification, get a
+//! specific finding instead of the general one for unknown fields.
 
 use super::SECTION;
 use super::wire::{Api, ExternalProviders, LlamaStackDistribution};
@@ -10,29 +10,29 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::{closest, shorten};
 use kubefoundry_yaml::{Node, Value};
 
-/// Where external providers stand.
+/// Returns the path of the external providers.
 pub(super) fn providers_path() -> FieldPath {
     FieldPath::from(LlamaStackDistribution::path().spec().server().external_providers())
 }
 
-/// Reads a distribution.
+/// Reads a distribution. Misplaced fields are reported and removed first, so that they have only one finding.
 pub(super) fn read(root: &Node<'_>, findings: &mut Findings<'_>) -> Option<LlamaStackDistribution> {
     let mut root = root.clone();
-    misplaced_section(&mut root, findings);
+    report_misplaced_section(&mut root, findings);
     if let Some(server) = get_mut(&mut root, "spec").and_then(|spec| get_mut(spec, "server")) {
-        misplaced_service_account(server, findings);
+        report_misplaced_service_account(server, findings);
         if let Some(providers) = get_mut(server, "externalProviders") {
-            unknown_sections(providers, findings);
-            provider_types(providers, findings);
+            report_unknown_sections(providers, findings);
+            report_provider_types(providers, findings);
         }
     }
     LlamaStackDistribution::read(&root, &FieldPath::root(), &mut Reader::strict(findings))
 }
 
-/// External providers beside the server instead of in it.
-fn misplaced_section(root: &mut Node<'_>, findings: &mut Findings<'_>) {
+/// Reports external providers outside of `spec.server`.
+fn report_misplaced_section(root: &mut Node<'_>, findings: &mut Findings<'_>) {
     let mut at = |node: &mut Node<'_>, path: FieldPath, place: &str| {
-        if !take_out(node, |key| key == SECTION).is_empty() {
+        if !remove_entries(node, |key| key == SECTION).is_empty() {
             findings
                 .report(&codes::UNKNOWN_FIELD, FieldRef::key(&path), format!("unknown field {SECTION:?} in {place}"))
                 .help(format!("move it to {}", providers_path()));
@@ -44,9 +44,9 @@ fn misplaced_section(root: &mut Node<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// An example of the specification has the ServiceAccount where the CRD has no such field.
-fn misplaced_service_account(server: &mut Node<'_>, findings: &mut Findings<'_>) {
-    if take_out(server, |key| key == "serviceAccountName").is_empty() {
+/// Reports a ServiceAccount in `spec.server`. An example of the specification has it there, but the CRD does not.
+fn report_misplaced_service_account(server: &mut Node<'_>, findings: &mut Findings<'_>) {
+    if remove_entries(server, |key| key == "serviceAccountName").is_empty() {
         return;
     }
     let path = LlamaStackDistribution::path().spec().server().key("serviceAccountName");
@@ -55,13 +55,13 @@ fn misplaced_service_account(server: &mut Node<'_>, findings: &mut Findings<'_>)
         .help("set spec.server.podOverrides.serviceAccountName instead");
 }
 
-/// Sections of APIs that there are none of.
-fn unknown_sections(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
+/// Reports sections of unknown APIs.
+fn report_unknown_sections(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
     let path = providers_path();
     let known = ExternalProviders::FIELDS;
-    for key in take_out(providers, |key| !known.contains(&key)) {
+    for key in remove_entries(providers, |key| !known.contains(&key)) {
         let message = format!("unknown field {:?} in {path}, expected an API: {}", shorten(&key), known.join(", "));
-        let meant = Api::named(&key).map(Api::section).or_else(|| closest(&key, known.iter().copied()));
+        let meant = Api::from_name(&key).map(Api::section).or_else(|| closest(&key, known.iter().copied()));
         let there = meant.is_some_and(|meant| providers.get(meant).is_some());
         let reported = findings.report(&codes::UNKNOWN_FIELD, FieldRef::key(&path.key(key)), message);
         if let Some(meant) = meant {
@@ -74,14 +74,14 @@ fn unknown_sections(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// A provider's type is what its image says (FR-010).
-fn provider_types(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
+/// Reports provider types in the distribution. The provider's image declares its type (FR-010).
+fn report_provider_types(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
     let Value::Mapping(sections) = &mut providers.value else { return };
     for section in sections {
         let path = providers_path().key(section.key.clone().into_owned());
         let Value::Sequence(items) = &mut section.node.value else { continue };
         for (index, item) in items.iter_mut().enumerate() {
-            if take_out(item, |key| key == "providerType").is_empty() {
+            if remove_entries(item, |key| key == "providerType").is_empty() {
                 continue;
             }
             let path = path.index(index);
@@ -93,7 +93,7 @@ fn provider_types(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// What to correct, for a finding about a provider: its id, its image and its container (FR-030).
+/// Returns a help text for a finding about a provider, with its id, image and init container (FR-030).
 pub(super) fn provider_at(root: &Node<'_>, path: &FieldPath) -> Option<String> {
     let section = providers_path();
     let [Segment::Key(api), Segment::Index(index), ..] = path.segments().get(section.segments().len()..)? else {
@@ -108,12 +108,12 @@ pub(super) fn provider_at(root: &Node<'_>, path: &FieldPath) -> Option<String> {
     ))
 }
 
-/// Takes entries out of a mapping; their keys come back.
-fn take_out(node: &mut Node<'_>, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
+/// Removes the matching entries from a mapping and returns their keys.
+fn remove_entries(node: &mut Node<'_>, is_match: impl Fn(&str) -> bool) -> Vec<String> {
     let Value::Mapping(entries) = &mut node.value else { return Vec::new() };
     let taken =
-        entries.iter().filter(|entry| is_meant(&entry.key)).map(|entry| entry.key.clone().into_owned()).collect();
-    entries.retain(|entry| !is_meant(&entry.key));
+        entries.iter().filter(|entry| is_match(&entry.key)).map(|entry| entry.key.clone().into_owned()).collect();
+    entries.retain(|entry| !is_match(&entry.key));
     taken
 }
 

@@ -1,4 +1,4 @@
-//! A server with everything decided: what checking makes of what was written, and rendering starts from.
+//! The internal representation of a server: validated, with defaults applied. Rendering starts from it.
 
 use serde_json::Value;
 
@@ -13,12 +13,13 @@ pub(super) struct Server {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
     pub(super) replicas: i32,
-    /// The distribution's image, as it is pulled.
+    /// The distribution's image after applying mirrors.
     pub(super) image: String,
     pub(super) container: ContainerSpec,
     pub(super) workers: Option<i32>,
-    /// Where models and data are kept, and the size of the claim for them.
+    /// The directory for models and data.
     pub(super) mount_path: String,
+    /// The size of the claim for that directory. `None` without a claim.
     pub(super) storage: Option<String>,
     pub(super) service_account: Option<String>,
     pub(super) grace_period: Option<i64>,
@@ -27,11 +28,11 @@ pub(super) struct Server {
     pub(super) autoscaling: Option<Autoscaling>,
     pub(super) budget: Option<Budget>,
     pub(super) spread: Vec<Value>,
-    /// The ConfigMap with a configuration of the user's.
+    /// The ConfigMap with the user's configuration.
     pub(super) user_config: Option<String>,
     pub(super) ca_bundle: Option<CaBundle>,
     pub(super) network: Option<Network>,
-    /// External providers in the order in which they are installed.
+    /// External providers, in order of installation.
     pub(super) providers: Vec<Provider>,
 }
 
@@ -39,7 +40,7 @@ pub(super) struct Server {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ContainerSpec {
     pub(super) name: String,
-    /// The port that was given.
+    /// The port in the input. See [`Server::port`] for the default.
     pub(super) port: Option<u16>,
     pub(super) env: Vec<EnvVar>,
     pub(super) command: Vec<String>,
@@ -47,7 +48,7 @@ pub(super) struct ContainerSpec {
     pub(super) resources: Resources,
 }
 
-/// How many servers run, by their load.
+/// Autoscaling of servers by load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Autoscaling {
     pub(super) min: i32,
@@ -56,7 +57,7 @@ pub(super) struct Autoscaling {
     pub(super) memory: Option<i32>,
 }
 
-/// How many servers may be gone at a time.
+/// The disruption budget of the servers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Budget {
     pub(super) min_available: Option<Value>,
@@ -67,13 +68,13 @@ pub(super) struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CaBundle {
     pub(super) config_map: String,
-    /// The namespace that was given.
+    /// The namespace in the input. The default is the server's.
     pub(super) namespace: Option<String>,
-    /// At least one.
+    /// The keys of the certificates. Never empty.
     pub(super) keys: Vec<String>,
 }
 
-/// Who may reach the server.
+/// The clients that may reach the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Network {
     pub(super) expose_route: bool,
@@ -85,43 +86,43 @@ pub(super) struct Network {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Provider {
     pub(super) id: String,
-    /// Its image, as it is pulled.
+    /// The image after applying mirrors.
     pub(super) image: String,
     pub(super) pull_policy: ImagePullPolicy,
     pub(super) api: Api,
     pub(super) config: Option<Value>,
-    /// Where it stands.
+    /// The path of its entry in the document.
     pub(super) path: FieldPath,
 }
 
-/// The port of a server that says none.
+/// The default port of a server.
 pub(super) const DEFAULT_PORT: u16 = 8321;
 
 impl Server {
-    /// The port that the server listens on.
+    /// Returns the port on which the server listens.
     pub(super) fn port(&self) -> u16 {
         self.container.port.unwrap_or(DEFAULT_PORT)
     }
 
-    /// Whether a Service is made: the operator makes one for a server with a port or variables.
+    /// Returns whether a Service is generated. Like the upstream operator, this is for servers with a port or variables.
     pub(super) fn has_service(&self) -> bool {
         self.container.port.is_some() || !self.container.env.is_empty()
     }
 
-    /// The name of an object of the server's.
-    pub(super) fn object(&self, suffix: &str) -> String {
+    /// Returns the name of an object that belongs to the server.
+    pub(super) fn object_name(&self, suffix: &str) -> String {
         format!("{}-{suffix}", self.name)
     }
 
-    /// The ServiceAccount that the pod runs as.
+    /// Returns the ServiceAccount of the pod.
     pub(super) fn service_account(&self) -> String {
-        self.service_account.clone().unwrap_or_else(|| self.object("sa"))
+        self.service_account.clone().unwrap_or_else(|| self.object_name("sa"))
     }
 }
 
 impl Provider {
-    /// The name of the init container that installs it.
-    pub(super) fn container(&self) -> String {
+    /// Returns the name of the init container that installs the provider.
+    pub(super) fn container_name(&self) -> String {
         format!("external-provider-{}", self.id)
     }
 }

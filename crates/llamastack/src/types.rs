@@ -1,38 +1,37 @@
-//! The built-in objects that a server becomes: the subset of Kubernetes' own types that rendering writes. Field order is
-//! emission order; absent parts are absent in the output.
+//! The subset of Kubernetes' built-in types that rendering emits. Field order is emission order, and absent parts are omitted.
 
-mod around;
+mod cluster_objects;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::wire;
-pub(super) use around::{
+pub(super) use cluster_objects::{
     AutoscalerSpec, Backend, BackendPort, BackendService, BudgetSpec, ClaimResources, ClaimSpec, ConfigMapBody,
-    HttpPath, HttpPaths, HttpRule, IngressRule, IngressSpec, Metric, MetricTarget, NetworkPolicySpec, NoBody, Peer,
+    EmptyBody, HttpPath, HttpPaths, HttpRule, IngressRule, IngressSpec, Metric, MetricTarget, NetworkPolicySpec, Peer,
     PolicyPort, ResourceMetric, RoleBindingBody, RoleRef, ScaleTarget, ServicePort, ServiceSpec, Subject,
 };
 use kubefoundry_kubernetes::pod::{ClaimSource, ContainerPort, EmptyDir, PodMetadata, StringMap};
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// Objects with these labels (meta/v1 LabelSelector).
+/// A selector of objects by labels (meta/v1 LabelSelector).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LabelSelector {
-    /// Labels with their values.
+    /// Labels with required values.
     #[serde(skip_serializing_if = "StringMap::is_empty")]
     pub(super) match_labels: StringMap,
-    /// Labels, whatever their value.
+    /// Labels that must exist with any value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) match_expressions: Vec<LabelExists>,
 }
 
-/// A label, whatever its value.
+/// The requirement that a label exists with any value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct LabelExists {
-    /// The label.
+    /// The key of the label.
     pub(super) key: String,
-    /// `Exists`.
+    /// Always `Exists`.
     pub(super) operator: &'static str,
 }
 
@@ -47,7 +46,7 @@ pub(super) struct DeploymentSpec {
     pub(super) template: PodTemplate,
 }
 
-/// How pods are replaced.
+/// How a Deployment replaces its pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Strategy {
     #[serde(rename = "type")]
@@ -79,7 +78,7 @@ pub(super) struct PodSpec {
     pub(super) topology_spread_constraints: Vec<Value>,
 }
 
-/// The group that volumes belong to.
+/// The group that owns the files of volumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PodSecurityContext {
@@ -157,18 +156,18 @@ pub(super) struct HttpGet {
     pub(super) port: u16,
 }
 
-/// core/v1 Volume: one of ours, or one as the user wrote it.
+/// core/v1 Volume: a generated one, or the user's in its original form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(super) enum Volume {
-    Made(MadeVolume),
+    Made(GeneratedVolume),
     Given(Value),
 }
 
-/// A volume of ours.
+/// A generated volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct MadeVolume {
+pub(super) struct GeneratedVolume {
     pub(super) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) persistent_volume_claim: Option<ClaimSource>,
@@ -194,27 +193,31 @@ pub(super) struct KeyToPath {
 }
 
 impl Volume {
-    /// An empty directory.
+    /// Creates a volume with an empty directory.
     pub(super) fn empty_dir(name: &str, size_limit: Option<&str>) -> Self {
         let empty_dir = EmptyDir { medium: None, size_limit: size_limit.map(str::to_owned) };
-        Self::Made(MadeVolume { name: name.to_owned(), empty_dir: Some(empty_dir), ..MadeVolume::default() })
+        Self::Made(GeneratedVolume { name: name.to_owned(), empty_dir: Some(empty_dir), ..GeneratedVolume::default() })
     }
 
-    /// A ConfigMap: all of it, or one key under another name.
+    /// Creates a volume with a ConfigMap: all of it, or one key under another name.
     pub(super) fn config_map(name: &str, config_map: &str, item: Option<(&str, &str)>) -> Self {
         let items = item.into_iter().map(|(key, path)| KeyToPath { key: key.to_owned(), path: path.to_owned() });
         let source = ConfigMapSource { name: config_map.to_owned(), items: items.collect() };
-        Self::Made(MadeVolume { name: name.to_owned(), config_map: Some(source), ..MadeVolume::default() })
+        Self::Made(GeneratedVolume { name: name.to_owned(), config_map: Some(source), ..GeneratedVolume::default() })
     }
 
-    /// A claim.
+    /// Creates a volume from a PersistentVolumeClaim.
     pub(super) fn claim(name: &str, claim_name: String) -> Self {
         let claim = ClaimSource { claim_name };
-        Self::Made(MadeVolume { name: name.to_owned(), persistent_volume_claim: Some(claim), ..MadeVolume::default() })
+        Self::Made(GeneratedVolume {
+            name: name.to_owned(),
+            persistent_volume_claim: Some(claim),
+            ..GeneratedVolume::default()
+        })
     }
 }
 
-/// A mount; written without `readOnly` where it may be written to.
+/// Creates a mount. `readOnly` is omitted unless it is true.
 pub(super) fn mount(name: &str, path: &str, read_only: bool) -> wire::VolumeMount {
     wire::VolumeMount {
         name: Some(name.to_owned()),
@@ -224,7 +227,7 @@ pub(super) fn mount(name: &str, path: &str, read_only: bool) -> wire::VolumeMoun
     }
 }
 
-/// core/v1 Affinity: pods of one server rather on different nodes.
+/// core/v1 Affinity: the scheduler prefers different nodes for the pods of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Affinity {

@@ -1,4 +1,4 @@
-//! From what was written to a server with everything decided: defaults, and every check of one distribution alone.
+//! Validation of a distribution: applies defaults, and makes every check that needs no other object.
 //!
 //! Sources: the CRD, the operator's `controllers/resource_helper.go`, and `specs/001-deploy-time-providers-l1/spec.md`.
 
@@ -23,10 +23,10 @@ use kubefoundry_kubernetes::{labels, names};
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The longest name: that of the Service ends in `-service`, and may have 63 characters.
-const LONGEST_NAME: usize = 63 - "-service".len();
+/// Maximum length of a distribution's name. The name of the Service adds `-service` and has at most 63 characters.
+const MAX_NAME_LENGTH: usize = 63 - "-service".len();
 
-/// Checks a distribution. None when it has no name, or none that runs: a finding says so.
+/// Validates a distribution. Returns `None` after reporting the reason if it has no usable name or image.
 pub(super) fn validate(
     wire: &wire::LlamaStackDistribution,
     options: &Options<'_>,
@@ -74,22 +74,22 @@ pub(super) fn validate(
         network,
         providers,
     };
-    pod::clashes(&server, options, check);
-    advice(&server, options, check);
+    pod::report_conflicts(&server, options, check);
+    report_suspicious_settings(&server, options, check);
     Some(server)
 }
 
-/// The name, from which those of all objects are derived; a Service's has to start with a letter.
+/// Validates the name. It must start with a letter, because the name of the Service is derived from it.
 fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) -> Option<String> {
     let path = FieldPath::from(wire::LlamaStackDistribution::path().metadata());
     let metadata = wire.metadata.as_ref();
     let name = metadata.and_then(|metadata| metadata.name.as_deref());
     check.check_required_name(&path.join("name"), name, names::dns_1035_label);
     let name = non_empty(name)?;
-    if names::dns_1035_label(name).is_ok() && name.len() > LONGEST_NAME {
+    if names::dns_1035_label(name).is_ok() && name.len() > MAX_NAME_LENGTH {
         let length = name.len();
         let message = format!(
-            "metadata.name has {length} characters, expected at most {LONGEST_NAME}: its Service is named {name}-service"
+            "metadata.name has {length} characters, expected at most {MAX_NAME_LENGTH}: its Service is named {name}-service"
         );
         check.findings.report(&shared::NAME_TOO_LONG, &path.join("name"), message);
     }
@@ -123,7 +123,7 @@ fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut C
     }
 }
 
-/// The size of the claim, where there is one, and where models and data are kept.
+/// Returns the size of the claim, if there is one, and the directory for models and data.
 fn storage(wire: Option<&wire::Storage>, path: &FieldPath, check: &mut Checker<'_, '_>) -> (Option<String>, String) {
     const MOUNT_PATH: &str = "/.llama";
     let Some(wire::Storage { size, mount_path }) = wire else { return (None, MOUNT_PATH.to_owned()) };
@@ -149,8 +149,8 @@ fn network(wire: Option<&wire::Network>, check: &mut Checker<'_, '_>) -> Option<
     Some(Network { expose_route: wire.expose_route.unwrap_or_default(), namespaces, labels: keys })
 }
 
-/// What is rendered as it is written, and probably not as meant.
-fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
+/// Reports valid settings that probably do not have the intended effect.
+fn report_suspicious_settings(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let network = server.network.as_ref();
     let allows = network.is_some_and(|network| !network.namespaces.is_empty() || !network.labels.is_empty());
     if allows && !options.settings.network_policy {
@@ -199,7 +199,7 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
             .help("remove them; arguments of your own must not name another configuration or port");
     }
     for (index, variable) in server.container.env.iter().enumerate() {
-        let told = TOLD.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
+        let told = START_VARIABLES.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
         let Some((name, what, instead)) = told else { continue };
         let path = path.join("env").index(index).join("name");
         let message = format!("{path} sets {name}, which otherwise {what}");
@@ -210,8 +210,8 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     }
 }
 
-/// Variables by which the start command is told what to do; what they say; and where a user says it.
-const TOLD: [(&str, &str, &str); 6] = [
+/// Variables that control the start script: their names, their meaning, and the field that users should set instead.
+const START_VARIABLES: [(&str, &str, &str); 6] = [
     (
         "LLAMA_STACK_CONFIG",
         "names the configuration with the external providers",
@@ -232,7 +232,7 @@ const TOLD: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// The answer of a check.
+/// Returns the result of a syntax check.
 fn expect(fits: bool, expected: &'static str) -> SyntaxResult {
     if fits { Ok(()) } else { Err(expected) }
 }

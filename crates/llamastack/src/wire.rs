@@ -1,5 +1,5 @@
-//! `LlamaStackDistribution` of `llamastack.io/v1alpha1` as it is written: the fields of the CRD that the operator for
-//! Kubernetes installs, and `spec.server.externalProviders`, which its specification adds.
+//! The wire type of `LlamaStackDistribution` in `llamastack.io/v1alpha1`: the fields of the CRD that the Kubernetes operator
+//! installs, and `spec.server.externalProviders`, which its specification adds.
 //!
 //! Source: `config/crd/bases/llamastack.io_llamastackdistributions.yaml` of
 //! `github.com/llamastack/llama-stack-k8s-operator`, and its `specs/001-deploy-time-providers-l1/spec.md`.
@@ -18,64 +18,64 @@ pub const GROUP: &str = "llamastack.io";
 /// `apiVersion` of [`LlamaStackDistribution`].
 pub const API_VERSION: &str = "llamastack.io/v1alpha1";
 
-/// Its kind.
+/// `kind` of [`LlamaStackDistribution`].
 pub const KIND: &str = "LlamaStackDistribution";
 
 wire_object! {
-    /// A llama-stack server: which distribution, how it is run, and what it is extended with.
+    /// A llama-stack server: its distribution, its pods and its external providers.
     pub struct LlamaStackDistribution {
         /// `llamastack.io/v1alpha1`.
         api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `LlamaStackDistribution`.
         kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// Name, namespace, labels, annotations.
+        /// Name, namespace, labels and annotations.
         metadata: ObjectMeta = "metadata" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// What is wanted.
+        /// The desired state.
         spec: LlamaStackDistributionSpec = "spec" [required()],
-        /// What is. Written by the operator, and not read here.
+        /// The observed state. The operator writes it; it is not an input.
         status: Node<'static> = "status",
     }
 }
 wire_object! {
-    /// What is wanted of a llama-stack server.
+    /// The desired state of a llama-stack server.
     pub struct LlamaStackDistributionSpec {
-        /// How many servers.
+        /// The number of servers.
         replicas: i32 = "replicas" [minimum(0), default("1")],
         /// The server.
         server: Server = "server" [required()],
-        /// Who may reach it.
+        /// Network access to the server.
         network: Network = "network",
     }
 }
 wire_object! {
     /// A llama-stack server.
     pub struct Server {
-        /// What runs: a known distribution by name, or any image.
+        /// The distribution to run: a known one by name, or any image.
         distribution: Distribution = "distribution" [required(), checked_by(&codes::UNKNOWN_DISTRIBUTION)],
         /// The server's container.
         container_spec: ContainerSpec = "containerSpec",
-        /// How many uvicorn worker processes run.
+        /// The number of uvicorn worker processes.
         workers: i32 = "workers" [minimum(1)],
-        /// How many servers run, by their load.
+        /// Autoscaling of servers by load.
         autoscaling: Autoscaling = "autoscaling",
-        /// How many servers may be gone at a time.
+        /// Limits on how many servers may be unavailable.
         pod_disruption_budget: PodDisruptionBudget = "podDisruptionBudget",
-        /// The pod around the container.
+        /// Settings of the pod.
         pod_overrides: PodOverrides = "podOverrides",
-        /// A volume that stays when the pod goes.
+        /// A persistent volume for models and data.
         storage: Storage = "storage",
-        /// Certificates that the server trusts.
+        /// CA certificates that the server trusts.
         tls_config: TlsConfig = "tlsConfig",
-        /// How servers spread over zones and nodes (core/v1 TopologySpreadConstraint).
+        /// Constraints on the distribution of servers over zones and nodes (core/v1 TopologySpreadConstraint).
         topology_spread_constraints: Vec<Node<'static>> = "topologySpreadConstraints",
-        /// A configuration of the user's instead of the distribution's own.
+        /// Your configuration, which replaces the distribution's own.
         user_config: UserConfig = "userConfig",
-        /// Providers that are installed when the pod starts, by API.
+        /// Providers to install when the pod starts, by API.
         external_providers: ExternalProviders = "externalProviders",
     }
 }
 wire_object! {
-    /// What runs: exactly one of the two.
+    /// The distribution to run. Set exactly one field.
     pub struct Distribution {
         /// The name of a known distribution, such as `starter`.
         name: String = "name",
@@ -86,154 +86,154 @@ wire_object! {
 wire_object! {
     /// The server's container.
     pub struct ContainerSpec {
-        /// Its name.
+        /// The name of the container.
         name: String = "name" [syntax(Syntax::DnsLabel), default("\"llama-stack\"")],
-        /// The port that the server listens on.
+        /// The port on which the server listens.
         port: i32 = "port" [
             minimum(1), checked_by(&codes::OUT_OF_RANGE), maximum(65535), checked_by(&codes::OUT_OF_RANGE)
         ],
-        /// What it needs.
+        /// Resources of the container.
         resources: Resources = "resources",
         /// Environment variables.
         env: Vec<EnvVar> = "env" [list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
-        /// The program, instead of the image's.
+        /// The command, which replaces that of the image.
         command: Vec<String> = "command",
-        /// Its arguments.
+        /// Arguments of the command.
         args: Vec<String> = "args",
     }
 }
 wire_object! {
-    /// What a container needs (core/v1 ResourceRequirements).
+    /// Resources of a container (core/v1 ResourceRequirements).
     pub struct Resources {
-        /// Claims of devices.
+        /// Device claims of the pod that the container uses.
         claims: Vec<ResourceClaim> = "claims" [list_key("name")],
-        /// At most this.
+        /// Upper bounds by resource.
         limits: Map<IntegerOrString> = "limits",
-        /// At least this.
+        /// Reserved amounts by resource.
         requests: Map<IntegerOrString> = "requests",
     }
 }
 wire_object! {
-    /// A claim of a device (core/v1 ResourceClaim).
+    /// A device claim (core/v1 ResourceClaim).
     pub struct ResourceClaim {
-        /// An entry of the pod's `resourceClaims`.
+        /// The name of an entry in the pod's `resourceClaims`.
         name: String = "name" [required(), syntax(Syntax::DnsLabel)],
-        /// One request of the claim; all of it when absent.
+        /// One request of the claim. Omit it to use the whole claim.
         request: String = "request",
     }
 }
 wire_object! {
-    /// How many servers run, by their load.
+    /// Autoscaling of servers by load.
     pub struct Autoscaling {
-        /// At least so many.
+        /// The minimum number of servers.
         min_replicas: i32 = "minReplicas" [minimum(1)],
-        /// At most so many.
+        /// The maximum number of servers.
         max_replicas: i32 = "maxReplicas" [required(), minimum(1)],
-        /// The CPU that is used, in percent of what is requested, that the number of servers aims at.
+        /// The target CPU utilization, in percent of the requested CPU.
         target_cpu_utilization_percentage: i32 = "targetCPUUtilizationPercentage" [minimum(1)],
-        /// The same for memory.
+        /// The target memory utilization, in percent of the requested memory.
         target_memory_utilization_percentage: i32 = "targetMemoryUtilizationPercentage" [minimum(1)],
     }
 }
 wire_object! {
-    /// How many servers may be gone at a time: one of the two, as a number or in percent.
+    /// Limits on how many servers may be unavailable. Set one field, to a number or a percentage.
     pub struct PodDisruptionBudget {
-        /// So many must be there.
+        /// How many servers must be available.
         min_available: Node<'static> = "minAvailable" [shape(kubefoundry_kubernetes::wire::Shape::IntegerOrString)],
-        /// So many may be gone.
+        /// How many servers may be unavailable.
         max_unavailable: Node<'static> = "maxUnavailable" [shape(kubefoundry_kubernetes::wire::Shape::IntegerOrString)],
     }
 }
 wire_object! {
-    /// The pod around the server's container.
+    /// Settings of the server's pod.
     pub struct PodOverrides {
-        /// Its ServiceAccount, instead of one of its own.
+        /// The name of an existing ServiceAccount, which replaces the generated one.
         service_account_name: String = "serviceAccountName" [syntax(Syntax::DnsSubdomain)],
-        /// How long it may take to stop, in seconds.
+        /// The grace period for stopping the pod, in seconds.
         termination_grace_period_seconds: i64 = "terminationGracePeriodSeconds" [minimum(0)],
-        /// Further volumes (core/v1 Volume).
+        /// Additional volumes (core/v1 Volume).
         volumes: Vec<Node<'static>> = "volumes",
-        /// Where they are in the server's container.
+        /// Mounts of these volumes in the server's container.
         volume_mounts: Vec<VolumeMount> = "volumeMounts",
     }
 }
 wire_object! {
-    /// Where a volume is in a container (core/v1 VolumeMount).
+    /// A mount of a volume in a container (core/v1 VolumeMount).
     pub struct VolumeMount {
-        /// The volume.
+        /// The name of the volume.
         name: String = "name" [required(), syntax(Syntax::DnsLabel)],
-        /// Where.
+        /// The path in the container.
         mount_path: String = "mountPath" [required()],
-        /// A path in the volume.
+        /// A path in the volume, to mount only a part of it.
         sub_path: String = "subPath",
-        /// The same with `$(NAME)` expanded.
+        /// Like `subPath`, with `$(NAME)` expanded from environment variables.
         sub_path_expr: String = "subPathExpr",
-        /// For reading only.
+        /// Whether the mount is read-only.
         read_only: bool = "readOnly",
-        /// Whether what is mounted below is for reading only, too.
+        /// Whether mounts below it are read-only too.
         recursive_read_only: String = "recursiveReadOnly" [allowed_values(&["Disabled", "IfPossible", "Enabled"])],
-        /// How mounts reach the node and back.
+        /// How mounts are propagated between the node and the container.
         mount_propagation: String = "mountPropagation" [allowed_values(&["None", "HostToContainer", "Bidirectional"])],
     }
 }
 wire_object! {
-    /// A volume that stays when the pod goes.
+    /// A persistent volume for models and data.
     pub struct Storage {
-        /// Its size.
+        /// The size of the volume.
         size: IntegerOrString = "size" [syntax(Syntax::Quantity), default("\"10Gi\"")],
-        /// Where it is mounted.
+        /// The path at which the volume is mounted.
         mount_path: String = "mountPath" [default("\"/.llama\"")],
     }
 }
 wire_object! {
-    /// TLS of the server as a client.
+    /// TLS settings for connections that the server opens.
     pub struct TlsConfig {
-        /// Certificates of authorities that it trusts.
+        /// CA certificates that the server trusts.
         ca_bundle: CaBundle = "caBundle",
     }
 }
 wire_object! {
-    /// Certificates of authorities in a ConfigMap.
+    /// CA certificates in a ConfigMap.
     pub struct CaBundle {
-        /// The ConfigMap.
+        /// The name of the ConfigMap.
         config_map_name: String = "configMapName" [required(), syntax(Syntax::DnsSubdomain)],
-        /// Its namespace; the distribution's own when absent.
+        /// The namespace of the ConfigMap. Default: the distribution's.
         config_map_namespace: String = "configMapNamespace" [syntax(Syntax::DnsLabel)],
-        /// The keys that hold certificates; `ca-bundle.crt` when absent.
+        /// The keys with certificates. Default: `ca-bundle.crt`.
         config_map_keys: Vec<String> = "configMapKeys" [max_items(50)],
     }
 }
 wire_object! {
-    /// A ConfigMap with a `run.yaml` of the user's.
+    /// A ConfigMap with your `run.yaml`.
     pub struct UserConfig {
-        /// The ConfigMap.
+        /// The name of the ConfigMap.
         config_map_name: String = "configMapName" [required(), syntax(Syntax::DnsSubdomain)],
-        /// Its namespace; only the distribution's own can be mounted.
+        /// The namespace of the ConfigMap. It must be the distribution's.
         config_map_namespace: String = "configMapNamespace" [
             syntax(Syntax::DnsLabel), checked_by(&codes::UNUSABLE_USER_CONFIG)
         ],
     }
 }
 wire_object! {
-    /// Who may reach the server.
+    /// Network access to the server.
     pub struct Network {
-        /// Whether it gets an Ingress.
+        /// Whether to create an Ingress.
         expose_route: bool = "exposeRoute" [default("false")],
-        /// Namespaces that may reach it, beside its own and the operator's.
+        /// Namespaces that may reach the server, in addition to its own and the operator's.
         allowed_from: AllowedFrom = "allowedFrom",
     }
 }
 wire_object! {
     /// Namespaces that may reach the server.
     pub struct AllowedFrom {
-        /// By name; `*` is every namespace.
+        /// Names of namespaces; `*` is every namespace.
         namespaces: Vec<String> = "namespaces",
-        /// By a label that they have, whatever its value.
+        /// Keys of labels. A namespace with one of them may reach the server, whatever the label's value.
         labels: Vec<String> = "labels",
     }
 }
 wire_object! {
-    /// Providers that are installed when the pod starts, by the API that they serve.
+    /// Providers to install when the pod starts, by the API that they serve.
     pub struct ExternalProviders {
         /// Providers of the inference API.
         inference: Vec<ExternalProvider> = "inference" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
@@ -256,32 +256,32 @@ wire_object! {
     }
 }
 wire_object! {
-    /// A provider in a container image of its own. Which type of provider it is, its image says.
+    /// A provider in its own container image. The image declares the type of the provider.
     pub struct ExternalProvider {
-        /// What the provider is called in the server: unique among external providers.
+        /// The provider's id in the server. It must be unique among external providers.
         provider_id: String = "providerId" [required(), syntax(Syntax::DnsLabel), max_length(45), checked_by(&codes::NAME_TOO_LONG)],
-        /// The image that holds its packages under `/lls-provider`.
+        /// The image that contains its packages under `/lls-provider`.
         image: String = "image" [required(), syntax(Syntax::Image)],
-        /// When its image is pulled.
+        /// When to pull the image.
         image_pull_policy: ImagePullPolicy = "imagePullPolicy" [default("\"IfNotPresent\"")],
-        /// Its settings, as the provider knows them.
+        /// Settings for the provider. They are not interpreted.
         config: Node<'static> = "config",
     }
 }
 string_enum! {
-    /// When an image is pulled.
+    /// When to pull an image.
     pub enum ImagePullPolicy {
-        /// Every time a container starts.
+        /// Pull every time a container starts.
         Always = "Always",
-        /// Never: the node must have it.
+        /// Never pull. The node must have the image.
         Never = "Never",
-        /// When the node does not have it.
+        /// Pull if the node does not have the image.
         IfNotPresent = "IfNotPresent",
     }
 }
 string_enum! {
-    /// An API of llama-stack that external providers serve, as `run.yaml` writes it. The order is that in which providers are
-    /// installed and listed.
+    /// An API of llama-stack that external providers serve, with its name in `run.yaml`. Providers are installed and listed in
+    /// this order.
     pub enum Api {
         /// Inference.
         Inference = "inference",
@@ -305,7 +305,7 @@ string_enum! {
 }
 
 impl Api {
-    /// Every API, in order.
+    /// All APIs, in order of installation.
     ///
     /// ```
     /// use kubefoundry_llamastack::wire::{Api, ExternalProviders};
@@ -324,7 +324,7 @@ impl Api {
         Self::PostTraining,
     ];
 
-    /// The section of `spec.server.externalProviders` that its providers stand in.
+    /// Returns the key of the API's section in `spec.server.externalProviders`.
     ///
     /// ```
     /// use kubefoundry_llamastack::wire::Api;
@@ -345,21 +345,21 @@ impl Api {
         }
     }
 
-    /// The API that `run.yaml` and provider packages spell so.
+    /// Returns the API with this name in `run.yaml` and provider packages.
     ///
     /// ```
     /// use kubefoundry_llamastack::wire::Api;
-    /// assert_eq!(Api::named("tool_runtime"), Some(Api::ToolRuntime));
-    /// assert_eq!(Api::named("toolRuntime"), None);
+    /// assert_eq!(Api::from_name("tool_runtime"), Some(Api::ToolRuntime));
+    /// assert_eq!(Api::from_name("toolRuntime"), None);
     /// ```
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|api| api.as_str() == name)
     }
 }
 
 impl ExternalProviders {
-    /// The providers of one API, in the order in which they were written.
-    pub fn of(&self, api: Api) -> &[ExternalProvider] {
+    /// Returns the providers of one API, in the order of the document.
+    pub fn of_api(&self, api: Api) -> &[ExternalProvider] {
         let section = match api {
             Api::Inference => &self.inference,
             Api::Safety => &self.safety,

@@ -146,8 +146,8 @@ fn may_take(function: &Node<'_>) -> bool {
     !name.is_some_and(|name| KEEPING.contains(&name))
 }
 
-/// Whether a function may be this one, which can have any name: it is another only where it comes from kpt's catalog, or
-/// where its configuration is one that we refuse.
+/// Whether a function may be this one, which can have any name: it is another only where it comes from kpt's catalog,
+/// or where its configuration is one that we refuse.
 fn may_be_us(kptfile: &Node<'_>, function: &Node<'_>, items: &[Node<'_>]) -> bool {
     if item::word(function, &["image"]).is_some_and(|image| CATALOGS.iter().any(|it| image.starts_with(it))) {
         return false;

@@ -1,5 +1,5 @@
-//! The KRM function before its clients: cases beside their snapshots, what kustomize and kpt do with its answers, and the
-//! program itself.
+//! The KRM function before its clients: cases beside their snapshots, what kustomize and kpt do with its answers, and
+//! the program itself.
 #![allow(
     clippy::disallowed_methods,
     clippy::expect_used,

@@ -15,8 +15,8 @@ fn program(arguments: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// An argument is an error as any other: the whole list comes back, and the error is one of its results. An empty answer
-/// would mean "delete all" to a client that ignores the exit status.
+/// An argument is an error as any other: the whole list comes back, and the error is one of its results. An empty
+/// answer would mean "delete all" to a client that ignores the exit status.
 #[test]
 fn an_argument_is_an_error_with_the_whole_list() {
     let input = format!("{HEAD}- {}", deployment("phi", ""));

@@ -40,8 +40,8 @@ pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatu
 }
 
 /// An application is ours when a file of it may hold an object that is turned into others. One that is broken counts:
-/// `generate` says what is wrong with it, while "not mine" would leave the application without a word. Everything else is
-/// somebody's whose YAML we need not understand.
+/// `generate` says what is wrong with it, while "not mine" would leave the application without a word. Everything else
+/// is somebody's whose YAML we need not understand.
 fn discover() -> Result<ExitStatus, CommandError> {
     let input = input::read_application(None, Map::new(), None)?;
     let is_ours = |source: &Source| source.purpose == Purpose::Input && composition::may_hold_source(&source.text);

@@ -1,8 +1,8 @@
 //! The plugin's parameters: what there is, and what an Application says.
 //!
 //! Argo CD hands them over three times (cmpserver/plugin of argoproj/argo-cd): `ARGOCD_APP_PARAMETERS` has them as the
-//! Application writes them, `PARAM_*` the same with flattened names, `ARGOCD_ENV_*` comes from `spec.source.plugin.env`.
-//! The first that has a parameter wins.
+//! Application writes them, `PARAM_*` the same with flattened names, `ARGOCD_ENV_*` comes from
+//! `spec.source.plugin.env`. The first that has a parameter wins.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -47,8 +47,8 @@ impl Served {
         self.0.iter().any(|version| version.strip_prefix(crd_version).is_some_and(whole))
     }
 
-    /// Puts the first crd_version of a provider that the cluster serves in the place of each `auto` among the parameters.
-    /// Returned are the providers of which it serves none: an error only where one of them is needed, which
+    /// Puts the first crd_version of a provider that the cluster serves in the place of each `auto` among the
+    /// parameters. Returned are the providers of which it serves none: an error only where one of them is needed, which
     /// [`Served::refuse_missing`] finds out. In their place is the default until then.
     pub(super) fn choose_crd_versions(&self, given: &mut Given) -> Result<Vec<&'static dyn Provider>, CrdVersionError> {
         let mut missing = Vec::new();

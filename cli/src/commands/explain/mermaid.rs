@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use super::graph::{Diagram, Edge, Node, Role, Stage, Way};
 use super::label;
 
-/// What Mermaid draws unless it is told otherwise (`maxTextSize` and `maxEdges` of its configuration; GitHub keeps both).
+/// What Mermaid draws unless it is told otherwise (`maxTextSize` and `maxEdges` of its configuration; GitHub keeps
+/// both).
 const LONGEST_TEXT: usize = 50_000;
 const MOST_EDGES: usize = 500;
 
-/// Only strokes: a fill would be unreadable in one of the themes that a reader may have, as Mermaid's own of clusters is.
+/// Only strokes: a fill would be unreadable in one of the themes that a reader may have, as Mermaid's own of clusters
+/// is.
 const STYLES: &str = "  classDef stage fill:none,stroke:#848d97
   classDef chosen stroke:#2da44e,stroke-width:3px
   classDef open stroke:#848d97
@@ -101,7 +103,8 @@ const fn class(role: Role) -> Option<&'static str> {
 const WORD_JOINER: char = '\u{2060}';
 
 /// Text inside a quoted label. Mermaid decodes `#NNN;`; everything that its grammar, its preprocessor, Markdown or HTML
-/// could read as something else goes that way: what stays are letters, digits, and marks that mean nothing inside a line.
+/// could read as something else goes that way: what stays are letters, digits, and marks that mean nothing inside a
+/// line.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().enumerate().peekable();

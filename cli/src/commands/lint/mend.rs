@@ -17,8 +17,8 @@ use super::fixes_in_files;
 use crate::input::Input;
 use crate::output::beside::beside;
 
-/// A fix may uncover what another one mends: a field that was misspelt has a value, too. More rounds than this mean that
-/// two fixes undo each other.
+/// A fix may uncover what another one mends: a field that was misspelt has a value, too. More rounds than this mean
+/// that two fixes undo each other.
 const ROUNDS: usize = 10;
 
 /// A file could not be written; then none was changed.

@@ -51,7 +51,8 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     Ok(run.status(args.fail_on))
 }
 
-/// Compiles, and passes over what objects say to ignore, errors too: that they cannot be rendered is for `render` to say.
+/// Compiles, and passes over what objects say to ignore, errors too: that they cannot be rendered is for `render` to
+/// say.
 fn judged(input: Input) -> Result<Run<()>, CommandError> {
     let mut run: Run<()> = Run::of(input, Thoroughness::EveryRule)?;
     let compilation = &mut run.compilation;

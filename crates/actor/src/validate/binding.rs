@@ -1,4 +1,4 @@
-//! Binding mode: the workload that is bound to, and the adapter.
+//! Validation of binding mode: the referenced workload and the adapter.
 
 use crate::codes::{RUNTIME_MISPLACED, TARGET_NAMESPACE, TARGET_URL};
 use crate::ir::{Binding, Reference};
@@ -11,8 +11,8 @@ use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// What only binding mode has, in an actor that brings its workload along.
-pub(super) fn misplaced(check: &mut Checker<'_, '_>) {
+/// Reports fields of binding mode in an actor that has its own workload.
+pub(super) fn report_misplaced_fields(check: &mut Checker<'_, '_>) {
     for field in ["runtime", "strategy"] {
         let path = FieldPath::from(AsyncActor::path().spec()).key(field);
         if check.is_present(&path) {

@@ -1,6 +1,6 @@
-//! From what was written to what is meant: defaults, and every check that needs no other object.
+//! Validation of an actor: applies defaults, and makes every check that needs no other object.
 //!
-//! The texts of findings that the Asya operator has too are the operator's, word for word
+//! Where the Asya operator reports the same error, the message has the operator's exact words
 //! (`validateAsyncActorSpec` and `GetTransport` of deliveryhero/asya v0.1.1).
 
 mod binding;
@@ -22,8 +22,8 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 
-/// Validates an actor. One comes back even when findings name errors, so that what is checked later is found in the same
-/// run; with an error it is never rendered.
+/// Validates an actor. It returns one even after reporting errors, if possible, so that later checks run too. An actor with
+/// errors is never rendered.
 pub(super) fn validate(
     wire: &AsyncActor,
     settings: &Settings,
@@ -61,12 +61,12 @@ pub(super) fn validate(
     })
 }
 
-/// The name is also the value of a label, of which no more than 63 characters are taken.
+/// Checks the name of an actor. It is also the value of a label, which has at most 63 characters.
 fn actor_name(name: &str) -> SyntaxResult {
     if name.len() > 63 { names::dns_1123_label(name) } else { names::dns_1123_subdomain(name) }
 }
 
-/// The transport that is named, when it may be used.
+/// Returns the transport that the actor names, if it is configured and enabled.
 fn transport(
     spec: &AsyncActorSpec,
     actor: &str,
@@ -102,7 +102,7 @@ fn transport(
     Some(transport.clone())
 }
 
-/// Whose workload it is; none when that cannot be told.
+/// Determines whether the actor has its own workload. Returns `None` after reporting why that is not clear.
 fn mode(
     spec: &AsyncActorSpec,
     name: &str,
@@ -116,7 +116,7 @@ fn mode(
     );
     match (check.is_present(&workload), check.is_present(&reference)) {
         (true, false) => {
-            binding::misplaced(check);
+            binding::report_misplaced_fields(check);
             workload::workload(spec.workload.as_ref()?, name, scales, spec.timeout.as_ref(), check)
                 .map(Mode::Standalone)
         }
@@ -188,11 +188,11 @@ fn resources(wire: ActorResources, path: &FieldPath, check: &mut Checker<'_, '_>
     ResourceRequirements { limits, requests, claims }
 }
 
-/// A number, its default when there is none; a finding when it is too small.
-fn at_least(least: i32, given: Option<i32>, default: i32, path: &FieldPath, check: &mut Checker<'_, '_>) -> i32 {
+/// Returns a number or its default, and reports it if it is less than `min`.
+fn at_least(min: i32, given: Option<i32>, default: i32, path: &FieldPath, check: &mut Checker<'_, '_>) -> i32 {
     let number = given.unwrap_or(default);
-    if number < least {
-        let message = format!("{path} is {number}, expected at least {least}");
+    if number < min {
+        let message = format!("{path} is {number}, expected at least {min}");
         check.findings.report(&shared::OUT_OF_RANGE, path, message);
     }
     number

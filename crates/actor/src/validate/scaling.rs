@@ -1,4 +1,4 @@
-//! Scaling: ranges, and what KEDA asks for.
+//! Validation of scaling: ranges, and the requirements of KEDA.
 
 use super::at_least;
 use crate::codes::{SCALING_MODIFIERS, SCALING_NEEDS};
@@ -11,7 +11,7 @@ use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The scaling; none when it is not enabled. What is written is checked either way.
+/// Validates scaling. Returns `None` if it is not enabled, but checks the fields in any case.
 pub(super) fn scaling(
     wire: Option<&ActorScaling>,
     transport: Option<&Transport>,
@@ -33,15 +33,15 @@ pub(super) fn scaling(
         return None;
     }
     if let Some(transport) = transport {
-        needs(&transport.kind, check);
+        check_transport_settings(&transport.kind, check);
     }
     let advanced = wire.advanced.as_ref().map(|advanced| modifiers(advanced, check));
     Some(Scaling { min_replicas, max_replicas, polling_interval, cooldown_period, queue_length, advanced })
 }
 
-/// What the operator refuses (`buildSQSTrigger` and `buildRabbitMQTrigger` of deliveryhero/asya v0.1.1), in its words.
-/// It stops at the first; here all are said.
-fn needs(transport: &TransportKind, check: &mut Checker<'_, '_>) {
+/// Reports settings of the transport that scaling requires, with the messages of the upstream operator (`buildSQSTrigger` and
+/// `buildRabbitMQTrigger` of deliveryhero/asya v0.1.1). The operator stops at the first; here all are reported.
+fn check_transport_settings(transport: &TransportKind, check: &mut Checker<'_, '_>) {
     let missing: &[(bool, &str, &str)] = match transport {
         TransportKind::RabbitMq(it) => &[
             (it.host.is_none(), "RabbitMQ host is required in operator transport config", "host"),
@@ -61,7 +61,7 @@ fn needs(transport: &TransportKind, check: &mut Checker<'_, '_>) {
     }
 }
 
-/// What KEDA's webhook refuses (`validateScalingModifiersFormula` in kedacore/keda, and the enum of its CRD).
+/// Reports modifiers that KEDA's webhook rejects (`validateScalingModifiersFormula` in kedacore/keda, and the enum of its CRD).
 fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modifiers {
     let path = FieldPath::from(AsyncActor::path().spec().scaling().advanced());
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
@@ -76,8 +76,8 @@ fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modif
     let mut report = |at: &FieldPath, message: String, help: &str| {
         check.findings.report(&SCALING_MODIFIERS, FieldRef::key(at), message).help(help);
     };
-    let any = target.is_some() || activation_target.is_some() || metric_type.is_some();
-    if formula.is_none() && any {
+    let has_other_modifier = target.is_some() || activation_target.is_some() || metric_type.is_some();
+    if formula.is_none() && has_other_modifier {
         let message = format!("{path} has no formula, but KEDA accepts no other modifier without it");
         report(&path, message, "set formula, for example to queueLength / 2: the trigger is named queueLength");
     }

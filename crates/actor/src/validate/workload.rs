@@ -1,4 +1,4 @@
-//! Standalone mode: the workload that an actor brings along.
+//! Validation of standalone mode: the workload of the actor.
 
 use crate::wire::AsyncActor;
 use serde_json::Map;
@@ -54,7 +54,7 @@ pub(super) fn workload(
     Some(Workload { kind, replicas, python, metadata: object(template.metadata.as_ref()), spec: object(Some(spec)) })
 }
 
-/// What the operator refuses, in its order and in its words.
+/// Reports containers that the upstream operator rejects, in its order and with its messages.
 fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     let containers = list(spec, "containers", path, check);
     for (index, _) in containers.iter().enumerate().filter(|(_, container)| is_named(container, SIDECAR)) {
@@ -93,12 +93,13 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
     }
 }
 
-/// Whether there is a command: an empty list is none, and whatever is no list would be lost as well.
+/// Returns whether a command is set. An empty list is not a command. A value of a wrong type counts as one, because it would be
+/// replaced too.
 fn has_command(command: &Node<'_>) -> bool {
     command.value != Value::Null && !matches!(&command.value, Value::Sequence(items) if items.is_empty())
 }
 
-/// What the runtime container has and cannot have, since it is added.
+/// Reports mounts and variables of the runtime container that collide with the added ones.
 fn mounts_and_environment(container: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, mount) in container.get("volumeMounts").map(Node::items).unwrap_or_default().iter().enumerate() {
         let Some(mounted) = mount.get("mountPath").and_then(Node::as_str) else { continue };
@@ -167,7 +168,7 @@ fn is_named(container: &Node<'_>, name: &str) -> bool {
     container.get("name").and_then(Node::as_str) == Some(name)
 }
 
-/// A list of the pod; a finding when it is none.
+/// Returns a list in the pod spec, and reports a value that is not a list of mappings.
 fn list<'n>(spec: &'n Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) -> &'n [Node<'n>] {
     let Some(node) = spec.get(field).filter(|node| node.value != Value::Null) else { return &[] };
     if !matches!(node.value, Value::Sequence(_)) {

@@ -1,60 +1,60 @@
-//! The merge itself: what is to change, and the text in which it has changed.
+//! The merge itself: determines the changes and applies them to the text of the base configuration.
 
 use super::Entry;
 use super::base::{self, BaseError};
-use super::expected::{is_replaced, of_api, provider, tree};
+use super::provider_entries::{entries_of_api, is_replaced, provider, tree};
 use crate::wire::Api;
 use kubefoundry_yaml::edit::{EditError, EditStyle, Placement, TextEditor};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::one_line;
 use kubefoundry_yaml::{Document, Limits, Node, Value};
 
-/// What changes in a base.
+/// The changes to a base configuration.
 pub(super) struct Changes<'e> {
-    /// Base providers that go.
-    pub(super) replaced: Vec<Replaced<'e>>,
-    /// External providers whose id a base provider of another API has, too; and that API.
+    /// Base providers that external ones replace.
+    pub(super) replaced: Vec<ReplacedProvider<'e>>,
+    /// External providers whose id is also that of a base provider of another API, with that API.
     pub(super) elsewhere: Vec<(&'e Entry, String)>,
-    /// APIs that are added to the list of those that are served.
+    /// APIs to add to the list of served APIs.
     pub(super) apis: Vec<Api>,
 }
 
-/// A base provider that an external one takes the place of.
-pub(super) struct Replaced<'e> {
+/// A base provider that an external one replaces.
+pub(super) struct ReplacedProvider<'e> {
     pub(super) entry: &'e Entry,
     pub(super) base_type: String,
 }
 
-/// The base with external providers.
-pub(super) struct Applied<'e> {
+/// A base configuration with external providers.
+pub(super) struct MergedBase<'e> {
     pub(super) text: String,
     pub(super) changes: Changes<'e>,
 }
 
-/// How changes are written.
+/// A way to write the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt {
-    /// Only what changes.
+    /// Edit only the changed parts.
     Edit,
-    /// The same, with a new key before all others: what stands last may take up what comes behind it.
+    /// Like `Edit`, but insert new keys before the existing ones. This helps if the last value would absorb appended text.
     EditAtStart,
-    /// `providers` and `apis` anew, with what aliases in them stand for.
+    /// Rewrite `providers` and `apis`, with their aliases resolved.
     Rewrite,
 }
 
-/// Merges. Of the ways to write a change the first is taken that can be made: every one keeps less of the text than the
-/// one before it.
-pub(super) fn apply<'e>(text: &str, entries: &[&'e Entry]) -> Result<Applied<'e>, BaseError> {
+/// Merges external providers into a base configuration. It tries the ways to write the changes in the order of how much of the
+/// text they keep, and uses the first that works.
+pub(super) fn apply<'e>(text: &str, entries: &[&'e Entry]) -> Result<MergedBase<'e>, BaseError> {
     let documents = base::read(text)?;
     let root = documents.first().map(|document| &document.root);
     let changes = changes(root, entries);
     if entries.is_empty() {
-        return Ok(Applied { text: text.to_owned(), changes });
+        return Ok(MergedBase { text: text.to_owned(), changes });
     }
     let attempts = [Attempt::Edit, Attempt::EditAtStart, Attempt::Rewrite].into_iter();
     let merged = attempts.map(|attempt| edited(text, &documents, entries, &changes.apis, attempt)).find_map(Result::ok);
     if let Some(text) = merged {
-        return Ok(Applied { text, changes });
+        return Ok(MergedBase { text, changes });
     }
     let span = root.and_then(|root| root.entry("providers")).map(|entry| entry.key_span);
     let message = "providers share YAML anchors with other parts of the file, which the merge cannot edit";
@@ -85,7 +85,7 @@ fn edited(
         editor.append(&list, apis.iter().map(|api| api.as_str().into()))?;
     }
     for api in Api::ALL {
-        let entries = of_api(entries, api);
+        let entries = entries_of_api(entries, api);
         if entries.is_empty() {
             continue;
         }
@@ -106,7 +106,7 @@ fn changes<'e>(root: Option<&Node<'_>>, entries: &[&'e Entry]) -> Changes<'e> {
         for section in sections {
             let same = section.node.items().iter().filter(|item| is_replaced(item, &[entry]));
             if section.key == entry.api.as_str() {
-                changes.replaced.extend(same.map(|item| Replaced { entry, base_type: type_of(item) }));
+                changes.replaced.extend(same.map(|item| ReplacedProvider { entry, base_type: type_of(item) }));
             } else if same.count() > 0 {
                 changes.elsewhere.push((entry, one_line(&section.key)));
             }
@@ -116,12 +116,12 @@ fn changes<'e>(root: Option<&Node<'_>>, entries: &[&'e Entry]) -> Changes<'e> {
     if !apis.is_empty() {
         let is_served = |api: Api| apis.iter().any(|served| served.as_str() == Some(api.as_str()));
         changes.apis =
-            Api::ALL.into_iter().filter(|api| !is_served(*api) && !of_api(entries, *api).is_empty()).collect();
+            Api::ALL.into_iter().filter(|api| !is_served(*api) && !entries_of_api(entries, *api).is_empty()).collect();
     }
     changes
 }
 
-/// The type of a base provider, as far as it says one.
+/// Returns the type of a base provider, or `(none)`.
 fn type_of(item: &Node<'_>) -> String {
     match item.get("provider_type").map(|node| &node.value) {
         Some(Value::String(text)) => one_line(text),

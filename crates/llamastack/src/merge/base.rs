@@ -1,19 +1,19 @@
-//! The `run.yaml` that is merged into: read, and held to the shape that a merge needs.
+//! The base configuration (`run.yaml`): reads it and checks that it has the shape that a merge needs.
 
 use crate::wire::Api;
 use kubefoundry_diagnostics::render::{LineIndex, Position};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Document, Failure, FailureKind, Limits, Node, Span, Value};
 
-/// Why a text cannot be merged into.
+/// Why a text cannot be the base of a merge.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {}, column {}: {message}", .position.line, .position.column)]
 pub struct BaseError {
-    /// Where.
+    /// Line and column of the error.
     pub position: Position,
-    /// The bytes that it is about.
+    /// The byte range of the error.
     pub span: Span,
-    /// What was found and what is expected.
+    /// What was found and what is expected, on one line.
     pub message: String,
 }
 
@@ -22,7 +22,7 @@ impl BaseError {
         Self { position: LineIndex::new(text).position(span.start), span, message: message.into() }
     }
 
-    /// The error as the merge prints it, with the name of the file.
+    /// Returns the error as the merge prints it, with the name of the file.
     pub fn block(&self, file: &str) -> String {
         let Position { line, column } = self.position;
         format!(
@@ -33,7 +33,7 @@ impl BaseError {
     }
 }
 
-/// Whether a text can be merged into, so that a mistake in it is found before there are providers.
+/// Checks that a text can be the base of a merge. This finds errors in it before any provider is configured.
 ///
 /// ```
 /// use kubefoundry_llamastack::merge::check_base;
@@ -43,12 +43,12 @@ impl BaseError {
 /// ```
 ///
 /// # Errors
-/// When it is not one YAML document, or `providers` or `apis` have no shape that providers fit into.
+/// Returns an error if the text is not a single YAML document, or if `providers` or `apis` have the wrong type.
 pub fn check_base(text: &str) -> Result<(), BaseError> {
     read(text).map(|_| ())
 }
 
-/// Reads a base: one document, or none.
+/// Reads a base configuration of at most one document.
 pub(super) fn read(text: &str) -> Result<Vec<Document<'_>>, BaseError> {
     let parsed = yaml::parse(text, &Limits::default());
     if let Some(failure) = &parsed.failure {
@@ -65,8 +65,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Document<'_>>, BaseError> {
     Ok(parsed.documents)
 }
 
-/// Whether a problem stops the merge. llama-stack reads its configuration by PyYAML, which takes the last of two equal
-/// keys, overrides merged ones, and knows `.inf`: outside of what changes that is nobody's business here.
+/// Returns whether a problem prevents the merge. llama-stack reads its configuration with PyYAML, which uses the last of two
+/// equal keys, lets keys override merged ones, and supports `.inf`. Such problems are ignored outside of the sections that the
+/// merge changes.
 fn matters(problem: &Failure, text: &str, root: &Node<'_>) -> bool {
     match problem.kind {
         FailureKind::DuplicateKey => {

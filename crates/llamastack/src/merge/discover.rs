@@ -1,4 +1,4 @@
-//! What the install scripts left behind, read into entries: a directory for each provider.
+//! Discovery of installed providers: reads the directories that the install scripts create, one for each provider.
 
 use serde_json::Value as Json;
 
@@ -10,32 +10,32 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::{closest, one_line};
 use kubefoundry_yaml::{Limits, Node, Value};
 
-/// The file beside a package's metadata that says how the distribution lists the provider.
+/// The file next to a package's metadata with the provider's entry in the distribution.
 pub const CRD_CONFIG: &str = "crd-config.yaml";
 
 const FIELDS: [&str; 5] = ["providerId", "api", "config", "order", "image"];
 
-/// A directory of installed metadata, by the provider's id; and its files as far as they are there.
+/// A directory with the metadata of an installed provider. Absent files are `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// The directory's name.
+    /// The name of the directory, which is the provider's id.
     pub name: String,
-    /// `lls-provider-spec.yaml`.
+    /// The text of `lls-provider-spec.yaml`.
     pub metadata: Option<String>,
-    /// `crd-config.yaml`.
+    /// The text of `crd-config.yaml`.
     pub crd_config: Option<String>,
 }
 
-/// What directories were read into.
+/// The providers that were found in directories.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Discovered {
-    /// The providers.
+    /// The providers, in the order of the directories.
     pub entries: Vec<Entry>,
-    /// What is odd and stops nothing, one line each.
+    /// Warnings, one line each.
     pub warnings: Vec<String>,
 }
 
-/// Reads what was installed. Errors are told in the blocks of the specification, all of them.
+/// Reads the directories of installed providers. It reports all errors, in the format of the specification.
 ///
 /// ```
 /// use kubefoundry_llamastack::merge::{Installed, discover};
@@ -45,7 +45,7 @@ pub struct Discovered {
 /// ```
 ///
 /// # Errors
-/// When a file is missing, is not what it must be, or names another provider than its directory does.
+/// Returns an error if a file is missing or invalid, or if it names another provider than its directory.
 pub fn discover(installed: &[Installed]) -> Result<Discovered, Vec<String>> {
     let mut discovered = Discovered::default();
     let mut errors = Vec::new();
@@ -59,7 +59,7 @@ pub fn discover(installed: &[Installed]) -> Result<Discovered, Vec<String>> {
     if errors.is_empty() { Ok(discovered) } else { Err(errors) }
 }
 
-/// Directories that hold other providers than their names say: one id would be merged twice, or in another's place.
+/// Returns errors for ids that several directories use. Such a provider would be merged twice, or would replace another.
 fn repeated(entries: &[Entry]) -> Vec<String> {
     let same = |entry: &&Entry, id: &str| entry.provider_id == id;
     let mut seen: Vec<&str> = Vec::new();
@@ -81,7 +81,7 @@ fn repeated(entries: &[Entry]) -> Vec<String> {
     errors
 }
 
-/// An error with all that it has to name.
+/// Formats an error with all fields that the specification requires.
 fn block(reason: &str, provider: &str, image: &str, detail: &str, resolution: &str) -> String {
     let detail = if detail.is_empty() { String::new() } else { format!("{detail}\n\n") };
     let provider = one_line(provider);
@@ -192,7 +192,7 @@ fn read_crd_config(text: &str) -> Result<CrdConfig, Vec<String>> {
         errors.push("providerId is required, expected a string".to_owned());
     }
     let api = present("api").and_then(Node::as_str);
-    let named = api.and_then(Api::named);
+    let named = api.and_then(Api::from_name);
     if named.is_none() {
         let meant = api.and_then(|api| closest(api, Api::ALL.iter().map(|api| api.as_str())));
         let meant = meant.map_or(String::new(), |meant| format!(" (did you mean {meant}?)"));

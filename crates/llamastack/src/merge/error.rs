@@ -1,9 +1,9 @@
-//! Why nothing was merged, in the words of the specification: provider, image, reason, resolution.
+//! Merge errors, with the messages of the specification: provider, image, reason, resolution.
 
 use super::{BaseError, Entry};
 use crate::wire::Api;
 
-/// One thing that is wrong with what is to be merged.
+/// An error that prevents the merge.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// A provider is listed under another API than its package provides.
@@ -14,16 +14,16 @@ pub enum MergeError {
         .placed.section(), .declared.section()
     )]
     ApiMismatch {
-        /// The provider.
+        /// The provider's id.
         provider_id: String,
-        /// Its image.
+        /// The provider's image.
         image: String,
-        /// What its package says.
+        /// The API that its package declares.
         declared: Api,
-        /// Where it is listed.
+        /// The API under which it is listed.
         placed: Api,
     },
-    /// Two providers have one id.
+    /// Two providers have the same id.
     #[error(
         "ERROR: duplicate provider_id '{provider_id}' in externalProviders: found in both {} and {} API \
          sections\n\nProvider: {provider_id}\nImages: {}, {}\n\nResolution: Give each external provider a providerId of \
@@ -31,20 +31,20 @@ pub enum MergeError {
         .first.0.section(), .second.0.section(), .first.1, .second.1
     )]
     Duplicate {
-        /// The id.
+        /// The common id.
         provider_id: String,
         /// The API and the image of the first.
         first: (Api, String),
         /// The API and the image of the second.
         second: (Api, String),
     },
-    /// The base cannot be merged into.
+    /// The base configuration is invalid.
     #[error("{}", .0.block("run.yaml"))]
     Base(BaseError),
 }
 
-/// What is wrong with entries, whatever they are merged into.
-pub(super) fn of_entries(entries: &[&Entry]) -> Vec<MergeError> {
+/// Returns the errors of entries that do not depend on the base configuration.
+pub(super) fn check_entries(entries: &[&Entry]) -> Vec<MergeError> {
     let mut errors = Vec::new();
     for (position, entry) in entries.iter().enumerate() {
         let before = entries.iter().take(position).find(|before| before.provider_id == entry.provider_id);

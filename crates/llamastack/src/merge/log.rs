@@ -1,17 +1,17 @@
-//! What was merged, told to people.
+//! The log of a merge.
 
 use super::Entry;
 use super::apply::Changes;
 
-/// `merge-log.txt`, and the warnings in it.
+/// The text of `merge-log.txt`, and the warnings in it.
 pub(super) struct Log {
     pub(super) text: String,
     pub(super) warnings: Vec<String>,
 }
 
 impl Log {
-    /// The log of a merge; without changes there was no base to merge into.
-    pub(super) fn of(entries: &[&Entry], changes: Option<&Changes>) -> Self {
+    /// Writes the log of a merge. `changes` is `None` if there was no base configuration.
+    pub(super) fn new(entries: &[&Entry], changes: Option<&Changes>) -> Self {
         let mut lines = vec![format!("External providers: {}", entries.len())];
         for entry in entries {
             let Entry { provider_id, api, image, metadata, .. } = entry;

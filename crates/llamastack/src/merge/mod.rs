@@ -1,7 +1,7 @@
-//! `run.yaml` with external providers: what the init container `merge-config` makes, as a pure function.
+//! The merge of external providers into `run.yaml`, which the init container `merge-config` runs, as a pure function.
 //!
-//! The base keeps every byte that the merge does not have to change: comments, order of keys, sections that nobody here
-//! knows, `version: '2'` and `${env.X:=...}`.
+//! The merge keeps every byte of the base configuration that it does not have to change: comments, the order of keys, unknown
+//! sections, `version: '2'` and `${env.X:=...}`.
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`,
 //! "Configuration Merge Algorithm".
@@ -10,9 +10,9 @@ mod apply;
 mod base;
 mod discover;
 mod error;
-mod expected;
-mod extra;
+mod extra_providers;
 mod log;
+mod provider_entries;
 
 use serde_json::Value;
 
@@ -23,38 +23,38 @@ pub use base::{BaseError, check_base};
 pub use discover::{CRD_CONFIG, Discovered, Installed, discover};
 pub use error::MergeError;
 
-/// An external provider: what the distribution says of it, and what its package does.
+/// An external provider, as the distribution and its package describe it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// What it is called in the server.
+    /// The provider's id in the server.
     pub provider_id: String,
-    /// The API that it is listed under.
+    /// The API under which it is listed.
     pub api: Api,
-    /// Its place among all external providers, counted from 0.
+    /// Its position among all external providers, counted from 0.
     pub order: u64,
-    /// The image that its package is in.
+    /// The image that contains its package.
     pub image: String,
-    /// Its settings; absent ones are left out of `run.yaml`, an empty mapping is kept.
+    /// The provider's settings. `run.yaml` omits absent settings but keeps an empty mapping.
     pub config: Option<Value>,
-    /// What its package says of itself.
+    /// The metadata of its package.
     pub metadata: ProviderPackage,
 }
 
-/// What the merge makes.
+/// The output of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// `run.yaml`; none without a base.
+    /// The text of `run.yaml`. `None` without a base configuration.
     pub run_yaml: Option<String>,
-    /// `extra-providers.yaml`.
+    /// The text of `extra-providers.yaml`.
     pub extra_providers_yaml: String,
-    /// `merge-log.txt`: what was added, replaced and left.
+    /// The text of `merge-log.txt`: added, replaced and kept providers.
     pub log: String,
-    /// The warnings of the log: base providers that external ones replace, three lines each.
+    /// The warnings of the log, three lines each: base providers that external ones replace.
     pub warnings: Vec<String>,
 }
 
-/// Merges external providers into a `run.yaml`. Without a base only `extra-providers.yaml` is made, for a llama-stack that
-/// reads it itself. Entries may come in any order; [`Entry::order`] counts.
+/// Merges external providers into a `run.yaml`. Without a base configuration it writes only `extra-providers.yaml`, for a
+/// llama-stack that merges providers itself. The order of `entries` does not matter; [`Entry::order`] decides.
 ///
 /// ```
 /// use kubefoundry_llamastack::merge::{Entry, merge};
@@ -78,18 +78,18 @@ pub struct Merged {
 /// ```
 ///
 /// # Errors
-/// All that is wrong: providers under an API that their packages do not provide, providers of one id, a base that is no
-/// mapping in YAML. Then there is no output at all.
+/// Returns all errors: providers under an API that their packages do not implement, providers with the same id, and an invalid
+/// base configuration. There is no partial output.
 pub fn merge(base: Option<&str>, entries: &[Entry]) -> Result<Merged, Vec<MergeError>> {
     let mut entries: Vec<&Entry> = entries.iter().collect();
     entries.sort_by(|a, b| (a.order, &a.provider_id).cmp(&(b.order, &b.provider_id)));
-    let mut errors = error::of_entries(&entries);
+    let mut errors = error::check_entries(&entries);
     let applied = base.map(|base| apply::apply(base, &entries)).transpose();
     let applied = applied.map_err(|error| errors.push(MergeError::Base(error)));
     match applied {
         Ok(applied) if errors.is_empty() => {
-            let extra_providers_yaml = extra::extra_providers(&entries);
-            let log = log::Log::of(&entries, applied.as_ref().map(|applied| &applied.changes));
+            let extra_providers_yaml = extra_providers::extra_providers(&entries);
+            let log = log::Log::new(&entries, applied.as_ref().map(|applied| &applied.changes));
             Ok(Merged {
                 run_yaml: applied.map(|applied| applied.text),
                 extra_providers_yaml,

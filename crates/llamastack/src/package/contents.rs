@@ -1,34 +1,35 @@
-//! What lies beside the metadata: wheels that are there, run on the platform, and do not exclude each other.
+//! Checks of the wheels in a provider's package: they must exist, run on the platform, and not conflict with each other.
 
 use std::collections::BTreeMap;
 
 use super::{ProviderPackage, Wheel};
 use kubefoundry_yaml::text::one_line;
 
-/// The directory of a provider's image that holds its wheels, and the folder above it.
+/// The directory of the wheels, relative to the provider's directory.
 const PACKAGES: &str = "packages/";
+/// The provider's directory in its image.
 const ROOT: &str = "/lls-provider/";
 
-/// What lies in a provider's directory (`/lls-provider` in its image).
+/// The files of a provider's directory (`/lls-provider` in its image).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Whether there is a directory `packages`.
+    /// Whether the directory `packages` exists.
     pub has_packages: bool,
-    /// Every file, relative to the directory, with `/` between names.
+    /// Paths of all files, relative to the directory and with `/` as separator.
     pub files: Vec<String>,
 }
 
 /// A provider's wheels.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Package {
-    /// How messages name the provider: its id, or its directory.
+    /// The name of the provider in messages: its id or its directory.
     pub name: String,
-    /// Its wheels.
+    /// The wheels to install.
     pub wheels: Vec<Wheel>,
 }
 
 impl Contents {
-    /// The wheels of `packages`, and the errors: no such directory, no wheel in it, file names that are not a wheel's.
+    /// Returns the wheels in `packages`, and errors for a missing directory, a directory without wheels, and invalid file names.
     ///
     /// ```
     /// use kubefoundry_llamastack::package::Contents;
@@ -43,7 +44,7 @@ impl Contents {
             return (Vec::new(), vec!["Missing packages/ directory".to_owned()]);
         }
         let (mut wheels, mut errors) = (Vec::new(), Vec::new());
-        // As `packages/*.whl` in the script that installs them: of no folder below, and none that is hidden.
+        // Select the same files as the glob `packages/*.whl` in the install script: no subdirectories, no hidden files.
         let names = self.files.iter().filter_map(|file| file.strip_prefix(PACKAGES));
         let names =
             names.filter(|name| name.as_bytes().ends_with(b".whl") && !name.contains('/') && !name.starts_with('.'));
@@ -59,8 +60,8 @@ impl Contents {
         (wheels, errors)
     }
 
-    /// A path that metadata names, relative to the provider's directory: `/lls-provider/packages/a.whl` is
-    /// `packages/a.whl`. None for a path that leads out of it.
+    /// Converts a path of the metadata to one relative to the provider's directory: `/lls-provider/packages/a.whl` becomes
+    /// `packages/a.whl`. Returns `None` for a path outside of the directory.
     ///
     /// ```
     /// use kubefoundry_llamastack::package::Contents;
@@ -85,7 +86,7 @@ impl Contents {
         Some(names.join("/"))
     }
 
-    /// Why a path of the metadata is none of a wheel that is installed.
+    /// Returns why a path of the metadata does not refer to an installed wheel.
     fn problem(&self, path: &str) -> Option<String> {
         let file = Self::relative(path).filter(|path| self.files.contains(path));
         let Some(file) = file else { return Some(format!("no file {}", one_line(path))) };
@@ -98,7 +99,7 @@ impl Contents {
     }
 }
 
-/// Files that the metadata names and that are not there, or are no wheels of `packages`.
+/// Returns errors for paths of the metadata that do not refer to a wheel in `packages`.
 ///
 /// ```
 /// # let text = "{apiVersion: llamastack.io/v1alpha1, kind: ProviderPackage, metadata: {name: a, version: 1.0.0, vendor: b}, \
@@ -116,8 +117,8 @@ pub fn check(package: &ProviderPackage, contents: &Contents) -> Vec<String> {
     all.filter_map(|(field, path)| Some(format!("{field}: {}", contents.problem(path)?))).collect()
 }
 
-/// Wheels with machine code for another architecture than a platform's. The platform is named as container images are
-/// (`linux/amd64`, `linux/arm64`), or as Python does (`x86_64`).
+/// Returns errors for wheels with native code for another architecture. `platform` is written as for container images
+/// (`linux/amd64`, `linux/arm64`) or as in Python (`x86_64`).
 ///
 /// ```
 /// use kubefoundry_llamastack::package::{Wheel, check_platform};
@@ -128,7 +129,7 @@ pub fn check(package: &ProviderPackage, contents: &Contents) -> Vec<String> {
 /// ```
 ///
 /// # Errors
-/// When no such platform is known.
+/// Returns an error for an unknown platform.
 pub fn check_platform(wheels: &[Wheel], platform: &str) -> Result<Vec<String>, String> {
     let name = platform.strip_prefix("linux/").unwrap_or(platform);
     let known = ARCHITECTURES.iter().find(|(container, python)| *container == name || *python == name);
@@ -145,7 +146,7 @@ pub fn check_platform(wheels: &[Wheel], platform: &str) -> Result<Vec<String>, S
         .collect())
 }
 
-/// Architectures as container images name them, and as Python does.
+/// Names of architectures in container images and in Python.
 const ARCHITECTURES: [(&str, &str); 7] = [
     ("amd64", "x86_64"),
     ("arm64", "aarch64"),
@@ -156,8 +157,8 @@ const ARCHITECTURES: [(&str, &str); 7] = [
     ("386", "i686"),
 ];
 
-/// Distributions of which providers bring different versions: they would be installed over each other. One line each, in
-/// the order of the providers.
+/// Returns errors for Python distributions of which providers contain different versions, because one would overwrite the
+/// other. They are in the order of the providers.
 ///
 /// ```
 /// use kubefoundry_llamastack::package::{Package, Wheel, conflicts};
@@ -167,7 +168,7 @@ const ARCHITECTURES: [(&str, &str); 7] = [
 /// ```
 pub fn conflicts(packages: &[Package]) -> Vec<String> {
     let mut found = Vec::new();
-    // By name, so that many wheels are not compared one with another.
+    // Group by name, which avoids comparing each wheel with all others.
     let mut seen: BTreeMap<String, Vec<(usize, &Wheel)>> = BTreeMap::new();
     for (position, package) in packages.iter().enumerate() {
         for wheel in &package.wheels {
@@ -191,15 +192,14 @@ mod tests {
         files.iter().map(|file| Wheel::parse(file).unwrap()).collect()
     }
 
-    /// A package that holds two versions of one distribution cannot be installed, whatever the others hold.
     #[test]
-    fn one_package_can_exclude_itself() {
+    fn reports_two_versions_in_one_package() {
         let package = Package { name: "a".into(), wheels: wheels(&["x-1-py3-none-any.whl", "x-2-py3-none-any.whl"]) };
         assert_eq!(conflicts(&[package]), ["Cannot install x==2 of a because it also brings x==1"]);
     }
 
     #[test]
-    fn equal_versions_are_no_conflict() {
+    fn accepts_equal_versions() {
         let package = |name: &str, files: &[&str]| Package { name: name.into(), wheels: wheels(files) };
         let a = package("a", &["Typing_Extensions-4.0-py3-none-any.whl"]);
         let b = package("b", &["typing.extensions-4.0.0-py3-none-any.whl"]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn only_wheels_that_are_installed_count() {
+    fn ignores_wheels_that_are_not_installed() {
         let files = ["packages/.x.whl", "packages/deep/a-1-py3-none-any.whl", "a-1-py3-none-any.whl", "packages/r.txt"];
         let contents = Contents { has_packages: true, files: files.map(str::to_owned).to_vec() };
         assert_eq!(contents.wheels().1, ["No wheel (*.whl) in packages/"]);

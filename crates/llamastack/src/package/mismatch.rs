@@ -1,11 +1,11 @@
-//! What a package says of itself beside what its code says once it runs: `get_provider_spec()`.
+//! Comparison of a package's metadata with the result of its `get_provider_spec()`.
 //!
-//! For `llama-stack preflight`, which alone can ask the code. Source: `specs/001-deploy-time-providers-l1/spec.md`,
+//! `llama-stack preflight` uses it, because only it can call the provider's code. Source: `specs/001-deploy-time-providers-l1/spec.md`,
 //! "Metadata Field Comparison".
 
 use super::ProviderPackage;
 
-/// What `get_provider_spec()` of a provider returned.
+/// The result of a provider's `get_provider_spec()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runtime<'r> {
     /// `ProviderSpec.provider_type`.
@@ -14,8 +14,7 @@ pub struct Runtime<'r> {
     pub api: &'r str,
 }
 
-/// The warning for a provider whose metadata and code differ; none when they agree. The code is right: what it says is
-/// used.
+/// Returns a warning if a provider's metadata and code differ. The server uses the values of the code.
 ///
 /// ```
 /// # let text = "{apiVersion: llamastack.io/v1alpha1, kind: ProviderPackage, metadata: {name: a, version: 1.0.0, vendor: b}, \
@@ -51,9 +50,9 @@ mod tests {
     use super::super::read;
     use super::*;
 
-    /// The very text of the specification.
+    /// The expected text is copied from the specification.
     #[test]
-    fn a_mismatch_is_told_as_specified() {
+    fn reports_a_mismatch_as_specified() {
         let text = "{apiVersion: llamastack.io/v1alpha1, kind: ProviderPackage, metadata: {name: a, version: 1.0.0, \
                     vendor: b}, spec: {packageName: a, providerType: 'remote::custom-vllm', api: inference, wheelPath: a}}";
         let runtime = Runtime { provider_type: "remote::vllm-v2", api: "inference" };

@@ -1,4 +1,4 @@
-//! Packages of providers: `lls-provider-spec.yaml` in a provider's image, and the wheels beside it.
+//! Packages of providers: `lls-provider-spec.yaml` in a provider's image, and the wheels next to it.
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` ("Provider Metadata File") and `plan.md` (the texts of the errors)
 //! of `github.com/llamastack/llama-stack-k8s-operator`.
@@ -14,18 +14,18 @@ use super::wire::Api;
 pub use contents::{Contents, Package, check, check_platform, conflicts};
 pub use mismatch::{Runtime, compare};
 pub use read::{MetadataError, Read, read};
-pub use wheel::{NotAWheel, Wheel};
+pub use wheel::{Wheel, WheelNameError};
 
 /// `apiVersion` of [`ProviderPackage`].
 pub const API_VERSION: &str = "llamastack.io/v1alpha1";
 
-/// Its kind.
+/// `kind` of [`ProviderPackage`].
 pub const KIND: &str = "ProviderPackage";
 
-/// The file that holds it.
+/// The name of the file with a [`ProviderPackage`].
 pub const FILE: &str = "lls-provider-spec.yaml";
 
-/// What a provider's image says of itself, checked: every value has the form that it must have.
+/// The validated metadata of a provider's image.
 ///
 /// ```
 /// let text = "\

@@ -109,7 +109,7 @@ impl Reader<'_> {
         let package_name = self.required("spec.packageName", text("spec", "packageName"));
         let provider_type = self.required("spec.providerType", text("spec", "providerType"));
         let api = self.required("spec.api", text("spec", "api"));
-        let named = api.as_deref().and_then(Api::named);
+        let named = api.as_deref().and_then(Api::from_name);
         self.check("spec.api", api.as_deref(), |_| named.is_some());
         self.check("spec.packageName", package_name.as_deref(), is_module);
         self.check("spec.providerType", provider_type.as_deref(), is_provider_type);

@@ -1,7 +1,7 @@
-//! What texts in a package's metadata must look like.
+//! Syntax checks of texts in a package's metadata.
 
-/// Whether a text is a dotted path of Python identifiers. A keyword can be imported by no statement, but llama-stack
-/// imports by name, so that one is fine.
+/// Returns whether a text is a dotted path of Python identifiers. Keywords are allowed: an import statement cannot name one, but
+/// llama-stack imports modules by a string.
 pub(super) fn is_module(text: &str) -> bool {
     text.split('.').all(|part| {
         let mut letters = part.chars();
@@ -10,14 +10,14 @@ pub(super) fn is_module(text: &str) -> bool {
     })
 }
 
-/// Whether a text is `remote::` or `inline::` and a name of lower-case letters, digits and `-`.
+/// Returns whether a text is `remote::` or `inline::` followed by a name of lower-case letters, digits and `-`.
 pub(super) fn is_provider_type(text: &str) -> bool {
     let name = text.strip_prefix("remote::").or_else(|| text.strip_prefix("inline::"));
-    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    name.is_some_and(|name| !name.is_empty() && name.bytes().all(allowed))
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.is_some_and(|name| !name.is_empty() && name.bytes().all(is_allowed))
 }
 
-/// Whether a text is a version by Semantic Versioning 2.0.0: `1.2.3`, `1.0.0-rc.1+build.5`.
+/// Returns whether a text is a version of Semantic Versioning 2.0.0: `1.2.3`, `1.0.0-rc.1+build.5`.
 pub(super) fn is_semantic_version(text: &str) -> bool {
     let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
     let (numbers, pre_release) = text.split_once('-').map_or((text, None), |(text, pre)| (text, Some(pre)));
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_are_dotted_identifiers() {
+    fn accepts_dotted_identifiers_as_modules() {
         for text in ["a", "my_org.custom_vllm", "_a.b2", "ö.x"] {
             assert!(is_module(text), "{text}");
         }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn provider_types_say_where_they_run() {
+    fn requires_a_prefix_in_provider_types() {
         for text in ["remote::custom-vllm", "inline::a", "remote::2"] {
             assert!(is_provider_type(text), "{text}");
         }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_semantic() {
+    fn accepts_only_semantic_versions() {
         for text in ["0.0.0", "1.20.3", "1.0.0-rc.1", "1.0.0+build.01", "1.0.0-0a.b-c+x"] {
             assert!(is_semantic_version(text), "{text}");
         }

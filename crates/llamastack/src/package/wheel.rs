@@ -1,10 +1,10 @@
-//! What the file name of a Python wheel says.
+//! Parsing of the file names of Python wheels.
 //!
 //! Source: <https://packaging.python.org/en/latest/specifications/binary-distribution-format/>, "File name convention".
 
 use std::fmt;
 
-/// A wheel, by its file name: `NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl`.
+/// The parsed file name of a wheel: `NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl`.
 ///
 /// ```
 /// use kubefoundry_llamastack::package::Wheel;
@@ -21,18 +21,18 @@ pub struct Wheel {
     platform: String,
 }
 
-/// A file name that is no wheel's.
+/// A file name that is not valid for a wheel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not named as a wheel, expected NAME-VERSION-PYTHON-ABI-PLATFORM.whl")]
-pub struct NotAWheel(pub String);
+pub struct WheelNameError(pub String);
 
 impl Wheel {
-    /// Reads a file name.
+    /// Parses a file name.
     ///
     /// # Errors
-    /// When it is not of the form that wheels have.
-    pub fn parse(file: &str) -> Result<Self, NotAWheel> {
-        let not_a_wheel = || NotAWheel(kubefoundry_yaml::text::one_line(file));
+    /// Returns an error if the file name does not have the parts of a wheel's.
+    pub fn parse(file: &str) -> Result<Self, WheelNameError> {
+        let not_a_wheel = || WheelNameError(kubefoundry_yaml::text::one_line(file));
         let parts: Vec<&str> = file.strip_suffix(".whl").ok_or_else(not_a_wheel)?.split('-').collect();
         let ([name, version, _, _, platform] | [name, version, _, _, _, platform]) = parts[..] else {
             return Err(not_a_wheel());
@@ -43,32 +43,32 @@ impl Wheel {
         Ok(Self { file: file.to_owned(), name: name.into(), version: version.into(), platform: platform.into() })
     }
 
-    /// The file name.
+    /// Returns the whole file name.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The distribution's name, as the file name spells it.
+    /// Returns the name of the distribution as spelled in the file name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The version, as the file name spells it.
+    /// Returns the version as spelled in the file name.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The platform tags, with dots between them: `any`, `manylinux_2_17_x86_64.manylinux2014_x86_64`.
+    /// Returns the platform tags, separated by dots: `any`, `manylinux_2_17_x86_64.manylinux2014_x86_64`.
     pub fn platform(&self) -> &str {
         &self.platform
     }
 
-    /// Whether it holds no machine code.
+    /// Returns whether the wheel has no native code.
     pub fn is_pure(&self) -> bool {
         self.platform == "any"
     }
 
-    /// Whether it runs on Linux on an architecture, as Python calls it: `x86_64`, `aarch64`.
+    /// Returns whether the wheel runs on Linux on an architecture, with its name in Python: `x86_64`, `aarch64`.
     pub fn runs_on(&self, architecture: &str) -> bool {
         self.platform.split('.').any(|tag| {
             tag == "any"
@@ -77,13 +77,13 @@ impl Wheel {
         })
     }
 
-    /// The name in the one spelling in which names are compared (PEP 503).
+    /// Returns the normalized name, by which names are compared (PEP 503).
     pub fn normalized_name(&self) -> String {
         let parts: Vec<&str> = self.name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
         parts.join("-").to_ascii_lowercase()
     }
 
-    /// The version in a spelling in which equal ones are equal: `1.0` and `1.0.0` are (PEP 440).
+    /// Returns the normalized version, in which equal versions such as `1.0` and `1.0.0` are spelled the same (PEP 440).
     pub fn normalized_version(&self) -> String {
         let version = self.version.to_ascii_lowercase();
         let mut version = version.strip_prefix('v').unwrap_or(&version);
@@ -93,7 +93,7 @@ impl Wheel {
         version.to_owned()
     }
 
-    /// Whether another wheel is of the same distribution, and of another version.
+    /// Returns whether another wheel is a different version of the same distribution.
     ///
     /// ```
     /// use kubefoundry_llamastack::package::Wheel;
@@ -107,7 +107,7 @@ impl Wheel {
     }
 }
 
-/// `name==version`, as the file name spells them.
+/// Writes `name==version` as spelled in the file name.
 impl fmt::Display for Wheel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}=={}", self.name, self.version)
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wheel_has_five_or_six_parts() {
+    fn requires_five_or_six_parts() {
         let wheel = Wheel::parse("a-1.0-2-py3-none-any.whl").unwrap();
         assert_eq!((wheel.to_string().as_str(), wheel.platform()), ("a==1.0", "any"));
         for file in ["a-1.0.whl", "a-1-py3-none-any.zip", "a--py3-none-any.whl", "a-1-b-c-py3-none-any.whl", ".whl", ""]
@@ -128,9 +128,9 @@ mod tests {
         }
     }
 
-    /// The tag of an architecture ends in its name, and `x86_64` is no `_64`; other systems' wheels run in no container.
+    /// `x86_64` must not match as the suffix `_64` of another name, and wheels of other systems do not run in containers.
     #[test]
-    fn platform_tags_name_systems_and_architectures() {
+    fn matches_platform_tags() {
         let wheel = |platform: &str| Wheel::parse(&format!("a-1-cp311-cp311-{platform}.whl")).unwrap();
         assert!(wheel("linux_x86_64").runs_on("x86_64"));
         assert!(wheel("manylinux_2_17_aarch64.manylinux2014_aarch64").runs_on("aarch64"));

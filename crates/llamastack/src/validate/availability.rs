@@ -1,4 +1,4 @@
-//! How many servers run, and how many may be gone.
+//! Validation of autoscaling and of the disruption budget.
 
 use crate::server::{Autoscaling, Budget};
 use crate::wire;
@@ -7,7 +7,7 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
-/// The operator never scales below `spec.replicas`, nor below one.
+/// Validates autoscaling. Like the upstream operator, it never scales below `spec.replicas` or below one.
 pub(super) fn autoscaling(
     wire: Option<&wire::Autoscaling>,
     replicas: i32,

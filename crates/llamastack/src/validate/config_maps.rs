@@ -1,4 +1,4 @@
-//! The ConfigMaps that a distribution names.
+//! Validation of references to ConfigMaps.
 
 use crate::server::CaBundle;
 use crate::{codes, wire};
@@ -6,7 +6,8 @@ use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// A pod mounts ConfigMaps of its own namespace. The operator takes one of that name there, whatever was written.
+/// Validates the user's ConfigMap. A pod can mount only ConfigMaps of its own namespace. The upstream operator ignores another
+/// namespace and uses a ConfigMap of that name in the pod's.
 pub(super) fn user_config(
     wire: Option<&wire::UserConfig>,
     own: Option<&str>,
@@ -34,7 +35,7 @@ pub(super) fn user_config(
     non_empty(config_map_name.as_deref()).map(str::to_owned)
 }
 
-/// The key of a ConfigMap that holds certificates, where none is named.
+/// The default key of certificates in a ConfigMap.
 const CA_KEY: &str = "ca-bundle.crt";
 
 pub(super) fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, '_>) -> Option<CaBundle> {
@@ -58,7 +59,7 @@ pub(super) fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, 
     Some(CaBundle { config_map, namespace: namespace.map(str::to_owned), keys })
 }
 
-/// The operator's checks of a key, in its order and its words.
+/// Checks a key like the upstream operator: in the same order and with the same messages.
 pub(crate) fn ca_key(key: &str) -> Result<(), String> {
     let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = key.as_bytes();

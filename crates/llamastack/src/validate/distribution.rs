@@ -1,6 +1,6 @@
-//! Which image runs.
+//! Validation of the distribution, which determines the image.
 
-use crate::options::Chosen;
+use crate::options::ImageChoice;
 use crate::options::Options;
 use crate::{codes, options, wire};
 use kubefoundry_kubernetes::check::{Checker, non_empty};
@@ -8,7 +8,7 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 
-/// The image: that of a known distribution, or the one that is given.
+/// Returns the image of a known distribution, or the explicit one.
 pub(super) fn distribution(
     wire: Option<&wire::Distribution>,
     path: &FieldPath,
@@ -37,9 +37,9 @@ pub(super) fn distribution(
             }
             None
         }
-        (None, Some(image)) => Some(options::pulled(options, image)),
+        (None, Some(image)) => Some(options::mirrored_image(options, image)),
         (Some(name), None) => {
-            let Some(Chosen { image, is_default }) = options.settings.distribution(name) else {
+            let Some(ImageChoice { image, is_default }) = options.settings.distribution(name) else {
                 unknown_distribution(name, &path.join("name"), options, check);
                 return None;
             };
@@ -53,7 +53,7 @@ pub(super) fn distribution(
                     .report(&shared::UNPINNED_RUNTIME, &path.join("name"), message)
                     .help(format!("add to kubefoundry.yaml: llamaStack: {{distributions: {{{name}: {image:?}}}}}"));
             }
-            Some(options::pulled(options, &image))
+            Some(options::mirrored_image(options, &image))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the user adds to the pod, and that it leaves room for what rendering adds.
+//! Validation of the user's additions to the pod, which must not conflict with those of rendering.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 use kubefoundry_yaml::{Node, Value};
 
-/// What `podOverrides` says.
+/// The validated `podOverrides`.
 #[derive(Debug, Default)]
 pub(super) struct Overrides {
     pub(super) service_account: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Overrides {
     pub(super) volume_mounts: Vec<wire::VolumeMount>,
 }
 
-/// Checks `podOverrides`.
+/// Validates `podOverrides`.
 pub(super) fn overrides(wire: Option<&wire::PodOverrides>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Overrides {
     let Some(wire) = wire else { return Overrides::default() };
     let service_account = non_empty(wire.service_account_name.as_deref());
@@ -41,7 +41,7 @@ pub(super) fn overrides(wire: Option<&wire::PodOverrides>, path: &FieldPath, che
     }
 }
 
-/// Every volume has a name of its own, and one source.
+/// Checks that every volume has a unique name and exactly one source.
 fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, volume) in volumes.iter().enumerate() {
         let path = path.index(index);
@@ -51,8 +51,8 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
             continue;
         }
         check.check_required_name(&path.join("name"), volume.get("name").and_then(Node::as_str), names::dns_1123_label);
-        is_text(volume, "name", &path, check);
-        known_fields(volume, &path, &VOLUME, check);
+        check_string(volume, "name", &path, check);
+        report_unknown_fields(volume, &path, &VOLUME, check);
         let sources: Vec<&str> =
             volume.entries().iter().map(|entry| &*entry.key).filter(|key| *key != "name").collect();
         if sources.len() > 1 {
@@ -86,13 +86,13 @@ fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_
     check.check_unique(path, "mountPath", &paths);
 }
 
-/// Where a volume may be mounted.
+/// Checks the path of a mount.
 pub(super) fn mount_path(path: &str) -> SyntaxResult {
     let fits = path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control);
     expect(fits && !parts(path).is_empty(), "an absolute path below / without ':'")
 }
 
-/// Checks that spread constraints are ones, as far as the scheduler needs to read them.
+/// Validates topology spread constraints, as far as the scheduler uses their fields.
 pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>) -> Vec<serde_json::Value> {
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().topology_spread_constraints());
     let constraints = wire.unwrap_or_default();
@@ -108,9 +108,9 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
                 check.report_missing(&path.join(field));
             }
         }
-        is_text(constraint, "topologyKey", &path, check);
-        is_text(constraint, "whenUnsatisfiable", &path, check);
-        known_fields(constraint, &path, &CONSTRAINT, check);
+        check_string(constraint, "topologyKey", &path, check);
+        check_string(constraint, "whenUnsatisfiable", &path, check);
+        report_unknown_fields(constraint, &path, &CONSTRAINT, check);
         if let Some(skew) =
             constraint.get("maxSkew").filter(|skew| !matches!(skew.value, Value::Integer(1..) | Value::Null))
         {
@@ -126,9 +126,8 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
     constraints.iter().map(Node::to_json).collect()
 }
 
-/// Refuses volumes, mounts and names in the place of those that rendering adds; and mounts of volumes that there are none
-/// of.
-pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
+/// Reports volumes, mounts and names that conflict with those that rendering adds, and mounts of volumes that do not exist.
+pub(super) fn report_conflicts(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let (made_volumes, made_mounts) = pod::added(server, options);
     let others: Vec<&str> = made_mounts.into_iter().filter(|made| *made != server.mount_path).collect();
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().pod_overrides());
@@ -154,14 +153,14 @@ pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checke
         }
         let given = mount.mount_path.as_deref().unwrap_or_default();
         let path = path.join("mountPath");
-        // The server's own volume is written to, so that there is room for others below it.
+        // Other volumes may be mounted below the server's own volume, because it is writable.
         if parts(given) == parts(&server.mount_path) {
-            taken(given, &path, &[&server.mount_path], check);
+            report_used_path(given, &path, &[&server.mount_path], check);
         } else {
-            taken(given, &path, &others, check);
+            report_used_path(given, &path, &others, check);
         }
     }
-    taken(
+    report_used_path(
         &server.mount_path,
         &wire::LlamaStackDistribution::path().spec().server().storage().mount_path(),
         &others,
@@ -175,8 +174,8 @@ pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checke
     }
 }
 
-/// Refuses a path at or below one that is taken.
-fn taken(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>) {
+/// Reports a mount at or below a path that rendering uses.
+fn report_used_path(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>) {
     let given = parts(path);
     if let Some(made) = made.iter().find(|made| given.starts_with(&parts(made))) {
         let message = format!("{at} is {:?}, where kubefoundry mounts {made}", shorten(path));
@@ -184,21 +183,21 @@ fn taken(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>)
     }
 }
 
-/// The names in a path, however many slashes are between them.
+/// Splits a path into its names. Repeated slashes count as one.
 fn parts(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
 }
 
-/// Refuses a field that is there and no text, such as the name `y`, which YAML reads as a boolean.
-fn is_text(node: &Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+/// Reports a field that is not a string, such as the name `y`, which YAML reads as a boolean.
+fn check_string(node: &Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     let other = node.get(field).filter(|given| !matches!(given.value, Value::String(_) | Value::Null));
     if let Some(other) = other {
         report_wrong_type(other, &path.join(field), "a string", &mut Reader::strict(check.findings));
     }
 }
 
-/// Refuses fields that there are none of: what is passed on as it was written would be refused, or dropped, by the cluster.
-fn known_fields(node: &Node<'_>, path: &FieldPath, known: &[&'static str], check: &mut Checker<'_, '_>) {
+/// Reports unknown fields of an object that is copied unchanged. The cluster would reject or drop them.
+fn report_unknown_fields(node: &Node<'_>, path: &FieldPath, known: &[&'static str], check: &mut Checker<'_, '_>) {
     for entry in node.entries().iter().filter(|entry| !known.contains(&&*entry.key)) {
         report_unknown_field(node, &entry.key, path, known, &mut Reader::strict(check.findings));
     }

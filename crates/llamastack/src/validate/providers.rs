@@ -1,4 +1,4 @@
-//! External providers: each on its own, and that no two share a name (FR-008 to FR-010, FR-020).
+//! Validation of external providers and of the uniqueness of their ids (FR-008 to FR-010, FR-020).
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 use kubefoundry_yaml::{Node, Value};
 
-/// The longest id: that of the container is `external-provider-<id>`, and may have 63 characters.
-const LONGEST_ID: usize = 63 - "external-provider-".len();
+/// Maximum length of an id. The name of the init container is `external-provider-<id>` and has at most 63 characters.
+const MAX_PROVIDER_ID_LENGTH: usize = 63 - "external-provider-".len();
 
-/// The longest settings, in bytes of JSON: Linux starts no program with a variable of more than 128 KiB (`MAX_ARG_STRLEN`),
-/// name and end included.
-const LONGEST_CONFIG: usize = 128 * 1024 - 64;
+/// Maximum size of a provider's settings as JSON, in bytes. Linux does not start a program with an environment variable of more
+/// than 128 KiB (`MAX_ARG_STRLEN`), including its name and terminator.
+const MAX_CONFIG_BYTES: usize = 128 * 1024 - 64;
 
-/// Checks the providers; they come in the order in which they are installed.
+/// Validates the providers and returns them in order of installation.
 pub(super) fn providers(
     wire: Option<&ExternalProviders>,
     options: &Options<'_>,
@@ -35,7 +35,7 @@ pub(super) fn providers(
     let mut providers = Vec::new();
     for api in Api::ALL {
         let section = providers_path().key(api.section());
-        for (index, provider) in wire.of(api).iter().enumerate() {
+        for (index, provider) in wire.of_api(api).iter().enumerate() {
             providers.extend(self::provider(provider, api, &section.index(index), options, check));
         }
     }
@@ -52,9 +52,9 @@ fn provider(
 ) -> Option<Provider> {
     let id_path = path.join("providerId");
     let id = non_empty(wire.provider_id.as_deref());
-    if let Some(id) = id.filter(|id| id.len() > LONGEST_ID && names::dns_1123_label(id).is_ok()) {
+    if let Some(id) = id.filter(|id| id.len() > MAX_PROVIDER_ID_LENGTH && names::dns_1123_label(id).is_ok()) {
         let message = format!(
-            "{id_path} has {} characters, expected at most {LONGEST_ID}: its init container is named external-provider-{id}",
+            "{id_path} has {} characters, expected at most {MAX_PROVIDER_ID_LENGTH}: its init container is named external-provider-{id}",
             id.len()
         );
         check.findings.report(&shared::NAME_TOO_LONG, &id_path, message);
@@ -67,7 +67,7 @@ fn provider(
     let config = config(wire.config.as_ref(), id.unwrap_or_default(), image, &path.join("config"), check);
     Some(Provider {
         id: id?.to_owned(),
-        image: options::pulled(options, image?),
+        image: options::mirrored_image(options, image?),
         pull_policy: wire.image_pull_policy.unwrap_or(ImagePullPolicy::IfNotPresent),
         api,
         config,
@@ -75,7 +75,7 @@ fn provider(
     })
 }
 
-/// Code of a tag's owner runs in the server: what is reviewed should be what runs.
+/// Reports an image without a digest. The owner of a tag can change the code that runs in the server after a review.
 fn mutable_image(id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     if image.contains('@') {
         return;
@@ -93,7 +93,7 @@ fn mutable_image(id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_
         .help("pin the image by its digest: <image>@sha256:<64 hexadecimal digits>");
 }
 
-/// A provider's settings: any mapping.
+/// Validates a provider's settings, which can be any mapping.
 fn config(
     wire: Option<&Node<'static>>,
     id: &str,
@@ -110,9 +110,9 @@ fn config(
     inline_secrets(config, id, image.unwrap_or_default(), path, check);
     let config = config.to_json();
     let length = to_json_line(&config).len();
-    if length > LONGEST_CONFIG {
+    if length > MAX_CONFIG_BYTES {
         let message = format!(
-            "{path} has {length} bytes as JSON, expected at most {LONGEST_CONFIG}: a container gets it in an environment variable"
+            "{path} has {length} bytes as JSON, expected at most {MAX_CONFIG_BYTES}: a container gets it in an environment variable"
         );
         check.findings.report(&shared::OUT_OF_RANGE, path, message).help(format!(
             "put the settings into a file, mount it with spec.server.podOverrides, and give provider '{id}' (image: \
@@ -123,7 +123,8 @@ fn config(
     Some(config)
 }
 
-/// Settings that hold a secret by their name and are spelled out: whoever may read the object, or the repository, has it.
+/// Reports settings that contain a literal secret, judging by their names. Everyone who can read the object or the repository
+/// could read the secret.
 fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, item) in node.items().iter().enumerate() {
         inline_secrets(item, id, image, &path.index(index), check);
@@ -132,7 +133,7 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
         let at = path.key(entry.key.clone().into_owned());
         let is_spelled_out = match &entry.node.value {
             Value::String(value) => !value.is_empty() && !value.starts_with("${env."),
-            // A password of digits. A number of tokens is no secret.
+            // A password can consist of digits. A number of tokens is not a secret.
             Value::Integer(_) => !entry.key.to_ascii_lowercase().ends_with("token"),
             _ => false,
         };
@@ -150,13 +151,13 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
     }
 }
 
-/// Whether a key is that of a secret: `api_key`, `hfToken`, `db-password`; and not `max_tokens` or `token_file`.
+/// Returns whether a key names a secret, such as `api_key`, `hfToken` or `db-password`, but not `max_tokens` or `token_file`.
 fn names_a_secret(key: &str) -> bool {
     let folded: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
     ["apikey", "token", "password", "clientsecret", "secretkey", "accesskey"].iter().any(|word| folded.ends_with(word))
 }
 
-/// On disk two providers of one id would share a directory, and in the pod a container's name.
+/// Reports duplicate ids. Two providers with one id would share a directory and the name of an init container.
 fn duplicates(providers: &[Provider], check: &mut Checker<'_, '_>) {
     let mut seen: BTreeMap<&str, &Provider> = BTreeMap::new();
     for provider in providers {
@@ -171,7 +172,7 @@ fn duplicates(providers: &[Provider], check: &mut Checker<'_, '_>) {
             provider.api.section(),
             first.image,
             provider.image,
-            provider.container(),
+            provider.container_name(),
         );
         check
             .findings
@@ -186,7 +187,7 @@ mod tests {
     use super::names_a_secret;
 
     #[test]
-    fn keys_of_secrets_are_told_from_others() {
+    fn recognizes_keys_of_secrets() {
         for key in [
             "api_key",
             "apiKey",

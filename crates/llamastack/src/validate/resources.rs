@@ -1,4 +1,4 @@
-//! What the server's container needs.
+//! Validation of the resources of the server's container.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use kubefoundry_kubernetes::{labels, quantity};
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Checks claims and amounts.
+/// Validates claims and amounts.
 pub(super) fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Resources {
     let mut resources = Resources::default();
     let Some(wire::Resources { claims, limits, requests }) = wire else { return resources };
@@ -35,13 +35,13 @@ pub(super) fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check:
     resources
 }
 
-/// An amount, as containers ask for it: none is fine, less is not.
+/// Checks an amount in resources of a container, which may be zero but not negative.
 fn not_negative(amount: &str) -> SyntaxResult {
     quantity::quantity(amount)?;
     expect(quantity::compare(amount, "0") != Some(Ordering::Less), "a quantity that is not negative")
 }
 
-/// No request is above its limit; of devices and huge pages, which are not shared, it is the limit.
+/// Reports requests above their limit. For devices and huge pages, which cannot be shared, the request must equal the limit.
 ///
 /// Source: `ValidateContainerResourceRequirements` in `k8s.io/kubernetes/pkg/apis/core/validation`.
 fn amounts_agree(resources: &Resources, path: &FieldPath, check: &mut Checker<'_, '_>) {

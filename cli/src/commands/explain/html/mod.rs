@@ -15,8 +15,8 @@ use crate::style::{count, printable};
 /// The style sheet. Its hash is in [`POLICY`]; a test compares them.
 const STYLE: &str = include_str!("style.css");
 
-/// Nothing is loaded, run, framed or submitted, and no style but [`STYLE`] applies: whatever a name or a reason held, it
-/// could do nothing.
+/// Nothing is loaded, run, framed or submitted, and no style but [`STYLE`] applies: whatever a name or a reason held,
+/// it could do nothing.
 const POLICY: &str = "default-src 'none'; style-src 'sha256-WCe6fMiKRhixRQV8/Twqc1XkEBNQEkhSvn4NolgUkSE='; base-uri 'none'; form-action 'none'";
 
 /// A text in HTML, between tags or in a quoted attribute.

@@ -1,4 +1,4 @@
-//! The objects around the pod.
+//! Bodies of the generated objects other than the Deployment.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(crate) struct ClaimSpec {
     pub(crate) resources: ClaimResources,
 }
 
-/// How much a claim asks for.
+/// The requested size of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ClaimResources {
     pub(crate) requests: StringMap,
@@ -45,9 +45,9 @@ pub(crate) struct ConfigMapBody {
     pub(crate) data: StringMap,
 }
 
-/// The body of an object that is nothing but its metadata.
+/// The body of an object that has only metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct NoBody {}
+pub(crate) struct EmptyBody {}
 
 /// The body of a RoleBinding (rbac.authorization.k8s.io/v1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,7 +57,7 @@ pub(crate) struct RoleBindingBody {
     pub(crate) role_ref: RoleRef,
 }
 
-/// Who is bound.
+/// The subject of a RoleBinding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Subject {
     pub(crate) kind: &'static str,
@@ -66,7 +66,7 @@ pub(crate) struct Subject {
     pub(crate) namespace: Option<String>,
 }
 
-/// What to.
+/// The role that a RoleBinding grants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RoleRef {
@@ -113,7 +113,7 @@ pub(crate) struct IngressSpec {
     pub(crate) rules: [HttpRule; 1],
 }
 
-/// A rule without a host.
+/// An Ingress rule for all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct HttpRule {
     pub(crate) http: HttpPaths,

@@ -1,4 +1,4 @@
-//! What a merge means, on values.
+//! Provider entries of `run.yaml`, and the merge on values instead of text.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::Entry;
 use crate::wire::Api;
 use kubefoundry_yaml::Node;
 
-/// An entry of `run.yaml` for an external provider.
+/// Returns the entry of `run.yaml` for an external provider.
 pub(super) fn provider(entry: &Entry) -> Value {
     let mut provider = json!({
         "provider_id": entry.provider_id,
@@ -19,24 +19,24 @@ pub(super) fn provider(entry: &Entry) -> Value {
     provider
 }
 
-/// The entries of one API.
-pub(super) fn of_api<'e>(entries: &[&'e Entry], api: Api) -> Vec<&'e Entry> {
+/// Returns the entries of one API.
+pub(super) fn entries_of_api<'e>(entries: &[&'e Entry], api: Api) -> Vec<&'e Entry> {
     entries.iter().copied().filter(|entry| entry.api == api).collect()
 }
 
-/// Whether an item of a section is the base's own idea of one of these providers.
+/// Returns whether an item of a section has the id of one of these providers, which then replaces it.
 pub(super) fn is_replaced(item: &Node<'_>, entries: &[&Entry]) -> bool {
     let id = item.get("provider_id").and_then(Node::as_str);
     id.is_some_and(|id| entries.iter().any(|entry| entry.provider_id == id))
 }
 
-/// The base with external providers, as a value.
+/// Returns the base configuration with external providers as a value.
 pub(super) fn tree(root: Option<&Node<'_>>, entries: &[&Entry], apis: &[Api]) -> Value {
     let mut tree = map(root.map(Node::to_json));
     let mut providers = map(tree.remove("providers"));
     let sections = root.and_then(|root| root.get("providers"));
     for api in Api::ALL {
-        let entries = of_api(entries, api);
+        let entries = entries_of_api(entries, api);
         if entries.is_empty() {
             continue;
         }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Entry;
-use super::expected::{of_api, provider};
+use super::provider_entries::{entries_of_api, provider};
 use crate::wire::Api;
 use kubefoundry_yaml as yaml;
 
@@ -17,7 +17,7 @@ struct ExternalProviders {
 }
 
 pub(super) fn extra_providers(entries: &[&Entry]) -> String {
-    let sections = Api::ALL.into_iter().map(|api| (api, of_api(entries, api)));
+    let sections = Api::ALL.into_iter().map(|api| (api, entries_of_api(entries, api)));
     let sections = sections.filter(|(_, entries)| !entries.is_empty());
     let providers = sections.map(|(api, entries)| {
         (api.as_str().to_owned(), entries.iter().map(|entry| provider(entry)).collect::<Vec<_>>().into())
