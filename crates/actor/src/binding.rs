@@ -222,11 +222,12 @@ fn report_resolve_error(
         }
         ResolveError::Source => {
             let message = format!("{path} is a {kind}, expected the object that it is rendered to");
-            let made = set.generated.iter().find(|made| {
-                *made.identity.name == **name && target::is_target(&made.identity.group, &made.identity.kind)
+            let generated = set.generated.iter().find(|generated| {
+                *generated.identity.name == **name
+                    && target::is_target(&generated.identity.group, &generated.identity.kind)
             });
-            let help = match made {
-                Some(made) => format!("refer to {} {name} of {}", made.identity.kind, made.api_version),
+            let help = match generated {
+                Some(generated) => format!("refer to {} {name} of {}", generated.identity.kind, generated.api_version),
                 None => UNSUPPORTED_TARGET_HELP.to_owned(),
             };
             findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(help);
@@ -260,9 +261,10 @@ fn report_resolve_error(
 fn suggest_target(reference: &Reference, set: &ObjectSet<'_, '_>) -> Option<String> {
     let inputs =
         set.inputs.iter().map(|it| (it.header.group(), &*it.header.kind, &it.header.namespace, &*it.header.name));
-    let made = set.generated.iter().map(|it| &it.identity).map(|it| (&*it.group, &*it.kind, &it.namespace, &*it.name));
+    let generated =
+        set.generated.iter().map(|it| &it.identity).map(|it| (&*it.group, &*it.kind, &it.namespace, &*it.name));
     let same: Vec<_> = inputs
-        .chain(made)
+        .chain(generated)
         .filter(|(group, kind, ..)| *group == reference.group() && *kind == reference.kind)
         .map(|(.., namespace, name)| (namespace.as_deref(), name))
         .collect();

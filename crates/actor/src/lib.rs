@@ -70,7 +70,7 @@ const MODE: &str = "asya.sh/mode";
 /// Annotation that records how to restore the object when the actor is removed.
 const RESTORE: &str = "asya.sh/restore";
 
-/// What the transformation sees.
+/// The objects of a run that the transformation can access.
 type ObjectSet<'s, 't> = kubefoundry_transform::ObjectSet<'s, 't, Settings>;
 
 /// The transformation of actors.

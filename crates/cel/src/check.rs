@@ -38,9 +38,9 @@ impl<'e> Checker<'e> {
 
     /// Checks a whole rule, whose type must be bool.
     pub(super) fn check_rule(&mut self, node: &mut Node) {
-        let found = self.operand(node);
-        if !matches!(found, InferredType::Bool) && !found.is_open() {
-            let message = format!("a rule is a condition, true or false; this is of type {found}");
+        let inferred = self.operand(node);
+        if !matches!(inferred, InferredType::Bool) && !inferred.is_open() {
+            let message = format!("a rule is a condition, true or false; this is of type {inferred}");
             self.errors.push(CompileError::new(CompileErrorKind::NotBoolean, node.span, message));
         }
     }
@@ -56,14 +56,14 @@ impl<'e> Checker<'e> {
 
     /// Returns the type of an operand. Warns if operations on it cannot be checked.
     pub(super) fn operand(&mut self, node: &mut Node) -> InferredType {
-        let found = self.check(node);
+        let inferred = self.check(node);
         // These literals have a warning already.
         let is_warned = matches!(node.kind, Kind::Uint(_) | Kind::Bytes(_));
-        if found == InferredType::Dyn && !is_warned && !self.is_local(node) {
+        if inferred == InferredType::Dyn && !is_warned && !self.is_local(node) {
             let quote = node.span.quote(self.text);
             self.warn_unchecked(node.span, format!("`{quote}` has no declared type, so its use"));
         }
-        found
+        inferred
     }
 
     /// Warns that `what` cannot be checked.
@@ -74,9 +74,9 @@ impl<'e> Checker<'e> {
 
     /// Checks an operand that must be a bool.
     fn condition(&mut self, node: &mut Node, purpose: &str) {
-        let found = self.operand(node);
-        if found != InferredType::Bool && !found.is_open() {
-            self.mismatch(node.span, format!("{purpose} takes bools, this is of type {found}"));
+        let inferred = self.operand(node);
+        if inferred != InferredType::Bool && !inferred.is_open() {
+            self.mismatch(node.span, format!("{purpose} takes bools, this is of type {inferred}"));
         }
     }
 
@@ -93,7 +93,7 @@ impl<'e> Checker<'e> {
     fn check_inner(&mut self, node: &mut Node) -> InferredType {
         let span = node.span;
         let on_path = self.begins_path(node);
-        let found = match &mut node.kind {
+        let inferred = match &mut node.kind {
             Kind::Null => InferredType::Null,
             Kind::Bool(_) => InferredType::Bool,
             Kind::Int(_) => InferredType::Int,
@@ -108,7 +108,7 @@ impl<'e> Checker<'e> {
                 let local = self.locals.iter().rev().find(|(local, _)| local == name);
                 let declared = self.variables.iter().find(|(declared, _)| declared == name);
                 match (local, declared) {
-                    (Some((_, found)), _) => found.clone(),
+                    (Some((_, inferred)), _) => inferred.clone(),
                     (None, Some((_, declared))) => (*declared).into(),
                     (None, None) => {
                         let name = name.clone();
@@ -132,15 +132,15 @@ impl<'e> Checker<'e> {
                 InferredType::Bool
             }
             Kind::Negate(operand) => {
-                let found = self.operand(operand);
-                if found == InferredType::Dyn {
+                let inferred = self.operand(operand);
+                if inferred == InferredType::Dyn {
                     // The crate's negation of the smallest integer panics in debug builds and wraps in release builds.
                     let message = "`-` takes a value of a known type; write -int(x) or -double(x)";
                     self.mismatch(operand.span, message);
-                } else if !found.is_number() && !found.is_open() {
-                    self.mismatch(operand.span, format!("`-` takes a number, this is of type {found}"));
+                } else if !inferred.is_number() && !inferred.is_open() {
+                    self.mismatch(operand.span, format!("`-` takes a number, this is of type {inferred}"));
                 }
-                found
+                inferred
             }
             Kind::Binary { operator, left, right } => self.binary(*operator, left, right, span),
             Kind::Logic { or, terms } => {
@@ -162,8 +162,8 @@ impl<'e> Checker<'e> {
             Kind::Call(call) => self.call(call, span),
             Kind::Macro(parts) => self.comprehension(parts),
         };
-        node.ty = found.clone();
-        found
+        node.ty = inferred.clone();
+        inferred
     }
 
     /// Returns the type of the operand of a field access or index. On a path only the whole path is recorded as read.
@@ -174,11 +174,11 @@ impl<'e> Checker<'e> {
     fn list(&mut self, elements: &mut [Node]) -> InferredType {
         let mut common: Option<InferredType> = None;
         for element in elements {
-            let found = self.check(element);
+            let inferred = self.check(element);
             common = Some(match common {
-                None => found,
-                Some(before) => before.unify(&found).unwrap_or_else(|| {
-                    let message = format!("the elements of a list need one type; found {before}, then {found}");
+                None => inferred,
+                Some(before) => before.unify(&inferred).unwrap_or_else(|| {
+                    let message = format!("the elements of a list need one type; found {before}, then {inferred}");
                     self.mismatch(element.span, message)
                 }),
             });
@@ -199,18 +199,18 @@ impl<'e> Checker<'e> {
             if literal.is_some_and(|literal| !seen.insert(literal)) {
                 self.error(CompileErrorKind::Parse, key.span, "the map has this key twice");
             }
-            let found_key = self.operand(key);
-            if !matches!(found_key, InferredType::Int | InferredType::Bool) && !found_key.is_text() {
-                self.mismatch(key.span, format!("a map key is a string, int or bool, not {found_key}"));
+            let inferred_key = self.operand(key);
+            if !matches!(inferred_key, InferredType::Int | InferredType::Bool) && !inferred_key.is_text() {
+                self.mismatch(key.span, format!("a map key is a string, int or bool, not {inferred_key}"));
             }
-            let found = self.check(value);
-            let (before_key, before) = common.take().unwrap_or_else(|| (found_key.clone(), found.clone()));
-            let unified_key = before_key.unify(&found_key).unwrap_or_else(|| {
-                let message = format!("the keys of a map need one type; found {before_key}, then {found_key}");
+            let inferred = self.check(value);
+            let (before_key, before) = common.take().unwrap_or_else(|| (inferred_key.clone(), inferred.clone()));
+            let unified_key = before_key.unify(&inferred_key).unwrap_or_else(|| {
+                let message = format!("the keys of a map need one type; found {before_key}, then {inferred_key}");
                 self.mismatch(key.span, message)
             });
-            let unified = before.unify(&found).unwrap_or_else(|| {
-                let message = format!("the values of a map need one type; found {before}, then {found}");
+            let unified = before.unify(&inferred).unwrap_or_else(|| {
+                let message = format!("the values of a map need one type; found {before}, then {inferred}");
                 self.mismatch(value.span, message)
             });
             common = Some((unified_key, unified));
@@ -233,7 +233,7 @@ impl<'e> Checker<'e> {
         if let Some(filter) = &mut parts.filter {
             self.condition(filter, "the condition of map()");
         }
-        let found = match parts.kind {
+        let inferred = match parts.kind {
             MacroKind::Map => InferredType::List(Box::new(self.check(&mut parts.body))),
             kind => {
                 self.condition(&mut parts.body, "the condition of a macro");
@@ -241,6 +241,6 @@ impl<'e> Checker<'e> {
             }
         };
         self.locals.pop();
-        found
+        inferred
     }
 }

@@ -142,34 +142,34 @@ impl Checker<'_> {
         let Some(signature) = call.function.and_then(Function::signature) else {
             return self.unknown_function(call);
         };
-        let found: Vec<InferredType> = call.arguments.iter_mut().map(|argument| self.operand(argument)).collect();
+        let inferred: Vec<InferredType> = call.arguments.iter_mut().map(|argument| self.operand(argument)).collect();
         let form = if call.receiver { signature.method } else { signature.global };
-        let arity = if signature.arity == functions::ANY_NUMBER { found.len().max(1) } else { signature.arity };
-        if !form || found.len() != arity {
+        let arity = if signature.arity == functions::ANY_NUMBER { inferred.len().max(1) } else { signature.arity };
+        if !form || inferred.len() != arity {
             let message = format!("{}() is written {}", signature.name, signature.usage);
             return self.error(CompileErrorKind::Arguments, span, message);
         }
-        let Some(first) = found.first() else { return InferredType::Unknown };
+        let Some(first) = inferred.first() else { return InferredType::Unknown };
         let (rejected, result) = match signature.function {
             Function::Size => {
                 let sized = matches!(first, InferredType::List(_) | InferredType::Map(..)) || first.is_text();
                 (if sized { None } else { Some((0, "a string, list or map")) }, InferredType::Int)
             }
             Function::Contains | Function::StartsWith | Function::EndsWith => {
-                (find_non_text(&found), InferredType::Bool)
+                (find_non_text(&inferred), InferredType::Bool)
             }
             Function::LowerAscii | Function::UpperAscii | Function::Trim => {
-                (find_non_text(&found), InferredType::String)
+                (find_non_text(&inferred), InferredType::String)
             }
             Function::Matches => {
                 if let Some(pattern) = call.arguments.get(1) {
                     self.check_pattern(pattern);
                 }
-                (find_non_text(&found), InferredType::Bool)
+                (find_non_text(&inferred), InferredType::Bool)
             }
             Function::Dyn | Function::Max | Function::Min => (None, InferredType::Dyn),
             Function::Uint => (check_convertible(first, true, false), InferredType::Dyn),
-            Function::Bytes => (find_non_text(&found), InferredType::Dyn),
+            Function::Bytes => (find_non_text(&inferred), InferredType::Dyn),
             // The crate cannot convert a bool to text.
             Function::String => (check_convertible(first, true, false), InferredType::String),
             Function::Int => (check_convertible(first, true, false), InferredType::Int),
@@ -177,7 +177,7 @@ impl Checker<'_> {
             Function::Bool => (check_convertible(first, false, true), InferredType::Bool),
         };
         if let Some((position, expected)) = rejected {
-            let actual = found.get(position).unwrap_or(first);
+            let actual = inferred.get(position).unwrap_or(first);
             let at = call.arguments.get(position).map_or(span, |argument| argument.span);
             let help = match (signature.function, actual) {
                 (Function::Contains, InferredType::List(_)) => "; search a list with `x in list`",
@@ -240,8 +240,8 @@ fn find_non_text(arguments: &[InferredType]) -> Option<(usize, &'static str)> {
 
 /// Checks the argument of a conversion. Returns its position and the expected type if the conversion does not accept
 /// it.
-fn check_convertible(found: &InferredType, numbers: bool, bools: bool) -> Option<(usize, &'static str)> {
-    let is_accepted = found.is_text() || numbers && found.is_number() || bools && *found == InferredType::Bool;
+fn check_convertible(inferred: &InferredType, numbers: bool, bools: bool) -> Option<(usize, &'static str)> {
+    let is_accepted = inferred.is_text() || numbers && inferred.is_number() || bools && *inferred == InferredType::Bool;
     let expected = match (numbers, bools) {
         (true, _) => "a number or string",
         _ => "a bool or string",

@@ -1,5 +1,5 @@
-//! What external providers add to the pod: init containers that install and merge, volumes between them, and what the
-//! server needs to find the result.
+//! The additions of external providers to the pod: init containers that install providers and merge the configuration, their
+//! volumes, and the environment by which the server finds the result.
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`.
 
@@ -13,18 +13,18 @@ use crate::options::Options;
 use kubefoundry_kubernetes::pod::{StringMap, env_value};
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// The volume that providers are installed on.
+/// The volume for installed providers.
 pub(super) const PROVIDERS: &str = "external-providers";
-/// The volume with the configuration that is merged into.
+/// The volume with the base configuration.
 pub(super) const BASE_CONFIG: &str = "base-config";
 /// The volume with the merged configuration.
 pub(super) const CONFIG: &str = "config";
 
-/// Where a distribution's image may have its run.yaml.
+/// Known paths of run.yaml in distribution images.
 const KNOWN_CONFIGS: [&str; 2] = ["/opt/app-root/run.yaml", "/etc/llama-stack/run.yaml"];
 
-/// The init containers, in the order in which they run: every provider in the order of the distribution, the
-/// configuration of its image unless the user brings one, the merge.
+/// Returns the init containers in order of execution: one for each provider in the order of the distribution, one that extracts
+/// the configuration of the image unless the user has one, and the merge.
 pub(super) fn init_containers(server: &Server, options: &Options<'_>) -> Vec<Container> {
     let mode = Mode::select(server, options);
     let mut containers: Vec<Container> =
@@ -38,7 +38,7 @@ pub(super) fn init_containers(server: &Server, options: &Options<'_>) -> Vec<Con
     containers
 }
 
-/// A container that stops before the server starts, and whose last words are in the pod's status when it fails.
+/// Creates an init container. If it fails, the end of its log becomes its message in the pod's status.
 fn init_container(name: String, image: String, mounts: Vec<VolumeMount>, options: &Options<'_>) -> Container {
     let settings = &options.settings;
     let resources = Resources {
@@ -50,10 +50,10 @@ fn init_container(name: String, image: String, mounts: Vec<VolumeMount>, options
     Container { name, image, resources, volume_mounts: mounts, termination_message_policy, ..Container::default() }
 }
 
-/// Installs a provider. What tells it from others is in variables, never in the script.
+/// Creates the init container that installs a provider. The script is the same for all; variables describe the provider.
 fn install(order: usize, provider: &super::server::Provider, options: &Options<'_>) -> Container {
     let mounts = vec![mount(PROVIDERS, paths::PROVIDERS, false)];
-    let told = Provider {
+    let description = Provider {
         provider_id: &provider.id,
         image: &provider.image,
         api: provider.api,
@@ -63,12 +63,12 @@ fn install(order: usize, provider: &super::server::Provider, options: &Options<'
     Container {
         image_pull_policy: Some(provider.pull_policy),
         command: script(PROVIDER_SCRIPT),
-        env: environment(&told).into_iter().map(|(name, value)| env_value(name, value)).collect(),
+        env: environment(&description).into_iter().map(|(name, value)| env_value(name, value)).collect(),
         ..init_container(provider.container_name(), provider.image.clone(), mounts, options)
     }
 }
 
-/// Copies the run.yaml of the distribution's image.
+/// Creates the init container that extracts run.yaml from the distribution's image.
 fn extract(server: &Server, options: &Options<'_>) -> Container {
     let mounts = vec![mount(BASE_CONFIG, paths::BASE_CONFIG, false)];
     let further = &options.settings.base_config_paths;
@@ -80,7 +80,8 @@ fn extract(server: &Server, options: &Options<'_>) -> Container {
     }
 }
 
-/// Merges the providers into the configuration; for a server that does so itself, only lists them.
+/// Creates the init container that merges the providers into the configuration. For a server that merges them itself it only
+/// lists them.
 fn merge(mode: Mode, options: &Options<'_>) -> Container {
     let mut mounts = vec![mount(PROVIDERS, paths::PROVIDERS, true)];
     let mut command = vec![paths::PROGRAM, "llamastack", "merge-config"];
@@ -102,7 +103,7 @@ fn script(text: &str) -> Vec<String> {
     ["/bin/sh", "-c", text].map(str::to_owned).to_vec()
 }
 
-/// Adds volumes, mounts and variables to a pod that has none of external providers yet.
+/// Adds volumes, mounts and variables for external providers to a pod.
 pub(super) fn extend(
     server: &Server,
     mode: Mode,
@@ -124,28 +125,28 @@ pub(super) fn extend(
     container.volume_mounts.push(mount(PROVIDERS, paths::PROVIDERS, true));
     container.volume_mounts.push(mount(CONFIG, paths::CONFIG, true));
     let given = python_path(server.container.env.clone());
-    let mut made = std::mem::take(&mut container.env);
-    made.retain(|variable| !server.container.env.iter().any(|given| given.name == variable.name));
-    for variable in made.iter_mut().filter(|variable| variable.name.as_deref() == Some("LLAMA_STACK_CONFIG")) {
+    let mut generated = std::mem::take(&mut container.env);
+    generated.retain(|variable| !server.container.env.iter().any(|given| given.name == variable.name));
+    for variable in generated.iter_mut().filter(|variable| variable.name.as_deref() == Some("LLAMA_STACK_CONFIG")) {
         variable.value = Some(paths::RUN_YAML.to_owned());
     }
     if mode == Mode::Native {
-        // The configuration is found when the server starts.
-        made.retain(|variable| variable.name.as_deref() != Some("LLAMA_STACK_CONFIG"));
-        made.push(env_value("LLS_CONFIG_PATHS", unexpanded(&config_paths(server, options).join("\n"))));
-        made.push(env_value("LLS_EXTRA_PROVIDERS", paths::EXTRA_PROVIDERS));
+        // The start script searches for the configuration.
+        generated.retain(|variable| variable.name.as_deref() != Some("LLAMA_STACK_CONFIG"));
+        generated.push(env_value("LLS_CONFIG_PATHS", unexpanded(&config_paths(server, options).join("\n"))));
+        generated.push(env_value("LLS_EXTRA_PROVIDERS", paths::EXTRA_PROVIDERS));
     }
     if server.workers.is_none() || mode == Mode::Native {
-        made.push(env_value("LLS_START", "run"));
+        generated.push(env_value("LLS_START", "run"));
     }
-    made.push(env_value("LLS_PREFLIGHT", options.settings.preflight.as_str()));
-    container.env = with_own(made, given);
+    generated.push(env_value("LLS_PREFLIGHT", options.settings.preflight.as_str()));
+    container.env = with_own(generated, given);
 }
 
-/// The ConfigMap with what was merged while rendering, without the server's name.
+/// The name suffix of the ConfigMap with the configuration that was merged during rendering.
 pub(super) const RUN_CONFIG: &str = "run-config";
 
-/// Where a server that merges external providers itself finds its configuration.
+/// Returns the paths of the configuration for a server that merges external providers itself.
 fn config_paths(server: &Server, options: &Options<'_>) -> Vec<String> {
     if server.user_config.is_some() {
         return ["run.yaml", "config.yaml"].map(|key| format!("{}/{key}", paths::USER_CONFIG)).to_vec();
@@ -154,15 +155,15 @@ fn config_paths(server: &Server, options: &Options<'_>) -> Vec<String> {
     known.into_iter().chain(options.settings.base_config_paths.iter().cloned()).collect()
 }
 
-/// The variables of the user with exactly one `PYTHONPATH`, in which the providers' packages come first.
+/// Returns the user's variables with exactly one `PYTHONPATH`, which begins with the providers' packages.
 fn python_path(mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     const NAME: &str = "PYTHONPATH";
     let joined = |rest: &str| {
-        // An empty entry would be the working directory.
+        // Python reads an empty entry as the working directory.
         let separator = if rest.is_empty() { "" } else { ":" };
         env_value(NAME, format!("{}{separator}{rest}", paths::PACKAGES))
     };
-    // The user may have a variable of that name already.
+    // Choose a name that the user does not use.
     let mut users = "LLS_USER_PYTHONPATH".to_owned();
     while env.iter().any(|variable| variable.name.as_ref() == Some(&users)) {
         users.push('_');

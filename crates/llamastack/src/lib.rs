@@ -42,7 +42,7 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_transform::{GroupKind, InputObject, PodPart, Transform, TransformOutput};
 use kubefoundry_yaml::Node;
 
-/// What the transformation sees.
+/// The objects of a run that the transformation can access.
 type ObjectSet<'s, 't> = kubefoundry_transform::ObjectSet<'s, 't, Settings>;
 
 /// The transformation.

@@ -131,8 +131,8 @@ pub(super) fn ingress(server: &Server) -> Option<Manifest> {
 
 /// Returns the disruption budget: the requested one, or at most one unavailable server of several.
 pub(super) fn disruption_budget(server: &Server) -> Option<Manifest> {
-    let given = server.budget.clone().or_else(|| (server.replicas > 1).then(Budget::default))?;
-    let Budget { min_available, mut max_unavailable } = given;
+    let settings = server.budget.clone().or_else(|| (server.replicas > 1).then(Budget::default))?;
+    let Budget { min_available, mut max_unavailable } = settings;
     if min_available.is_none() && max_unavailable.is_none() {
         max_unavailable = Some(Value::from(1));
     }
@@ -143,17 +143,17 @@ pub(super) fn disruption_budget(server: &Server) -> Option<Manifest> {
 
 /// Returns the autoscaler, if the distribution has one.
 pub(super) fn autoscaler(server: &Server) -> Option<Manifest> {
-    let given = server.autoscaling.as_ref()?;
+    let settings = server.autoscaling.as_ref()?;
     let metric = |name: &'static str, average_utilization: i32| Metric {
         kind: "Resource",
         resource: ResourceMetric { name, target: MetricTarget { kind: "Utilization", average_utilization } },
     };
-    let cpu = given.cpu.or_else(|| given.memory.is_none().then_some(80));
-    let metrics = [cpu.map(|it| metric("cpu", it)), given.memory.map(|it| metric("memory", it))];
+    let cpu = settings.cpu.or_else(|| settings.memory.is_none().then_some(80));
+    let metrics = [cpu.map(|it| metric("cpu", it)), settings.memory.map(|it| metric("memory", it))];
     let spec = AutoscalerSpec {
         scale_target_ref: ScaleTarget { api_version: "apps/v1", kind: "Deployment", name: server.name.clone() },
-        min_replicas: given.min,
-        max_replicas: given.max,
+        min_replicas: settings.min,
+        max_replicas: settings.max,
         metrics: metrics.into_iter().flatten().collect(),
     };
     let manifest = object("autoscaling/v2", "HorizontalPodAutoscaler", server.object_name("hpa"), SpecBody { spec });

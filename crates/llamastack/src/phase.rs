@@ -203,7 +203,7 @@ fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
 mod tests {
     use super::*;
 
-    fn told(state: &Value) -> (Phase, String) {
+    fn phase_of(state: &Value) -> (Phase, String) {
         let pod = serde_json::json!({"status": {"initContainerStatuses": [
             {"name": "other", "state": {"running": {}}},
             {"name": "external-provider-a", "state": state["state"], "lastState": state["lastState"]},
@@ -242,7 +242,7 @@ mod tests {
                 "Failed to pull provider image acme/a:1: InvalidImageName; check image pull credentials",
             ),
         ] {
-            assert_eq!(told(&json(state)), (expected, message.to_owned()), "{state}");
+            assert_eq!(phase_of(&json(state)), (expected, message.to_owned()), "{state}");
         }
     }
 

@@ -61,14 +61,16 @@ fn report_unknown_sections(providers: &mut Node<'_>, findings: &mut Findings<'_>
     let known = ExternalProviders::FIELDS;
     for key in remove_entries(providers, |key| !known.contains(&key)) {
         let message = format!("unknown field {:?} in {path}, expected an API: {}", shorten(&key), known.join(", "));
-        let meant = Api::from_name(&key).map(Api::section).or_else(|| closest(&key, known.iter().copied()));
-        let there = meant.is_some_and(|meant| providers.get(meant).is_some());
+        let suggestion = Api::from_name(&key).map(Api::section).or_else(|| closest(&key, known.iter().copied()));
+        let is_present = suggestion.is_some_and(|suggestion| providers.get(suggestion).is_some());
         let reported = findings.report(&codes::UNKNOWN_FIELD, FieldRef::key(&path.key(key)), message);
-        if let Some(meant) = meant {
-            if there {
-                reported.help(format!("remove it: {meant:?} is already set"));
+        if let Some(suggestion) = suggestion {
+            if is_present {
+                reported.help(format!("remove it: {suggestion:?} is already set"));
             } else {
-                reported.help(format!("did you mean {meant:?}?")).replace_with(format!("rename it to {meant}"), meant);
+                reported
+                    .help(format!("did you mean {suggestion:?}?"))
+                    .replace_with(format!("rename it to {suggestion}"), suggestion);
             }
         }
     }
@@ -100,9 +102,9 @@ pub(super) fn provider_at(root: &Node<'_>, path: &FieldPath) -> Option<String> {
         return None;
     };
     let provider = root.at(&section.key(api.clone()).index(*index)).filter(|_| path.starts_with(&section))?;
-    let said = |key: &str| provider.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
-    let image = said("image").unwrap_or("(none)");
-    Some(said("providerId").map_or_else(
+    let text_of = |key: &str| provider.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
+    let image = text_of("image").unwrap_or("(none)");
+    Some(text_of("providerId").map_or_else(
         || format!("correct this entry (image: {image}), and give its provider an id"),
         |id| format!("correct the entry of provider '{id}' (image: {image}, init container: external-provider-{id})"),
     ))

@@ -65,6 +65,10 @@ fn reference(wire: &ActorWorkloadReference, actors: Option<&str>, check: &mut Ch
                                                                      of its target",
         );
     }
-    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    Some(Reference { api_version: given(api_version)?, kind: given(kind)?, name: given(name)? })
+    let non_empty_text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    Some(Reference {
+        api_version: non_empty_text(api_version)?,
+        kind: non_empty_text(kind)?,
+        name: non_empty_text(name)?,
+    })
 }

@@ -64,11 +64,11 @@ fn check_transport_settings(transport: &TransportKind, check: &mut Checker<'_, '
 /// Reports modifiers that KEDA's webhook rejects (`validateScalingModifiersFormula` in kedacore/keda, and the enum of its CRD).
 fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modifiers {
     let path = FieldPath::from(AsyncActor::path().spec().scaling().advanced());
-    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let non_empty_text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let modifiers = Modifiers {
-        formula: given(&wire.formula),
-        target: given(&wire.target),
-        activation_target: given(&wire.activation_target),
+        formula: non_empty_text(&wire.formula),
+        target: non_empty_text(&wire.target),
+        activation_target: non_empty_text(&wire.activation_target),
         metric_type: wire.metric_type,
         restore_to_original_replica_count: wire.restore_to_original_replica_count.unwrap_or(false),
     };

@@ -90,7 +90,7 @@ fn block(reason: &str, provider: &str, image: &str, detail: &str, resolution: &s
 
 struct Reader<'r> {
     directory: &'r Installed,
-    /// The image, once it is known.
+    /// The provider's image, after `crd-config.yaml` has been read.
     image: Option<String>,
     errors: &'r mut Vec<String>,
     warnings: &'r mut Vec<String>,
@@ -103,7 +103,7 @@ impl Reader<'_> {
     }
 
     fn entry(&mut self) -> Option<Entry> {
-        // The image is in the second file, and every error names it.
+        // Read the second file first: it contains the image, which every error names.
         let config = self.crd_config();
         let name = one_line(&self.directory.name);
         let metadata = match self.directory.metadata.as_deref() {
@@ -174,7 +174,7 @@ struct CrdConfig {
     unknown: Vec<String>,
 }
 
-/// Reads `crd-config.yaml`. Files made by hand may leave out `order` and `image`.
+/// Reads `crd-config.yaml`. `order` and `image` are optional because users may write the file by hand.
 fn read_crd_config(text: &str) -> Result<CrdConfig, Vec<String>> {
     let parsed = yaml::parse(text, &Limits::default());
     let problem = parsed.documents.iter().flat_map(|document| &document.problems).chain(&parsed.failure).next();

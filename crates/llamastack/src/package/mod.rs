@@ -44,24 +44,24 @@ pub const FILE: &str = "lls-provider-spec.yaml";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderPackage {
-    /// `metadata.name`: the package.
+    /// `metadata.name`: the name of the package.
     pub name: String,
     /// `metadata.version`: a semantic version.
     pub version: String,
-    /// `metadata.vendor`: who makes it.
+    /// `metadata.vendor`: the vendor of the package.
     pub vendor: String,
-    /// `metadata.description`: what it is, for people.
+    /// `metadata.description`: a description in prose.
     pub description: Option<String>,
-    /// `metadata.maintainer`: whom to ask.
+    /// `metadata.maintainer`: the contact for the package.
     pub maintainer: Option<String>,
     /// `spec.packageName`: the Python module that llama-stack imports.
     pub package_name: String,
     /// `spec.providerType`, such as `remote::acme-vllm`.
     pub provider_type: String,
-    /// `spec.api`: the API that it provides.
+    /// `spec.api`: the API that the provider implements.
     pub api: Api,
     /// `spec.wheelPath`: the wheel of the provider itself.
     pub wheel_path: String,
-    /// `spec.dependencyWheels`: the wheels that it needs.
+    /// `spec.dependencyWheels`: the wheels of its dependencies.
     pub dependency_wheels: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Text to [`ProviderPackage`].
+//! Reading and validation of [`ProviderPackage`].
 
 use super::super::wire::Api;
 use super::syntax::{is_module, is_provider_type, is_semantic_version};
@@ -12,30 +12,30 @@ const FIELDS: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 const METADATA: [&str; 5] = ["name", "version", "vendor", "description", "maintainer"];
 const SPEC: [&str; 5] = ["packageName", "providerType", "api", "wheelPath", "dependencyWheels"];
 
-/// What a text was read into.
+/// The result of reading a package's metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
     /// The package.
     pub package: ProviderPackage,
-    /// What is odd, and stops nothing: fields that do not exist. One line each.
+    /// Warnings about unknown fields, one line each.
     pub warnings: Vec<String>,
 }
 
-/// Why there is no package.
+/// Why a package's metadata cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
-    /// The file could not be read; said by whoever reads files.
+    /// The file could not be read. The code that reads files sets it.
     #[error("failed to read metadata file: {0}")]
     Unreadable(String),
     /// The text is not YAML.
     #[error("failed to parse metadata YAML: line {}, column {}: {message}", .position.line, .position.column)]
     Syntax {
-        /// Where.
+        /// Line and column.
         position: Position,
         /// What was found and what is expected.
         message: String,
     },
-    /// Values are missing or have the wrong form: every one of them, in the order of the specification.
+    /// Values are missing or invalid. All errors are listed, in the order of the specification.
     #[error("metadata validation failed: {}", .0.join("; "))]
     Invalid(Vec<String>),
 }
@@ -46,7 +46,7 @@ impl MetadataError {
     }
 }
 
-/// Reads the metadata of a package, and checks it.
+/// Reads and validates the metadata of a package.
 ///
 /// ```
 /// use kubefoundry_llamastack::package::read;
@@ -57,7 +57,7 @@ impl MetadataError {
 /// ```
 ///
 /// # Errors
-/// When the text is not one YAML document, or a value is missing or wrong.
+/// Returns an error if the text is not a single YAML document, or if a value is missing or invalid.
 pub fn read(text: &str) -> Result<Read, MetadataError> {
     let parsed = yaml::parse(text, &Limits::default());
     let problem = parsed.documents.iter().flat_map(|document| &document.problems).chain(&parsed.failure).next();
@@ -82,7 +82,7 @@ pub fn read(text: &str) -> Result<Read, MetadataError> {
     }
 }
 
-/// Collects what is wrong, in the order of the checks.
+/// Collects errors in the order of the checks.
 #[derive(Default)]
 struct Reader<'t> {
     text: &'t str,
@@ -130,7 +130,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A value that must be there; an empty one is not.
+    /// Returns a required value, and reports it if it is absent or empty.
     fn required(&mut self, field: &str, value: Option<String>) -> Option<String> {
         let value = value.filter(|value| !value.is_empty());
         if value.is_none() {
