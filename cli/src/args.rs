@@ -1,10 +1,10 @@
-//! What can be said on the command line.
+//! The command line: commands, options and their help texts.
 
+mod conversion;
 mod formats;
-mod live;
 mod llamastack;
-mod moving;
 mod plan;
+mod snapshot;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,17 +14,17 @@ use clap::{Arg, Args as ClapArgs, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use kubefoundry::schemas::SCHEMAS;
 
+pub(crate) use conversion::{ImportArgs, MigrateArgs, MigrationFormat};
 pub(crate) use formats::{ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, ReportFormat, TextFormat};
-pub(crate) use live::{DriftArgs, Now, StatusArgs};
 pub(crate) use llamastack::{LlamaStackCommand, MergeConfigArgs, ValidateProviderArgs};
-pub(crate) use moving::{ImportArgs, MigrateArgs, MigrationFormat};
 pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn, PlanFormat};
+pub(crate) use snapshot::{DriftArgs, Now, StatusArgs};
 
-/// Turns a ModelDeployment into the manifests of the serving stack that runs it: KAITO, Dynamo, KubeRay.
+/// Convert ModelDeployments to the manifests of KAITO, Dynamo and KubeRay
 #[derive(Debug, Parser)]
 #[command(name = "kubefoundry", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// When to colour text
+    /// When to color the output
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: ColorChoice,
 
@@ -40,64 +40,64 @@ Examples:
   kubefoundry plan --git main...HEAD models/
   kubefoundry explain KF0102
 
-Exit status: 0 fine, 1 an error was found (lint: a finding, plan: a change of at least --fail-on), 2 wrong usage or
-options, or a file that cannot be read or written.";
+Exit status: 0 success; 1 an error in the input (lint, plan: a finding or a change at least as severe as --fail-on);
+2 wrong usage or options, or a file that cannot be read or written.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Print the objects that ModelDeployments become
+    /// Print the manifests for ModelDeployments
     #[command(after_help = RENDER_EXAMPLES)]
     Render(RenderArgs),
-    /// Report everything that is wrong with the input
+    /// Report problems in the input
     #[command(after_help = LINT_EXAMPLES)]
     Lint(LintArgs),
-    /// Say which provider runs each ModelDeployment, why, and with which values; or what a code or a field means
-    #[command(after_help = EXPLAIN_EXAMPLES, mut_arg("paths", path_or_code))]
+    /// Explain how a provider is selected for each ModelDeployment, or what a diagnostic code or a field means
+    #[command(after_help = EXPLAIN_EXAMPLES, mut_arg("paths", accept_codes_and_fields))]
     Explain(ExplainArgs),
-    /// Say what a change does to what runs: what restarts, is made anew, is ignored or refused
-    #[command(after_help = plan::EXAMPLES, mut_arg("paths", plan::old_and_new))]
+    /// Show what a change does to running models: what restarts, is recreated, is ignored or is refused
+    #[command(after_help = plan::EXAMPLES, mut_arg("paths", plan::accept_old_and_new))]
     Plan(PlanArgs),
     /// List the container images that the output uses
     #[command(after_help = IMAGES_EXAMPLES)]
     Images(ImagesArgs),
-    /// Turn objects of KAITO, Dynamo and KubeRay into the ModelDeployments that become them
-    #[command(after_help = moving::IMPORT_EXAMPLES)]
+    /// Convert KAITO, Dynamo and KubeRay objects to ModelDeployments
+    #[command(after_help = conversion::IMPORT_EXAMPLES)]
     Import(ImportArgs),
-    /// Move ModelDeployments to another provider, or to another API group
-    #[command(after_help = moving::MIGRATE_EXAMPLES)]
+    /// Move ModelDeployments to another provider or to another API group
+    #[command(after_help = conversion::MIGRATE_EXAMPLES)]
     Migrate(MigrateArgs),
-    /// Say how what is in a cluster runs, from a dump of it
-    #[command(after_help = live::STATUS_EXAMPLES)]
+    /// Show the status of the models in a cluster snapshot
+    #[command(after_help = snapshot::STATUS_EXAMPLES)]
     Status(StatusArgs),
-    /// Say how what is in a cluster differs from what is rendered; fails when it does
-    #[command(after_help = live::DRIFT_EXAMPLES, mut_arg("paths", live::spec_and_live))]
+    /// Compare a cluster snapshot with the rendered objects, and fail if they differ
+    #[command(after_help = snapshot::DRIFT_EXAMPLES, mut_arg("paths", snapshot::require_spec_and_snapshot))]
     Drift(DriftArgs),
-    /// Answer Argo CD as a config management plugin
+    /// Run as a config management plugin of Argo CD
     #[command(subcommand, after_help = ARGOCD_EXAMPLES)]
     Argocd(ArgoCdCommand),
-    /// Work on external providers of llama-stack: merge them into run.yaml, check their packages
+    /// Check external providers of Llama Stack, or merge them into run.yaml
     #[command(subcommand, after_help = llamastack::LLAMASTACK_EXAMPLES)]
     Llamastack(LlamaStackCommand),
-    /// Print a schema: for editors, for clusters (CRDs), for readers of reports
+    /// Print a CRD, or the JSON Schema of an input or a report
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema(SchemaArgs),
-    /// Run as a KRM function: what kustomize and kpt start
+    /// Run as a KRM function of kustomize or kpt
     #[command(name = "fn", after_help = FN_EXAMPLES)]
     Function,
-    /// Print the completion script of a shell
+    /// Print a shell completion script
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
-    /// Print the manual as man pages
+    /// Print man pages
     #[command(after_help = MAN_EXAMPLES)]
     Man(ManArgs),
 }
 
 const RENDER_EXAMPLES: &str = "\
-Generated objects go to standard output, or to files with --out-dir; findings go to standard error.
-When there is an error, nothing is printed or written, and the exit status is 1.
+Generated objects go to standard output, or to files with --out-dir. Findings go to standard error.
+If there is an error, nothing is printed or written, and the exit status is 1.
 
-Options also come from kubefoundry.yaml in the one directory given as PATH, and from --config.
-Flags win over --config, and that wins over kubefoundry.yaml.
+If PATH is one directory, its kubefoundry.yaml supplies options. --config overrides kubefoundry.yaml,
+and flags override both.
 
 Examples:
   kubefoundry render models/ | kubectl apply -f -
@@ -115,10 +115,10 @@ Examples:
   git diff --name-only --diff-filter=d main -- '*.yaml' | xargs -r kubefoundry lint";
 
 const EXPLAIN_EXAMPLES: &str = "\
-A code, or its name, prints the page of that diagnostic. It is never read as a path:
-write ./syntax for a file or directory that is called like one.
-A field, such as spec.engine.type or asyncactor.spec.scaling, prints its description,
-unless there is a file or directory of that name.
+For a diagnostic code or its name, the page of that diagnostic is printed. A name such as syntax is
+never read as a path; write ./syntax to name the file.
+For a field, such as spec.engine.type or asyncactor.spec.scaling, its description is printed,
+unless a file or directory has that name.
 
 Examples:
   kubefoundry explain llama.yaml
@@ -132,10 +132,9 @@ Examples:
   kubefoundry explain providers/ --rules
   kubefoundry explain models/ --output json | jq '.decisions[] | [.object.name, .selection.reason]'";
 
-/// `explain` takes what the other commands take, and codes.
-fn path_or_code(paths: Arg) -> Arg {
-    const HELP: &str =
-        "Files and directories to read (`-`, or nothing, is standard input), or diagnostic codes, or fields";
+/// Lets `explain` take diagnostic codes and fields in place of paths.
+fn accept_codes_and_fields(paths: Arg) -> Arg {
+    const HELP: &str = "Files and directories to read (standard input if `-` or omitted), diagnostic codes, or fields";
     let long =
         paths.get_long_help().map(|long| long.to_string().replacen("Files", "Diagnostic codes, fields, or files", 1));
     paths.value_name("PATH|CODE|FIELD").help(HELP).long_help(long.unwrap_or_default())
@@ -147,15 +146,15 @@ Examples:
   kubefoundry images models/ | xargs -r -n 1 docker pull";
 
 const ARGOCD_EXAMPLES: &str = "\
-Every command works on the current directory, the application's, and takes its parameters from the environment that Argo
-CD sets: ARGOCD_APP_PARAMETERS, PARAM_*, ARGOCD_ENV_*.
+Argo CD runs these commands in the application's directory. They read their parameters from the environment:
+ARGOCD_APP_PARAMETERS, PARAM_* and ARGOCD_ENV_*.
 
 Examples:
   kubefoundry argocd generate
   ARGOCD_ENV_RUNTIMES=dynamo=1.4.0 kubefoundry argocd generate";
 
 const SCHEMA_EXAMPLES: &str = "\
-Without NAME the schemas are listed.
+Without NAME, the available schemas are listed.
 
 Examples:
   kubefoundry schema crds | kubectl apply --server-side -f -
@@ -167,8 +166,8 @@ In an editor with yaml-language-server, name the file in the first line of a doc
   # yaml-language-server: $schema=.vscode/kubefoundry.json";
 
 const FN_EXAMPLES: &str = "\
-Reads a ResourceList from standard input and prints one, as kubefoundry-fn does.
-It takes no options: they are in the functionConfig.
+The function reads a ResourceList from standard input and prints the resulting ResourceList,
+like kubefoundry-fn. Its options are in functionConfig; it takes no flags.
 
 Examples:
   kpt fn eval DIR --exec \"kubefoundry fn\" -- runtimes.dynamo=1.4.0
@@ -187,58 +186,57 @@ Examples:
 
 #[derive(Debug, Default, Clone, ClapArgs)]
 pub(crate) struct InputArgs {
-    /// Files and directories to read; `-`, or no PATH at all, is standard input
+    /// Files and directories to read; standard input if `-` or omitted
     ///
-    /// In a directory every .yaml, .yml and .json file is read, except what is hidden or ignored by git.
+    /// In a directory, every .yaml, .yml and .json file is read, except hidden files and files ignored by git.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// File with options (kind Render)
+    /// Options file (kind Render)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
-    /// File or directory with InferenceProviderConfigs; may be repeated
+    /// File or directory with InferenceProviderConfigs; can be repeated
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) providers: Vec<PathBuf>,
 
-    /// File or directory with the CRDs of the cluster; may be repeated, `-` is standard input
+    /// File or directory with the CRDs of the cluster, or `-` for standard input; can be repeated
     ///
-    /// Every object is checked against them, and written for a version that they serve. Give what upstream publishes,
-    /// or what `kubectl get crd -o yaml` prints.
+    /// Every object is checked against these CRDs and written in a version that they serve. Use the CRDs that the upstream
+    /// project publishes, or the output of `kubectl get crd -o yaml`.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) crds: Vec<PathBuf>,
 
-    /// CRD version to write for a provider, such as dynamo=nvidia.com/v1beta1, or auto; may be repeated
-    #[arg(long, value_name = "PROVIDER=APIVERSION", value_parser = assignment)]
+    /// CRD version to write for a provider, such as dynamo=nvidia.com/v1beta1 or dynamo=auto; can be repeated
+    #[arg(long, value_name = "PROVIDER=APIVERSION", value_parser = parse_assignment)]
     pub(crate) crd_version: Vec<Assignment>,
 
-    /// The former name of `--crd-version`: refused, with the new name.
-    #[arg(long, hide = true, value_name = "PROVIDER=APIVERSION", value_parser = renamed_to_crd_version)]
+    /// The former name of `--crd-version`; rejected with the new name.
+    #[arg(long, hide = true, value_name = "PROVIDER=APIVERSION", value_parser = reject_target_flag)]
     pub(crate) target: Option<String>,
 
-    /// Runtime version that images and flags are for, such as dynamo=1.4.0; may be repeated
-    #[arg(long, value_name = "PROVIDER=VERSION", value_parser = assignment)]
+    /// Runtime version that determines images and flags, such as dynamo=1.4.0; can be repeated
+    #[arg(long, value_name = "PROVIDER=VERSION", value_parser = parse_assignment)]
     pub(crate) runtime: Vec<Assignment>,
 
-    /// Turn warnings into errors
+    /// Treat warnings as errors
     #[arg(long)]
     pub(crate) strict: bool,
 }
 
-/// A provider and what is said of it.
+/// A `PROVIDER=VERSION` argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// The provider's name.
     pub(crate) provider: String,
-    /// The version.
+    /// A runtime version or a CRD version, as the flag has it.
     pub(crate) version: String,
 }
 
-fn renamed_to_crd_version(_: &str) -> Result<String, String> {
+fn reject_target_flag(_: &str) -> Result<String, String> {
     Err("--target has been renamed to --crd-version".to_owned())
 }
 
-fn assignment(text: &str) -> Result<Assignment, String> {
+fn parse_assignment(text: &str) -> Result<Assignment, String> {
     match text.split_once('=') {
         Some((provider, version)) if !provider.is_empty() && !version.is_empty() => {
             Ok(Assignment { provider: provider.to_owned(), version: version.to_owned() })
@@ -249,7 +247,7 @@ fn assignment(text: &str) -> Result<Assignment, String> {
 
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct DiagnosticsArgs {
-    /// How findings are printed to standard error
+    /// Format of the findings on standard error
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) diagnostics: ReportFormat,
 }
@@ -262,19 +260,19 @@ pub(crate) struct RenderArgs {
     #[command(flatten)]
     pub(crate) diagnostics: DiagnosticsArgs,
 
-    /// How objects are written
+    /// Output format
     ///
-    /// As JSON, one object is written as it is, and any other number of objects as the items of a v1 List.
+    /// In JSON, a single object is printed on its own; any other number of objects becomes a v1 List.
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ObjectFormat,
 
     /// Write each object to DIR/NAMESPACE/KIND_NAME.yaml instead of standard output
     ///
-    /// Only files that were generated from the same ModelDeployment are overwritten. Nothing is removed.
+    /// An existing file is overwritten only if it was generated from the same ModelDeployment. No file is removed.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out_dir: Option<PathBuf>,
 
-    /// Print the other objects of the input, too, in its order; generated ones take their ModelDeployment's place
+    /// Print the whole input, with each ModelDeployment replaced by the objects generated from it
     #[arg(long, conflicts_with = "out_dir")]
     pub(crate) all: bool,
 }
@@ -284,23 +282,22 @@ pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// How findings are printed
+    /// Format of the findings
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: LintFormat,
 
-    /// Make the changes that findings offer, and report what is left
+    /// Apply the fixes that findings offer, and report the remaining findings
     ///
-    /// Only what is right in every case is changed: misspelt fields, values that need quotes. Everything else in the
-    /// file stays as it is, comments and layout too. Standard input is printed as it should be, and the report goes to
-    /// standard error.
+    /// Only unambiguous fixes are applied, such as correcting a misspelled field or quoting a value. Comments and layout
+    /// are kept. For standard input, the fixed text is printed to standard output and the report to standard error.
     #[arg(long)]
     pub(crate) fix: bool,
 
-    /// Print what --fix would change, and change nothing; fails when there is something to change
+    /// Print the changes that --fix would make without making them; fail if there are any
     #[arg(long, conflicts_with_all = ["fix", "output"])]
     pub(crate) diff: bool,
 
-    /// The least severe finding that fails the run
+    /// Fail if there is a finding of at least this severity
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub(crate) fail_on: FailOn,
 }
@@ -313,32 +310,35 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) diagnostics: DiagnosticsArgs,
 
-    /// How the explanation is printed; JSON and HTML contain the findings, JSON prints the page of a code, too
+    /// Output format; JSON and HTML include the findings
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ExplanationFormat,
 
-    /// Say where every field of the input goes, and where every field of the output comes from
+    /// Show where each input field goes and where each output field comes from
     ///
-    /// Each field gets other values, the deployment is rendered again, and the outputs are compared. As text or JSON.
+    /// Each field is given other values, the deployment is rendered again, and the outputs are compared. Supports text and
+    /// JSON.
     #[arg(long, conflicts_with_all = ["rules", "why_not"])]
     pub(crate) trace: bool,
 
-    /// With --trace: the one field to tell of, of the input or of the output, such as spec.engine.contextLength
+    /// With --trace: show only this input or output field, such as spec.engine.contextLength
     #[arg(long, value_name = "FIELD", requires = "trace", conflicts_with_all = ["rules", "why_not"])]
     pub(crate) field: Option<String>,
 
-    /// Say which selection rules never decide, and which providers are never selected
+    /// Find selection rules that never decide, and providers that are never selected
     ///
-    /// Of the built-in providers and the InferenceProviderConfigs of the input; each with a ModelDeployment that shows
-    /// it. As text or JSON.
+    /// The analysis covers the built-in providers and the InferenceProviderConfigs of the input, and gives an example
+    /// ModelDeployment for each problem. Supports text and JSON.
     #[arg(long, conflicts_with = "why_not")]
     pub(crate) rules: bool,
 
-    /// With --rules: leave out the built-in providers
+    /// With --rules: exclude the built-in providers
     #[arg(long, requires = "rules", conflicts_with_all = ["trace", "why_not"])]
     pub(crate) no_builtins: bool,
 
-    /// Say what would have to change for PROVIDER to be selected, or what no change gets past. As text or JSON
+    /// Show which changes would make PROVIDER selected, or what prevents it
+    ///
+    /// Supports text and JSON.
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) why_not: Option<String>,
 }
@@ -351,34 +351,34 @@ pub(crate) struct ImagesArgs {
     #[command(flatten)]
     pub(crate) diagnostics: DiagnosticsArgs,
 
-    /// How the list is printed
+    /// Output format
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: TextFormat,
 }
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum ArgoCdCommand {
-    /// Print the manifests of the application, or nothing and fail
+    /// Print the manifests of the application; on failure, print nothing
     Generate,
-    /// Print the files that make the application one of ours; nothing when it is not
+    /// Print the files that kubefoundry can render, if any
     Discover,
-    /// Print the parameters that there are, as Argo CD's UI reads them
+    /// Print the available parameters for the Argo CD UI
     Params,
 }
 
-/// The name that stands for all CRDs.
+/// The schema name that prints all CRDs.
 pub(crate) const CRDS: &str = "crds";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SchemaArgs {
-    /// The schema to print
+    /// Schema to print
     #[arg(value_name = "NAME", value_parser = schema_names(), hide_possible_values = true)]
     pub(crate) name: Option<String>,
-    /// Print the CRD of an upstream kind, without descriptions and rules; without GROUP/KIND, list those there are
+    /// Print an upstream CRD, without descriptions and validation rules; without GROUP/KIND, list the available CRDs
     #[arg(long, value_name = "GROUP/KIND", conflicts_with = "name")]
     #[expect(clippy::option_option, reason = "clap's way to say that a flag may have a value")]
     pub(crate) upstream: Option<Option<String>>,
-    /// The release of the upstream project; the nearest older one that there is is taken
+    /// Release of the upstream project; the nearest older release if this one is not available
     #[arg(long, value_name = "VERSION", requires = "upstream")]
     pub(crate) release: Option<String>,
 }
@@ -390,14 +390,14 @@ fn schema_names() -> PossibleValuesParser {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompletionsArgs {
-    /// The shell to complete in
+    /// Shell to print the script for
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ManArgs {
-    /// The command whose page to print; without one, the page of kubefoundry itself
+    /// Command to print the page of; the page of kubefoundry itself if omitted
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Option<String>,
 
@@ -406,8 +406,10 @@ pub(crate) struct ManArgs {
     pub(crate) out_dir: Option<PathBuf>,
 }
 
-/// Whether arguments that cannot be read are those of `fn`: its name is the first that is neither a flag nor a flag's
-/// value.
+/// Whether a command line that clap rejected is meant for `fn`, which reports errors in its own format.
+///
+/// The command is the first word that is neither a flag nor the value of `--color`, the only flag before a command that
+/// takes one.
 pub(crate) fn is_for_function(arguments: impl Iterator<Item = OsString>) -> bool {
     let mut is_value = false;
     let mut words = arguments.filter(|argument| {
@@ -417,7 +419,7 @@ pub(crate) fn is_for_function(arguments: impl Iterator<Item = OsString>) -> bool
     words.next().is_some_and(|word| word == "fn")
 }
 
-/// What clap says of an error, without what it shows below.
+/// The first line of a clap error, without the usage and hints that follow it.
 pub(crate) fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -428,7 +430,7 @@ pub(crate) fn first_line(error: &clap::Error) -> String {
 mod tests {
     use super::*;
 
-    /// clap's own consistency check: conflicting names and missing values are found here and not by a user.
+    /// Runs clap's own check for conflicting names and missing values.
     #[test]
     fn arguments_are_consistent() {
         use clap::CommandFactory as _;
@@ -436,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_function_is_told_by_its_name() {
+    fn recognizes_command_lines_of_the_function() {
         let is_for = |line: &str| is_for_function(line.split(' ').map(OsString::from));
         for line in ["fn x", "fn --strict", "--color never fn x", "--color=never fn x", "--colour fn x"] {
             assert!(is_for(line), "{line}");
@@ -447,10 +449,10 @@ mod tests {
     }
 
     #[test]
-    fn an_assignment_has_two_sides() {
-        assert_eq!(assignment("a=b=c").unwrap(), Assignment { provider: "a".into(), version: "b=c".into() });
+    fn an_assignment_needs_a_provider_and_a_version() {
+        assert_eq!(parse_assignment("a=b=c").unwrap(), Assignment { provider: "a".into(), version: "b=c".into() });
         for text in ["", "a", "a=", "=b"] {
-            assert!(assignment(text).is_err(), "{text:?}");
+            assert!(parse_assignment(text).is_err(), "{text:?}");
         }
     }
 }

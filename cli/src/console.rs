@@ -1,15 +1,16 @@
-//! Standard output and standard error. Output is printed at once, when all of it is known to be good.
+//! Standard output and standard error. A command prints its output only when all of it is complete.
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
 
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::Style;
 
 use crate::args::ColorChoice;
 
-/// Which of the two streams are for colours.
+/// Decides whether standard output and standard error are colored.
 #[derive(Debug)]
 pub(crate) struct Console {
     color: ColorChoice,
+    /// Whether the environment turns colors off (`NO_COLOR`, `TERM=dumb`).
     suppressed: bool,
 }
 
@@ -18,7 +19,7 @@ pub(crate) struct Console {
 #[error("standard output: {0}")]
 pub(crate) struct StdoutError(io::Error);
 
-/// Prints the parts of a text to standard output. A reader that went away (`| head`) has what it wanted.
+/// Prints the parts of a text to standard output. A closed pipe is not an error: the reader (`| head`) has read enough.
 pub(crate) fn print<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Result<(), StdoutError> {
     let mut stdout = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
     let written = parts.into_iter().try_for_each(|part| stdout.write_all(part.as_ref().as_bytes()));
@@ -28,36 +29,34 @@ pub(crate) fn print<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Result
     }
 }
 
-/// Prints to standard error. When that fails there is nowhere left to say so.
+/// Prints to standard error. Errors are ignored, because there is no other place to report them.
 pub(crate) fn note(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 impl Console {
-    /// The console of this process. Without a choice, colour is for terminals, and `NO_COLOR` turns it off.
+    /// Creates the console of this process. With `ColorChoice::Auto`, only terminals get colors, and `NO_COLOR` disables them.
     pub(crate) fn new(color: ColorChoice) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
         Self { color, suppressed: no_color || dumb }
     }
 
-    /// Whether standard output is for colours.
-    pub(crate) fn stdout_style(&self) -> TextStyle {
+    pub(crate) fn stdout_style(&self) -> Style {
         self.style(io::stdout().is_terminal())
     }
 
-    /// Whether standard error is for colours.
-    pub(crate) fn stderr_style(&self) -> TextStyle {
+    pub(crate) fn stderr_style(&self) -> Style {
         self.style(io::stderr().is_terminal())
     }
 
-    fn style(&self, terminal: bool) -> TextStyle {
+    fn style(&self, terminal: bool) -> Style {
         let colored = match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => terminal && !self.suppressed,
         };
-        if colored { TextStyle::Colored } else { TextStyle::Plain }
+        if colored { Style::Colored } else { Style::Plain }
     }
 }
 
@@ -65,15 +64,15 @@ impl Console {
 mod tests {
     use super::*;
 
-    /// The choice on the command line is nearer than the environment, and the environment nearer than the terminal.
+    /// The command line overrides the environment, and the environment overrides the terminal.
     #[test]
-    fn colour_is_for_terminals_unless_somebody_says_otherwise() {
+    fn colors_follow_the_flag_then_the_environment_then_the_terminal() {
         for (color, suppressed, terminal, expected) in [
-            (ColorChoice::Auto, false, true, TextStyle::Colored),
-            (ColorChoice::Auto, false, false, TextStyle::Plain),
-            (ColorChoice::Auto, true, true, TextStyle::Plain),
-            (ColorChoice::Always, true, false, TextStyle::Colored),
-            (ColorChoice::Never, false, true, TextStyle::Plain),
+            (ColorChoice::Auto, false, true, Style::Colored),
+            (ColorChoice::Auto, false, false, Style::Plain),
+            (ColorChoice::Auto, true, true, Style::Plain),
+            (ColorChoice::Always, true, false, Style::Colored),
+            (ColorChoice::Never, false, true, Style::Plain),
         ] {
             assert_eq!(Console { color, suppressed }.style(terminal), expected, "{color:?} {suppressed} {terminal}");
         }

@@ -1,21 +1,20 @@
-//! How the process ends.
+//! The exit status of the process.
 
 use std::process::ExitCode;
 
 /// The exit status, the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
-    /// Nothing to complain about.
     Success = 0,
-    /// The input has findings that count.
+    /// The input has findings that fail the run.
     Findings = 1,
-    /// Wrong usage or options, or a file that could not be read or written: the input was not judged.
+    /// Wrong usage or options, or a file that could not be read or written, so that the input was not fully checked.
     Failure = 2,
 }
 
 impl ExitStatus {
-    /// The exit status of the KRM function, which has the same meanings.
-    pub(crate) fn of_function(status: u8) -> Self {
+    /// Converts the exit status of the KRM function, which uses the same values.
+    pub(crate) fn from_function(status: u8) -> Self {
         match status {
             0 => Self::Success,
             1 => Self::Findings,

@@ -1,7 +1,7 @@
 //! The `kubefoundry` command: files, standard input and flags in; manifests, findings and reasons out.
 //!
-//! A thin front end. Everything that decides anything is in the `kubefoundry` library; what is here reads texts, hands
-//! them in, and prints what comes back.
+//! This is a thin front end to the `kubefoundry` library: it reads texts, passes them to the library, and prints the
+//! results. All decisions are made in the library.
 #![expect(clippy::disallowed_methods, reason = "the command line is where files and the environment are")]
 
 mod args;
@@ -21,11 +21,11 @@ fn main() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) if error.use_stderr() && args::is_for_function(std::env::args_os().skip(1)) => {
-            // A client takes an empty answer for "delete all": the list comes back, with the error in it.
-            let message = format!("{}: options are in the functionConfig", args::first_line(&error));
-            return exit::ExitStatus::of_function(kubefoundry_krm::serve_refusal(&message)).into();
+            // Clients take an empty output as a request to delete everything, so the list is returned with the error in it.
+            let message = format!("{}; set options in functionConfig", args::first_line(&error));
+            return exit::ExitStatus::from_function(kubefoundry_krm::serve_refusal(&message)).into();
         }
-        Err(usage) => return commands::usage(&usage),
+        Err(usage) => return commands::print_usage(&usage),
     };
     let console = console::Console::new(args.color);
     let status = commands::run(&args.command, &console).unwrap_or_else(|error| {

@@ -1,35 +1,35 @@
-//! Text for terminals: colours, and nothing that a terminal would obey.
+//! Text for terminals: colors, and escaping of control characters.
 
 use std::borrow::Cow;
 
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::Style;
 
-/// How a word stands out.
+/// The emphasis of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Paint {
-    /// A heading.
+    /// Headings.
     Bold,
-    /// What matters less.
+    /// Less important text.
     Dim,
-    /// What was chosen, what is true.
+    /// Selected or true.
     Green,
-    /// What is closed, what is false.
+    /// Not eligible, failed or alarming.
     Red,
 }
 
-/// `text`, painted when the style has colours.
-pub(crate) fn paint(text: &str, paint: Paint, style: TextStyle) -> String {
+/// Adds color codes to `text` if the style has colors.
+pub(crate) fn paint(text: &str, paint: Paint, style: Style) -> String {
     let code = match paint {
         Paint::Bold => 1,
         Paint::Dim => 2,
         Paint::Green => 32,
         Paint::Red => 31,
     };
-    if style == TextStyle::Colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    if style == Style::Colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
-/// `text` on one line, whatever a user put into it: control characters are escaped, and so are those that turn the
-/// direction of what follows, break lines, or cannot be seen.
+/// Makes text of users safe to print on one line: escapes control characters, and characters that change the text
+/// direction, break lines or are invisible.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_unprintable) {
         let mut out = String::new();
@@ -46,7 +46,8 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Control characters, and Unicode's directional marks, invisible characters, separators of lines and noncharacters.
+/// Whether a character is a control character, a directional mark, an invisible character, a line separator or a Unicode
+/// noncharacter.
 fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
@@ -64,7 +65,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A model named with an escape sequence must not repaint the terminal of whoever looks at it.
+    /// An escape sequence in a model name must not reach the terminal.
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(printable("a\u{1b}[31mb\nc\u{9b}"), "a\\u{1b}[31mb\\nc\\u{9b}");
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn nouns_agree_with_their_number() {
+    fn count_uses_the_plural() {
         assert_eq!([0, 1, 2].map(|number| count(number, "error")), ["0 errors", "1 error", "2 errors"]);
     }
 }

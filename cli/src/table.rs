@@ -1,30 +1,30 @@
-//! Tables in text: columns aligned, whatever is in them.
+//! Text tables with aligned columns.
 
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::Style;
 
 use crate::style::{Paint, paint, printable};
 
-/// A text and how wide it is without its colour.
+/// A text with its width in characters, not counting color codes.
 pub(crate) struct Cell {
     text: String,
     width: usize,
 }
 
 impl Cell {
-    /// A text as it is, but for what would speak to a terminal.
+    /// Creates an uncolored cell; control characters are escaped.
     pub(crate) fn new(text: &str) -> Self {
         let text = printable(text).into_owned();
         Self { width: text.chars().count(), text }
     }
 
-    /// The same in a colour.
-    pub(crate) fn painted(text: &str, color: Paint, style: TextStyle) -> Self {
+    /// Creates a colored cell; control characters are escaped.
+    pub(crate) fn painted(text: &str, color: Paint, style: Style) -> Self {
         let plain = Self::new(text);
         Self { width: plain.width, text: paint(&plain.text, color, style) }
     }
 }
 
-/// Rows with their columns aligned, indented by `indent`. The last column is as long as it is.
+/// Formats rows with aligned columns, indented by `indent` spaces. The last column is not padded.
 pub(crate) fn table(rows: &[Vec<Cell>], indent: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width).max();
@@ -48,13 +48,13 @@ pub(crate) fn table(rows: &[Vec<Cell>], indent: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Colours take no room on the screen, so they must take none in a column.
+    /// Color codes take no space on the screen, so they must not count in the column width.
     #[test]
-    fn columns_are_aligned_with_and_without_colour() {
+    fn aligns_columns_with_and_without_colors() {
         let rows = |style| {
             vec![vec![Cell::painted("é", Paint::Green, style), Cell::new("x")], vec![Cell::new("abc"), Cell::new("y")]]
         };
-        assert_eq!(table(&rows(TextStyle::Plain), 1), " é    x\n abc  y\n");
-        assert_eq!(table(&rows(TextStyle::Colored), 1), " \u{1b}[32mé\u{1b}[0m    x\n abc  y\n");
+        assert_eq!(table(&rows(Style::Plain), 1), " é    x\n abc  y\n");
+        assert_eq!(table(&rows(Style::Colored), 1), " \u{1b}[32mé\u{1b}[0m    x\n abc  y\n");
     }
 }

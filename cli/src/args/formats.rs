@@ -1,8 +1,8 @@
-//! The words that several commands take: forms of output, colours, severities.
+//! Option values that several commands share: output formats, colors, severities.
 
 use clap::ValueEnum;
 
-/// When text is coloured.
+/// When to color text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set
@@ -14,7 +14,7 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// How objects are written.
+/// Format of manifests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ObjectFormat {
     /// A stream of YAML documents
@@ -24,65 +24,65 @@ pub(crate) enum ObjectFormat {
     Json,
 }
 
-/// How findings are written.
+/// Format of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// With the lines they are about, and help
+    /// With source lines and help
     #[default]
     Text,
-    /// One line each
+    /// One line for each finding
     Concise,
     /// One JSON document
     Json,
 }
 
-/// How lint writes findings.
+/// Format of findings in `lint`, which also serves CI systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum LintFormat {
-    /// With the lines they are about, and help
+    /// With source lines and help
     #[default]
     Text,
-    /// One line each
+    /// One line for each finding
     Concise,
     /// One JSON document
     Json,
-    /// Annotations of GitHub Actions
+    /// Annotations for GitHub Actions
     Github,
-    /// A Code Quality report of GitLab
+    /// A Code Quality report for GitLab
     Gitlab,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// JUnit XML, a test case for each object
+    /// JUnit XML, with one test case for each object
     Junit,
 }
 
-/// How other reports are written.
+/// Format of the other reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TextFormat {
-    /// For people
+    /// Human-readable text
     #[default]
     Text,
     /// One JSON document
     Json,
 }
 
-/// How explanations are written.
+/// Format of explanations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ExplanationFormat {
-    /// For people
+    /// Human-readable text
     #[default]
     Text,
     /// One JSON document
     Json,
-    /// A Mermaid flowchart, which GitHub and GitLab draw in Markdown
+    /// A Mermaid flowchart; GitHub and GitLab draw it in Markdown
     Mermaid,
     /// A graph for Graphviz
     Dot,
-    /// One page for a browser, with nothing to load
+    /// A self-contained page for a browser
     Html,
 }
 
-/// The least severe finding that fails a run.
+/// The lowest severity at which a finding fails the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum FailOn {
     /// An error
@@ -90,6 +90,6 @@ pub(crate) enum FailOn {
     Error,
     /// An error or a warning
     Warning,
-    /// Nothing
+    /// No finding
     Never,
 }

@@ -11,10 +11,10 @@ Examples:
     --extra-providers-output extra-providers.yaml --log merge-log.txt";
 
 const MERGE_CONFIG_EXAMPLES: &str = "\
-This is what the init container merge-config runs; the paths default to those in its pod. Every file is written, or none.
-Base providers that are replaced are warned about on standard error.
+The init container merge-config runs this command; the default paths are those in its pod. Either all files are written
+or none. A warning on standard error names each base provider that is replaced.
 
-Exit status: 0 merged, 1 anything else, wrong usage too.
+Exit status: 0 merged; 1 any error, including wrong usage.
 
 Examples:
   kubefoundry llamastack merge-config
@@ -22,8 +22,8 @@ Examples:
     --extra-providers-output extra-providers.yaml --log merge-log.txt";
 
 const VALIDATE_PROVIDER_EXAMPLES: &str = "\
-A directory is what /lls-provider is in the image: lls-provider-spec.yaml, and packages/ with wheels. Of a file only the
-metadata is checked. With several directories, their wheels must not exclude each other.
+A directory has the layout of /lls-provider in the image: lls-provider-spec.yaml, and packages/ with wheels. For a file,
+only the metadata is checked. For several directories, conflicts between their wheels are reported, too.
 
 Examples:
   kubefoundry llamastack validate-provider my-provider/
@@ -35,47 +35,47 @@ pub(crate) enum LlamaStackCommand {
     /// Merge installed external providers into the server's run.yaml
     #[command(visible_alias = "merge-run-yaml", after_help = MERGE_CONFIG_EXAMPLES)]
     MergeConfig(MergeConfigArgs),
-    /// Check provider packages: metadata, wheels, platform, conflicts between them
+    /// Check provider packages: metadata, wheels, platform and conflicts
     #[command(after_help = VALIDATE_PROVIDER_EXAMPLES)]
     ValidateProvider(ValidateProviderArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct MergeConfigArgs {
-    /// Directory with a directory for each installed provider: lls-provider-spec.yaml and crd-config.yaml
+    /// Directory with one subdirectory for each installed provider (lls-provider-spec.yaml, crd-config.yaml)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "/opt/llama-stack/external-providers/metadata")]
     pub(crate) metadata_dir: PathBuf,
 
-    /// run.yaml to merge into, or a directory with run.yaml or config.yaml
+    /// Base run.yaml, or a directory with run.yaml or config.yaml
     ///
-    /// A run.yaml that is not there may be called config.yaml.
+    /// If run.yaml does not exist, config.yaml in the same directory is used.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, default_value = "/opt/llama-stack/base-config/run.yaml")]
     pub(crate) base: PathBuf,
 
-    /// Merged run.yaml
+    /// File to write the merged run.yaml to
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/run.yaml")]
     pub(crate) output: PathBuf,
 
-    /// External providers alone
+    /// File to write the external providers to
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/extra-providers.yaml")]
     pub(crate) extra_providers_output: PathBuf,
 
-    /// What was added, replaced and left
+    /// File to write the log of added, replaced and kept providers to
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/merge-log.txt")]
     pub(crate) log: PathBuf,
 
-    /// Read no base and write no run.yaml, for a llama-stack that reads external providers itself
+    /// Read no base and write no run.yaml, for Llama Stack versions that read external providers themselves
     #[arg(long, conflicts_with_all = ["base", "output"])]
     pub(crate) extra_providers_only: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ValidateProviderArgs {
-    /// Directories of providers, or metadata files
+    /// Provider directories or metadata files
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Platform that wheels with machine code have to be for, such as linux/amd64
+    /// Platform that wheels with native code must support, such as linux/amd64
     #[arg(long, value_name = "PLATFORM")]
     pub(crate) platform: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `kubefoundry completions`: what a shell completes.
+//! `kubefoundry completions`: prints shell completion scripts.
 
 use clap::CommandFactory as _;
 
@@ -8,7 +8,7 @@ use crate::console;
 use crate::exit::ExitStatus;
 
 pub(super) fn run(args: &CompletionsArgs) -> Result<ExitStatus, CommandError> {
-    // Into memory first: the generator panics when its writer fails, as a closed pipe does.
+    // Generate into memory, because the generator panics if its writer fails, for example on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "kubefoundry", &mut script);
     console::print([&String::from_utf8_lossy(&script)])?;

@@ -1,4 +1,4 @@
-//! `kubefoundry images`: every container image that the output uses, to mirror or to scan.
+//! `kubefoundry images`: lists the container images of the output, for mirroring or scanning.
 
 use std::collections::BTreeSet;
 

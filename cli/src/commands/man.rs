@@ -1,4 +1,4 @@
-//! `kubefoundry man`: the manual, a page a command.
+//! `kubefoundry man`: prints man pages, one for each command.
 
 use std::path::PathBuf;
 
@@ -11,74 +11,74 @@ use crate::args::{Args, ManArgs};
 use crate::console;
 use crate::exit::ExitStatus;
 
-/// A page could not be made or written.
+/// Reasons why a page cannot be printed or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ManError {
-    #[error("there is no command {0:?}, expected one of {1}")]
+    #[error("there is no command {0:?}; expected one of {1}")]
     UnknownCommand(String, String),
     #[error("{}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
 }
 
 const EXIT_STATUS: &[(&str, &str)] = &[
-    ("0", "Nothing to complain about."),
-    ("1", "An error was found in the input; with lint and plan, a finding or a change at least as grave as --fail-on."),
+    ("0", "Success."),
+    ("1", "The input has an error; with lint and plan, a finding or a change at least as severe as --fail-on."),
     ("2", "Wrong usage or options, or a file that cannot be read or written."),
 ];
 
 const FILES: &[(&str, &str)] = &[(
     "kubefoundry.yaml",
-    "Options, a document of kind Render: CRD versions, runtime versions, image replacements, severities, limits. Read \
-     when its directory is the one PATH given. --config names another file, and wins over it; flags win over both.",
+    "Options, a document of kind Render: CRD versions, runtime versions, image replacements, severities, limits. It is \
+     read if PATH is its directory and the only PATH. --config names another file, which overrides it; flags override both.",
 )];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("NO_COLOR", "When set and not empty, text is not coloured unless --color=always says so."),
-    ("TERM", "When it is \"dumb\", text is not coloured unless --color=always says so."),
+    ("NO_COLOR", "If set and not empty, disables colors unless --color=always is given."),
+    ("TERM", "If \"dumb\", disables colors unless --color=always is given."),
 ];
 
 pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, CommandError> {
     let program = program();
     match &args.out_dir {
         Some(directory) => {
-            for (name, page) in pages(&program) {
+            for (name, page) in format_pages(&program) {
                 let path = directory.join(format!("{name}.1"));
                 std::fs::create_dir_all(directory)
                     .and_then(|()| std::fs::write(&path, page))
                     .map_err(|source| ManError::Write { path, source })?;
             }
         }
-        None => console::print([page(&program, args.command.as_deref())?])?,
+        None => console::print([format_page(&program, args.command.as_deref())?])?,
     }
     Ok(ExitStatus::Success)
 }
 
-/// The program with its commands completed: global options are known to each of them.
+/// The program, built by clap so that each command includes the global options.
 fn program() -> Command {
     let mut program = Args::command().disable_help_subcommand(true);
     program.build();
     program
 }
 
-/// The page of the program, or of one of its commands.
-fn page(program: &Command, command: Option<&str>) -> Result<String, ManError> {
+/// Formats the page of the program, or of one of its commands.
+fn format_page(program: &Command, command: Option<&str>) -> Result<String, ManError> {
     match command {
         None => Ok(roff(program, program)),
         Some(name) => match program.find_subcommand(name) {
             Some(command) => Ok(roff(program, command)),
-            None => Err(ManError::UnknownCommand(name.to_owned(), names(program).join(", "))),
+            None => Err(ManError::UnknownCommand(name.to_owned(), command_names(program).join(", "))),
         },
     }
 }
 
-/// Every page with its name: `kubefoundry`, `kubefoundry-render`.
-fn pages(program: &Command) -> Vec<(String, String)> {
-    let own = (program.get_name().to_owned(), roff(program, program));
+/// Formats every page. Returns them with their names: `kubefoundry`, `kubefoundry-render`.
+fn format_pages(program: &Command) -> Vec<(String, String)> {
+    let main = (program.get_name().to_owned(), roff(program, program));
     let commands = program.get_subcommands().map(|command| (page_name(program, command), roff(program, command)));
-    std::iter::once(own).chain(commands).collect()
+    std::iter::once(main).chain(commands).collect()
 }
 
-fn names(program: &Command) -> Vec<&str> {
+fn command_names(program: &Command) -> Vec<&str> {
     program.get_subcommands().map(Command::get_name).collect()
 }
 
@@ -89,7 +89,7 @@ fn page_name(program: &Command, command: &Command) -> String {
 
 fn roff(program: &Command, command: &Command) -> String {
     let name = page_name(program, command);
-    // What follows the options in `--help` has sections of its own here.
+    // The text after the options in `--help` is split into sections: notes, exit status, examples.
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let version = program.get_version().unwrap_or_default();
     let man =
@@ -113,10 +113,10 @@ fn roff(program: &Command, command: &Command) -> String {
             sections.control("PP", []).text([roman(paragraph.replace('\n', " "))]);
         }
     }
-    definitions(&mut sections, "EXIT STATUS", EXIT_STATUS);
-    definitions(&mut sections, "FILES", FILES);
-    definitions(&mut sections, "ENVIRONMENT", ENVIRONMENT);
-    // The exit status is described above.
+    write_definitions(&mut sections, "EXIT STATUS", EXIT_STATUS);
+    write_definitions(&mut sections, "FILES", FILES);
+    write_definitions(&mut sections, "ENVIRONMENT", ENVIRONMENT);
+    // An exit status after the examples is skipped: the section above describes it.
     let lines: Vec<&str> = examples.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     if !lines.is_empty() {
         sections.control("SH", ["EXAMPLES"]);
@@ -126,22 +126,22 @@ fn roff(program: &Command, command: &Command) -> String {
         }
         sections.control("fi", []);
     }
-    see_also(&mut sections, program, &name);
+    write_see_also(&mut sections, program, &name);
     let mut text = String::from_utf8_lossy(&out).into_owned();
     text.push_str(&sections.to_roff());
     text
 }
 
-fn definitions(sections: &mut Roff, title: &str, rows: &[(&str, &str)]) {
+fn write_definitions(sections: &mut Roff, title: &str, rows: &[(&str, &str)]) {
     sections.control("SH", [title]);
     for (term, meaning) in rows {
         sections.control("TP", []).text([bold(*term)]).text([roman(*meaning)]);
     }
 }
 
-fn see_also(sections: &mut Roff, program: &Command, own: &str) {
+fn write_see_also(sections: &mut Roff, program: &Command, current: &str) {
     let commands = program.get_subcommands().map(|command| page_name(program, command));
-    let pages = std::iter::once(program.get_name().to_owned()).chain(commands).filter(|page| page != own);
+    let pages = std::iter::once(program.get_name().to_owned()).chain(commands).filter(|page| page != current);
     let pages: Vec<String> = pages.collect();
     sections.control("SH", ["SEE ALSO"]);
     let mut line = Vec::new();

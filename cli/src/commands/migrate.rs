@@ -1,62 +1,60 @@
-//! `kubefoundry migrate`: to another provider, or to another API group.
+//! `kubefoundry migrate`: moves ModelDeployments to another provider or API group.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use kubefoundry_compiler::migrate::{
-    MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
-};
+use kubefoundry_compiler::migrate::{Migration, Moved, Regrouped, to_group, to_provider};
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_model::providers;
 use kubefoundry_yaml as yaml;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{CommandError, findings_of, read, report_of, status_of};
+use super::{CommandError, exit_status, findings_json, format_findings, read_input};
 use crate::args::{MigrateArgs, MigrationFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input::Input;
 
-/// A file could not be changed.
+/// Reasons why a file cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MigrateError {
     #[error("{}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
-    #[error("standard input cannot be changed in place; leave --in-place out, and its new text is printed")]
+    #[error("standard input cannot be changed in place; remove --in-place to print its new text")]
     Stdin,
 }
 
 #[derive(Serialize)]
-struct Report<'r> {
+struct MigrationReport<'r> {
     version: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    moved: Vec<Placed<'r, MigratedDeployment>>,
+    moved: Vec<ReportEntry<'r, Moved>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    files: Vec<Placed<'r, RegroupedText>>,
-    diagnostics: Value,
+    files: Vec<ReportEntry<'r, Regrouped>>,
+    diagnostics: Vec<Value>,
 }
 
 #[derive(Serialize)]
-struct Placed<'r, T> {
+struct ReportEntry<'r, T> {
     file: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<usize>,
     #[serde(flatten)]
-    what: &'r T,
+    migration: &'r T,
 }
 
 pub(super) fn run(args: &MigrateArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let (input, is_partial) = read(&args.input)?;
-    // clap has seen to it that there is one of the two, and that it is known.
+    let (input, is_partial) = read_input(&args.input)?;
+    // clap ensures that exactly one of the two is set, and that it has a known value.
     match (&args.to, &args.to_group) {
-        (Some(name), _) => provider(args, name, &input, is_partial, console),
-        (None, group) => regroup(args, group.as_deref().unwrap_or_default(), &input, is_partial, console),
+        (Some(name), _) => migrate_to_provider(args, name, &input, is_partial, console),
+        (None, group) => migrate_to_group(args, group.as_deref().unwrap_or_default(), &input, is_partial, console),
     }
 }
 
-fn provider(
+fn migrate_to_provider(
     args: &MigrateArgs,
     name: &str,
     input: &Input,
@@ -65,35 +63,40 @@ fn provider(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(provider) = providers::find(name) else { return Ok(ExitStatus::Failure) };
-    let mut migration = migrate_to_provider(sources, provider);
+    let mut migration = to_provider(sources, provider);
     if is_partial || migration.has_errors() {
         migration.moved.clear();
     }
-    let ProviderMigration { moved, diagnostics, .. } = &migration;
+    let Migration { moved, diagnostics, .. } = &migration;
     if args.output == MigrationFormat::Json {
-        let placed = moved.iter().map(|moved| Placed {
+        let entries = moved.iter().map(|moved| ReportEntry {
             file: &sources.get(moved.source).name,
             document: Some(moved.document),
-            what: moved,
+            migration: moved,
         });
-        let moved = placed.collect();
-        print_json(&Report { version: 1, moved, files: Vec::new(), diagnostics: findings_of(diagnostics, sources) })?;
+        let moved = entries.collect();
+        print_json(&MigrationReport {
+            version: 1,
+            moved,
+            files: Vec::new(),
+            diagnostics: findings_json(diagnostics, sources),
+        })?;
     } else {
         let format = args.diagnostics.diagnostics;
-        console::note(&report_of(diagnostics, sources, format, console.stderr_style()));
+        console::note(&format_findings(diagnostics, sources, format, console.stderr_style()));
         console::print([match args.output {
             MigrationFormat::Yaml => yaml::to_yaml_stream(moved.iter().map(|moved| &moved.model_deployment)),
-            _ => moved.iter().map(text).collect::<Vec<_>>().join("\n"),
+            _ => moved.iter().map(format_migration).collect::<Vec<_>>().join("\n"),
         }])?;
     }
-    Ok(status_of(diagnostics, sources, is_partial))
+    Ok(exit_status(diagnostics, sources, is_partial))
 }
 
-/// A migration for people.
-fn text(moved: &MigratedDeployment) -> String {
-    let MigratedDeployment { object, from, to, capabilities_lost, losses, model_deployment, plan, .. } = moved;
+/// Formats a migration as text: what is lost, the new ModelDeployment and the steps.
+fn format_migration(moved: &Moved) -> String {
+    let Moved { object, from, to, capabilities_lost, losses, model_deployment, plan, .. } = moved;
     let mut out = format!("{object}: {from} -> {to}\n");
-    let mut list = |title: &str, lines: &[String]| {
+    let mut write_list = |title: &str, lines: &[String]| {
         if !lines.is_empty() {
             let _ = write!(out, "\n{title}\n");
             for line in lines {
@@ -101,15 +104,15 @@ fn text(moved: &MigratedDeployment) -> String {
             }
         }
     };
-    list("What is lost, or to be looked at:", losses);
-    list(&format!("What {from} runs and {to} does not:"), capabilities_lost);
-    out.push_str("\nThe new ModelDeployment:\n");
+    write_list("Lost or to be checked:", losses);
+    write_list(&format!("Supported by {from} but not by {to}:"), capabilities_lost);
+    out.push_str("\nNew ModelDeployment:\n");
     let mut document = String::new();
     yaml::to_yaml(model_deployment, &mut document);
     for line in document.lines() {
         let _ = writeln!(out, "  {line}");
     }
-    out.push_str("\nThe steps:\n");
+    out.push_str("\nSteps:\n");
     for (index, step) in plan.iter().enumerate() {
         let _ = writeln!(out, "  {}. {}", index + 1, step.title);
         for note in &step.notes {
@@ -119,7 +122,7 @@ fn text(moved: &MigratedDeployment) -> String {
     out
 }
 
-fn regroup(
+fn migrate_to_group(
     args: &MigrateArgs,
     group: &str,
     input: &Input,
@@ -127,29 +130,38 @@ fn regroup(
     console: &Console,
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
-    let Some(target) = ApiGroup::find(group) else { return Ok(ExitStatus::Failure) };
-    let mut regrouping = migrate_to_group(sources, target);
+    let Some(new_group) = Dialect::of_group(group) else { return Ok(ExitStatus::Failure) };
+    let mut regrouping = to_group(sources, new_group);
     if is_partial || regrouping.has_errors() {
         regrouping.texts.clear();
     }
-    let (texts, found) = (&regrouping.texts, &regrouping.diagnostics);
+    let (texts, findings) = (&regrouping.texts, &regrouping.diagnostics);
     if args.output == MigrationFormat::Json {
-        let placed = texts.iter().map(|what| Placed { file: &sources.get(what.source).name, document: None, what });
-        let files = placed.collect();
-        print_json(&Report { version: 1, moved: Vec::new(), files, diagnostics: findings_of(found, sources) })?;
-        return Ok(status_of(found, sources, is_partial));
+        let entries = texts.iter().map(|text| ReportEntry {
+            file: &sources.get(text.source).name,
+            document: None,
+            migration: text,
+        });
+        let files = entries.collect();
+        print_json(&MigrationReport {
+            version: 1,
+            moved: Vec::new(),
+            files,
+            diagnostics: findings_json(findings, sources),
+        })?;
+        return Ok(exit_status(findings, sources, is_partial));
     }
-    console::note(&report_of(found, sources, args.diagnostics.diagnostics, console.stderr_style()));
+    console::note(&format_findings(findings, sources, args.diagnostics.diagnostics, console.stderr_style()));
     if args.in_place {
-        write(texts, input)?;
+        write_in_place(texts, input)?;
     } else {
-        console::print([stream(texts, sources)])?;
+        console::print([join_texts(texts, sources)])?;
     }
-    Ok(status_of(found, sources, is_partial))
+    Ok(exit_status(findings, sources, is_partial))
 }
 
-/// The texts one after the other.
-fn stream(texts: &[RegroupedText], sources: &SourceSet) -> String {
+/// Joins the new texts to one stream. If there are several, each starts with a comment that names its file.
+fn join_texts(texts: &[Regrouped], sources: &SourceSet) -> String {
     let mut out = String::new();
     for text in texts {
         if texts.len() > 1 {
@@ -164,8 +176,8 @@ fn stream(texts: &[RegroupedText], sources: &SourceSet) -> String {
     out
 }
 
-/// Changes the files, once all of them are known to be good.
-fn write(texts: &[RegroupedText], input: &Input) -> Result<(), MigrateError> {
+/// Overwrites the files with their new texts.
+fn write_in_place(texts: &[Regrouped], input: &Input) -> Result<(), MigrateError> {
     if texts.iter().any(|text| input.stdin == Some(text.source)) {
         return Err(MigrateError::Stdin);
     }
@@ -177,7 +189,7 @@ fn write(texts: &[RegroupedText], input: &Input) -> Result<(), MigrateError> {
     Ok(())
 }
 
-fn print_json(report: &Report<'_>) -> Result<(), CommandError> {
+fn print_json(report: &MigrationReport<'_>) -> Result<(), CommandError> {
     console::print([serde_json::to_string_pretty(report).unwrap_or_default() + "\n"])?;
     Ok(())
 }

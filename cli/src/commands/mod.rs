@@ -1,4 +1,4 @@
-//! One file a command; here is what they share: read, compile, report.
+//! The commands, one module each. This module has what they share: reading, compiling and reporting.
 
 mod argocd;
 mod completions;
@@ -10,18 +10,18 @@ mod lint;
 mod llamastack;
 mod man;
 mod migrate;
-mod places;
 mod plan;
 mod render;
 mod schema;
+mod source_locator;
 mod status;
 
 use std::process::ExitCode;
 
 use kubefoundry_compiler::options::render::OutputMode;
-use kubefoundry_compiler::pipeline::{OutputForm, compile_as};
+use kubefoundry_compiler::pipeline::{Form, compile_as};
 use kubefoundry_compiler::{Compilation, Thoroughness};
-use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, TextStyle};
+use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, Style};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
@@ -34,12 +34,12 @@ use crate::input::{self, Input, InputError};
 use crate::output::{OutDirError, StreamError};
 use crate::style;
 
-/// Why a command could not do its work. What is wrong with the input is not among it: that is a finding.
+/// Reasons why a command cannot run. Errors in the content of the input are findings instead.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error(transparent)]
     Input(#[from] InputError),
-    #[error("--providers {0}: no InferenceProviderConfig in it")]
+    #[error("--providers {0}: contains no InferenceProviderConfig")]
     NoProviders(String),
     #[error(transparent)]
     Code(#[from] explain::CodeError),
@@ -52,13 +52,13 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     OutDir(#[from] OutDirError),
     #[error(transparent)]
-    Mend(#[from] lint::MendError),
+    Fix(#[from] lint::FixError),
     #[error(transparent)]
     ArgoCd(#[from] argocd::ArgoCdError),
     #[error(transparent)]
     LlamaStack(#[from] llamastack::LlamaStackError),
     #[error(transparent)]
-    Plan(#[from] plan::PlanUsage),
+    Plan(#[from] plan::PlanUsageError),
     #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
@@ -69,7 +69,6 @@ pub(crate) enum CommandError {
     Stdout(#[from] StdoutError),
 }
 
-/// Runs a command.
 pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, CommandError> {
     match command {
         Command::Render(args) => render::run(args, console),
@@ -84,45 +83,45 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Argocd(command) => argocd::run(*command, console),
         Command::Llamastack(command) => llamastack::run(command),
         Command::Schema(args) => schema::run(args),
-        Command::Function => Ok(ExitStatus::of_function(kubefoundry_krm::serve())),
+        Command::Function => Ok(ExitStatus::from_function(kubefoundry_krm::serve())),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     }
 }
 
-/// Prints what was wrong with the command line, or the help that was asked for.
-pub(crate) fn usage(usage: &clap::Error) -> ExitCode {
-    // When that fails there is nowhere left to say so.
+/// Prints a usage error, or the help or version that the user requested, and returns the exit code.
+pub(crate) fn print_usage(usage: &clap::Error) -> ExitCode {
+    // An error here cannot be reported anywhere.
     let _ = usage.print();
     match usage.exit_code() {
         0 => ExitStatus::Success.into(),
-        _ if llamastack::is_merge(std::env::args_os()) => ExitStatus::Findings.into(),
+        _ if llamastack::is_merge_config(std::env::args_os()) => ExitStatus::Findings.into(),
         _ => ExitStatus::Failure.into(),
     }
 }
 
-/// What a command reads, and what came of it.
+/// The input of a command and the result of its compilation.
 struct Run<O = Value> {
     sources: SourceSet,
     compilation: Compilation<O>,
-    /// Whether a file of a directory could not be read; standard error says which.
+    /// Whether a file in a directory could not be read. Its error has been printed to standard error.
     is_partial: bool,
 }
 
-impl<O: OutputForm> Run<O> {
-    /// Reads and compiles. `options` are options that the command sets on its own; they win like flags.
+impl<O: Form> Run<O> {
+    /// Reads and compiles the input. `options` are set by the command itself and have the precedence of flags.
     fn new(args: &InputArgs, options: Map<String, Value>, thoroughness: Thoroughness) -> Result<Self, CommandError> {
-        Self::of(input::read(args, options)?, thoroughness)
+        Self::from_input(input::read(args, options)?, thoroughness)
     }
 
-    /// Compiles what was read. Of files that could not be, standard error says which.
-    fn of(input: Input, thoroughness: Thoroughness) -> Result<Self, CommandError> {
+    /// Compiles the input, and prints its notes and read errors to standard error.
+    fn from_input(input: Input, thoroughness: Thoroughness) -> Result<Self, CommandError> {
         let Input { sources, unread, notes, providers, .. } = input;
         let compilation = compile_as(&sources, thoroughness);
-        // What is in a broken text is not known.
+        // A file with errors may contain the missing configuration, so this check needs a clean run.
         if !compilation.has_errors() && unread.is_empty() {
-            let is_idle = |texts: &[SourceId]| !texts.iter().any(|text| compilation.configured.contains(text));
-            if let Some((path, _)) = providers.iter().find(|(_, texts)| is_idle(texts)) {
+            let has_no_provider = |texts: &[SourceId]| !texts.iter().any(|text| compilation.configured.contains(text));
+            if let Some((path, _)) = providers.iter().find(|(_, texts)| has_no_provider(texts)) {
                 return Err(CommandError::NoProviders(path.display().to_string()));
             }
         }
@@ -132,32 +131,32 @@ impl<O: OutputForm> Run<O> {
         Ok(Self { sources, compilation, is_partial: !unread.is_empty() })
     }
 
-    /// Whether nothing may be printed or written: there is an error, or a file whose content is not known.
+    /// Whether output must be withheld because of an error or an unreadable file.
     fn has_failed(&self) -> bool {
         self.is_partial || self.compilation.has_errors()
     }
 
-    /// What of the objects is printed; what is generated, unless options say more.
+    /// Which objects to print; by default, only generated ones.
     fn output_mode(&self) -> OutputMode {
         self.compilation.options.output.unwrap_or(OutputMode::Generated)
     }
 
-    /// The findings in a format. In text a line at the end counts them, and one says how to read on about the gravest.
-    fn report(&self, format: ReportFormat, style: TextStyle) -> String {
+    /// Formats the findings. Text ends with a summary, and with a pointer to the page of the most severe finding.
+    fn report(&self, format: ReportFormat, style: Style) -> String {
         let findings = &self.compilation.diagnostics;
         match format {
-            ReportFormat::Text if findings.is_empty() => self.checked(),
+            ReportFormat::Text if findings.is_empty() => self.checked_schemas(),
             ReportFormat::Text => {
                 let text = diagnostics::text(findings, &self.sources, style);
-                format!("{text}{}\n{}{}", self.summary(), self.checked(), explanation(findings))
+                format!("{text}{}\n{}{}", self.summary(), self.checked_schemas(), explain_hint(findings))
             }
             ReportFormat::Concise => diagnostics::concise(findings, &self.sources),
             ReportFormat::Json => diagnostics::json(findings, &self.sources, &self.compilation.checked_schemas()),
         }
     }
 
-    /// A line for each schema of `--crds` that objects were checked against.
-    fn checked(&self) -> String {
+    /// Formats a line for each schema of `--crds` that objects were checked against.
+    fn checked_schemas(&self) -> String {
         let line =
             |it: CheckedSchema| format!("checked against {} {}, schema {}\n", it.api_version, it.kind, it.fingerprint);
         self.compilation.checked_schemas().into_iter().map(line).collect::<Vec<_>>().concat()
@@ -168,7 +167,7 @@ impl<O: OutputForm> Run<O> {
         console::note(&self.report(format, console.stderr_style()));
     }
 
-    /// `2 errors, 1 warning in 3 files`, and how much objects say to ignore.
+    /// `2 errors, 1 warning in 3 files (1 suppressed)`.
     fn summary(&self) -> String {
         let severities = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "info")];
         let counts: Vec<String> = severities
@@ -178,16 +177,16 @@ impl<O: OutputForm> Run<O> {
             .map(|(number, noun)| style::count(number, noun))
             .collect();
         let files = self.sources.iter().filter(|(_, source)| source.purpose != Purpose::Options).count();
-        let found = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
+        let totals = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
         let suppressed = match self.compilation.suppressed.len() + self.compilation.suppressed_left_out {
             0 => String::new(),
             number => format!(" ({number} suppressed)"),
         };
-        format!("{found} in {}{suppressed}", style::count(files, "file"))
+        format!("{totals} in {}{suppressed}", style::count(files, "file"))
     }
 
-    /// How the process ends: options or CRDs that are wrong are wrong usage, and input that was not read was not
-    /// judged, whatever was found in the rest.
+    /// The exit status of the run. Errors in options or CRDs, and unreadable files, count as wrong usage, even if there are
+    /// other findings.
     fn status(&self, fail_on: FailOn) -> ExitStatus {
         if self.is_partial || self.compilation.diagnostics.iter().any(|diagnostic| self.is_option_error(diagnostic)) {
             return ExitStatus::Failure;
@@ -209,24 +208,20 @@ impl<O: OutputForm> Run<O> {
     }
 }
 
-/// Findings that are not those of a compilation, in a format.
-fn report_of(found: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: TextStyle) -> String {
+/// Formats findings of a command that does not compile its input.
+fn format_findings(findings: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: Style) -> String {
     match format {
-        ReportFormat::Text if found.is_empty() => String::new(),
-        ReportFormat::Text => format!("{}\n{}", diagnostics::text(found, sources, style), explanation(found)),
-        ReportFormat::Concise => diagnostics::concise(found, sources),
-        ReportFormat::Json => diagnostics::json(found, sources, &[]),
+        ReportFormat::Text if findings.is_empty() => String::new(),
+        ReportFormat::Text => format!("{}\n{}", diagnostics::text(findings, sources, style), explain_hint(findings)),
+        ReportFormat::Concise => diagnostics::concise(findings, sources),
+        ReportFormat::Json => diagnostics::json(findings, sources, &[]),
     }
 }
 
-/// The same as the value of a report's field.
-fn findings_of(found: &[Diagnostic], sources: &SourceSet) -> Value {
-    let mut report: Value = serde_json::from_str(&diagnostics::json(found, sources, &[])).unwrap_or_default();
-    report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
-}
-
-/// Reads input for a command that does not compile it as a whole. What could not be read is said, and the rest is read.
-fn read(args: &InputArgs) -> Result<(Input, bool), CommandError> {
+/// Reads input for a command that does not compile it, and prints notes and read errors to standard error.
+///
+/// Also returns whether a file in a directory could not be read.
+fn read_input(args: &InputArgs) -> Result<(Input, bool), CommandError> {
     let input = input::read(args, Map::new())?;
     for line in input.unread.iter().map(ToString::to_string).chain(input.notes.iter().cloned()) {
         console::note(&format!("kubefoundry: {}\n", style::printable(&line)));
@@ -235,14 +230,14 @@ fn read(args: &InputArgs) -> Result<(Input, bool), CommandError> {
     Ok((input, is_partial))
 }
 
-/// How a process ends that found this.
-fn status_of(found: &[Diagnostic], sources: &SourceSet, is_partial: bool) -> ExitStatus {
-    let errors = || found.iter().filter(|found| found.severity == Severity::Error);
-    let of_options = |found: &Diagnostic| {
-        let purpose = found.location.as_ref().map(|location| sources.get(location.source).purpose);
+/// The exit status of a command with these findings; see [`Run::status`].
+fn exit_status(findings: &[Diagnostic], sources: &SourceSet, is_partial: bool) -> ExitStatus {
+    let errors = || findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let is_option_error = |finding: &Diagnostic| {
+        let purpose = finding.location.as_ref().map(|location| sources.get(location.source).purpose);
         matches!(purpose, Some(Purpose::Options | Purpose::Crds))
     };
-    if is_partial || errors().any(of_options) {
+    if is_partial || errors().any(is_option_error) {
         ExitStatus::Failure
     } else if errors().next().is_some() {
         ExitStatus::Findings
@@ -251,15 +246,15 @@ fn status_of(found: &[Diagnostic], sources: &SourceSet, is_partial: bool) -> Exi
     }
 }
 
-/// Findings as every JSON report has them.
-fn findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+/// Converts findings to JSON, in the form that all JSON reports use.
+fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
     let mut report: Value = serde_json::from_str(&diagnostics::json(diagnostics, sources, &[])).unwrap_or_default();
     let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
     if let Value::Array(findings) = findings { findings } else { Vec::new() }
 }
 
-/// Where to read on, as rustc says it: once a run, whatever was found.
-fn explanation(findings: &[Diagnostic]) -> String {
-    let gravest = findings.iter().min_by_key(|diagnostic| diagnostic.severity).map(|diagnostic| diagnostic.code.id);
-    gravest.map_or(String::new(), |id| format!("For more about a finding, try `kubefoundry explain {id}`.\n"))
+/// A pointer to the page of the most severe finding, like that of rustc.
+fn explain_hint(findings: &[Diagnostic]) -> String {
+    let most_severe = findings.iter().min_by_key(|diagnostic| diagnostic.severity).map(|diagnostic| diagnostic.code.id);
+    most_severe.map_or(String::new(), |id| format!("For more about a finding, try `kubefoundry explain {id}`.\n"))
 }

@@ -1,11 +1,11 @@
-//! `kubefoundry render`: the objects to apply, or nothing.
+//! `kubefoundry render`: prints the objects to apply, or writes them to files.
 
 use std::borrow::Cow;
 use std::path::Path;
 
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::options::render::OutputMode;
-use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
+use kubefoundry_compiler::pipeline::{Form, YamlText};
 use serde_json::{Map, Value};
 
 use super::{CommandError, Run};
@@ -18,16 +18,16 @@ pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, Co
     match (&args.out_dir, args.output) {
         (Some(directory), format) => write_files(args, console, directory, format),
         (None, ObjectFormat::Yaml) => {
-            print::<YamlText>(args, console, |run, mode| output::yaml(&run.sources, &run.compilation, mode))
+            print_objects::<YamlText>(args, console, |run, mode| output::yaml(&run.sources, &run.compilation, mode))
         }
-        (None, ObjectFormat::Json) => print::<Value>(args, console, |run, mode| {
+        (None, ObjectFormat::Json) => print_objects::<Value>(args, console, |run, mode| {
             Ok(vec![output::json(&run.sources, &run.compilation, mode)?.into()])
         }),
     }
 }
 
-/// The run, its findings said.
-fn compiled<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<Run<O>, CommandError> {
+/// Compiles the input and prints the findings.
+fn compile_input<O: Form>(args: &RenderArgs, console: &Console) -> Result<Run<O>, CommandError> {
     let mut options = Map::new();
     if args.all {
         options.insert("output".to_owned(), Value::from("replace"));
@@ -37,12 +37,12 @@ fn compiled<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<Run<O
     Ok(run)
 }
 
-fn print<O: OutputForm>(
+fn print_objects<O: Form>(
     args: &RenderArgs,
     console: &Console,
     text: impl for<'r> Fn(&'r Run<O>, OutputMode) -> Result<Vec<Cow<'r, str>>, StreamError>,
 ) -> Result<ExitStatus, CommandError> {
-    let run = compiled::<O>(args, console)?;
+    let run = compile_input::<O>(args, console)?;
     if run.has_failed() {
         return Ok(run.status(FailOn::Error));
     }
@@ -56,7 +56,7 @@ fn write_files(
     directory: &Path,
     format: ObjectFormat,
 ) -> Result<ExitStatus, CommandError> {
-    let run = compiled::<Value>(args, console)?;
+    let run = compile_input::<Value>(args, console)?;
     if run.has_failed() {
         return Ok(run.status(FailOn::Error));
     }

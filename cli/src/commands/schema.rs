@@ -1,4 +1,4 @@
-//! `kubefoundry schema`: schemas for editors, clusters and readers of reports, and skeletons of upstream's CRDs.
+//! `kubefoundry schema`: prints schemas of inputs and reports, and skeletons of upstream CRDs.
 
 use kubefoundry::schemas::{SCHEMAS, Schema};
 use kubefoundry_upstream as upstream;
@@ -9,20 +9,20 @@ use crate::args::{CRDS, SchemaArgs};
 use crate::console;
 use crate::exit::ExitStatus;
 
-/// Why a skeleton of an upstream CRD is not printed.
+/// Reasons why the skeleton of an upstream CRD cannot be printed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpstreamError {
-    #[error("there is no skeleton of {0:?}, expected a kind that `kubefoundry schema --upstream` lists")]
-    NotThere(String),
+    #[error("there is no schema of {0:?}; run `kubefoundry schema --upstream` to list the available kinds")]
+    UnknownKind(String),
     #[error(transparent)]
     Unreadable(#[from] SkeletonError),
 }
 
 pub(super) fn run(args: &SchemaArgs) -> Result<ExitStatus, CommandError> {
     let text = match (&args.upstream, args.name.as_deref()) {
-        (Some(Some(kind)), _) => skeleton(kind, args.release.as_deref())?,
-        (Some(None), _) => list_upstream(),
-        (None, None) => list(),
+        (Some(Some(kind)), _) => format_skeleton(kind, args.release.as_deref())?,
+        (Some(None), _) => format_upstream_list(),
+        (None, None) => format_list(),
         (None, Some(CRDS)) => {
             let crds: Vec<_> = SCHEMAS.iter().filter(|schema| schema.is_crd).map(Schema::text).collect();
             crds.join("---\n")
@@ -33,29 +33,30 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Success)
 }
 
-/// Every name with what it stands for.
-fn list() -> String {
+/// Lists the names of the schemas with their summaries.
+fn format_list() -> String {
     let named = [(CRDS, "all CustomResourceDefinitions, for kubectl apply")];
     let rows = named.into_iter().chain(SCHEMAS.iter().map(|schema| (schema.name, schema.summary)));
-    in_columns(&rows.map(|(name, summary)| (name.to_owned(), summary.to_owned())).collect::<Vec<_>>())
+    format_columns(&rows.map(|(name, summary)| (name.to_owned(), summary.to_owned())).collect::<Vec<_>>())
 }
 
-/// Every skeleton with where it comes from.
-fn list_upstream() -> String {
+/// Lists the upstream kinds with the projects and releases that their skeletons come from.
+fn format_upstream_list() -> String {
     let rows =
         upstream::origins().iter().map(|origin| (format!("{}/{}", origin.group, origin.kind), origin.to_string()));
-    in_columns(&rows.collect::<Vec<_>>())
+    format_columns(&rows.collect::<Vec<_>>())
 }
 
-fn in_columns(rows: &[(String, String)]) -> String {
+fn format_columns(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let lines: Vec<String> = rows.iter().map(|(name, summary)| format!("{name:width$}  {summary}\n")).collect();
     lines.concat()
 }
 
-/// The skeleton of a kind, given as `group/Kind`. Comments at its top say which release it is of.
-fn skeleton(kind: &str, release: Option<&str>) -> Result<String, UpstreamError> {
+/// Formats the skeleton of a kind in the form `group/Kind`. Comments at its top name the release.
+fn format_skeleton(kind: &str, release: Option<&str>) -> Result<String, UpstreamError> {
     let (group, name) = kind.split_once('/').unwrap_or((kind, ""));
-    let skeleton = upstream::skeleton(group, name, release).ok_or_else(|| UpstreamError::NotThere(kind.to_owned()))?;
+    let skeleton =
+        upstream::skeleton(group, name, release).ok_or_else(|| UpstreamError::UnknownKind(kind.to_owned()))?;
     Ok(skeleton.to_yaml()?)
 }

@@ -1,15 +1,15 @@
-//! `kubefoundry status`: how what is in a cluster runs, from a dump of it.
+//! `kubefoundry status`: shows the status of the models in a cluster snapshot.
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
-use kubefoundry_compiler::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
-use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle};
+use kubefoundry_compiler::cluster_snapshot::time::{Time, age};
+use kubefoundry_compiler::status::{Entry, Judgement, Report, to_json};
+use kubefoundry_diagnostics::render::{self as diagnostics, Style};
 use kubefoundry_model::status::Replicas;
 use kubefoundry_model::wire::Phase;
 
-use super::{CommandError, findings};
+use super::{CommandError, findings_json};
 use crate::args::{Now, ReportFormat, StatusArgs, TextFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
@@ -18,17 +18,17 @@ use crate::style::{Paint, printable};
 use crate::table::{Cell, table};
 
 pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let Input { sources, unread, .. } = input::read_dumps(&args.paths)?;
+    let Input { sources, unread, .. } = input::read_snapshots(&args.paths)?;
     for error in &unread {
         console::note(&format!("kubefoundry: {}\n", printable(&error.to_string())));
     }
-    let judgement = StalenessPolicy { now: args.now.map(time), stale_after: args.stale_after };
-    let report = StatusReport::read(&sources, judgement);
+    let judgement = Judgement { now: args.now.map(resolve_now), stale_after: args.stale_after };
+    let report = Report::read(&sources, judgement);
     match args.output {
         TextFormat::Text => {
-            console::print([text(&report.statuses, judgement, console.stdout_style())])?;
+            console::print([format_table(&report.statuses, judgement, console.stdout_style())])?;
             if report.statuses.is_empty() && report.diagnostics.is_empty() {
-                console::note("The dump has no ModelDeployment, and no object that runs one.\n");
+                console::note("The cluster snapshot has no ModelDeployment and no object that runs one.\n");
             }
             console::note(&match args.diagnostics.diagnostics {
                 ReportFormat::Text => diagnostics::text(&report.diagnostics, &sources, console.stderr_style()),
@@ -37,11 +37,11 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
             });
         }
         TextFormat::Json => {
-            let found = findings(&report.diagnostics, &sources);
-            console::print([format!("{:#}\n", to_json(&report, judgement, found))])?;
+            let findings = findings_json(&report.diagnostics, &sources);
+            console::print([format!("{:#}\n", to_json(&report, judgement, findings))])?;
         }
     }
-    // A file that was not read may have had anything in it. Everything that is wrong with a dump is an error.
+    // An unreadable file may contain any object, so the status is incomplete. All findings of a snapshot are errors.
     Ok(match (unread.is_empty(), report.diagnostics.is_empty()) {
         (false, _) => ExitStatus::Failure,
         (true, false) => ExitStatus::Findings,
@@ -49,8 +49,8 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
     })
 }
 
-/// The one place where the clock is read, and only when asked to.
-fn time(now: Now) -> Time {
+/// Resolves `--now`. Only here does the program read the clock, so that all other results depend on the input alone.
+fn resolve_now(now: Now) -> Time {
     match now {
         Now::At(time) => time,
         Now::Clock => {
@@ -60,18 +60,18 @@ fn time(now: Now) -> Time {
     }
 }
 
-/// A table as kubectl prints it, and below it what does not fit into one.
-fn text(statuses: &[StatusEntry], judgement: StalenessPolicy, style: TextStyle) -> String {
+/// Formats a table in the style of kubectl, followed by the notes.
+fn format_table(statuses: &[Entry], judgement: Judgement, style: Style) -> String {
     if statuses.is_empty() {
         return String::new();
     }
-    let mut names = vec!["NAMESPACE", "NAME", "PROVIDER", "RESOURCE", "PHASE", "READY", "ENDPOINT"];
-    names.extend(judgement.now.map(|_| "UPDATED"));
-    names.push("MESSAGE");
-    let mut rows = vec![names.into_iter().map(Cell::new).collect()];
-    rows.extend(statuses.iter().map(|entry| row(entry, judgement, style)));
+    let mut columns = vec!["NAMESPACE", "NAME", "PROVIDER", "RESOURCE", "PHASE", "READY", "ENDPOINT"];
+    columns.extend(judgement.now.map(|_| "UPDATED"));
+    columns.push("MESSAGE");
+    let mut rows = vec![columns.into_iter().map(Cell::new).collect()];
+    rows.extend(statuses.iter().map(|entry| format_row(entry, judgement, style)));
     let table = table(&rows, 0);
-    // An empty message leaves the last column empty.
+    // Trim the padding before an empty message.
     let mut out: String = table.lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
     for entry in statuses {
         let name = entry.deployment.as_ref().or(entry.resource.as_ref());
@@ -83,11 +83,11 @@ fn text(statuses: &[StatusEntry], judgement: StalenessPolicy, style: TextStyle) 
     out
 }
 
-fn row(entry: &StatusEntry, judgement: StalenessPolicy, style: TextStyle) -> Vec<Cell> {
+fn format_row(entry: &Entry, judgement: Judgement, style: Style) -> Vec<Cell> {
     let named = entry.deployment.as_ref().or(entry.resource.as_ref());
     let endpoint = entry.status.endpoint.as_ref().map(|it| format!("{}:{}", it.service, it.port));
     let resource = entry.resource.as_ref().map(|resource| {
-        // Its name, where it has another one.
+        // The name is shown only if it differs from that of the deployment.
         let same = entry.deployment.as_ref().is_none_or(|deployment| deployment.name == resource.name);
         if same { resource.kind.to_string() } else { format!("{}/{}", resource.kind, resource.name) }
     });
@@ -96,19 +96,19 @@ fn row(entry: &StatusEntry, judgement: StalenessPolicy, style: TextStyle) -> Vec
         Cell::new(named.map_or("-", |named| &named.name)),
         Cell::new(entry.provider.as_deref().unwrap_or("-")),
         Cell::new(resource.as_deref().unwrap_or("-")),
-        phase(entry, style),
-        Cell::new(&entry.status.replicas.map_or_else(|| "-".to_owned(), ready)),
+        phase_cell(entry, style),
+        Cell::new(&entry.status.replicas.map_or_else(|| "-".to_owned(), format_ready)),
         Cell::new(endpoint.as_deref().unwrap_or("-")),
     ];
     if let Some(now) = judgement.now {
-        let written = entry.observation.last_write.map(|write| format_age(now.seconds_since(write.time)));
+        let written = entry.observation.last_write.map(|write| age(now.since(write.time)));
         cells.push(Cell::new(written.as_deref().unwrap_or("-")));
     }
     cells.push(Cell::new(&entry.status.message));
     cells
 }
 
-fn phase(entry: &StatusEntry, style: TextStyle) -> Cell {
+fn phase_cell(entry: &Entry, style: Style) -> Cell {
     let word = entry.status.phase.map_or("Unknown", Phase::as_str);
     let paint = match entry.status.phase {
         Some(Phase::Running) => Paint::Green,
@@ -121,8 +121,8 @@ fn phase(entry: &StatusEntry, style: TextStyle) -> Cell {
     }
 }
 
-/// `1/2`: ready, or where upstream counts no ready ones, available, of those that are wanted.
-fn ready(replicas: Replicas) -> String {
+/// `1/2`: ready and desired replicas. Providers that do not count ready replicas report available ones.
+fn format_ready(replicas: Replicas) -> String {
     let number = |number: Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     format!("{}/{}", number(replicas.ready.or(replicas.available)), number(replicas.desired))
 }

@@ -1,7 +1,7 @@
-//! Files as they are in a revision of a git repository: read from its object store, nothing is checked out.
+//! Reads files in a revision of a git repository from its object store, without a checkout.
 //!
-//! git is started without a shell. What a user says stands behind `--`, or is a revision that does not start with a
-//! dash.
+//! git runs without a shell. Arguments of users follow `--`, or are revisions that must not start with a dash, so that they
+//! cannot become options.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,72 +12,74 @@ use std::{env, thread};
 
 use super::{KUSTOMIZATIONS, MAX_BYTES, OPTIONS_FILE, walk};
 
-/// Why a revision cannot be read.
+/// Reasons why a revision cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GitError {
     #[error("--git {0:?}: expected revisions, such as main..HEAD, main...HEAD or main")]
     Revisions(String),
-    #[error("--git: there is no revision {0:?} in this repository")]
+    #[error(
+        "--git: there is no revision {0:?} in this repository; in a shallow clone, fetch it first (fetch-depth: 0)"
+    )]
     Unknown(String),
     #[error("--git: {0} and {1} have no common ancestor")]
     Unrelated(String, String),
-    #[error("--git: {0}: expected a path in the working directory or relative to it")]
+    #[error("--git: {0} is outside the working directory; use a relative path")]
     Absolute(String),
-    #[error("--git: standard input is in no revision; expected files or directories")]
+    #[error("--git cannot read standard input; name files or directories")]
     Stdin,
-    #[error("--git: git cannot be started: {0}")]
+    #[error("--git: cannot start git: {0}")]
     Start(io::Error),
     #[error("--git: git {command} failed: {message}")]
     Failed { command: String, message: String },
-    #[error("--git: {0}: in none of the revisions")]
-    Nowhere(String),
+    #[error("--git: neither revision contains {0}")]
+    NotInRevisions(String),
 }
 
-/// A commit, and how it was called.
+/// A commit and the name by which the user referred to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Revision {
     pub(crate) name: String,
     commit: String,
 }
 
-/// What `--git` names: the revision before, and the one after; none is the working tree.
-pub(crate) fn revisions(text: &str) -> Result<(Revision, Option<Revision>), GitError> {
+/// Parses the value of `--git` into the old and the new revision. `None` is the working tree.
+pub(crate) fn parse_revisions(text: &str) -> Result<(Revision, Option<Revision>), GitError> {
     let names = text.split_once("...").or_else(|| text.split_once(".."));
-    // What starts so is an option, a dot too many, or what is to be left out.
+    // These prefixes are an option, an extra dot, or an exclusion (`^main`).
     let is_name =
         |name: &str| !name.starts_with(['-', '.', '^']) && !name.contains("..") && !name.contains(char::is_control);
-    let are_names = names.map_or(!text.is_empty() && is_name(text), |(one, other)| is_name(one) && is_name(other));
+    let are_names = names.map_or(!text.is_empty() && is_name(text), |(old, new)| is_name(old) && is_name(new));
     if !are_names {
         return Err(GitError::Revisions(text.to_owned()));
     }
-    if let Some((one, other)) = text.split_once("...") {
-        let (one, other) = (resolve(or_head(one))?, resolve(or_head(other))?);
-        let output = run(&["merge-base", &one.commit, &other.commit])?;
-        let commit = line(&output.stdout);
+    if let Some((old, new)) = text.split_once("...") {
+        let (old, new) = (resolve(or_head(old))?, resolve(or_head(new))?);
+        let output = run_git(&["merge-base", &old.commit, &new.commit])?;
+        let commit = trimmed_text(&output.stdout);
         if commit.is_empty() {
-            return Err(GitError::Unrelated(one.name, other.name));
+            return Err(GitError::Unrelated(old.name, new.name));
         }
-        let name = format!("{}...{}", one.name, other.name);
-        return Ok((Revision { name, commit }, Some(other)));
+        let name = format!("{}...{}", old.name, new.name);
+        return Ok((Revision { name, commit }, Some(new)));
     }
-    if let Some((one, other)) = text.split_once("..") {
-        return Ok((resolve(or_head(one))?, Some(resolve(or_head(other))?)));
+    if let Some((old, new)) = text.split_once("..") {
+        return Ok((resolve(or_head(old))?, Some(resolve(or_head(new))?)));
     }
     Ok((resolve(text)?, None))
 }
 
-/// What is left out is where one is, as git has it.
+/// An omitted side of a range is `HEAD`, as in git.
 fn or_head(name: &str) -> &str {
     if name.is_empty() { "HEAD" } else { name }
 }
 
 fn resolve(name: &str) -> Result<Revision, GitError> {
-    let output = run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])?;
-    let commit = line(&output.stdout);
+    let output = run_git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])?;
+    let commit = trimmed_text(&output.stdout);
     if !output.status.success() || commit.is_empty() {
         let message = String::from_utf8_lossy(&output.stderr);
         if !message.trim().is_empty() {
-            return Err(failed("rev-parse", &output.stderr));
+            return Err(command_error("rev-parse", &output.stderr));
         }
         return Err(GitError::Unknown(name.to_owned()));
     }
@@ -88,11 +90,11 @@ fn resolve(name: &str) -> Result<Revision, GitError> {
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(super) revision: Revision,
-    /// By path from the working directory: the bytes, or none for a file that is too large.
+    /// The content by path relative to the working directory; `None` for a file that is too large.
     files: BTreeMap<String, Option<Vec<u8>>>,
 }
 
-/// A file of a revision, by its object.
+/// A file of a revision and the ID of its object.
 struct Blob {
     object: String,
     size: u64,
@@ -100,64 +102,65 @@ struct Blob {
 }
 
 impl Tree {
-    /// Reads everything that the paths name.
+    /// Reads the manifests at and below the paths, and the kustomizations above them.
     pub(crate) fn read(revision: &Revision, paths: &[PathBuf]) -> Result<Self, GitError> {
         let mut wanted = Vec::new();
         for path in paths {
-            let path = relative(path)?;
-            // It comes first: of several paths outside the repository, git names the first.
+            let path = relative_to_current_dir(path)?;
+            // The path itself comes first, because git names the first path outside the repository in its error.
             wanted.push(if path.is_empty() { ".".to_owned() } else { path.clone() });
-            // What says of a file that it is a patch.
+            // A kustomization in the directory or the one above tells whether a file is a patch.
             for folder in Path::new(&path).ancestors().skip(1).take(2).filter(|_| !path.is_empty()) {
                 wanted.extend(KUSTOMIZATIONS.iter().map(|name| folder.join(name).display().to_string()));
             }
         }
         let mut arguments = vec!["ls-tree", "-r", "-z", "-l", revision.commit.as_str(), "--"];
         arguments.extend(wanted.iter().map(String::as_str));
-        let output = run(&arguments)?;
+        let output = run_git(&arguments)?;
         if !output.status.success() {
-            return Err(failed("ls-tree", &output.stderr));
+            return Err(command_error("ls-tree", &output.stderr));
         }
         let mut blobs: BTreeMap<String, Blob> = String::from_utf8_lossy(&output.stdout)
             .split('\0')
-            .filter_map(entry)
+            .filter_map(parse_entry)
             .filter(|(path, _)| walk::is_manifest(Path::new(path)))
             .collect();
         let links: Vec<String> = blobs.iter().filter(|(_, blob)| blob.is_link).map(|(path, _)| path.clone()).collect();
         if !links.is_empty() {
-            let mut links_to = fetch(blobs.iter().filter(|(_, blob)| blob.is_link).map(|(_, blob)| &*blob.object))?;
+            let mut link_targets =
+                read_objects(blobs.iter().filter(|(_, blob)| blob.is_link).map(|(_, blob)| &*blob.object))?;
             for path in links {
-                let target = blobs.remove(&path).and_then(|blob| links_to.remove(&blob.object)).unwrap_or_default();
+                let target = blobs.remove(&path).and_then(|blob| link_targets.remove(&blob.object)).unwrap_or_default();
                 let target =
                     Path::new(&path).parent().unwrap_or(Path::new("")).join(&*String::from_utf8_lossy(&target));
-                // One that leads elsewhere leads to no file that is read here.
-                if let Some(Blob { object, size, is_link: false }) = blobs.get(&normal(&target)) {
+                // A link to a file outside the paths is skipped.
+                if let Some(Blob { object, size, is_link: false }) = blobs.get(&normalize(&target)) {
                     let blob = Blob { object: object.clone(), size: *size, is_link: false };
                     blobs.insert(path, blob);
                 }
             }
         }
         let is_readable = |blob: &Blob| blob.size <= MAX_BYTES;
-        let contents = fetch(blobs.values().filter(|blob| is_readable(blob)).map(|blob| &*blob.object))?;
+        let contents = read_objects(blobs.values().filter(|blob| is_readable(blob)).map(|blob| &*blob.object))?;
         let files = blobs.into_iter().map(|(path, blob)| (path, contents.get(&blob.object).cloned())).collect();
         Ok(Self { revision: revision.clone(), files })
     }
 
-    /// A state without any file.
+    /// A tree without files, for paths that were deleted.
     pub(crate) fn empty(name: &str) -> Self {
         let revision = Revision { name: name.to_owned(), commit: String::new() };
         Self { revision, files: BTreeMap::new() }
     }
 
-    /// A file at this very path.
+    /// Returns the file at a path; `None` inside means that it is too large.
     pub(super) fn file(&self, path: &Path) -> Option<(&str, Option<&[u8]>)> {
-        let (name, bytes) = self.files.get_key_value(&relative(path).ok()?)?;
+        let (name, bytes) = self.files.get_key_value(&relative_to_current_dir(path).ok()?)?;
         Some((name, bytes.as_deref()))
     }
 
-    /// The files of a directory, sorted, without hidden ones.
+    /// Returns the files below a directory in order, without hidden ones.
     pub(super) fn below(&self, path: &Path) -> Vec<(&str, Option<&[u8]>)> {
-        let Ok(path) = relative(path) else { return Vec::new() };
+        let Ok(path) = relative_to_current_dir(path) else { return Vec::new() };
         let inside = |name: &str| {
             let rest = if path.is_empty() { Some(name) } else { name.strip_prefix(&path)?.strip_prefix('/') };
             rest.filter(|rest| !rest.starts_with("../") && !rest.split('/').any(|part| part.starts_with('.')))
@@ -167,7 +170,7 @@ impl Tree {
         files.map(|(name, bytes)| (name.as_str(), bytes.as_deref())).collect()
     }
 
-    /// The options of a directory.
+    /// Returns the options file of a directory.
     pub(super) fn options(&self, directory: &Path) -> Option<(&str, Option<&[u8]>)> {
         self.file(&directory.join(OPTIONS_FILE))
     }
@@ -178,72 +181,75 @@ impl Tree {
     }
 }
 
-/// A line of `git ls-tree -l`: `<mode> <type> <object> <size>\t<path>`.
-fn entry(line: &str) -> Option<(String, Blob)> {
-    let (facts, path) = line.split_once('\t')?;
-    let mut facts = facts.split_ascii_whitespace();
-    let (mode, kind, object, size) = (facts.next()?, facts.next()?, facts.next()?, facts.next()?);
-    // The rest are repositories inside this one.
+/// Parses a line of `git ls-tree -l`: `<mode> <type> <object> <size>\t<path>`. Returns `None` for submodules.
+fn parse_entry(line: &str) -> Option<(String, Blob)> {
+    let (attributes, path) = line.split_once('\t')?;
+    let mut attributes = attributes.split_ascii_whitespace();
+    let (mode, kind, object, size) = (attributes.next()?, attributes.next()?, attributes.next()?, attributes.next()?);
+    // The only other type with `-r` is a commit: a submodule.
     let size = size.parse().ok().filter(|_| kind == "blob")?;
     Some((path.to_owned(), Blob { object: object.to_owned(), size, is_link: mode == "120000" }))
 }
 
-/// The bytes of objects, by their names.
-fn fetch<'o>(objects: impl Iterator<Item = &'o str>) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
+/// Reads the content of objects with one `git cat-file`. Returns it by object ID.
+fn read_objects<'o>(objects: impl Iterator<Item = &'o str>) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
     let objects: Vec<String> = objects.map(str::to_owned).collect();
-    let mut found = BTreeMap::new();
+    let mut contents = BTreeMap::new();
     if objects.is_empty() {
-        return Ok(found);
+        return Ok(contents);
     }
-    let mut child = git(&["cat-file", "--batch"])
+    let mut child = git_command(&["cat-file", "--batch"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(GitError::Start)?;
-    let broken = |message: &str| GitError::Failed { command: "cat-file".to_owned(), message: message.to_owned() };
+    let protocol_error =
+        |message: &str| GitError::Failed { command: "cat-file".to_owned(), message: message.to_owned() };
     let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(broken("no pipe"));
+        return Err(protocol_error("no pipe"));
     };
-    // git answers while it is asked, so somebody has to listen meanwhile.
-    let asking = thread::spawn(move || objects.iter().try_for_each(|object| writeln!(stdin, "{object}")));
+    // git writes output while it reads requests. Without a separate thread for the requests, both pipes could fill up and
+    // block.
+    let request_thread = thread::spawn(move || objects.iter().try_for_each(|object| writeln!(stdin, "{object}")));
     let mut stdout = BufReader::new(stdout);
     let mut header = String::new();
     loop {
         header.clear();
-        if stdout.read_line(&mut header).map_err(|error| broken(&error.to_string()))? == 0 {
+        if stdout.read_line(&mut header).map_err(|error| protocol_error(&error.to_string()))? == 0 {
             break;
         }
         let mut words = header.split_ascii_whitespace();
         let (Some(object), Some("blob"), Some(size)) = (words.next(), words.next(), words.next()) else {
-            return Err(broken(header.trim()));
+            return Err(protocol_error(header.trim()));
         };
-        let size: u64 = size.parse().map_err(|_| broken(header.trim()))?;
+        let size: u64 = size.parse().map_err(|_| protocol_error(header.trim()))?;
         let object = object.to_owned();
         let mut bytes = Vec::new();
-        stdout.by_ref().take(size + 1).read_to_end(&mut bytes).map_err(|error| broken(&error.to_string()))?;
+        stdout.by_ref().take(size + 1).read_to_end(&mut bytes).map_err(|error| protocol_error(&error.to_string()))?;
+        // Each object is followed by a newline.
         bytes.pop();
-        found.insert(object, bytes);
+        contents.insert(object, bytes);
     }
-    // When nobody listens any more the answer is short, which its reader has seen.
-    let _ = asking.join();
-    let output = child.wait_with_output().map_err(|error| broken(&error.to_string()))?;
-    if output.status.success() { Ok(found) } else { Err(failed("cat-file", &output.stderr)) }
+    // An error of the thread means that git exited early, which its exit status reports.
+    let _ = request_thread.join();
+    let output = child.wait_with_output().map_err(|error| protocol_error(&error.to_string()))?;
+    if output.status.success() { Ok(contents) } else { Err(command_error("cat-file", &output.stderr)) }
 }
 
-/// A path from the working directory, without `.`; nothing for the directory itself.
-fn relative(path: &Path) -> Result<String, GitError> {
+/// Converts a path to one relative to the working directory, which itself is an empty string.
+fn relative_to_current_dir(path: &Path) -> Result<String, GitError> {
     let outside = || GitError::Absolute(path.display().to_string());
     if path.is_absolute() {
-        let here = env::current_dir().map_err(|_| outside())?;
-        let inside = path.strip_prefix(&here).map_err(|_| outside())?;
-        return Ok(normal(inside));
+        let current_dir = env::current_dir().map_err(|_| outside())?;
+        let inside = path.strip_prefix(&current_dir).map_err(|_| outside())?;
+        return Ok(normalize(inside));
     }
-    Ok(normal(path))
+    Ok(normalize(path))
 }
 
-/// A path without `.`, and without `..` where it can be done.
-fn normal(path: &Path) -> String {
+/// Removes `.` components, and `..` components where possible, without reading the file system.
+fn normalize(path: &Path) -> String {
     let mut parts: Vec<&OsStr> = Vec::new();
     for component in path.components() {
         match component {
@@ -255,24 +261,25 @@ fn normal(path: &Path) -> String {
     parts.iter().collect::<PathBuf>().display().to_string()
 }
 
-fn git(arguments: &[&str]) -> Command {
+fn git_command(arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
-    // A path is a path, whatever characters are in it.
+    // Without this, git would interpret wildcards and `:(...)` in paths.
     command.arg("--literal-pathspecs").args(arguments).env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
     command
 }
 
-fn run(arguments: &[&str]) -> Result<std::process::Output, GitError> {
-    git(arguments).output().map_err(GitError::Start)
+fn run_git(arguments: &[&str]) -> Result<std::process::Output, GitError> {
+    git_command(arguments).output().map_err(GitError::Start)
 }
 
-fn failed(command: &str, stderr: &[u8]) -> GitError {
+/// The error for a failed git command, with the first line of its standard error.
+fn command_error(command: &str, stderr: &[u8]) -> GitError {
     let message = String::from_utf8_lossy(stderr);
     let message = message.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
     GitError::Failed { command: command.to_owned(), message: message.to_owned() }
 }
 
-fn line(bytes: &[u8]) -> String {
+fn trimmed_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
@@ -280,26 +287,30 @@ fn line(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// What a user types as a revision never becomes an option of git.
+    /// A revision of a user must never become an option of git.
     #[test]
-    fn revisions_are_no_options() {
+    fn rejects_options_as_revisions() {
         for text in ["", "^main..HEAD", "--upload-pack=x", "-x..HEAD", "main..--output=x", "...-x", "a\nb", "a....b"] {
-            assert!(matches!(revisions(text), Err(GitError::Revisions(_))), "{text:?}: {:?}", revisions(text));
+            assert!(
+                matches!(parse_revisions(text), Err(GitError::Revisions(_))),
+                "{text:?}: {:?}",
+                parse_revisions(text)
+            );
         }
     }
 
     #[test]
-    fn paths_are_made_normal() {
+    fn normalizes_paths() {
         for (path, expected) in [("./a/../b/c.yaml", "b/c.yaml"), (".", ""), ("../x", "../x"), ("a//b/", "a/b")] {
-            assert_eq!(normal(Path::new(path)), expected);
+            assert_eq!(normalize(Path::new(path)), expected);
         }
     }
 
     #[test]
-    fn entries_of_a_tree_are_read() {
-        let (path, blob) = entry("100644 blob 0123abc      42\ta b.yaml").unwrap();
+    fn parses_tree_entries() {
+        let (path, blob) = parse_entry("100644 blob 0123abc      42\ta b.yaml").unwrap();
         assert_eq!((path.as_str(), blob.object.as_str(), blob.size, blob.is_link), ("a b.yaml", "0123abc", 42, false));
-        assert!(entry("160000 commit 0123abc       -\tmodule").is_none());
-        assert!(entry("").is_none());
+        assert!(parse_entry("160000 commit 0123abc       -\tmodule").is_none());
+        assert!(parse_entry("").is_none());
     }
 }

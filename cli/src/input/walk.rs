@@ -1,4 +1,4 @@
-//! The files of a directory.
+//! Finds the manifests in a directory.
 
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
@@ -7,16 +7,17 @@ use ignore::WalkBuilder;
 
 use super::InputError;
 
-/// Every `.yaml`, `.yml` and `.json` file below a directory, sorted, and `Kustomization`, which says which of them are
-/// patches. Left out: hidden files, what a `.gitignore` names, and what lies behind a link to a directory.
+/// Lists the `.yaml`, `.yml` and `.json` files below a directory in order, and `Kustomization` files, which tell which of
+/// the others are patches. Hidden files, files in a `.gitignore`, and linked directories are skipped.
 ///
-/// A `.gitignore` counts without a repository, too, but one above the directory only inside of one. So what is left out
-/// depends on the tree, and neither on a user's own git settings nor on what happens to lie in a home directory.
+/// A `.gitignore` applies outside of a repository, too; one above the directory applies only inside of a repository. Thus
+/// the result depends on the tree alone, and not on the git settings or the home directory of a user.
 ///
-/// What cannot be looked into stands among them as an error.
-pub(super) fn files(directory: &Path) -> Vec<Result<PathBuf, InputError>> {
+/// The list contains an error for each entry that cannot be read.
+pub(super) fn find_manifests(directory: &Path) -> Vec<Result<PathBuf, InputError>> {
     let mut walk = WalkBuilder::new(directory);
-    // In a repository the walker looks up as far as the repository goes; told not to look for one, it knows no end.
+    // In a repository, the walker looks for .gitignore files up to its root. Outside of one, `parents(true)` would make it
+    // search up to the root of the file system.
     let in_repository = in_repository(directory);
     walk.standard_filters(false).hidden(true).git_ignore(true).parents(in_repository).require_git(in_repository);
     walk.follow_links(false).sort_by_file_name(Ord::cmp);
@@ -26,7 +27,7 @@ pub(super) fn files(directory: &Path) -> Vec<Result<PathBuf, InputError>> {
             Ok(entry) => {
                 let is_readable = entry.file_type().is_some_and(|kind| is_readable(kind, entry.path()));
                 if is_manifest(entry.path()) && is_readable {
-                    files.push(Ok(tidy(entry.path())));
+                    files.push(Ok(strip_current_dir(entry.path())));
                 }
             }
             Err(error) => files.push(Err(InputError::Walk(error))),
@@ -39,14 +40,14 @@ fn in_repository(directory: &Path) -> bool {
     directory.canonicalize().is_ok_and(|path| path.ancestors().any(|ancestor| ancestor.join(".git").exists()))
 }
 
-/// Whether it is a file, or a link to one: mounted ConfigMaps consist of those. Not a pipe, which might never end. A
-/// link to nothing is a file that cannot be read, and whoever reads it says so.
+/// Whether an entry is a file, or a link to one, as in mounted ConfigMaps. Pipes are skipped, because they might never end.
+/// A dangling link is included, so that opening it reports the error.
 fn is_readable(kind: FileType, path: &Path) -> bool {
     kind.is_file() || (kind.is_symlink() && fs::metadata(path).map_or(true, |target| target.is_file()))
 }
 
-/// The path as a user would type it: `render .` reads `llama.yaml`, not `./llama.yaml`.
-pub(super) fn tidy(path: &Path) -> PathBuf {
+/// Removes a leading `./`, so that `render .` reports `llama.yaml` and not `./llama.yaml`.
+pub(super) fn strip_current_dir(path: &Path) -> PathBuf {
     path.strip_prefix(".").unwrap_or(path).to_owned()
 }
 

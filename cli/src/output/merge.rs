@@ -1,8 +1,8 @@
-//! The input together with what was generated from it.
+//! Merges the input with the objects generated from it.
 //!
-//! Input order. What a ModelDeployment became stands where it stood. Of the other objects every byte is kept. Not an
-//! object, and so left out: what has no kind, what tools read (`Kustomization`, `Kptfile`, options of ours, whatever is
-//! annotated as local configuration), and patches.
+//! The input order is kept: the objects generated from a ModelDeployment take its position, and the text of other objects
+//! is copied byte for byte. Documents that are not cluster objects are dropped: documents without a kind, patches, and the
+//! configuration of tools (`Kustomization`, `Kptfile`, `Render`, and objects annotated as local configuration).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,74 +13,72 @@ use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::{Document, Failure, Node, ParsedText, Span};
+use kubefoundry_yaml::{Document, Failure, Node, Parsed, Span};
 use serde_json::Value;
 
-/// Groups of objects that tools read, and no cluster.
+/// API groups of objects that configure tools and do not belong in a cluster.
 static TOOL_GROUPS: &[&str] = &["config.kubefoundry.ai", "kpt.dev", "kustomize.config.k8s.io"];
 
-/// The annotation of an object that is for tools only (kustomize and kpt leave it out).
+/// The annotation of objects that only tools read; kustomize and kpt drop these objects.
 const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 
-/// Why the input cannot be printed again.
+/// Reasons why the input cannot be copied to the output.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StreamError {
-    #[error("{file}: line {line} cannot be passed on: {message}")]
-    NotPassedOn { file: String, line: usize, message: String },
+    #[error("{file}: line {line} cannot be copied to the output: {message}")]
+    CannotCopy { file: String, line: usize, message: String },
 }
 
-/// One object of the output.
+/// One object of the merged output.
 #[derive(Debug)]
-pub(super) enum Piece<'c, O> {
-    /// An object that was made.
-    Object(&'c O),
-    /// A document of the input.
+pub(super) enum OutputObject<'c, O> {
+    Generated(&'c O),
+    /// A document copied from the input.
     Input(&'c InputDocument),
 }
 
-/// The texts of the input, read again: their documents are printed as they stand, or turned into JSON.
+/// The parsed texts of the input, from which documents are copied or converted to JSON.
 #[derive(Debug)]
-pub(super) struct Inputs<'s> {
+pub(super) struct InputTexts<'s> {
     sources: &'s SourceSet,
-    parsed: BTreeMap<SourceId, ParsedText<'s>>,
+    parsed: BTreeMap<SourceId, Parsed<'s>>,
 }
 
-impl<'s> Inputs<'s> {
-    /// Reads every text. One that is not YAML is fine where only its ModelDeployments matter, and is not where the
-    /// output is to hold all of it.
-    pub(super) fn read(sources: &'s SourceSet, limits: &yaml::Limits) -> Result<Self, StreamError> {
+impl<'s> InputTexts<'s> {
+    /// Parses every text of the input. Fails for a text that is not valid YAML, which cannot be copied reliably.
+    pub(super) fn parse(sources: &'s SourceSet, limits: &yaml::Limits) -> Result<Self, StreamError> {
         let mut inputs = Self { sources, parsed: BTreeMap::new() };
         for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
             let parsed = yaml::parse(&source.text, limits);
             if let Some(failure) = &parsed.failure {
-                return Err(inputs.refuse(id, failure));
+                return Err(inputs.copy_error(id, failure));
             }
             inputs.parsed.insert(id, parsed);
         }
         Ok(inputs)
     }
 
-    /// The text of a document; none for an item of a list, whose indentation and anchors are those of the list.
+    /// Returns the text of a document, or `None` for a list item, whose indentation and anchors depend on the list.
     pub(super) fn verbatim(&self, input: &InputDocument) -> Option<&'s str> {
         let document = self.document(input).filter(|document| document.span == input.span)?;
         self.sources.get(input.source).text.get(document.span.start..document.span.end)
     }
 
-    /// Whether the text of a document has a word in it.
-    fn speaks_of(&self, input: &InputDocument, word: &str) -> bool {
+    fn text_contains(&self, input: &InputDocument, word: &str) -> bool {
         let text = self.sources.get(input.source).text.get(input.span.start..input.span.end);
         text.is_some_and(|text| text.contains(word))
     }
 
-    /// A document, or an item of a list, as JSON. What a strict reader refuses in it would be lost, and is an error.
+    /// Converts a document or a list item to JSON. Fails if strict parsing found a problem in it, such as a duplicate key,
+    /// because a value would be lost.
     pub(super) fn value(&self, input: &InputDocument) -> Result<Value, StreamError> {
         let Some(document) = self.document(input) else { return Ok(Value::Null) };
         let inside = |span: Span| input.span.start <= span.start && span.end <= input.span.end;
         if let Some(problem) = document.problems.iter().find(|it| it.kind.is_limit() || inside(it.span)) {
-            return Err(self.refuse(input.source, problem));
+            return Err(self.copy_error(input.source, problem));
         }
         if document.span == input.span {
             return Ok(document.root.to_json());
@@ -94,14 +92,14 @@ impl<'s> Inputs<'s> {
         documents.get(position)
     }
 
-    fn refuse(&self, id: SourceId, failure: &Failure) -> StreamError {
+    fn copy_error(&self, id: SourceId, failure: &Failure) -> StreamError {
         let source = self.sources.get(id);
         let line = LineIndex::new(&source.text).position(failure.span.start).line;
-        StreamError::NotPassedOn { file: source.name.clone(), line, message: failure.message.clone() }
+        StreamError::CannotCopy { file: source.name.clone(), line, message: failure.message.clone() }
     }
 }
 
-/// The item of a list, or of a list in it, that stands at `span`.
+/// Finds the item at `span` in a list or in a nested list.
 fn find_item<'n, 't>(list: &'n Node<'t>, span: Span) -> Option<&'n Node<'t>> {
     let items = list.get("items").map(Node::items).unwrap_or_default();
     let holds = |item: &&Node<'_>| item.span.start <= span.start && span.end <= item.span.end;
@@ -109,35 +107,36 @@ fn find_item<'n, 't>(list: &'n Node<'t>, span: Span) -> Option<&'n Node<'t>> {
     if item.span == span { Some(item) } else { find_item(item, span) }
 }
 
-/// Everything in order. With `replace` what was rendered is left out.
-pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Piece<'_, O>> {
-    let made: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
-    let mut outputs = Outputs::new(compilation);
-    let mut pieces = Vec::new();
+/// Merges generated objects into the input, in input order. With `replace`, rendered ModelDeployments are dropped.
+pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<OutputObject<'_, O>> {
+    let generated: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
+    let mut outputs = GeneratedObjects::new(compilation);
+    let mut output_objects = Vec::new();
     for input in compilation.inputs.iter().filter(|input| is_object(input)) {
-        // An object that was generated earlier and is generated again, or a ModelDeployment that is passed on.
-        let remade = made.contains(&identity(input));
-        let deployment =
-            &*input.header.kind == kubefoundry_model::wire::KIND && ApiGroup::find(input.header.group()).is_some();
-        let kept = if input.rendered { mode == OutputMode::Append } else { !deployment };
-        if kept && !remade {
-            pieces.push(Piece::Input(input));
+        // The input may contain the objects of an earlier run, which are generated again, and a ModelDeployment that is
+        // passed on is in both. The generated object replaces the input in both cases.
+        let is_regenerated = generated.contains(&identity(input));
+        let is_deployment =
+            &*input.header.kind == kubefoundry_model::wire::KIND && Dialect::of_group(input.header.group()).is_some();
+        let is_kept = if input.rendered { mode == OutputMode::Append } else { !is_deployment };
+        if is_kept && !is_regenerated {
+            output_objects.push(OutputObject::Input(input));
         }
         if input.rendered {
-            pieces.extend(outputs.take(input).map(Piece::Object));
+            output_objects.extend(outputs.take(input).map(OutputObject::Generated));
         }
     }
-    pieces.extend(outputs.rest().map(Piece::Object));
-    pieces
+    output_objects.extend(outputs.into_rest().map(OutputObject::Generated));
+    output_objects
 }
 
-/// What was generated, by the ModelDeployment that it comes from.
-struct Outputs<'c, O> {
+/// The generated objects, grouped by ModelDeployment.
+struct GeneratedObjects<'c, O> {
     decisions: BTreeMap<(SourceId, usize, &'c ObjectRef), usize>,
     by_decision: BTreeMap<usize, Vec<&'c O>>,
 }
 
-impl<'c, O> Outputs<'c, O> {
+impl<'c, O> GeneratedObjects<'c, O> {
     fn new(compilation: &'c Compilation<O>) -> Self {
         let mut by_decision: BTreeMap<usize, Vec<&O>> = BTreeMap::new();
         for output in &compilation.outputs {
@@ -148,42 +147,44 @@ impl<'c, O> Outputs<'c, O> {
         Self { decisions, by_decision }
     }
 
-    /// What a ModelDeployment became.
+    /// Removes and returns the objects of a ModelDeployment.
     fn take(&mut self, input: &InputDocument) -> impl Iterator<Item = &'c O> + use<'c, O> {
         let object = input.header.object();
         let decision = self.decisions.get(&(input.source, input.index, &object));
         decision.and_then(|position| self.by_decision.remove(position)).unwrap_or_default().into_iter()
     }
 
-    /// Whatever was not taken: nothing that was made is lost.
-    fn rest(self) -> impl Iterator<Item = &'c O> {
+    /// Returns the objects that were not taken, so that none is lost.
+    fn into_rest(self) -> impl Iterator<Item = &'c O> {
         self.by_decision.into_values().flatten()
     }
 }
 
-/// The pieces without the objects of the input that say that they are for tools only.
-pub(super) fn for_clusters<'c, O>(
-    pieces: Vec<Piece<'c, O>>,
-    inputs: &Inputs<'_>,
-) -> Result<Vec<Piece<'c, O>>, StreamError> {
-    let mut kept = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        // Reading a document as JSON is work; most texts never speak of it.
-        let local = match &piece {
-            Piece::Input(input) if inputs.speaks_of(input, LOCAL_CONFIG) => is_local(&inputs.value(input)?),
+/// Drops input objects that are annotated as local configuration.
+pub(super) fn drop_local_objects<'c, O>(
+    output_objects: Vec<OutputObject<'c, O>>,
+    inputs: &InputTexts<'_>,
+) -> Result<Vec<OutputObject<'c, O>>, StreamError> {
+    let mut kept = Vec::with_capacity(output_objects.len());
+    for output_object in output_objects {
+        // Converting a document to JSON is expensive, so search its text for the annotation first.
+        let is_local = match &output_object {
+            OutputObject::Input(input) if inputs.text_contains(input, LOCAL_CONFIG) => {
+                is_local_config(&inputs.value(input)?)
+            }
             _ => false,
         };
-        if !local {
-            kept.push(piece);
+        if !is_local {
+            kept.push(output_object);
         }
     }
     Ok(kept)
 }
 
-/// Whether an object says that no cluster shall see it.
-fn is_local(object: &Value) -> bool {
-    let said = object.pointer("/metadata/annotations").and_then(|annotations| annotations.get(LOCAL_CONFIG));
-    said.and_then(Value::as_str).is_some_and(|said| said != "false")
+/// Whether an object is annotated as local configuration.
+fn is_local_config(object: &Value) -> bool {
+    let value = object.pointer("/metadata/annotations").and_then(|annotations| annotations.get(LOCAL_CONFIG));
+    value.and_then(Value::as_str).is_some_and(|value| value != "false")
 }
 
 fn is_object(input: &InputDocument) -> bool {

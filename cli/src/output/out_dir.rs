@@ -1,7 +1,7 @@
-//! Objects to files: `NAMESPACE/KIND_NAME.yaml`.
+//! Writes objects to files: `NAMESPACE/KIND_NAME.yaml`.
 //!
-//! Everything is checked, then everything is written beside its place, then everything is renamed to it: an error on
-//! the way leaves the directory as it was.
+//! All checks come first. Then all texts are written to temporary files, and at last these are renamed, so that an error
+//! before the renaming leaves the directory unchanged.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -11,37 +11,37 @@ use std::path::{Path, PathBuf};
 use kubefoundry_compiler::composition;
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::{Compilation, Output};
-use kubefoundry_kubernetes::api_group::API_GROUPS;
+use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
-use super::beside::beside;
 use super::object_text;
+use super::staged_file::stage_file;
 use crate::args::ObjectFormat;
 
-/// Why files could not be written.
+/// Reasons why files cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutDirError {
-    #[error("--out-dir writes generated objects only, and the options say output: append or replace")]
+    #[error("--out-dir writes only generated objects; remove output: append or output: replace from the options")]
     NotGenerated,
-    #[error("{path}: two objects would be written to it: {first} and {second}")]
+    #[error("{path}: {first} and {second} would be written to the same file")]
     Collision { path: String, first: String, second: String },
-    #[error("{0}: not overwritten, since it is not one object generated from {1}")]
-    NotOurs(String, String),
-    #[error("{0}: not written through, since it is a symbolic link")]
+    #[error("{0}: not overwritten, because it does not contain exactly one object generated from {1}")]
+    ForeignFile(String, String),
+    #[error("{0}: is a symbolic link; kubefoundry does not write through links")]
     Link(String),
-    #[error("{0}: not a file name")]
+    #[error("{0}: not a valid file name")]
     Name(String),
     #[error("{0}: {1}")]
     Write(String, io::Error),
 }
 
 /// A file to write.
-struct Target {
+struct TargetFile {
     path: PathBuf,
     text: String,
-    /// Of the file that it replaces.
+    /// The permissions of the existing file; `None` for a new file.
     permissions: Option<Permissions>,
 }
 
@@ -51,26 +51,33 @@ pub(crate) fn write_files(
     compilation: &Compilation,
     format: ObjectFormat,
 ) -> Result<(), OutDirError> {
-    let targets = plan(directory, compilation, format)?;
-    let mut made = MadeDirectories(Vec::new());
-    made.create(directory)?;
-    let mut written = Vec::with_capacity(targets.len());
+    let targets = plan_files(directory, compilation, format)?;
+    let mut created = CreatedDirectories(Vec::new());
+    created.create(directory)?;
+    let mut staged = Vec::with_capacity(targets.len());
     for target in &targets {
         let folder = target.path.parent().unwrap_or(directory);
-        made.create(folder)?;
-        written.push((
-            beside(folder, &target.text, target.permissions.as_ref()).map_err(|error| failed(&target.path, error))?,
+        created.create(folder)?;
+        staged.push((
+            stage_file(folder, &target.text, target.permissions.as_ref())
+                .map_err(|error| write_error(&target.path, error))?,
             &target.path,
         ));
     }
-    for (file, path) in written {
-        file.persist(path).map_err(|error| failed(path, error.error))?;
+    for (file, path) in staged {
+        file.persist(path).map_err(|error| write_error(path, error.error))?;
     }
     Ok(())
 }
 
-/// Where everything goes, without what is there already, byte for byte.
-fn plan(directory: &Path, compilation: &Compilation, format: ObjectFormat) -> Result<Vec<Target>, OutDirError> {
+/// Computes the files to write, without those that already have the right content.
+///
+/// Fails if two objects have the same path, or if an existing file was not generated from the same ModelDeployment.
+fn plan_files(
+    directory: &Path,
+    compilation: &Compilation,
+    format: ObjectFormat,
+) -> Result<Vec<TargetFile>, OutDirError> {
     let mut taken: BTreeMap<PathBuf, &Identity> = BTreeMap::new();
     let mut targets = Vec::new();
     for output in &compilation.outputs {
@@ -80,18 +87,17 @@ fn plan(directory: &Path, compilation: &Compilation, format: ObjectFormat) -> Re
             return Err(OutDirError::Collision { path: path.display().to_string(), first, second });
         }
         let text = object_text(&output.object, format);
-        let existing = existing(directory, &path)?;
-        match existing {
+        match read_existing(directory, &path)? {
             Some((old, _)) if old == text.as_bytes() => {}
             Some((old, permissions)) => {
                 let deployment = compilation.decisions.get(output.decision).map(|decision| &decision.object);
-                if !is_ours(&old, output) {
+                if !was_generated_for_same_owner(&old, output) {
                     let deployment = deployment.map(ToString::to_string).unwrap_or_default();
-                    return Err(OutDirError::NotOurs(path.display().to_string(), deployment));
+                    return Err(OutDirError::ForeignFile(path.display().to_string(), deployment));
                 }
-                targets.push(Target { path, text, permissions: Some(permissions) });
+                targets.push(TargetFile { path, text, permissions: Some(permissions) });
             }
-            None => targets.push(Target { path, text, permissions: None }),
+            None => targets.push(TargetFile { path, text, permissions: None }),
         }
     }
     Ok(targets)
@@ -106,7 +112,7 @@ fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, O
     let name = format!("{}_{}.{extension}", identity.kind.to_ascii_lowercase(), identity.name);
     let mut path = PathBuf::new();
     for part in identity.namespace.as_deref().into_iter().chain([name.as_str()]) {
-        // Names were validated as DNS names. This is about files, and does not rely on it.
+        // Object names were validated as DNS names, but the safety of paths must not depend on that.
         let plain = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
         if !plain || part.is_empty() || part.starts_with('.') {
             return Err(OutDirError::Name(part.to_owned()));
@@ -116,26 +122,26 @@ fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, O
     Ok(path)
 }
 
-/// What is at a path, when there is anything. Links below the directory are not followed: they may lead out of it.
-fn existing(directory: &Path, path: &Path) -> Result<Option<(Vec<u8>, Permissions)>, OutDirError> {
+/// Reads the existing file at a path, if any. Links below the directory are rejected, because they may lead out of it.
+fn read_existing(directory: &Path, path: &Path) -> Result<Option<(Vec<u8>, Permissions)>, OutDirError> {
     let folder = path.parent().filter(|folder| *folder != directory);
-    for place in folder.into_iter().chain([path]) {
-        match fs::symlink_metadata(place) {
-            Ok(metadata) if metadata.is_symlink() => return Err(OutDirError::Link(place.display().to_string())),
-            Ok(metadata) if place == path => {
-                let text = fs::read(path).map_err(|error| failed(path, error))?;
+    for step in folder.into_iter().chain([path]) {
+        match fs::symlink_metadata(step) {
+            Ok(metadata) if metadata.is_symlink() => return Err(OutDirError::Link(step.display().to_string())),
+            Ok(metadata) if step == path => {
+                let text = fs::read(path).map_err(|error| write_error(path, error))?;
                 return Ok(Some((text, metadata.permissions())));
             }
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(place, error)),
+            Err(error) => return Err(write_error(step, error)),
         }
     }
     Ok(None)
 }
 
-/// Whether a file holds exactly one object, and that was made from the same ModelDeployment.
-fn is_ours(text: &[u8], output: &Output) -> bool {
+/// Whether a file contains exactly one object that was generated from the same ModelDeployment as `output`.
+fn was_generated_for_same_owner(text: &[u8], output: &Output) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let parsed = yaml::parse(text, &yaml::Limits::default());
     let ([document], None) = (parsed.documents.as_slice(), &parsed.failure) else { return false };
@@ -145,43 +151,47 @@ fn is_ours(text: &[u8], output: &Output) -> bool {
     };
     let is_same = || header(&old) == header(&output.object);
     match output.role {
-        // A ModelDeployment that is passed on carries its provider, and is itself what it was made from.
-        OutputRole::PassedOn => is_same() && API_GROUPS.iter().any(|it| mark(&old, &it.label("provider")).is_some()),
-        // What was changed says by what.
-        OutputRole::Changed => is_same() && composition::change_annotations().any(|key| mark(&old, key).is_some()),
+        // A ModelDeployment that is passed on has the provider annotation, and is its own owner.
+        OutputRole::PassedOn => {
+            is_same() && DIALECTS.iter().any(|it| annotation(&old, &it.label("provider")).is_some())
+        }
+        // A changed object has an annotation that names its owner.
+        OutputRole::Changed => {
+            is_same() && composition::change_annotations().any(|key| annotation(&old, key).is_some())
+        }
         OutputRole::Generated | OutputRole::Shared => {
             let mut keys = composition::owner_annotations();
-            keys.any(|key| mark(&old, &key).is_some_and(|owner| mark(&output.object, &key) == Some(owner)))
+            keys.any(|key| annotation(&old, &key).is_some_and(|owner| annotation(&output.object, &key) == Some(owner)))
         }
     }
 }
 
-/// An annotation.
-fn mark<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
+/// Returns the value of an annotation.
+fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
     object.pointer("/metadata/annotations")?.get(key)?.as_str()
 }
 
-/// Directories that were made on the way, innermost last. In the end those that are empty go again.
-struct MadeDirectories(Vec<PathBuf>);
+/// The directories created by this run, innermost last. On drop, those that are still empty are removed.
+struct CreatedDirectories(Vec<PathBuf>);
 
-impl MadeDirectories {
+impl CreatedDirectories {
     fn create(&mut self, directory: &Path) -> Result<(), OutDirError> {
         let missing: Vec<&Path> = directory
             .ancestors()
             .take_while(|ancestor| !ancestor.as_os_str().is_empty() && fs::symlink_metadata(ancestor).is_err())
             .collect();
         for ancestor in missing.into_iter().rev() {
-            fs::create_dir(ancestor).map_err(|error| failed(ancestor, error))?;
+            fs::create_dir(ancestor).map_err(|error| write_error(ancestor, error))?;
             self.0.push(ancestor.to_owned());
         }
         Ok(())
     }
 }
 
-impl Drop for MadeDirectories {
+impl Drop for CreatedDirectories {
     fn drop(&mut self) {
         for directory in self.0.iter().rev() {
-            // Fails for one that is not empty.
+            // Fails if the directory is not empty, which is intended.
             let _ = fs::remove_dir(directory);
         }
     }
@@ -192,6 +202,6 @@ fn describe(identity: &Identity) -> String {
     if group.is_empty() { format!("{kind} {name}") } else { format!("{kind}.{group} {name}") }
 }
 
-fn failed(path: &Path, error: io::Error) -> OutDirError {
+fn write_error(path: &Path, error: io::Error) -> OutDirError {
     OutDirError::Write(path.display().to_string(), error)
 }

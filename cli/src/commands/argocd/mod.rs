@@ -1,12 +1,12 @@
-//! `kubefoundry argocd`: a config management plugin of Argo CD, one command for each thing that it asks.
+//! `kubefoundry argocd`: a config management plugin of Argo CD, with one command for each request of Argo CD.
 //!
-//! Argo CD runs these in the application's directory, in a fresh copy of the repository. What is on standard output is
-//! the answer; standard error is shown only when the command fails.
+//! Argo CD runs these commands in the application's directory, in a fresh copy of the repository. It reads standard
+//! output, and shows standard error only when the command fails.
 
 mod generate;
 mod kustomize;
 mod parameters;
-mod served;
+mod served_versions;
 
 use std::env;
 
@@ -20,7 +20,7 @@ use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input;
 
-/// Why Argo CD gets no answer.
+/// Reasons why a request of Argo CD fails.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArgoCdError {
     #[error(transparent)]
@@ -28,38 +28,40 @@ pub(crate) enum ArgoCdError {
     #[error(transparent)]
     Kustomize(#[from] kustomize::KustomizeError),
     #[error(transparent)]
-    CrdVersion(#[from] served::CrdVersionError),
+    CrdVersion(#[from] served_versions::CrdVersionError),
 }
 
 pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatus, CommandError> {
     match command {
         ArgoCdCommand::Generate => generate::run(console),
-        ArgoCdCommand::Discover => discover(),
-        ArgoCdCommand::Params => params(),
+        ArgoCdCommand::Discover => print_renderable_files(),
+        ArgoCdCommand::Params => print_parameters(),
     }
 }
 
-/// An application is ours when a file of it may hold an object that is turned into others. One that is broken counts:
-/// `generate` says what is wrong with it, while "not mine" would leave the application without a word. Everything else
-/// is somebody's whose YAML we need not understand.
-fn discover() -> Result<ExitStatus, CommandError> {
+/// Prints the files that may contain an object to render; Argo CD uses the plugin if there are any.
+///
+/// A file with a syntax error counts, so that `generate` reports the error. Without it, Argo CD would silently treat the
+/// application as one that does not need the plugin.
+fn print_renderable_files() -> Result<ExitStatus, CommandError> {
     let input = input::read_application(None, Map::new(), None)?;
-    let is_ours = |source: &Source| source.purpose == Purpose::Input && composition::may_hold_source(&source.text);
-    let files = input.sources.iter().filter(|(_, source)| is_ours(source));
+    let is_renderable =
+        |source: &Source| source.purpose == Purpose::Input && composition::may_hold_source(&source.text);
+    let files = input.sources.iter().filter(|(_, source)| is_renderable(source));
     let names: Vec<&str> = files.flat_map(|(_, source)| [source.name.as_str(), "\n"]).collect();
     console::print(names)?;
     Ok(ExitStatus::Success)
 }
 
-fn params() -> Result<ExitStatus, CommandError> {
-    // What an application says wrongly is for `generate` to refuse; the list is there to put it right.
+fn print_parameters() -> Result<ExitStatus, CommandError> {
+    // The environment is not read here: invalid values are reported by `generate`, and the UI needs this list to fix them.
     let mut text = serde_json::to_string_pretty(&parameters::announcement()).unwrap_or_default();
     text.push('\n');
     console::print([&text])?;
     Ok(ExitStatus::Success)
 }
 
-/// The parameters of this run.
-fn given() -> Result<parameters::Given, ArgoCdError> {
+/// Reads the parameter values of this run from the environment.
+fn read_parameters() -> Result<parameters::ParameterValues, ArgoCdError> {
     Ok(parameters::read(env::vars_os())?)
 }

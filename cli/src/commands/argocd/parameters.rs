@@ -1,8 +1,8 @@
-//! The plugin's parameters: what there is, and what an Application says.
+//! The plugin's parameters: their declarations and the values that an Application sets.
 //!
-//! Argo CD hands them over three times (cmpserver/plugin of argoproj/argo-cd): `ARGOCD_APP_PARAMETERS` has them as the
-//! Application writes them, `PARAM_*` the same with flattened names, `ARGOCD_ENV_*` comes from
-//! `spec.source.plugin.env`. The first that has a parameter wins.
+//! Argo CD passes values in three ways (cmpserver/plugin of argoproj/argo-cd): `ARGOCD_APP_PARAMETERS` is a JSON list of
+//! the parameters in the Application, `PARAM_*` has the same parameters with flattened names, and `ARGOCD_ENV_*` comes
+//! from `spec.source.plugin.env`. If several of them set a parameter, the first in this order wins.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,96 +11,100 @@ use kubefoundry_compiler::options::render;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use Kind::{Pairs, Switch, Word};
+use ParameterType::{Flag, Pairs, Text};
 
-/// What a parameter holds.
+/// The type of a parameter value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A text.
-    Word,
+pub(super) enum ParameterType {
+    Text,
     /// `true` or `false`.
-    Switch,
-    /// Keys and values.
+    Flag,
+    /// A map from keys to text.
     Pairs,
 }
 
-/// One parameter.
+/// The declaration of a parameter; the title and tooltip appear in the UI of Argo CD.
 #[derive(Debug)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) value_type: ParameterType,
     pub(super) title: &'static str,
     pub(super) tooltip: &'static str,
 }
 
-const fn parameter(name: &'static str, kind: Kind, title: &'static str, tooltip: &'static str) -> Parameter {
-    Parameter { name, kind, title, tooltip }
+const fn parameter(
+    name: &'static str,
+    value_type: ParameterType,
+    title: &'static str,
+    tooltip: &'static str,
+) -> Parameter {
+    Parameter { name, value_type, title, tooltip }
 }
 
-/// Every parameter, in the order in which they are announced. All but the first two are fields of a `Render`.
+/// All parameters, in the order of the announcement. All except the first two are fields of `Render`.
 pub(super) static PARAMETERS: &[Parameter] = &[
     parameter(
         "config",
-        Word,
+        Text,
         "Options file",
-        "A file with options (kind Render) in the application's directory; kubefoundry.yaml is read in any case",
+        "Options file (kind Render) in the application's directory; kubefoundry.yaml is always read",
     ),
     parameter(
         "kustomize",
-        Switch,
+        Flag,
         "Build with kustomize",
-        "Run `kustomize build` first and render what it prints; needs kustomize in the plugin's image",
+        "Run `kustomize build` and render its output; the plugin's image must contain kustomize",
     ),
     parameter(
         "output",
-        Word,
+        Text,
         "Output",
-        "generated: only what ModelDeployments become; replace: also the other manifests; append: the ModelDeployments too",
+        "generated: only generated objects; replace: also the other manifests; append: also the ModelDeployments",
     ),
-    parameter("strict", Switch, "Strict", "Turn warnings into errors"),
+    parameter("strict", Flag, "Strict", "Treat warnings as errors"),
     parameter(
         "allowEmpty",
-        Switch,
+        Flag,
         "Allow empty",
-        "Accept a directory without a ModelDeployment; with pruning that deletes everything",
+        "Accept a directory without a ModelDeployment; with pruning, this deletes all objects",
     ),
     parameter(
         "crdVersions",
         Pairs,
         "CRD versions",
-        "CRD version to write, by provider: dynamo: nvidia.com/v1beta1; auto: the first that the cluster serves",
+        "CRD version to write for each provider, such as dynamo: nvidia.com/v1beta1; auto: the first version that the cluster serves",
     ),
     parameter(
         "runtimes",
         Pairs,
         "Runtime versions",
-        "Runtime version of default images and flags, by provider: dynamo: 1.4.0",
+        "Runtime version of default images and flags for each provider, such as dynamo: 1.4.0",
     ),
     parameter(
         "images",
         Pairs,
         "Image mirrors",
-        "Image prefixes and what replaces them: nvcr.io: mirror.example.com/nvcr",
+        "Image prefixes and their replacements, such as nvcr.io: mirror.example.com/nvcr",
     ),
-    parameter("severities", Pairs, "Severities", "Severity of diagnostic codes: unpinned-runtime: off"),
+    parameter("severities", Pairs, "Severities", "Severity of diagnostic codes, such as unpinned-runtime: off"),
     parameter(
         "kaitoNodeAutoProvisioning",
-        Switch,
+        Flag,
         "KAITO provisions nodes",
-        "Whether the cluster's KAITO provisions nodes: then an instance type is required, otherwise refused",
+        "Set to true if KAITO provisions nodes in this cluster: an instance type is then required, otherwise rejected",
     ),
 ];
 
-/// Why parameters cannot be used. One line each: Argo CD shows it in its UI.
+/// Errors in parameters, each on one line, because Argo CD shows them in its UI.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum ParameterError {
     #[error("{variable}: parameter {old} has been renamed to {new}")]
     Renamed { variable: String, old: &'static str, new: &'static str },
-    #[error("{variable}: there is no parameter {name:?}, expected one of {known}", known = known())]
+    #[error("{variable}: there is no parameter {name:?}, expected one of {known}", known = known_names())]
     Unknown { variable: String, name: String },
-    #[error("ARGOCD_APP_PARAMETERS: parameter {0} is given twice, expected it once")]
+    #[error("ARGOCD_APP_PARAMETERS: parameter {0} is given more than once")]
     Twice(&'static str),
-    #[error("{variable}: an image prefix cannot be told from a variable's name, expected {whole}=PREFIX=REPLACEMENT,…")]
+    #[error("{variable}: a variable name cannot contain an image prefix; set {whole}=PREFIX=REPLACEMENT,… instead")]
     ImagePrefix { variable: String, whole: String },
     #[error("{variable}: not a JSON list of parameters: {message}")]
     NotAList { variable: &'static str, message: String },
@@ -108,17 +112,17 @@ pub(crate) enum ParameterError {
     WrongType { variable: String, name: &'static str, found: String, expected: &'static str },
 }
 
-fn known() -> String {
+fn known_names() -> String {
     let names: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
     names.join(", ")
 }
 
-/// The values of the parameters that were given.
-pub(super) type Given = BTreeMap<&'static str, Value>;
+/// The parameters that are set, by name.
+pub(super) type ParameterValues = BTreeMap<&'static str, Value>;
 
 /// An entry of `ARGOCD_APP_PARAMETERS`.
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct ListEntry {
     name: String,
     string: Option<String>,
     map: Option<BTreeMap<String, String>>,
@@ -128,52 +132,52 @@ struct Entry {
 const APP: &str = "ARGOCD_APP_PARAMETERS";
 
 /// Reads the parameters from the environment.
-pub(super) fn read(environment: impl Iterator<Item = (OsString, OsString)>) -> Result<Given, ParameterError> {
+pub(super) fn read(environment: impl Iterator<Item = (OsString, OsString)>) -> Result<ParameterValues, ParameterError> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let variables: BTreeMap<String, String> = environment.filter_map(text).collect();
-    // The list is read first, so that a mistake in it is told as the Application has it, not as Argo CD flattens it.
-    let mut listed = listed(variables.get(APP).map_or("", String::as_str))?;
-    let mut given = Given::new();
-    // The weakest first: each later one wins.
+    // The list is parsed first, so that an error in it quotes the Application and not the flattened name of Argo CD.
+    let mut listed = parse_list(variables.get(APP).map_or("", String::as_str))?;
+    let mut given = ParameterValues::new();
+    // In order of increasing precedence: later values replace earlier ones.
     for prefix in ["ARGOCD_ENV_", "PARAM_"] {
-        let mut found = Given::new();
+        let mut from_prefix = ParameterValues::new();
         for (variable, value) in &variables {
-            // Argo CD sets PARAM_* for each of the list; that they come a second time says nothing new.
+            // Argo CD also sets PARAM_* for each parameter in the list; these are duplicates.
             let is_listed = |name: &str| {
-                prefix == "PARAM_" && parameter_of(name).is_some_and(|(it, _)| listed.contains_key(it.name))
+                prefix == "PARAM_" && find_parameter(name).is_some_and(|(it, _)| listed.contains_key(it.name))
             };
             if let Some(name) = variable.strip_prefix(prefix).filter(|name| !is_listed(name)) {
-                flattened(prefix, name, value, &mut found)?;
+                read_variable(prefix, name, value, &mut from_prefix)?;
             }
         }
-        given.append(&mut found);
+        given.append(&mut from_prefix);
     }
     given.append(&mut listed);
     Ok(given)
 }
 
-/// The parameters in a JSON list; `null` is one of none.
-fn listed(list: &str) -> Result<Given, ParameterError> {
-    let mut given = Given::new();
+/// Parses the JSON list of parameters. Argo CD sends `null` for an empty one.
+fn parse_list(list: &str) -> Result<ParameterValues, ParameterError> {
+    let mut given = ParameterValues::new();
     if list.trim().is_empty() {
         return Ok(given);
     }
-    let entries: Option<Vec<Entry>> = serde_json::from_str(list)
+    let entries: Option<Vec<ListEntry>> = serde_json::from_str(list)
         .map_err(|error| ParameterError::NotAList { variable: APP, message: error.to_string() })?;
     for entry in entries.unwrap_or_default() {
         let parameter = PARAMETERS.iter().find(|parameter| parameter.name == entry.name);
         let Some(parameter) = parameter else {
-            return Err(unknown(APP.to_owned(), entry.name));
+            return Err(unknown_parameter(APP.to_owned(), entry.name));
         };
-        if given.insert(parameter.name, value_of_entry(parameter, entry)?).is_some() {
+        if given.insert(parameter.name, parse_entry(parameter, entry)?).is_some() {
             return Err(ParameterError::Twice(parameter.name));
         }
     }
     Ok(given)
 }
 
-/// The error for a parameter that does not exist, or that had this name before.
-fn unknown(variable: String, name: String) -> ParameterError {
+/// The error for an unknown parameter name; a former name has its own error.
+fn unknown_parameter(variable: String, name: String) -> ParameterError {
     let is_old_name = |old: &str| {
         let name = name.get(..old.len()).filter(|start| start.eq_ignore_ascii_case(old)).map(|_| &name[old.len()..]);
         name.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
@@ -184,39 +188,47 @@ fn unknown(variable: String, name: String) -> ParameterError {
     }
 }
 
-fn value_of_entry(parameter: &'static Parameter, entry: Entry) -> Result<Value, ParameterError> {
+fn parse_entry(parameter: &'static Parameter, entry: ListEntry) -> Result<Value, ParameterError> {
     match entry {
-        Entry { map: Some(map), string: None, array: None, .. } if parameter.kind == Pairs => {
+        ListEntry { map: Some(map), string: None, array: None, .. } if parameter.value_type == Pairs => {
             Ok(map.into_iter().map(|(key, value)| (key, Value::from(value))).collect::<Map<_, _>>().into())
         }
-        Entry { string: Some(text), map: None, array: None, .. } => value_of_text(APP, parameter, &text),
-        Entry { array: Some(_), .. } => Err(wrong_type(APP, parameter, "an array")),
-        Entry { map: Some(_), .. } => Err(wrong_type(APP, parameter, "a map")),
-        Entry { .. } => Err(wrong_type(APP, parameter, "without a value")),
+        ListEntry { string: Some(text), map: None, array: None, .. } => parse_text(APP, parameter, &text),
+        ListEntry { array: Some(_), .. } => Err(wrong_type(APP, parameter, "an array")),
+        ListEntry { map: Some(_), .. } => Err(wrong_type(APP, parameter, "a map")),
+        ListEntry { .. } => Err(wrong_type(APP, parameter, "missing its value")),
     }
 }
 
-/// The parameter that a variable is of, and the key in it: `RUNTIMES_DYNAMO` is `DYNAMO` of `runtimes`.
-fn parameter_of(name: &str) -> Option<(&'static Parameter, Option<&str>)> {
+/// Finds the parameter, and the key in it, for the rest of a variable name: `RUNTIMES_DYNAMO` is the key `DYNAMO` of
+/// `runtimes`.
+fn find_parameter(name: &str) -> Option<(&'static Parameter, Option<&str>)> {
     PARAMETERS.iter().find_map(|parameter| {
         let rest = name.strip_prefix(&parameter.name.to_ascii_uppercase())?;
         if rest.is_empty() {
             return Some((parameter, None));
         }
-        let key = rest.strip_prefix('_').filter(|key| !key.is_empty() && parameter.kind == Pairs)?;
+        let key = rest.strip_prefix('_').filter(|key| !key.is_empty() && parameter.value_type == Pairs)?;
         Some((parameter, Some(key)))
     })
 }
 
-/// A parameter from a variable: its name in upper case, and for a map either `key=value,key=value`, or a variable for
-/// each key (`PARAM_RUNTIMES_DYNAMO`), as far as the key is one that its upper-case form gives back.
-fn flattened(prefix: &'static str, name: &str, text: &str, given: &mut Given) -> Result<(), ParameterError> {
+/// Adds the value of a variable, whose name is that of a parameter in upper case.
+///
+/// The value of a map is either `key=value,key=value`, or each key has a variable (`PARAM_RUNTIMES_DYNAMO`). The latter
+/// works only for keys that can be restored from upper case, so not for image prefixes.
+fn read_variable(
+    prefix: &'static str,
+    name: &str,
+    text: &str,
+    given: &mut ParameterValues,
+) -> Result<(), ParameterError> {
     let variable = format!("{prefix}{name}");
-    let Some((parameter, key)) = parameter_of(name) else {
-        return Err(unknown(variable, name.to_owned()));
+    let Some((parameter, key)) = find_parameter(name) else {
+        return Err(unknown_parameter(variable, name.to_owned()));
     };
     let Some(key) = key else {
-        given.insert(parameter.name, value_of_text(&variable, parameter, text)?);
+        given.insert(parameter.name, parse_text(&variable, parameter, text)?);
         return Ok(());
     };
     let key = match parameter.name {
@@ -231,10 +243,10 @@ fn flattened(prefix: &'static str, name: &str, text: &str, given: &mut Given) ->
     Ok(())
 }
 
-fn value_of_text(variable: &str, parameter: &'static Parameter, text: &str) -> Result<Value, ParameterError> {
-    match parameter.kind {
-        Word => Ok(Value::from(text)),
-        Switch => match text {
+fn parse_text(variable: &str, parameter: &'static Parameter, text: &str) -> Result<Value, ParameterError> {
+    match parameter.value_type {
+        Text => Ok(Value::from(text)),
+        Flag => match text {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
             other => Err(wrong_type(variable, parameter, &format!("{other:?}"))),
@@ -249,20 +261,20 @@ fn value_of_text(variable: &str, parameter: &'static Parameter, text: &str) -> R
 }
 
 fn wrong_type(variable: &str, parameter: &'static Parameter, found: &str) -> ParameterError {
-    let expected = match parameter.kind {
-        Word => "a string",
-        Switch => "\"true\" or \"false\"",
+    let expected = match parameter.value_type {
+        Text => "a string",
+        Flag => "\"true\" or \"false\"",
         Pairs => "a map, or key=value,key=value",
     };
     ParameterError::WrongType { variable: variable.to_owned(), name: parameter.name, found: found.to_owned(), expected }
 }
 
-/// The fields of a `Render` that the parameters set.
-pub(super) fn options(given: &Given) -> Map<String, Value> {
+/// Converts the parameters to the fields of `Render` that they set.
+pub(super) fn options(given: &ParameterValues) -> Map<String, Value> {
     let mut options = Map::new();
     for (name, value) in given {
         match *name {
-            // An empty text is what the announcement has: nothing was chosen.
+            // The announcement has an empty default, so an empty value means that the user chose nothing.
             "config" | "kustomize" => {}
             _ if value.as_str() == Some("") => {}
             "kaitoNodeAutoProvisioning" => {
@@ -276,21 +288,22 @@ pub(super) fn options(given: &Given) -> Map<String, Value> {
     options
 }
 
-/// The announcement, as Argo CD reads it: a JSON list. What is announced as a default is never sent to `generate`, so
-/// there are no defaults but the empty ones.
+/// The announcement of the parameters: a JSON list for the UI of Argo CD.
+///
+/// Defaults are empty, because Argo CD shows an announced default in the UI but does not send it to `generate`.
 pub(super) fn announcement() -> Value {
-    let one = |parameter: &Parameter| {
+    let announce = |parameter: &Parameter| {
         let mut announced = json!({
             "name": parameter.name,
             "title": parameter.title,
             "tooltip": parameter.tooltip,
             "required": false,
-            "itemType": if parameter.kind == Switch { "boolean" } else { "string" },
-            "collectionType": if parameter.kind == Pairs { "map" } else { "string" },
+            "itemType": if parameter.value_type == Flag { "boolean" } else { "string" },
+            "collectionType": if parameter.value_type == Pairs { "map" } else { "string" },
         });
-        let (field, default) = match parameter.kind {
-            Word => ("string", Value::from("")),
-            Switch => ("string", Value::from("false")),
+        let (field, default) = match parameter.value_type {
+            Text => ("string", Value::from("")),
+            Flag => ("string", Value::from("false")),
             Pairs => ("map", json!({})),
         };
         if let Some(announced) = announced.as_object_mut() {
@@ -298,7 +311,7 @@ pub(super) fn announcement() -> Value {
         }
         announced
     };
-    PARAMETERS.iter().map(one).collect()
+    PARAMETERS.iter().map(announce).collect()
 }
 
 #[cfg(test)]
@@ -310,9 +323,9 @@ mod tests {
         Ok(read(variables)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into())
     }
 
-    /// The forms in which Argo CD 3.6 sends them.
+    /// The three ways in which Argo CD 3.6 passes parameters.
     #[test]
-    fn each_form_is_read() {
+    fn reads_the_list_and_both_kinds_of_variables() {
         let list = r#"[{"name":"runtimes","map":{"dynamo":"1.4.0"}},{"name":"strict","string":"true"}]"#;
         assert_eq!(given(&[(APP, list)]).unwrap(), json!({"runtimes": {"dynamo": "1.4.0"}, "strict": true}));
         assert_eq!(
@@ -323,7 +336,7 @@ mod tests {
             given(&[("ARGOCD_ENV_IMAGES", "nvcr.io=mirror/nvcr, docker.io=mirror/hub"), ("HOME", "/")]).unwrap(),
             json!({"images": {"nvcr.io": "mirror/nvcr", "docker.io": "mirror/hub"}})
         );
-        // What Argo CD itself sets beside the list.
+        // Argo CD sets the PARAM_* variable in addition to the list.
         let listed = r#"[{"name":"images","map":{"nvcr.io":"mirror"}}]"#;
         assert_eq!(
             given(&[(APP, listed), ("PARAM_IMAGES_NVCR_IO", "mirror"), ("ARGOCD_ENV_SEVERITIES_KF0504", "off")])
@@ -335,26 +348,26 @@ mod tests {
         }
     }
 
-    /// The Application's own words win over what was flattened from them, and those over the environment.
+    /// The list in the Application overrides the flattened variables, and these override `ARGOCD_ENV_*`.
     #[test]
-    fn the_nearest_wins() {
+    fn the_list_overrides_variables() {
         let list = r#"[{"name":"output","string":"append"}]"#;
         let all = [("ARGOCD_ENV_OUTPUT", "generated"), ("PARAM_OUTPUT", "replace"), (APP, list)];
         assert_eq!(given(&all).unwrap(), json!({"output": "append"}));
         assert_eq!(given(&all[..2]).unwrap(), json!({"output": "replace"}));
     }
 
-    /// Argo CD flattens what the list has, its mistakes too: they are told as they were written.
+    /// Argo CD also flattens misspelled names; the error must quote the name in the list.
     #[test]
-    fn a_mistake_is_told_as_it_was_written() {
+    fn quotes_a_misspelled_parameter_as_written() {
         let list = r#"[{"name":"strikt","string":"true"}]"#;
         let error = given(&[("PARAM_STRIKT", "true"), (APP, list)]).unwrap_err();
         assert_eq!(error, ParameterError::Unknown { variable: APP.to_owned(), name: "strikt".to_owned() });
     }
 
-    /// A misspelt parameter that does nothing would be found out in production.
+    /// If a misspelled parameter were ignored, users would notice only in production.
     #[test]
-    fn what_is_not_known_is_an_error_that_names_the_known() {
+    fn rejects_unknown_parameters_and_wrong_types() {
         let cases = [
             (
                 "ARGOCD_ENV_STRIKT",
@@ -373,17 +386,17 @@ mod tests {
                 r#"[{"name":"strict","string":"yes"}]"#,
                 "parameter strict is \"yes\", expected \"true\" or \"false\"",
             ),
-            (APP, r#"[{"name":"strict"}]"#, "parameter strict is without a value, expected \"true\" or \"false\""),
+            (APP, r#"[{"name":"strict"}]"#, "parameter strict is missing its value, expected \"true\" or \"false\""),
             (APP, r#"[{"name":"output","array":["a"]}]"#, "parameter output is an array, expected a string"),
             (
                 APP,
                 r#"[{"name":"output","string":"a"},{"name":"output","string":"b"}]"#,
-                "parameter output is given twice",
+                "parameter output is given more than once",
             ),
             (
                 "PARAM_IMAGES_NVCR_IO",
                 "mirror",
-                "PARAM_IMAGES_NVCR_IO: an image prefix cannot be told from a variable's name",
+                "PARAM_IMAGES_NVCR_IO: a variable name cannot contain an image prefix; set PARAM_IMAGES=PREFIX",
             ),
             ("PARAM_STRICT", "maybe", "PARAM_STRICT: parameter strict is \"maybe\", expected \"true\" or \"false\""),
             ("PARAM_IMAGES", "nvcr.io", "parameter images is \"nvcr.io\", expected a map, or key=value,key=value"),
@@ -394,17 +407,17 @@ mod tests {
         }
     }
 
-    /// Argo CD refuses anything but a list (argo-cd#16077), and every name in it must be one that `generate` takes.
+    /// Argo CD accepts only a list (argo-cd#16077), and `generate` must accept every name in it.
     #[test]
-    fn what_is_announced_is_what_is_read() {
+    fn reads_every_announced_parameter() {
         let announced = announcement();
         let list: Vec<Value> = announced
             .as_array()
             .unwrap()
             .iter()
-            .map(|one| match one["collectionType"].as_str().unwrap() {
-                "map" => json!({"name": one["name"], "map": {"k": "v"}}),
-                _ => json!({"name": one["name"], "string": "true"}),
+            .map(|parameter| match parameter["collectionType"].as_str().unwrap() {
+                "map" => json!({"name": parameter["name"], "map": {"k": "v"}}),
+                _ => json!({"name": parameter["name"], "string": "true"}),
             })
             .collect();
         let read = given(&[(APP, &Value::from(list).to_string())]).unwrap();

@@ -1,4 +1,4 @@
-//! Codes in place of paths: their pages, which are part of the program.
+//! Explains diagnostic codes: prints their pages, which are built into the program.
 
 use std::path::{Path, PathBuf};
 
@@ -9,43 +9,44 @@ use serde::Serialize;
 
 use crate::args::ExplanationFormat;
 
-/// What was given is neither input nor a code.
+/// Errors in arguments that look like diagnostic codes.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CodeError {
-    #[error("{given} is no diagnostic code; {hint}")]
+    #[error("{given} is not a diagnostic code; {hint}")]
     Unknown { given: String, hint: String },
-    #[error("{given}: no such file or directory, and no diagnostic code; {hint}")]
+    #[error("{given} is neither a file, a directory nor a diagnostic code; {hint}")]
     NoPath { given: String, hint: String },
-    #[error("a diagnostic code has a page and no picture; expected --output text or json")]
-    NoPicture,
-    #[error("{code} is a diagnostic code, and {path} is not; explain one or the other")]
+    #[error("diagnostic codes can only be printed with --output text or json")]
+    UnsupportedFormat,
+    #[error("{code} is a diagnostic code, but {path} is not; explain them in separate commands")]
     Mixed { code: &'static str, path: String },
 }
 
-/// The JSON report. `version` changes when a field changes its meaning or goes.
+/// The JSON report. `version` increases when a field is removed or changes its meaning.
 #[derive(Serialize)]
-struct Report {
+struct CodeReport {
     version: u32,
-    codes: Vec<Explained>,
+    codes: Vec<CodeEntry>,
 }
 
 #[derive(Serialize)]
-struct Explained {
+struct CodeEntry {
     id: &'static str,
     name: &'static str,
     severity: Severity,
     summary: &'static str,
-    /// Markdown.
+    /// The documentation of the code, in Markdown.
     page: &'static str,
 }
 
-/// The codes that the arguments name: all of them or none. A code is one wherever the command is run, whatever lies in
-/// the directory.
-pub(super) fn codes(arguments: &[PathBuf]) -> Result<Vec<&'static Code>, CodeError> {
+/// Parses the arguments as codes. Returns an empty list if none is a code, and an error if only some are.
+///
+/// A known code is never read as a path, so that the result does not depend on the files in the directory.
+pub(super) fn parse_codes(arguments: &[PathBuf]) -> Result<Vec<&'static Code>, CodeError> {
     let mut codes = Vec::new();
     let mut other = None;
     for argument in arguments {
-        match code(argument)? {
+        match find_code(argument)? {
             Some(code) => codes.push(code),
             None => other = other.or(Some(argument)),
         }
@@ -56,8 +57,8 @@ pub(super) fn codes(arguments: &[PathBuf]) -> Result<Vec<&'static Code>, CodeErr
     }
 }
 
-/// The code that an argument names, in any case; `None` when it is a path.
-fn code(argument: &Path) -> Result<Option<&'static Code>, CodeError> {
+/// Finds a code by its ID or name, ignoring case. Returns `None` for a path.
+fn find_code(argument: &Path) -> Result<Option<&'static Code>, CodeError> {
     let Some(given) = argument.to_str() else { return Ok(None) };
     let known = registry::code(&given.to_ascii_uppercase()).or_else(|| registry::code(&given.to_ascii_lowercase()));
     if known.is_some() || !looks_like_a_code(given) || argument.exists() {
@@ -73,17 +74,17 @@ fn code(argument: &Path) -> Result<Option<&'static Code>, CodeError> {
     Err(CodeError::NoPath { given, hint })
 }
 
-/// A zero too few or too many, or one of the same hundred.
+/// Suggests the code with the same number but missing or extra zeros, or else the range of codes with the same hundreds.
 fn id_hint(digits: &str) -> String {
     let number = digits.trim_start_matches('0');
     if let Some(code) = registry::code(&format!("KF{number:0>4}")) {
         return did_you_mean(code);
     }
-    let hundred = format!("KF{}", digits.get(..2).unwrap_or(digits));
-    let of_hundred = || registry::codes().map(|code| code.id).filter(|id| id.starts_with(&hundred));
-    match (of_hundred().min(), of_hundred().max()) {
+    let prefix = format!("KF{}", digits.get(..2).unwrap_or(digits));
+    let similar = || registry::codes().map(|code| code.id).filter(|id| id.starts_with(&prefix));
+    match (similar().min(), similar().max()) {
         (Some(first), Some(last)) => format!("expected one of {first} to {last}"),
-        _ => "expected one such as KF0102".to_owned(),
+        _ => "expected a code such as KF0102".to_owned(),
     }
 }
 
@@ -91,20 +92,20 @@ fn did_you_mean(code: &Code) -> String {
     format!("did you mean {} ({})?", code.id, code.name)
 }
 
-/// Whether it has the letters of a code or its name: no `/`, no `.yaml`, and not `-`.
+/// Whether an argument has only the characters of a code or of its name. Paths with `/` or `.yaml`, and `-`, do not.
 fn looks_like_a_code(given: &str) -> bool {
     given.bytes().any(|byte| byte.is_ascii_alphanumeric())
         && given.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// What follows the `KF` of something that has the form of a code.
+/// The digits after `KF`, if the argument has the form of a code.
 fn digits(given: &str) -> Option<&str> {
     let (letters, digits) = given.split_at_checked(2)?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     (letters.eq_ignore_ascii_case("KF") && is_number).then_some(digits)
 }
 
-/// The pages, as they are or in a report.
+/// Formats the pages of the codes: as Markdown, or in a JSON report.
 pub(super) fn pages(codes: &[&'static Code], format: ExplanationFormat) -> Result<String, CodeError> {
     let page = |code| registry::page(code).unwrap_or_default();
     match format {
@@ -112,11 +113,13 @@ pub(super) fn pages(codes: &[&'static Code], format: ExplanationFormat) -> Resul
         ExplanationFormat::Json => {
             let codes = codes.iter().map(|&code| {
                 let Code { id, name, severity, summary, .. } = *code;
-                Explained { id, name, severity, summary, page: page(code) }
+                CodeEntry { id, name, severity, summary, page: page(code) }
             });
-            let report = Report { version: 1, codes: codes.collect() };
+            let report = CodeReport { version: 1, codes: codes.collect() };
             Ok(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n")
         }
-        ExplanationFormat::Mermaid | ExplanationFormat::Dot | ExplanationFormat::Html => Err(CodeError::NoPicture),
+        ExplanationFormat::Mermaid | ExplanationFormat::Dot | ExplanationFormat::Html => {
+            Err(CodeError::UnsupportedFormat)
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! Decisions as a graph for Graphviz.
+//! Formats decisions as a Graphviz graph.
 
 use std::fmt::Write as _;
 
-use super::graph::{Diagram, Edge, Node, Role, Stage, Way};
+use super::graph::{Diagram, Edge, EdgeKind, Node, NodeRole, Stage};
 use super::label;
 
-/// One graph with a cluster for each diagram.
+/// Formats one graph with a cluster for each diagram.
 pub(super) fn dot(diagrams: &[Diagram]) -> String {
     let mut out = String::from(
         "digraph kubefoundry {\n  rankdir=LR\n  graph [fontname=\"Helvetica\", fontsize=12, style=rounded, color=\"#848d97\"]\n  \
@@ -25,43 +25,43 @@ pub(super) fn dot(diagrams: &[Diagram]) -> String {
             }
             let _ = writeln!(out, "    subgraph cluster_d{index}s{number} {{\n      label=\"{}\"", stage.title());
             for (position, node) in nodes {
-                box_of(&mut out, index, position, node);
+                write_node(&mut out, index, position, node);
             }
             out.push_str("    }\n");
         }
         out.push_str("  }\n");
         for edge in &diagram.edges {
-            arrow(&mut out, index, edge);
+            write_edge(&mut out, index, edge);
         }
     }
     out.push_str("}\n");
     out
 }
 
-fn box_of(out: &mut String, diagram: usize, position: usize, node: &Node) {
+fn write_node(out: &mut String, diagram: usize, position: usize, node: &Node) {
     let style = match node.role {
-        Role::Chosen | Role::Main => ", color=\"#1a7f37\", penwidth=2",
-        Role::Open => ", color=\"#848d97\"",
-        Role::Closed => ", color=\"#cf222e\", style=\"rounded,dashed\"",
-        Role::External | Role::Endpoint => ", color=\"#848d97\", style=\"rounded,dashed\"",
-        Role::Deployment | Role::Supporting => "",
+        NodeRole::Chosen | NodeRole::Main => ", color=\"#1a7f37\", penwidth=2",
+        NodeRole::Eligible => ", color=\"#848d97\"",
+        NodeRole::NotEligible => ", color=\"#cf222e\", style=\"rounded,dashed\"",
+        NodeRole::External | NodeRole::Endpoint => ", color=\"#848d97\", style=\"rounded,dashed\"",
+        NodeRole::Deployment | NodeRole::Supporting => "",
     };
-    // Each line ends with what aligns it to the left.
+    // `\l` ends a line and aligns it to the left.
     let lines = quoted(&label::lines(node), "\\l");
     let _ = writeln!(out, "      d{diagram}n{position} [label={lines}{style}]");
 }
 
-fn arrow(out: &mut String, diagram: usize, edge: &Edge) {
-    let style = match edge.way {
-        Way::Taken => ", penwidth=2, color=\"#1a7f37\"",
-        Way::NotTaken => ", style=dashed, color=\"#848d97\"",
-        Way::Reference => "",
+fn write_edge(out: &mut String, diagram: usize, edge: &Edge) {
+    let style = match edge.kind {
+        EdgeKind::Chosen => ", penwidth=2, color=\"#1a7f37\"",
+        EdgeKind::NotChosen => ", style=dashed, color=\"#848d97\"",
+        EdgeKind::Reference => "",
     };
     let label = quoted(&[label::title(&edge.label)], "");
     let _ = writeln!(out, "  d{diagram}n{} -> d{diagram}n{} [label={label}{style}]", edge.from, edge.to);
 }
 
-/// A quoted string whose lines end with an escape sequence.
+/// Quotes a string for Graphviz, with `end` after each line.
 fn quoted(lines: &[String], end: &str) -> String {
     let mut out = String::from("\"");
     for line in lines {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_graphviz_would_read_is_escaped() {
+    fn escapes_graphviz_syntax() {
         for (text, expected) in [
             ("a\"]; x -> y [label=\"", "\"a\\\"]; x -> y [label=\\\"\\l\""),
             ("\\N\\", "\"\\\\N\\\\\\l\""),
@@ -99,9 +99,9 @@ mod tests {
     }
 
     proptest! {
-        /// Every quote inside is escaped, and what is escaped is text.
+        /// No unescaped quote ends the string early, and unescaping yields the original text.
         #[test]
-        fn strings_end_where_they_should(text in "\\PC{0,60}") {
+        fn quoted_strings_round_trip(text in "\\PC{0,60}") {
             let string = quoted(std::slice::from_ref(&text), "");
             let inside = string.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
             let mut read = String::new();

@@ -1,24 +1,26 @@
-//! Fields in place of paths: what their declarations say.
+//! Explains fields: prints their descriptions.
 
 use std::path::PathBuf;
 
-use kubefoundry_compiler::field_reference::{FieldEntry, UnknownField, find_field, is_path};
+use kubefoundry_compiler::field_reference::{Entry, UnknownField, find, is_path};
 
 use crate::args::ExplanationFormat;
 
-/// Why a field is not explained.
+/// Errors in arguments that look like fields.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FieldError {
     #[error(transparent)]
     Unknown(#[from] UnknownField),
-    #[error("{field} is a field, and {path} is not; explain one or the other")]
+    #[error("{field} is a field, but {path} is not; explain them in separate commands")]
     Mixed { field: String, path: String },
-    #[error("a field has a description and no report; expected --output text")]
-    NoReport,
+    #[error("fields can only be printed with --output text")]
+    UnsupportedFormat,
 }
 
-/// The fields that the arguments name: all of them or none. What exists as a file or directory is one.
-pub(super) fn fields(arguments: &[PathBuf]) -> Result<Vec<FieldEntry>, FieldError> {
+/// Parses the arguments as fields. Returns an empty list if none is a field, and an error if only some are.
+///
+/// An existing file or directory is always read as a path.
+pub(super) fn parse_fields(arguments: &[PathBuf]) -> Result<Vec<Entry>, FieldError> {
     let name =
         |argument: &PathBuf| argument.to_str().filter(|text| is_path(text) && !argument.exists()).map(str::to_owned);
     let names: Vec<Option<String>> = arguments.iter().map(name).collect();
@@ -27,15 +29,15 @@ pub(super) fn fields(arguments: &[PathBuf]) -> Result<Vec<FieldEntry>, FieldErro
         let path = arguments.get(at).map(|path| path.display().to_string()).unwrap_or_default();
         return Err(FieldError::Mixed { field: field.clone(), path });
     }
-    Ok(names.iter().flatten().map(|name| find_field(name)).collect::<Result<_, _>>()?)
+    Ok(names.iter().flatten().map(|name| find(name)).collect::<Result<_, _>>()?)
 }
 
-/// The descriptions.
-pub(super) fn text(fields: &[FieldEntry], format: ExplanationFormat) -> Result<String, FieldError> {
+/// Formats the descriptions of fields.
+pub(super) fn format_fields(fields: &[Entry], format: ExplanationFormat) -> Result<String, FieldError> {
     match format {
-        ExplanationFormat::Text => Ok(fields.iter().map(FieldEntry::to_text).collect::<Vec<_>>().join("\n")),
+        ExplanationFormat::Text => Ok(fields.iter().map(Entry::text).collect::<Vec<_>>().join("\n")),
         ExplanationFormat::Json | ExplanationFormat::Mermaid | ExplanationFormat::Dot | ExplanationFormat::Html => {
-            Err(FieldError::NoReport)
+            Err(FieldError::UnsupportedFormat)
         }
     }
 }

@@ -1,31 +1,31 @@
-//! The text in a box of a diagram that cannot wrap or scroll.
+//! Labels of `mermaid` and `dot` boxes, which do not wrap or scroll on their own.
 
-use super::graph::{Node, Rule};
+use super::graph::{EvaluatedRule, Node};
 use crate::style::printable;
 
-/// Characters in a line; a longer one is broken where it has a space.
+/// Line width in characters; longer lines are wrapped at spaces.
 const WIDTH: usize = 60;
-/// Characters of a text; what is beyond is left to `text`, `json` and `html`.
-const LONGEST: usize = 240;
+/// Longer texts are truncated; `text`, `json` and `html` print them whole.
+const MAX_TEXT_CHARS: usize = 240;
 
-/// What stands in a box: what it is, what is known of it, its rules.
+/// The lines of a box: the title, the facts and the selection rules.
 pub(super) fn lines(node: &Node) -> Vec<String> {
-    let rules = node.rules.iter().map(rule);
+    let rules = node.rules.iter().map(format_rule);
     let texts = std::iter::once(node.title.clone()).chain(node.lines.iter().cloned()).chain(rules);
     texts.flat_map(|text| wrap(&shorten(&printable(&text)))).collect()
 }
 
-/// A title on one line.
+/// A title or edge label on one line.
 pub(super) fn title(text: &str) -> String {
     shorten(&printable(text))
 }
 
-fn rule(rule: &Rule) -> String {
+fn format_rule(rule: &EvaluatedRule) -> String {
     format!("{}, priority {}: {}", rule.value.as_str(), rule.priority, rule.condition)
 }
 
 fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(LONGEST).collect();
+    let mut short: String = text.chars().take(MAX_TEXT_CHARS).collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -56,12 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_broken_at_spaces_and_end_somewhere() {
+    fn wraps_and_truncates_long_texts() {
         let words = "word ".repeat(20);
         let lines = wrap(words.trim());
         assert!(lines.len() == 2 && lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:?}");
         assert_eq!(lines.join(" "), words.trim());
-        assert_eq!(shorten(&"é".repeat(LONGEST)), "é".repeat(LONGEST));
-        assert_eq!(shorten(&"é".repeat(LONGEST + 1)), format!("{}…", "é".repeat(LONGEST)));
+        assert_eq!(shorten(&"é".repeat(MAX_TEXT_CHARS)), "é".repeat(MAX_TEXT_CHARS));
+        assert_eq!(shorten(&"é".repeat(MAX_TEXT_CHARS + 1)), format!("{}…", "é".repeat(MAX_TEXT_CHARS)));
     }
 }

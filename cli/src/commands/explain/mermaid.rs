@@ -1,17 +1,17 @@
-//! Decisions as a Mermaid flowchart.
+//! Formats decisions as a Mermaid flowchart.
 
 use std::fmt::Write as _;
 
-use super::graph::{Diagram, Edge, Node, Role, Stage, Way};
+use super::graph::{Diagram, Edge, EdgeKind, Node, NodeRole, Stage};
 use super::label;
 
-/// What Mermaid draws unless it is told otherwise (`maxTextSize` and `maxEdges` of its configuration; GitHub keeps
-/// both).
-const LONGEST_TEXT: usize = 50_000;
-const MOST_EDGES: usize = 500;
+/// Mermaid's default `maxTextSize`, in bytes; GitHub does not change it.
+const MAX_TEXT_BYTES: usize = 50_000;
+/// Mermaid's default `maxEdges`; GitHub does not change it.
+const MAX_EDGES: usize = 500;
 
-/// Only strokes: a fill would be unreadable in one of the themes that a reader may have, as Mermaid's own of clusters
-/// is.
+/// Styles set strokes only: any fill, including Mermaid's default for clusters, is unreadable in either the light or the
+/// dark theme.
 const STYLES: &str = "  classDef stage fill:none,stroke:#848d97
   classDef chosen stroke:#2da44e,stroke-width:3px
   classDef open stroke:#848d97
@@ -20,7 +20,7 @@ const STYLES: &str = "  classDef stage fill:none,stroke:#848d97
   classDef external stroke:#848d97,stroke-dasharray:4 3
 ";
 
-/// One flowchart with a subgraph for each diagram.
+/// Formats one flowchart with a subgraph for each diagram.
 pub(super) fn mermaid(diagrams: &[Diagram]) -> String {
     let mut out = String::from("%%{init: {\"flowchart\": {\"wrappingWidth\": 480}}}%%\nflowchart LR\n");
     for (index, diagram) in diagrams.iter().enumerate() {
@@ -34,17 +34,17 @@ pub(super) fn mermaid(diagrams: &[Diagram]) -> String {
             let _ = write!(clusters, ",d{index}s{number}");
             let _ = writeln!(out, "    subgraph d{index}s{number}[\"{}\"]", stage.title());
             for (position, node) in nodes {
-                box_of(&mut out, index, position, node);
+                write_node(&mut out, index, position, node);
             }
             out.push_str("    end\n");
         }
         out.push_str("  end\n");
         for edge in &diagram.edges {
-            arrow(&mut out, index, edge);
+            write_edge(&mut out, index, edge);
         }
         let _ = writeln!(out, "  class {clusters} stage");
         for (position, node) in diagram.nodes.iter().enumerate() {
-            if let Some(class) = class(node.role) {
+            if let Some(class) = style_class(node.role) {
                 let _ = writeln!(out, "  class d{index}n{position} {class}");
             }
         }
@@ -57,61 +57,62 @@ pub(super) fn mermaid(diagrams: &[Diagram]) -> String {
     out
 }
 
-/// A note about a chart that Mermaid would refuse to draw.
-pub(super) fn too_large(text: &str) -> Option<String> {
+/// Returns a note if Mermaid would refuse to draw the chart.
+pub(super) fn size_note(text: &str) -> Option<String> {
     let edges = text.lines().filter(|line| line.contains("|\"")).count();
-    (text.len() > LONGEST_TEXT || edges > MOST_EDGES).then(|| {
+    (text.len() > MAX_TEXT_BYTES || edges > MAX_EDGES).then(|| {
         format!(
-            "kubefoundry: the chart has {} characters and {edges} edges; Mermaid draws at most {LONGEST_TEXT} and \
-             {MOST_EDGES} unless maxTextSize and maxEdges say otherwise: explain fewer files at once, or use --output html\n",
+            "kubefoundry: the chart has {} characters and {edges} edges, but Mermaid draws at most {MAX_TEXT_BYTES} and \
+             {MAX_EDGES} by default; explain fewer files at once, raise maxTextSize and maxEdges, or use --output html\n",
             text.len()
         )
     })
 }
 
-fn box_of(out: &mut String, diagram: usize, position: usize, node: &Node) {
+fn write_node(out: &mut String, diagram: usize, position: usize, node: &Node) {
     let lines: Vec<String> = label::lines(node).iter().map(|line| escape(line)).collect();
     let (open, close) = match node.role {
-        Role::Deployment | Role::Endpoint => ("([", "])"),
+        NodeRole::Deployment | NodeRole::Endpoint => ("([", "])"),
         _ => ("[", "]"),
     };
     let _ = writeln!(out, "      d{diagram}n{position}{open}\"{}\"{close}", lines.join("<br/>"));
 }
 
-fn arrow(out: &mut String, diagram: usize, edge: &Edge) {
-    let line = match edge.way {
-        Way::Taken => "==>",
-        Way::NotTaken => "-.->",
-        Way::Reference => "-->",
+fn write_edge(out: &mut String, diagram: usize, edge: &Edge) {
+    let line = match edge.kind {
+        EdgeKind::Chosen => "==>",
+        EdgeKind::NotChosen => "-.->",
+        EdgeKind::Reference => "-->",
     };
     let (from, to) = (edge.from, edge.to);
     let _ = writeln!(out, "  d{diagram}n{from} {line}|\"{}\"| d{diagram}n{to}", escape(&label::title(&edge.label)));
 }
 
-const fn class(role: Role) -> Option<&'static str> {
+const fn style_class(role: NodeRole) -> Option<&'static str> {
     match role {
-        Role::Chosen => Some("chosen"),
-        Role::Open => Some("open"),
-        Role::Closed => Some("closed"),
-        Role::Main => Some("main"),
-        Role::External | Role::Endpoint => Some("external"),
-        Role::Deployment | Role::Supporting => None,
+        NodeRole::Chosen => Some("chosen"),
+        NodeRole::Eligible => Some("open"),
+        NodeRole::NotEligible => Some("closed"),
+        NodeRole::Main => Some("main"),
+        NodeRole::External | NodeRole::Endpoint => Some("external"),
+        NodeRole::Deployment | NodeRole::Supporting => None,
     }
 }
 
-/// Has no width, and keeps what stands beside it together for the eye and apart for a parser.
+/// A character without width, which separates its neighbors for the Mermaid parser but not for the reader.
 const WORD_JOINER: char = '\u{2060}';
 
-/// Text inside a quoted label. Mermaid decodes `#NNN;`; everything that its grammar, its preprocessor, Markdown or HTML
-/// could read as something else goes that way: what stays are letters, digits, and marks that mean nothing inside a
-/// line.
+/// Escapes text for a quoted label.
+///
+/// Mermaid decodes `#NNN;`. Every character with a meaning in its grammar, its preprocessor, Markdown or HTML is written
+/// that way. Letters, digits, and punctuation that has no meaning inside a line are kept.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().enumerate().peekable();
     while let Some((position, c)) = characters.next() {
         let plain = match c {
             ' ' => true,
-            // At the start of a line these make a list of it.
+            // At the start of a line, these can begin a Markdown list.
             '-' | '/' | ',' | '.' | '0'..='9' | '(' | ')' | '=' | '!' | '\'' => position > 0,
             c => c.is_ascii_alphabetic() || !c.is_ascii(),
         };
@@ -120,8 +121,8 @@ fn escape(text: &str) -> String {
         } else {
             let _ = write!(out, "#{};", u32::from(c));
         }
-        // Read even in text that is written as references: `$$` begins a formula, `fa:fa-car` is an icon, and `ﬂ°` and
-        // `¶ß` are Mermaid's own marks for references.
+        // Mermaid interprets these sequences even after decoding: `$$` begins a formula, `fa:fa-car` is an icon, and `ﬂ°`
+        // and `¶ß` are its internal markers for references.
         let icon = c == ':' && characters.peek().is_some_and(|(_, next)| next.is_alphabetic());
         if icon || matches!(c, '$' | 'ﬂ' | '¶') {
             out.push(WORD_JOINER);
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_mermaid_would_read_is_a_character_reference() {
+    fn escapes_mermaid_syntax() {
         for (text, expected) in [
             ("llama-8b", "llama-8b"),
             ("Größe ≥ 1", "Größe ≥ 1"),
@@ -155,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Reads a label as Mermaid does.
+    /// Decodes a label in the same way as Mermaid.
     fn decode(label: &str) -> String {
         let mut out = String::new();
         let mut rest = label;
@@ -170,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn labels_read_back_and_hold_no_syntax(text in "\\PC{0,60}") {
+        fn escaped_labels_round_trip(text in "\\PC{0,60}") {
             let label = escape(&text);
             prop_assert_eq!(decode(&label).replace(WORD_JOINER, ""), text.replace(WORD_JOINER, ""));
             let syntax = label.contains(|c: char| "\"<>&`%:[]{}|\\*_".contains(c));

@@ -1,4 +1,4 @@
-//! `kubefoundry explain`: which provider, why, and with which values; or what a diagnostic code or a field means.
+//! `kubefoundry explain`: which provider is selected, why, and with which values; or what a code or a field means.
 
 mod code;
 mod dot;
@@ -18,44 +18,44 @@ use std::collections::BTreeMap;
 use kubefoundry_compiler::selection_analysis::UnknownProvider;
 use kubefoundry_compiler::{Decision, Thoroughness};
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::Style;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_model::select::{CandidateAssessment, Selection};
+use kubefoundry_model::select::{Assessment, Selection};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use code::CodeError;
 pub(crate) use field::FieldError;
 
-use super::places::Places;
+use super::source_locator::SourceLocator;
 use super::{CommandError, Run};
 use crate::args::{ExplainArgs, ExplanationFormat, FailOn, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::style::{Paint, paint, printable};
 
-/// Why there is no report.
+/// Reasons why `--trace`, `--rules` or `--why-not` prints no report.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportError {
-    #[error("--trace, --rules and --why-not have no picture; expected --output text or json")]
-    NoPicture,
-    #[error("no ModelDeployment, and no object that one becomes, has a field {field}{hint}")]
+    #[error("--trace, --rules and --why-not support only --output text and json")]
+    UnsupportedFormat,
+    #[error("neither a ModelDeployment nor a rendered object has a field {field}{hint}")]
     NoField { field: String, hint: String },
     #[error(transparent)]
     Provider(#[from] UnknownProvider),
 }
 
-/// The JSON report. `version` changes when a field changes its meaning or goes.
+/// The JSON report. `version` increases when a field is removed or changes its meaning.
 #[derive(Serialize)]
-struct Report<'r> {
+struct ExplainReport<'r> {
     version: u32,
-    decisions: Vec<Placed<'r>>,
+    decisions: Vec<LocatedDecision<'r>>,
     diagnostics: Value,
 }
 
-/// A decision with the place of its ModelDeployment; line and column are those of its name, and count from 1.
+/// A decision with the location of its ModelDeployment. Line and column are those of its name, counted from 1.
 #[derive(Serialize)]
-struct Placed<'r> {
+struct LocatedDecision<'r> {
     file: &'r str,
     document: usize,
     line: usize,
@@ -65,24 +65,24 @@ struct Placed<'r> {
 }
 
 pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let fields = field::fields(&args.input.paths)?;
+    let fields = field::parse_fields(&args.input.paths)?;
     if !fields.is_empty() {
-        console::print([field::text(&fields, args.output)?])?;
+        console::print([field::format_fields(&fields, args.output)?])?;
         return Ok(ExitStatus::Success);
     }
-    let codes = code::codes(&args.input.paths)?;
+    let codes = code::parse_codes(&args.input.paths)?;
     if !codes.is_empty() {
         console::print([code::pages(&codes, args.output)?])?;
         return Ok(ExitStatus::Success);
     }
-    let other = args.trace || args.rules || args.why_not.is_some();
-    if other && !matches!(args.output, ExplanationFormat::Text | ExplanationFormat::Json) {
-        return Err(ReportError::NoPicture.into());
+    let is_analysis = args.trace || args.rules || args.why_not.is_some();
+    if is_analysis && !matches!(args.output, ExplanationFormat::Text | ExplanationFormat::Json) {
+        return Err(ReportError::UnsupportedFormat.into());
     }
-    // Rules can be looked at without a model.
+    // Selection rules can be analyzed without a model.
     let options = Map::from_iter(args.rules.then(|| ("allowEmpty".to_owned(), Value::Bool(true))));
     let run: Run = Run::new(&args.input, options, Thoroughness::Everything)?;
-    if other {
+    if is_analysis {
         let style = console.stdout_style();
         let report = match &args.why_not {
             Some(provider) => why_not::report(&run, provider, args.output, style)?,
@@ -95,18 +95,18 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         }
         return Ok(run.status(FailOn::Error));
     }
-    let mut places = Places::new(&run.sources);
-    let decisions = placed(&run, &mut places);
+    let mut locator = SourceLocator::new(&run.sources);
+    let decisions = locate_decisions(&run, &mut locator);
     let output = match args.output {
         ExplanationFormat::Text => text::text(&decisions, console.stdout_style()),
-        ExplanationFormat::Mermaid => mermaid::mermaid(&graph::diagrams(&decisions, &run.compilation)),
-        ExplanationFormat::Dot => dot::dot(&graph::diagrams(&decisions, &run.compilation)),
+        ExplanationFormat::Mermaid => mermaid::mermaid(&graph::build_diagrams(&decisions, &run.compilation)),
+        ExplanationFormat::Dot => dot::dot(&graph::build_diagrams(&decisions, &run.compilation)),
         ExplanationFormat::Html => {
-            let diagrams = graph::diagrams(&decisions, &run.compilation);
-            html::html(&decisions, &diagrams, &run, &mut places)
+            let diagrams = graph::build_diagrams(&decisions, &run.compilation);
+            html::html(&decisions, &diagrams, &run, &mut locator)
         }
         ExplanationFormat::Json => {
-            let report = Report { version: 1, decisions, diagnostics: findings(&run) };
+            let report = ExplainReport { version: 1, decisions, diagnostics: findings_json(&run) };
             let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
             text.push('\n');
             text
@@ -117,26 +117,26 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         run.note_findings(args.diagnostics.diagnostics, console);
     }
     if args.output == ExplanationFormat::Mermaid
-        && let Some(advice) = mermaid::too_large(&output)
+        && let Some(note) = mermaid::size_note(&output)
     {
-        console::note(&advice);
+        console::note(&note);
     }
     Ok(run.status(FailOn::Error))
 }
 
-/// Every decision with its place.
-fn placed<'r>(run: &'r Run, places: &mut Places<'r>) -> Vec<Placed<'r>> {
-    let names = names(run);
+/// Adds the location of its ModelDeployment to each decision.
+fn locate_decisions<'r>(run: &'r Run, locator: &mut SourceLocator<'r>) -> Vec<LocatedDecision<'r>> {
+    let offsets = name_offsets(run);
     let decisions = run.compilation.decisions.iter().map(|decision| {
-        let start = names.get(&(decision.source, decision.document, &decision.object)).copied().unwrap_or_default();
-        let (file, position) = places.at(decision.source, start);
-        Placed { file, document: decision.document, line: position.line, column: position.column, decision }
+        let start = offsets.get(&(decision.source, decision.document, &decision.object)).copied().unwrap_or_default();
+        let (file, position) = locator.locate(decision.source, start);
+        LocatedDecision { file, document: decision.document, line: position.line, column: position.column, decision }
     });
     decisions.collect()
 }
 
-/// Where the name of every object of the input stands.
-fn names(run: &Run) -> BTreeMap<(SourceId, usize, &ObjectRef), usize> {
+/// The byte offset of the name of each ModelDeployment, by text, document index and object.
+fn name_offsets(run: &Run) -> BTreeMap<(SourceId, usize, &ObjectRef), usize> {
     let decisions = &run.compilation.decisions;
     let objects =
         decisions.iter().map(|decision| ((decision.source, decision.document, decision.object.clone()), decision));
@@ -148,9 +148,9 @@ fn names(run: &Run) -> BTreeMap<(SourceId, usize, &ObjectRef), usize> {
     inputs.collect()
 }
 
-/// A report about one object of the input, with the object's place; line and column are those of its name.
+/// A report about one object of the input, with the location of the name of the object.
 #[derive(Serialize)]
-struct Located<'r, T> {
+struct LocatedReport<'r, T> {
     file: &'r str,
     document: usize,
     line: usize,
@@ -159,51 +159,55 @@ struct Located<'r, T> {
     report: T,
 }
 
-/// Reports with their places; those about objects that nothing was decided for, such as copies, are left out.
-fn located<T>(run: &Run, reports: Vec<T>, of: impl Fn(&T) -> (SourceId, usize, &ObjectRef)) -> Vec<Located<'_, T>> {
-    let (names, mut places) = (names(run), Places::new(&run.sources));
+/// Adds locations to reports. Reports about objects without a decision, such as duplicates, are dropped.
+fn locate_reports<T>(
+    run: &Run,
+    reports: Vec<T>,
+    subject: impl Fn(&T) -> (SourceId, usize, &ObjectRef),
+) -> Vec<LocatedReport<'_, T>> {
+    let (offsets, mut locator) = (name_offsets(run), SourceLocator::new(&run.sources));
     let located = reports.into_iter().filter_map(|report| {
-        let (source, document, object) = of(&report);
-        let start = names.get(&(source, document, object)).copied()?;
-        let (file, position) = places.at(source, start);
-        Some(Located { file, document, line: position.line, column: position.column, report })
+        let (source, document, object) = subject(&report);
+        let start = offsets.get(&(source, document, object)).copied()?;
+        let (file, position) = locator.locate(source, start);
+        Some(LocatedReport { file, document, line: position.line, column: position.column, report })
     });
     located.collect()
 }
 
-impl<T> Located<'_, T> {
-    /// The line above a report for people: the object and its place.
-    fn title(&self, object: &ObjectRef, style: TextStyle) -> String {
+impl<T> LocatedReport<'_, T> {
+    /// The first line of a text report: the object and its location.
+    fn title(&self, object: &ObjectRef, style: Style) -> String {
         let place = format!("{}:{}:{}", printable(self.file), self.line, self.column);
         let object = paint(&printable(&object.to_string()), Paint::Bold, style);
         format!("{object}  {}\n", paint(&place, Paint::Dim, style))
     }
 }
 
-/// A report as JSON, with the findings.
-fn json(name: &str, report: impl Serialize, run: &Run) -> String {
+/// Formats a report as JSON, together with the findings.
+fn to_json(name: &str, report: impl Serialize, run: &Run) -> String {
     let report = serde_json::to_value(report).unwrap_or_default();
-    let fields = [("version", Value::from(1)), (name, report), ("diagnostics", findings(run))];
+    let fields = [("version", Value::from(1)), (name, report), ("diagnostics", findings_json(run))];
     let object: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// The findings as every other command prints them as JSON.
-fn findings(run: &Run) -> Value {
-    let text = run.report(ReportFormat::Json, TextStyle::Plain);
+/// The findings, in the same form as in the JSON reports of other commands.
+fn findings_json(run: &Run) -> Value {
+    let text = run.report(ReportFormat::Json, Style::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
     report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
 }
 
-/// What was found about a candidate, in words.
-fn verdict(candidate: &CandidateAssessment, selection: &Selection) -> String {
+/// Describes whether a candidate is eligible, and its priority.
+fn verdict(candidate: &Assessment, selection: &Selection) -> String {
     match (&candidate.closed_gate, candidate.score) {
-        (Some(gate), _) => format!("closed: {gate}"),
-        (None, Some(score)) => format!("open, priority {score}"),
-        (None, None) if selection.explicit => "open".to_owned(),
-        (None, None) if candidate.rules.is_empty() => "open, only chosen by name".to_owned(),
-        (None, None) => "open, but no rule of it is true".to_owned(),
+        (Some(gate), _) => format!("not eligible: {gate}"),
+        (None, Some(score)) => format!("eligible, priority {score}"),
+        (None, None) if selection.explicit => "eligible".to_owned(),
+        (None, None) if candidate.rules.is_empty() => "eligible, but only if selected by name".to_owned(),
+        (None, None) => "eligible, but none of its rules is true".to_owned(),
     }
 }

@@ -1,53 +1,54 @@
-//! What a generated object refers to by name: claims, ConfigMaps and Secrets.
+//! The claims, ConfigMaps and Secrets that a generated object refers to by name.
 
 use serde_json::Value;
 
-/// A name in an object that is the name of another one, in the same namespace.
+/// A reference to another object in the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reference {
     pub(super) kind: &'static str,
     pub(super) name: String,
-    /// What it is for: `mounts`.
+    /// How the object uses the other one: `mounts`.
     pub(super) relation: &'static str,
 }
 
 const CLAIM: &str = "PersistentVolumeClaim";
 
-/// Everything an object refers to, sorted, each once.
-pub(super) fn references(object: &Value) -> Vec<Reference> {
-    let mut found = Vec::new();
-    walk(object, &mut found);
-    if let Some(config) = config_of_preset(object) {
-        found.push(Reference { kind: "ConfigMap", name: config.to_owned(), relation: "is configured by" });
+/// Returns the references of an object, sorted and without duplicates.
+pub(super) fn find_references(object: &Value) -> Vec<Reference> {
+    let mut references = Vec::new();
+    collect_references(object, &mut references);
+    if let Some(config) = preset_config(object) {
+        references.push(Reference { kind: "ConfigMap", name: config.to_owned(), relation: "is configured by" });
     }
-    found.sort();
-    found.dedup();
-    found
+    references.sort();
+    references.dedup();
+    references
 }
 
 /// KAITO names the ConfigMap of a preset in a plain string (api/v1beta1/workspace_types.go, `InferenceSpec.Config`).
-fn config_of_preset(object: &Value) -> Option<&str> {
+fn preset_config(object: &Value) -> Option<&str> {
     let inference = object.get("inference").or_else(|| object.pointer("/spec/template/inference"))?;
     inference.get("config")?.as_str()
 }
 
-fn walk(value: &Value, found: &mut Vec<Reference>) {
+fn collect_references(value: &Value, references: &mut Vec<Reference>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| walk(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, references)),
         Value::Object(fields) => {
             for (key, value) in fields {
-                refer(key, value, found);
-                walk(value, found);
+                add_field_references(key, value, references);
+                collect_references(value, references);
             }
         }
         _ => {}
     }
 }
 
-/// The fields of core/v1 (EnvFromSource, EnvVarSource, Volume, PodSpec) and of the providers' CRDs that hold names.
-fn refer(key: &str, value: &Value, found: &mut Vec<Reference>) {
+/// Adds the references in one field. The fields are those of core/v1 (EnvFromSource, EnvVarSource, Volume, PodSpec) and of
+/// the providers' CRDs.
+fn add_field_references(key: &str, value: &Value, references: &mut Vec<Reference>) {
     let mut add = |kind, name: Option<&str>, relation| {
-        found.extend(name.map(|name| Reference { kind, name: name.to_owned(), relation }));
+        references.extend(name.map(|name| Reference { kind, name: name.to_owned(), relation }));
     };
     let field = |name: &str| value.get(name).and_then(Value::as_str);
     let items = || value.as_array().into_iter().flatten().map(|item| item.get("name").and_then(Value::as_str));
@@ -60,9 +61,9 @@ fn refer(key: &str, value: &Value, found: &mut Vec<Reference>) {
         "configMap" => add("ConfigMap", field("name"), "mounts"),
         "secret" => add("Secret", field("secretName"), "mounts"),
         "persistentVolumeClaim" => add(CLAIM, field("claimName"), "mounts"),
-        // Dynamo v1alpha1: claims that its volumeMounts name.
+        // Dynamo v1alpha1: the claims for volumeMounts.
         "pvcs" => items().for_each(|name| add(CLAIM, name, "mounts")),
-        // Dynamo v1beta1: the claim of compiled kernels.
+        // Dynamo v1beta1: the claim for compiled kernels.
         "compilationCache" => add(CLAIM, field("pvcName"), "mounts"),
         _ => {}
     }
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_name_another_object_is_found_once() {
+    fn finds_each_reference_once() {
         let object = json!({
             "kind": "Workspace",
             "inference": {"config": "settings"},
@@ -96,7 +97,7 @@ mod tests {
             },
         });
         let found: Vec<String> =
-            references(&object).iter().map(|it| format!("{} {} {}", it.relation, it.kind, it.name)).collect();
+            find_references(&object).iter().map(|it| format!("{} {} {}", it.relation, it.kind, it.name)).collect();
         assert_eq!(
             found,
             [
@@ -114,10 +115,10 @@ mod tests {
         );
     }
 
-    /// A label of that name, or a value of another type, is no reference.
+    /// A field with a known name but another type is not a reference.
     #[test]
-    fn other_shapes_are_left_alone() {
+    fn ignores_fields_of_other_types() {
         let object = json!({"secretRef": "x", "configMap": null, "pvcs": {"name": "x"}, "secret": {"name": "x"}});
-        assert_eq!(references(&object), []);
+        assert_eq!(find_references(&object), []);
     }
 }

@@ -1,45 +1,45 @@
-//! Decisions for people: one block a ModelDeployment, columns aligned.
+//! Formats decisions as text: one block for each ModelDeployment, with aligned columns.
 
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::Decision;
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_diagnostics::render::TextStyle;
-use kubefoundry_model::ir::FieldOrigin;
-use kubefoundry_model::select::{CandidateAssessment, RuleValue, Selection};
+use kubefoundry_diagnostics::render::Style;
+use kubefoundry_model::ir::Origin;
+use kubefoundry_model::select::{Assessment, RuleValue, Selection};
 
-use super::{Placed, verdict};
+use super::{LocatedDecision, verdict};
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 
-/// One block for each decision, with an empty line between them.
-pub(super) fn text(decisions: &[Placed<'_>], style: TextStyle) -> String {
-    let blocks: Vec<String> = decisions.iter().map(|placed| block(placed, style)).collect();
+/// Formats one block for each decision, separated by empty lines.
+pub(super) fn text(decisions: &[LocatedDecision<'_>], style: Style) -> String {
+    let blocks: Vec<String> = decisions.iter().map(|located| format_decision(located, style)).collect();
     blocks.join("\n")
 }
 
-fn block(placed: &Placed<'_>, style: TextStyle) -> String {
-    let decision = placed.decision;
+fn format_decision(located: &LocatedDecision<'_>, style: Style) -> String {
+    let decision = located.decision;
     let title = paint(&printable(&decision.object.to_string()), Paint::Bold, style);
-    let place = format!("{}:{}:{}", printable(placed.file), placed.line, placed.column);
+    let place = format!("{}:{}:{}", printable(located.file), located.line, located.column);
     let mut out = format!("{title}  {}\n", paint(&place, Paint::Dim, style));
     out.push_str(&table(&summary(decision, style), 2));
     if let Some(selection) = &decision.selection {
-        candidates(&mut out, selection, style);
+        write_candidates(&mut out, selection, style);
     }
     if !decision.objects.is_empty() {
-        section(&mut out, "objects", style);
+        write_heading(&mut out, "objects", style);
         out.push_str(&table(&decision.objects.iter().map(object_row).collect::<Vec<_>>(), 4));
     }
     if decision.fields.is_empty() {
         return out;
     }
-    section(&mut out, "fields", style);
+    write_heading(&mut out, "fields", style);
     let fields = decision.fields.iter().map(|field| {
         let origin = match field.origin {
-            FieldOrigin::Written => "written",
-            FieldOrigin::Defaulted => "defaulted",
-            FieldOrigin::Derived => "derived",
+            Origin::Written => "written",
+            Origin::Defaulted => "defaulted",
+            Origin::Derived => "derived",
         };
         vec![Cell::new(&field.path), Cell::painted(origin, Paint::Dim, style), Cell::new(&field.value)]
     });
@@ -47,8 +47,8 @@ fn block(placed: &Placed<'_>, style: TextStyle) -> String {
     out
 }
 
-fn candidates(out: &mut String, selection: &Selection, style: TextStyle) {
-    section(out, "candidates", style);
+fn write_candidates(out: &mut String, selection: &Selection, style: Style) {
+    write_heading(out, "candidates", style);
     let verdicts: Vec<_> = selection.candidates.iter().map(|it| verdict_row(it, selection, style)).collect();
     for (candidate, verdict) in selection.candidates.iter().zip(table(&verdicts, 4).lines()) {
         out.push_str(verdict);
@@ -57,14 +57,15 @@ fn candidates(out: &mut String, selection: &Selection, style: TextStyle) {
     }
 }
 
-fn section(out: &mut String, name: &str, style: TextStyle) {
+fn write_heading(out: &mut String, name: &str, style: Style) {
     let _ = write!(out, "\n  {}\n", paint(name, Paint::Bold, style));
 }
 
-fn summary(decision: &Decision, style: TextStyle) -> Vec<Vec<Cell>> {
+fn summary(decision: &Decision, style: Style) -> Vec<Vec<Cell>> {
     let endpoint = decision.endpoint.as_ref().map(|endpoint| format!("{}:{}", endpoint.service, endpoint.port));
     let provider = decision.provider();
     let provider = Cell::painted(provider.unwrap_or("none"), provider.map_or(Paint::Red, |_| Paint::Green), style);
+    // An input of another kind has no selection, and so no row for the provider.
     let provider = decision.selection.as_ref().map(|_| vec![Cell::new("provider"), provider]);
     let optional = |name: &str, value: Option<&str>| value.map(|value| vec![Cell::new(name), Cell::new(value)]);
     [
@@ -80,17 +81,17 @@ fn summary(decision: &Decision, style: TextStyle) -> Vec<Vec<Cell>> {
     .collect()
 }
 
-fn verdict_row(candidate: &CandidateAssessment, selection: &Selection, style: TextStyle) -> Vec<Cell> {
-    let words = verdict(candidate, selection);
+fn verdict_row(candidate: &Assessment, selection: &Selection, style: Style) -> Vec<Cell> {
+    let verdict = verdict(candidate, selection);
     let name = Cell::new(&candidate.provider);
     if selection.provider.as_deref() == Some(&candidate.provider) {
-        return vec![name, Cell::painted(&format!("chosen ({words})"), Paint::Green, style)];
+        return vec![name, Cell::painted(&format!("selected ({verdict})"), Paint::Green, style)];
     }
     let color = if candidate.closed_gate.is_some() { Paint::Red } else { Paint::Dim };
-    vec![name, Cell::painted(&words, color, style)]
+    vec![name, Cell::painted(&verdict, color, style)]
 }
 
-fn rule_row(rule: &RuleValue, style: TextStyle) -> Vec<Cell> {
+fn rule_row(rule: &RuleValue, style: Style) -> Vec<Cell> {
     let value = match rule.value {
         Some(true) => Cell::painted("true", Paint::Green, style),
         Some(false) => Cell::painted("false", Paint::Dim, style),

@@ -1,75 +1,75 @@
-//! `explain --trace`: where fields go, and where the output comes from.
+//! `explain --trace`: reports where input fields go and where output fields come from.
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
-use kubefoundry_diagnostics::render::TextStyle;
-use kubefoundry_model::ir::FieldOrigin;
+use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
+use kubefoundry_diagnostics::render::Style;
+use kubefoundry_model::ir::Origin;
 use kubefoundry_yaml::text::closest;
 
-use super::{Located, ReportError, Run, json, located};
+use super::{LocatedReport, ReportError, Run, locate_reports, to_json};
 use crate::args::{ExplainArgs, ExplanationFormat};
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 
-/// The report, about every field or about one.
-pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> Result<String, ReportError> {
+/// Formats the traces of all fields, or of the field that `--field` names.
+pub(super) fn report(run: &Run, args: &ExplainArgs, style: Style) -> Result<String, ReportError> {
     let traces = trace::trace(&run.sources);
-    let mut traces = located(run, traces, |trace| (trace.source, trace.document, &trace.object));
+    let mut traces = locate_reports(run, traces, |trace| (trace.source, trace.document, &trace.object));
     if let Some(field) = &args.field {
-        keep(&mut traces, field)?;
+        retain_field(&mut traces, field)?;
     }
     if args.output == ExplanationFormat::Json {
-        return Ok(json("traces", &traces, run));
+        return Ok(to_json("traces", &traces, run));
     }
     let blocks: Vec<String> = traces
         .iter()
         .map(|located| {
             let trace = &located.report;
             let title = located.title(&trace.object, style);
-            let body = if args.field.is_some() { few(trace, style) } else { all(trace, style) };
+            let body = if args.field.is_some() { format_details(trace, style) } else { format_overview(trace, style) };
             title + &body
         })
         .collect();
     Ok(blocks.join("\n"))
 }
 
-/// Leaves what a field is, or holds.
-fn keep(traces: &mut Vec<Located<'_, Trace>>, field: &str) -> Result<(), ReportError> {
-    let known: Vec<String> = traces.iter().flat_map(|located| names(&located.report)).collect();
-    let is_it = |path: &str| {
+/// Keeps only a field and the fields below it.
+fn retain_field(traces: &mut Vec<LocatedReport<'_, Trace>>, field: &str) -> Result<(), ReportError> {
+    let known: Vec<String> = traces.iter().flat_map(|located| field_paths(&located.report)).collect();
+    let is_selected = |path: &str| {
         path.strip_prefix(field)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']) || rest.starts_with(" > "))
     };
-    if !known.iter().any(|path| is_it(path)) {
+    if !known.iter().any(|path| is_selected(path)) {
         let hint = closest(field, known.iter().map(String::as_str));
         let hint = hint.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
         return Err(ReportError::NoField { field: field.to_owned(), hint });
     }
     for located in &mut *traces {
         let trace = &mut located.report;
-        trace.fields.retain(|field| is_it(&field.path));
-        trace.outputs.retain(|output| is_it(&place(&output.path, output.inside.as_deref())));
+        trace.fields.retain(|field| is_selected(&field.path));
+        trace.outputs.retain(|output| is_selected(&full_path(&output.path, output.inside.as_deref())));
     }
-    traces.retain(|located| !names(&located.report).is_empty());
+    traces.retain(|located| !field_paths(&located.report).is_empty());
     Ok(())
 }
 
-fn names(trace: &Trace) -> Vec<String> {
+fn field_paths(trace: &Trace) -> Vec<String> {
     let fields = trace.fields.iter().map(|field| field.path.clone());
-    fields.chain(trace.outputs.iter().map(|output| place(&output.path, output.inside.as_deref()))).collect()
+    fields.chain(trace.outputs.iter().map(|output| full_path(&output.path, output.inside.as_deref()))).collect()
 }
 
-/// A field, and a field inside the text that it holds.
-fn place(path: &str, inside: Option<&str>) -> String {
+/// The path of a field, or of a field inside a text such as an embedded configuration file: `outer > inner`.
+fn full_path(path: &str, inside: Option<&str>) -> String {
     match inside {
         Some(inside) => format!("{path} > {inside}"),
         None => path.to_owned(),
     }
 }
 
-/// A line for each field of the input, and one for each field of the output.
-fn all(trace: &Trace, style: TextStyle) -> String {
+/// Formats one line for each field of the input and of the output.
+fn format_overview(trace: &Trace, style: Style) -> String {
     let mut out = String::new();
     if let (Some(provider), Some(reason)) = (&trace.provider, &trace.reason) {
         out.push_str(&table(
@@ -78,7 +78,7 @@ fn all(trace: &Trace, style: TextStyle) -> String {
         ));
     }
     if trace.fields.is_empty() {
-        out.push_str("  nothing comes out of it, so nothing can be traced; see the findings\n");
+        out.push_str("  this deployment cannot be rendered, so it has no trace; see the findings\n");
         return out;
     }
     let heading = |out: &mut String, name: &str| {
@@ -88,8 +88,9 @@ fn all(trace: &Trace, style: TextStyle) -> String {
     let rows: Vec<Vec<Cell>> = trace.fields.iter().map(|field| field_row(field, style)).collect();
     out.push_str(&table(&rows, 4));
     if trace.untried > 0 {
-        let _ = writeln!(out, "    {} more fields, not tried: expected at most {MAX_FIELDS}", trace.untried);
+        let _ = writeln!(out, "    {} more fields were not tried (at most {MOST_FIELDS} are)", trace.untried);
     }
+    // Output fields are grouped by object: each object has a heading and a table of its own.
     let mut last = String::new();
     let mut rows = Vec::new();
     heading(&mut out, "output");
@@ -107,7 +108,7 @@ fn all(trace: &Trace, style: TextStyle) -> String {
     out
 }
 
-fn field_row(field: &FieldTrace, style: TextStyle) -> Vec<Cell> {
+fn field_row(field: &FieldTrace, style: Style) -> Vec<Cell> {
     let color = match field.fate {
         Fate::Rendered | Fate::Selects => Paint::Green,
         Fate::Nothing => Paint::Red,
@@ -115,15 +116,15 @@ fn field_row(field: &FieldTrace, style: TextStyle) -> Vec<Cell> {
     };
     let mut row = vec![
         Cell::new(&field.path),
-        Cell::painted(origin(field.origin), Paint::Dim, style),
+        Cell::painted(origin_name(field.origin), Paint::Dim, style),
         Cell::painted(field.fate.as_str(), color, style),
     ];
-    row.extend(Some(goes_to(field)).filter(|text| !text.is_empty()).map(|text| Cell::new(&text)));
+    row.extend(Some(format_reached(field)).filter(|text| !text.is_empty()).map(|text| Cell::new(&text)));
     row
 }
 
-/// The first place that a field reaches, and how many more.
-fn goes_to(field: &FieldTrace) -> String {
+/// The first output field that an input field reaches, and the number of others.
+fn format_reached(field: &FieldTrace) -> String {
     if field.fate == Fate::Selects {
         return format!("→ {}", field.selects.join(", "));
     }
@@ -133,50 +134,50 @@ fn goes_to(field: &FieldTrace) -> String {
         number => format!(" and {} more", number - 1),
     };
     match first {
-        Some(reached) if reached.added => format!("→ adds {}{more}", reached_place(reached)),
-        Some(reached) => format!("→ {}{more}", reached_place(reached)),
+        Some(reached) if reached.added => format!("→ adds {}{more}", reached_path(reached)),
+        Some(reached) => format!("→ {}{more}", reached_path(reached)),
         None => field.codes.join(", "),
     }
 }
 
-fn reached_place(reached: &ReachedField) -> String {
+fn reached_path(reached: &Reached) -> String {
     let kind = &reached.object.kind;
-    match place(&reached.path, reached.inside.as_deref()) {
+    match full_path(&reached.path, reached.inside.as_deref()) {
         whole if whole.is_empty() => format!("{kind} {}", reached.object.name),
         path => format!("{kind} {path}"),
     }
 }
 
-fn output_row(output: &OutputTrace, style: TextStyle) -> Vec<Cell> {
+fn output_row(output: &OutputTrace, style: Style) -> Vec<Cell> {
     let from = if output.from.is_empty() {
         Cell::painted("always", Paint::Dim, style)
     } else {
         Cell::new(&format!("← {}", output.from.join(", ")))
     };
-    vec![Cell::new(&place(&output.path, output.inside.as_deref())), from]
+    vec![Cell::new(&full_path(&output.path, output.inside.as_deref())), from]
 }
 
-/// All there is to say of the fields that are left.
-fn few(trace: &Trace, style: TextStyle) -> String {
+/// Formats everything that is known about the selected fields.
+fn format_details(trace: &Trace, style: Style) -> String {
     let mut out = String::new();
     for field in &trace.fields {
         let name = paint(&printable(&field.path), Paint::Bold, style);
         let value = printable(&field.value);
-        let _ = write!(out, "\n  {name} = {value} ({}): {}\n", origin(field.origin), field.fate.meaning());
+        let _ = write!(out, "\n  {name} = {value} ({}): {}\n", origin_name(field.origin), field.fate.meaning());
         let mut rows = Vec::new();
         for tried in &field.tried {
-            let value = tried.value.as_deref().map_or("taken out".to_owned(), |value| format!("= {value}"));
+            let value = tried.value.as_deref().map_or("removed".to_owned(), |value| format!("= {value}"));
             rows.push(vec![Cell::new("tried"), Cell::new(&format!("{} {value}", tried.path))]);
         }
         for rule in &field.read_by {
             rows.push(vec![Cell::new("read by"), Cell::new(&format!("rule {} of {}", rule.rule, rule.provider))]);
         }
         for reached in &field.reaches {
-            let word = if reached.added { "adds" } else { "reaches" };
-            let kind = reached.object.to_string();
-            let path = place(&reached.path, reached.inside.as_deref());
+            let label = if reached.added { "adds" } else { "reaches" };
+            let object = reached.object.to_string();
+            let path = full_path(&reached.path, reached.inside.as_deref());
             let value = reached.value.as_ref().map(|value| format!(" = {value}")).unwrap_or_default();
-            rows.push(vec![Cell::new(word), Cell::new(&kind), Cell::new(&format!("{path}{value}"))]);
+            rows.push(vec![Cell::new(label), Cell::new(&object), Cell::new(&format!("{path}{value}"))]);
         }
         if !field.selects.is_empty() {
             rows.push(vec![Cell::new("selects"), Cell::new(&field.selects.join(", "))]);
@@ -189,11 +190,11 @@ fn few(trace: &Trace, style: TextStyle) -> String {
         }
     }
     for output in &trace.outputs {
-        let name = paint(&printable(&place(&output.path, output.inside.as_deref())), Paint::Bold, style);
+        let name = paint(&printable(&full_path(&output.path, output.inside.as_deref())), Paint::Bold, style);
         let (value, object) = (printable(&output.value), output.object.to_string());
         let _ = write!(out, "\n  {name} = {value}  {}\n", paint(&printable(&object), Paint::Dim, style));
         if output.from.is_empty() {
-            out.push_str("    comes from nothing in the input: the provider always writes it\n");
+            out.push_str("    does not depend on the input: the provider always writes it\n");
         }
         for from in &output.from {
             let _ = writeln!(out, "    comes from  {}", printable(from));
@@ -202,10 +203,10 @@ fn few(trace: &Trace, style: TextStyle) -> String {
     out
 }
 
-fn origin(origin: FieldOrigin) -> &'static str {
+fn origin_name(origin: Origin) -> &'static str {
     match origin {
-        FieldOrigin::Written => "written",
-        FieldOrigin::Defaulted => "defaulted",
-        FieldOrigin::Derived => "derived",
+        Origin::Written => "written",
+        Origin::Defaulted => "defaulted",
+        Origin::Derived => "derived",
     }
 }

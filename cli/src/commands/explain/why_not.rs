@@ -1,35 +1,35 @@
-//! `explain --why-not`: what would make a provider win.
+//! `explain --why-not`: reports which changes would make a provider selected.
 
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::selection_analysis::{WhyNot, why_not};
-use kubefoundry_compiler::trace::DocumentChange;
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_compiler::trace::Change;
+use kubefoundry_diagnostics::render::Style;
 
-use super::{ReportError, Run, json, located};
+use super::{ReportError, Run, locate_reports, to_json};
 use crate::args::ExplanationFormat;
 use crate::style::{Paint, paint, printable};
 
-/// The report.
+/// Formats the answer for each ModelDeployment.
 pub(super) fn report(
     run: &Run,
     provider: &str,
     format: ExplanationFormat,
-    style: TextStyle,
+    style: Style,
 ) -> Result<String, ReportError> {
     let answers = why_not(&run.sources, provider)?;
-    let answers = located(run, answers, |answer| (answer.source, answer.document, &answer.object));
+    let answers = locate_reports(run, answers, |answer| (answer.source, answer.document, &answer.object));
     if format == ExplanationFormat::Json {
-        return Ok(json("answers", &answers, run));
+        return Ok(to_json("answers", &answers, run));
     }
     let blocks: Vec<String> = answers
         .iter()
-        .map(|located| located.title(&located.report.object, style) + &text(&located.report, style))
+        .map(|located| located.title(&located.report.object, style) + &format_answer(&located.report, style))
         .collect();
     Ok(blocks.join("\n"))
 }
 
-fn text(answer: &WhyNot, style: TextStyle) -> String {
+fn format_answer(answer: &WhyNot, style: Style) -> String {
     let provider = printable(&answer.provider).into_owned();
     let mut out = String::new();
     match (&answer.selected, &answer.reason) {
@@ -39,44 +39,47 @@ fn text(answer: &WhyNot, style: TextStyle) -> String {
         _ => out.push_str("  selected  none\n"),
     }
     if answer.selected.as_deref() == Some(&answer.provider) && answer.by_rules.is_none() && answer.by_name.is_none() {
-        let _ = writeln!(out, "  {provider}  is selected as it is");
+        let _ = writeln!(out, "  {provider}  is already selected");
         return out;
     }
     if let Some(assessment) = &answer.assessment {
-        let words = match (&assessment.closed_gate, assessment.score) {
-            (Some(gate), _) => format!("closed: {gate}"),
-            (None, Some(score)) => format!("open, priority {score}"),
-            (None, None) if assessment.rules.is_empty() => "open, only chosen by name".to_owned(),
-            (None, None) => "open, but no rule of it is true".to_owned(),
+        let verdict = match (&assessment.closed_gate, assessment.score) {
+            (Some(gate), _) => format!("not eligible: {gate}"),
+            (None, Some(score)) => format!("eligible, priority {score}"),
+            (None, None) if assessment.rules.is_empty() => "eligible, but only if selected by name".to_owned(),
+            (None, None) => "eligible, but none of its rules is true".to_owned(),
         };
-        let _ = writeln!(out, "  {provider}  {}", printable(&words));
+        let _ = writeln!(out, "  {provider}  {}", printable(&verdict));
     }
     let heading = |text: String| paint(&text, Paint::Bold, style);
     match (&answer.by_rules, answer.obstacle) {
         (Some(changes), _) => {
-            let _ = writeln!(out, "\n  {}", heading(format!("{provider} is selected by its rules with")));
-            list(&mut out, changes);
+            let _ = writeln!(out, "\n  {}", heading(format!("selection rules select {provider} with")));
+            write_changes(&mut out, changes);
         }
         (None, Some(obstacle)) => {
-            let _ = writeln!(out, "\n  {}", heading(format!("{provider} is not selected by rules, whatever changes:")));
+            let _ = writeln!(out, "\n  {}", heading(format!("no change makes selection rules select {provider}:")));
             let _ = writeln!(out, "    {}", obstacle.meaning());
         }
         (None, None) => {}
     }
     if let Some(changes) = &answer.by_name {
-        let _ = writeln!(out, "\n  {}", heading(format!("{provider} is chosen by name with")));
-        list(&mut out, changes);
+        let _ = writeln!(out, "\n  {}", heading(format!("{provider} is selected by name with")));
+        write_changes(&mut out, changes);
     } else {
-        let _ = writeln!(out, "\n  chosen by name it refuses this deployment, and every change of it that was tried");
+        let _ = writeln!(
+            out,
+            "\n  {provider} cannot be selected by name either: it refuses this deployment and every change that was tried"
+        );
     }
     out
 }
 
-fn list(out: &mut String, changes: &[DocumentChange]) {
+fn write_changes(out: &mut String, changes: &[Change]) {
     for change in changes {
         let _ = match &change.value {
             Some(value) => writeln!(out, "    {}: {}", printable(&change.path), printable(value)),
-            None => writeln!(out, "    {} taken out", printable(&change.path)),
+            None => writeln!(out, "    remove {}", printable(&change.path)),
         };
     }
 }

@@ -1,12 +1,12 @@
-//! `kubefoundry lint`: everything that is wrong with the input.
+//! `kubefoundry lint`: reports the findings in the input, and fixes them.
 
-mod mend;
+mod fix;
 
 use std::env;
 
 use kubefoundry::registry;
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_diagnostics::render::{self as diagnostics, Checkout, TestCase};
+use kubefoundry_diagnostics::render::{self as diagnostics, Case, Checkout};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
@@ -17,27 +17,27 @@ use crate::exit::ExitStatus;
 use crate::input::{self, Input};
 use crate::style;
 
-pub(crate) use mend::MendError;
+pub(crate) use fix::FixError;
 
 pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    // A change that touches no ModelDeployment is a good change.
+    // In hooks and CI, a change without a ModelDeployment must pass.
     let options = Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))]);
     let mut input = input::read(&args.input, options)?;
     if !args.fix && !args.diff {
-        let run = judged(input)?;
+        let run = lint_input(input)?;
         console::print([report(&run, args, console)])?;
         return Ok(run.status(args.fail_on));
     }
-    let mended = mend::mend(&mut input);
+    let applied = fix::apply_fixes(&mut input);
     if args.diff {
-        console::print([mended.diff(&input)])?;
-        console::note(&format!("{}\n", mended.summary("would fix")));
-        let changes = mended.fixes > 0;
+        console::print([applied.diff(&input)])?;
+        console::note(&format!("{}\n", applied.summary("would fix")));
+        let changes = applied.fixes > 0;
         return Ok(if changes { ExitStatus::Findings } else { ExitStatus::Success });
     }
-    mended.write(&input)?;
+    applied.write(&input)?;
     let fixed = input.stdin.map(|id| input.sources.get(id).text.clone());
-    let run = judged(input)?;
+    let run = lint_input(input)?;
     let report = report(&run, args, console);
     if let Some(text) = fixed {
         console::print([&text])?;
@@ -45,65 +45,67 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     } else {
         console::print([&report])?;
     }
-    if mended.fixes > 0 {
-        console::note(&format!("{}\n", mended.summary("fixed")));
+    if applied.fixes > 0 {
+        console::note(&format!("{}\n", applied.summary("fixed")));
     }
     Ok(run.status(args.fail_on))
 }
 
-/// Compiles, and passes over what objects say to ignore, errors too: that they cannot be rendered is for `render` to
-/// say.
-fn judged(input: Input) -> Result<Run<()>, CommandError> {
-    let mut run: Run<()> = Run::of(input, Thoroughness::EveryRule)?;
+/// Compiles the input and drops suppressed findings, including errors; `render` still fails on them.
+fn lint_input(input: Input) -> Result<Run<()>, CommandError> {
+    let mut run: Run<()> = Run::from_input(input, Thoroughness::EveryRule)?;
     let compilation = &mut run.compilation;
-    // What is said of those that are not kept is no finding: they are counted.
-    compilation.diagnostics.retain(|found| !found.suppressed || found.location.is_some());
-    compilation.suppressed.extend(compilation.diagnostics.extract_if(.., |found| found.suppressed));
+    // Suppressed findings beyond the limit of stored ones have no location and are only counted.
+    compilation.diagnostics.retain(|finding| !finding.suppressed || finding.location.is_some());
+    compilation.suppressed.extend(compilation.diagnostics.extract_if(.., |finding| finding.suppressed));
     Ok(run)
 }
 
 fn report(run: &Run<()>, args: &LintArgs, console: &Console) -> String {
-    let (found, sources) = (&run.compilation.diagnostics, &run.sources);
+    let (findings, sources) = (&run.compilation.diagnostics, &run.sources);
     match args.output {
         LintFormat::Text => {
             let report = run.report(ReportFormat::Text, console.stdout_style());
-            if found.is_empty() { format!("{}\n{report}", run.summary()) } else { report }
+            if findings.is_empty() { format!("{}\n{report}", run.summary()) } else { report }
         }
         LintFormat::Concise => run.report(ReportFormat::Concise, console.stdout_style()),
         LintFormat::Json => run.report(ReportFormat::Json, console.stdout_style()),
-        LintFormat::Github => diagnostics::github(found, sources, &checkout("GITHUB_WORKSPACE")),
-        LintFormat::Gitlab => diagnostics::gitlab(found, sources, &checkout("CI_PROJECT_DIR")),
+        LintFormat::Github => diagnostics::github(findings, sources, &checkout("GITHUB_WORKSPACE")),
+        LintFormat::Gitlab => diagnostics::gitlab(findings, sources, &checkout("CI_PROJECT_DIR")),
         LintFormat::Sarif => diagnostics::sarif(
-            found,
+            findings,
             &run.compilation.suppressed,
             sources,
             &checkout("GITHUB_WORKSPACE"),
             registry::page,
         ),
-        LintFormat::Junit => diagnostics::junit(found, sources, &cases(run), |found| fails(found, args.fail_on)),
+        LintFormat::Junit => {
+            diagnostics::junit(findings, sources, &junit_cases(run), |finding| is_failure(finding, args.fail_on))
+        }
     }
 }
 
 /// Whether a finding fails the run.
-fn fails(found: &Diagnostic, fail_on: FailOn) -> bool {
+fn is_failure(finding: &Diagnostic, fail_on: FailOn) -> bool {
     match fail_on {
-        FailOn::Error => found.severity == Severity::Error,
-        FailOn::Warning => found.severity != Severity::Info,
+        FailOn::Error => finding.severity == Severity::Error,
+        FailOn::Warning => finding.severity != Severity::Info,
         FailOn::Never => false,
     }
 }
 
-/// Every object of ours in the input.
-fn cases(run: &Run<()>) -> Vec<TestCase> {
-    let ours = run.compilation.inputs.iter().filter(|input| input.rendered);
-    ours.map(|input| TestCase { source: input.source, object: input.header.object() }).collect()
+/// A JUnit test case for each object of the input that is rendered.
+fn junit_cases(run: &Run<()>) -> Vec<Case> {
+    let rendered = run.compilation.inputs.iter().filter(|input| input.rendered);
+    rendered.map(|input| Case { source: input.source, object: input.header.object() }).collect()
 }
 
-/// Where the repository is checked out: where the CI system says, if this runs below it, or else here.
+/// The root of the checkout, which paths in CI reports are relative to: the directory in the variable of the CI system if
+/// the working directory is inside of it, or else the working directory.
 fn checkout(variable: &str) -> Checkout {
     let here = env::current_dir().unwrap_or_default();
-    let said = env::var_os(variable).map(std::path::PathBuf::from).filter(|root| here.starts_with(root));
-    let root = said.unwrap_or_else(|| here.clone());
+    let ci_root = env::var_os(variable).map(std::path::PathBuf::from).filter(|root| here.starts_with(root));
+    let root = ci_root.unwrap_or_else(|| here.clone());
     Checkout { root: root.display().to_string(), directory: here.display().to_string() }
 }
 

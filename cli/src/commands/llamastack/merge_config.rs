@@ -1,4 +1,4 @@
-//! `llamastack merge-config`: what the init container of this name runs.
+//! `llamastack merge-config`, which the init container of the same name runs.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -10,14 +10,14 @@ use kubefoundry_llamastack::package;
 use crate::args::MergeConfigArgs;
 use crate::console;
 use crate::exit::ExitStatus;
-use crate::output::beside::beside;
+use crate::output::staged_file::stage_file;
 use crate::style;
 
-/// The names that a base may have in its directory, in the order in which they are looked for.
-const BASES: [&str; 2] = ["run.yaml", "config.yaml"];
+/// Names of the base configuration in a directory, in order of preference.
+const BASE_FILE_NAMES: [&str; 2] = ["run.yaml", "config.yaml"];
 
 pub(super) fn run(args: &MergeConfigArgs) -> ExitStatus {
-    match merged(args) {
+    match merge_files(args) {
         Ok(notes) => {
             note(&notes, "");
             ExitStatus::Success
@@ -29,38 +29,38 @@ pub(super) fn run(args: &MergeConfigArgs) -> ExitStatus {
     }
 }
 
-/// Prints blocks of lines. What is in them came from files: their line breaks are ours, anything else that a terminal
-/// would obey is not printed.
+/// Prints blocks of lines to standard error. Blocks quote files, so control characters other than line breaks are escaped.
 fn note(blocks: &[String], between: &str) {
     let printable = |block: &String| block.lines().flat_map(|line| [style::printable(line), "\n".into()]).collect();
     let blocks: Vec<String> = blocks.iter().map(printable).collect();
     console::note(&blocks.join(between));
 }
 
-/// Merges, and says what there is to say; or says what is wrong, and has changed nothing.
-fn merged(args: &MergeConfigArgs) -> Result<Vec<String>, Vec<String>> {
+/// Merges and writes the files. Returns notes, or all errors, in which case no file was changed.
+fn merge_files(args: &MergeConfigArgs) -> Result<Vec<String>, Vec<String>> {
     let mut errors = Vec::new();
     let base = if args.extra_providers_only { None } else { Some(read_base(&args.base)) };
     let base = base.transpose().unwrap_or_else(|error| {
         errors.push(error);
         None
     });
-    let discovered =
-        installed(&args.metadata_dir).map_err(|error| vec![error]).and_then(|found| merge::discover(&found));
-    let discovered = discovered.unwrap_or_else(|found| {
-        errors.extend(found);
+    let discovered = read_metadata(&args.metadata_dir)
+        .map_err(|error| vec![error])
+        .and_then(|installed| merge::discover(&installed));
+    let discovered = discovered.unwrap_or_else(|blocks| {
+        errors.extend(blocks);
         merge::Discovered::default()
     });
     let text = base.as_ref().map(|(_, text)| text.as_str());
-    let merged = merge::merge(text, &discovered.entries).map_err(|found| {
+    let merged = merge::merge(text, &discovered.entries).map_err(|merge_errors| {
         let path = base.as_ref().map_or(args.base.as_path(), |(path, _)| path);
-        errors.extend(found.iter().map(|error| match error {
+        errors.extend(merge_errors.iter().map(|error| match error {
             MergeError::Base(error) => error.block(&path.display().to_string()),
             other => other.to_string(),
         }));
     });
     let Some(merged) = merged.ok().filter(|_| errors.is_empty()) else { return Err(errors) };
-    // The server starts with run.yaml, so it comes last.
+    // run.yaml comes last: the server reads it, so it must not be replaced unless the other files were.
     let mut files = vec![
         (args.log.as_path(), merged.log.as_str()),
         (args.extra_providers_output.as_path(), merged.extra_providers_yaml.as_str()),
@@ -79,15 +79,16 @@ fn merged(args: &MergeConfigArgs) -> Result<Vec<String>, Vec<String>> {
     Ok(notes)
 }
 
-/// The base and where it is.
+/// Reads the base configuration. Returns its path and text.
 fn read_base(path: &Path) -> Result<(PathBuf, String), String> {
-    let directory = if path.is_dir() { Some(path) } else { path.parent().filter(|_| path.ends_with(BASES[0])) };
+    let directory =
+        if path.is_dir() { Some(path) } else { path.parent().filter(|_| path.ends_with(BASE_FILE_NAMES[0])) };
     let candidates = match directory {
-        Some(directory) => BASES.iter().map(|name| directory.join(name)).collect(),
+        Some(directory) => BASE_FILE_NAMES.iter().map(|name| directory.join(name)).collect(),
         None => vec![path.to_owned()],
     };
-    let found = candidates.iter().find(|candidate| candidate.exists());
-    let Some(found) = found else {
+    let base = candidates.iter().find(|candidate| candidate.exists());
+    let Some(base) = base else {
         let names: Vec<String> = candidates.iter().map(|candidate| candidate.display().to_string()).collect();
         return Err(format!(
             "ERROR: Missing base configuration: {} not found\n\nResolution: Put run.yaml into the user ConfigMap, or use a \
@@ -95,20 +96,22 @@ fn read_base(path: &Path) -> Result<(PathBuf, String), String> {
             names.join(" and ")
         ));
     };
-    let text = read(found).map_err(|error| {
-        let path = found.display();
+    let text = read(base).map_err(|error| {
+        let path = base.display();
         format!("ERROR: Cannot read base configuration {path}: {error}\n\nResolution: Write it as UTF-8 text that every user may read.")
     })?;
-    Ok((found.clone(), text))
+    Ok((base.clone(), text))
 }
 
-/// A file as text; what is not UTF-8 is an error that says so.
+/// Reads a file as text. Fails for text that is not UTF-8.
 fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// The directories of installed metadata, by name. Hidden ones are not the scripts'.
-fn installed(directory: &Path) -> Result<Vec<Installed>, String> {
+/// Reads the metadata of the installed providers, sorted by directory name.
+///
+/// Hidden directories are skipped: the install scripts do not create them, but mounted volumes contain some.
+fn read_metadata(directory: &Path) -> Result<Vec<Installed>, String> {
     let failed = |path: &Path, error: &io::Error| {
         format!(
             "ERROR: Cannot read provider metadata {}: {error}\n\nResolution: Name the directory that the init containers of the \
@@ -140,8 +143,8 @@ fn installed(directory: &Path) -> Result<Vec<Installed>, String> {
     installed.collect()
 }
 
-/// Writes every file, or none: each beside its place first, then all to their places. Whoever runs the server may read
-/// them.
+/// Writes all files or none: they are staged as temporary files first and then renamed. They are readable by all users,
+/// because the server can run as any user.
 fn write<'f>(files: &[(&'f Path, &str)]) -> Result<(), (&'f Path, io::Error)> {
     for (position, (path, _)) in files.iter().enumerate() {
         if files.iter().take(position).any(|(other, _)| other == path) {
@@ -158,12 +161,12 @@ fn write<'f>(files: &[(&'f Path, &str)]) -> Result<(), (&'f Path, io::Error)> {
     };
     #[cfg(not(unix))]
     let permissions = None;
-    let mut ready = Vec::new();
+    let mut staged = Vec::new();
     for (path, text) in files {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        ready.push((beside(folder, text, permissions.as_ref()).map_err(|error| (*path, error))?, *path));
+        staged.push((stage_file(folder, text, permissions.as_ref()).map_err(|error| (*path, error))?, *path));
     }
-    for (file, path) in ready {
+    for (file, path) in staged {
         file.persist(path).map_err(|error| (path, error.error))?;
     }
     Ok(())

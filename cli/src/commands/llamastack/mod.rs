@@ -1,4 +1,4 @@
-//! `kubefoundry llamastack`: external providers of llama-stack, in a pod and before there is one.
+//! `kubefoundry llamastack`: external providers of Llama Stack.
 
 mod merge_config;
 mod validate_provider;
@@ -18,8 +18,8 @@ pub(super) fn run(command: &LlamaStackCommand) -> Result<ExitStatus, CommandErro
     }
 }
 
-/// Whether a command line asks for the merge, which knows no other exit status than 0 and 1.
-pub(super) fn is_merge(arguments: impl Iterator<Item = OsString>) -> bool {
+/// Whether a command line that clap rejected is for `merge-config`, which uses only the exit statuses 0 and 1.
+pub(super) fn is_merge_config(arguments: impl Iterator<Item = OsString>) -> bool {
     let mut words = arguments.skip_while(|word| word != "llamastack").skip(1);
     let command =
         words.find(|word| ["merge-config", "merge-run-yaml", "validate-provider"].iter().any(|it| word == it));

@@ -1,4 +1,4 @@
-//! `llamastack validate-provider`: packages of providers, before they are in an image.
+//! `llamastack validate-provider`: checks provider packages before they are built into an image.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::console;
 use crate::exit::ExitStatus;
 use crate::style;
 
-/// A package could not be looked at.
+/// Reasons why a package cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LlamaStackError {
     #[error("--platform: {0}")]
@@ -21,14 +21,14 @@ pub(crate) enum LlamaStackError {
     Read { path: PathBuf, source: io::Error },
 }
 
-/// What was found, as lines: `PATH: error: ...`.
-struct Report {
+/// The lines of the report: `PATH: error: ...`.
+struct ValidationReport {
     lines: Vec<String>,
     errors: usize,
 }
 
-impl Report {
-    fn error(&mut self, place: &str, message: &str) {
+impl ValidationReport {
+    fn add_error(&mut self, place: &str, message: &str) {
         self.errors += 1;
         self.lines.push(format!("{place}: error: {message}"));
     }
@@ -38,10 +38,10 @@ pub(super) fn run(args: &ValidateProviderArgs) -> Result<ExitStatus, CommandErro
     if let Some(platform) = &args.platform {
         package::check_platform(&[], platform).map_err(LlamaStackError::Platform)?;
     }
-    let mut report = Report { lines: Vec::new(), errors: 0 };
+    let mut report = ValidationReport { lines: Vec::new(), errors: 0 };
     let mut packages = Vec::new();
     for path in &args.paths {
-        packages.push(check(path, args.platform.as_deref(), &mut report)?);
+        packages.push(check_package(path, args.platform.as_deref(), &mut report)?);
     }
     for conflict in package::conflicts(&packages) {
         report.errors += 1;
@@ -53,13 +53,17 @@ pub(super) fn run(args: &ValidateProviderArgs) -> Result<ExitStatus, CommandErro
     Ok(if report.errors > 0 { ExitStatus::Findings } else { ExitStatus::Success })
 }
 
-fn check(path: &Path, platform: Option<&str>, report: &mut Report) -> Result<Package, LlamaStackError> {
+fn check_package(
+    path: &Path,
+    platform: Option<&str>,
+    report: &mut ValidationReport,
+) -> Result<Package, LlamaStackError> {
     let name = path.display().to_string();
     let is_directory =
         fs::metadata(path).map_err(|source| LlamaStackError::Read { path: path.into(), source })?.is_dir();
     let file = if is_directory { path.join(package::FILE) } else { path.to_owned() };
     let place = file.display().to_string();
-    let before = report.errors;
+    let errors_before = report.errors;
     let metadata = match fs::read_to_string(&file) {
         Ok(text) => package::read(&text),
         Err(error) => Err(MetadataError::Unreadable(error.to_string())),
@@ -70,29 +74,29 @@ fn check(path: &Path, platform: Option<&str>, report: &mut Report) -> Result<Pac
             Some(read.package)
         }
         Err(MetadataError::Invalid(all)) => {
-            // Each on a line of its own, in the words of the one that stands alone.
+            // Print each error on its own line, with the same text as for a single error.
             for error in all {
-                report.error(&place, &MetadataError::Invalid(vec![error]).to_string());
+                report.add_error(&place, &MetadataError::Invalid(vec![error]).to_string());
             }
             None
         }
         Err(error) => {
-            report.error(&place, &error.to_string());
+            report.add_error(&place, &error.to_string());
             None
         }
     };
     let mut wheels = Vec::new();
     if is_directory {
-        let contents = contents(path, metadata.as_ref())?;
-        let (found, errors) = contents.wheels();
+        let contents = list_contents(path, metadata.as_ref())?;
+        let (parsed_wheels, errors) = contents.wheels();
         let missing = metadata.as_ref().map_or(Vec::new(), |metadata| package::check(metadata, &contents));
-        let unfit = platform.map_or(Vec::new(), |platform| unfit(&found, platform));
-        for error in errors.iter().chain(&missing).chain(&unfit) {
-            report.error(&name, error);
+        let incompatible = platform.map_or(Vec::new(), |platform| find_incompatible_wheels(&parsed_wheels, platform));
+        for error in errors.iter().chain(&missing).chain(&incompatible) {
+            report.add_error(&name, error);
         }
-        wheels = found;
+        wheels = parsed_wheels;
     }
-    if let Some(metadata) = metadata.filter(|_| report.errors == before) {
+    if let Some(metadata) = metadata.filter(|_| report.errors == errors_before) {
         let wheels = if is_directory { format!(", {}", style::count(wheels.len(), "wheel")) } else { String::new() };
         let package::ProviderPackage { name: package, version, provider_type, api, .. } = metadata;
         report.lines.push(format!("{name}: ok: {package} {version}, {provider_type} for {api}{wheels}"));
@@ -100,13 +104,14 @@ fn check(path: &Path, platform: Option<&str>, report: &mut Report) -> Result<Pac
     Ok(Package { name, wheels })
 }
 
-fn unfit(wheels: &[Wheel], platform: &str) -> Vec<String> {
-    // The platform was looked up before.
+/// Returns an error for each wheel that does not support the platform.
+fn find_incompatible_wheels(wheels: &[Wheel], platform: &str) -> Vec<String> {
+    // An unknown platform was rejected by `run`.
     package::check_platform(wheels, platform).unwrap_or_default()
 }
 
-/// The files that count: those of `packages`, and those that the metadata names.
-fn contents(directory: &Path, metadata: Option<&package::ProviderPackage>) -> Result<Contents, LlamaStackError> {
+/// Lists the files in `packages/` and the existing files that the metadata names.
+fn list_contents(directory: &Path, metadata: Option<&package::ProviderPackage>) -> Result<Contents, LlamaStackError> {
     let packages = directory.join("packages");
     let failed = |source| LlamaStackError::Read { path: packages.clone(), source };
     let mut contents = Contents { has_packages: packages.is_dir(), files: Vec::new() };

@@ -1,31 +1,31 @@
-//! A plan for programs.
+//! Formats a plan as JSON.
 
 use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_compiler::plan::{Applier, DeploymentPlan, GpuChange, ImageChange, Summary};
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::Style;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Planned, Run, differences, places};
+use super::{PlanContext, Run, differences, locate_deployments};
 use crate::args::ReportFormat;
 
-/// The report. `version` changes when a field changes its meaning or goes.
+/// The report. `version` increases when a field is removed or changes its meaning.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report<'r> {
+struct PlanReport<'r> {
     version: u32,
     applier: Applier,
     summary: &'r Summary,
     gpus: &'r [GpuChange],
     images: &'r [ImageChange],
-    deployments: Vec<Placed<'r>>,
+    deployments: Vec<LocatedPlan<'r>>,
     old_diagnostics: Value,
     diagnostics: Value,
 }
 
-/// A deployment with the place of its name; lines and columns count from 1.
+/// A deployment with the location of its name, if it is in the input. Lines and columns count from 1.
 #[derive(Serialize)]
-struct Placed<'r> {
+struct LocatedPlan<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,35 +40,35 @@ struct Placed<'r> {
     diff: Option<String>,
 }
 
-pub(super) fn json(planned: &Planned<'_>) -> String {
-    let places = places(planned);
-    let plan = planned.plan;
-    let deployments = plan.deployments.iter().zip(places).map(|(deployment, place)| Placed {
-        file: place.as_ref().map(|place| place.file),
-        document: place.as_ref().map(|place| place.document),
-        line: place.as_ref().map(|place| place.line),
-        column: place.as_ref().map(|place| place.column),
+pub(super) fn json(context: &PlanContext<'_>) -> String {
+    let locations = locate_deployments(context);
+    let plan = context.plan;
+    let deployments = plan.deployments.iter().zip(locations).map(|(deployment, location)| LocatedPlan {
+        file: location.as_ref().map(|location| location.file),
+        document: location.as_ref().map(|location| location.document),
+        line: location.as_ref().map(|location| location.line),
+        column: location.as_ref().map(|location| location.column),
         deployment,
-        diff: planned.diff.then(|| differences::of(planned, deployment)),
+        diff: context.diff.then(|| differences::format_diffs(context, deployment)),
     });
-    let report = Report {
+    let report = PlanReport {
         version: 1,
         applier: plan.applier,
         summary: &plan.summary,
         gpus: &plan.gpus,
         images: &plan.images,
         deployments: deployments.collect(),
-        old_diagnostics: findings(planned.old),
-        diagnostics: findings(planned.new),
+        old_diagnostics: findings_json(context.old),
+        diagnostics: findings_json(context.new),
     };
     let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// The findings as every other command prints them as JSON.
-fn findings(run: &Run<YamlText>) -> Value {
-    let text = run.report(ReportFormat::Json, TextStyle::Plain);
+/// The findings, in the same form as in the JSON reports of other commands.
+fn findings_json(run: &Run<YamlText>) -> Value {
+    let text = run.report(ReportFormat::Json, Style::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
     report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
 }

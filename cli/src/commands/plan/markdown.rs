@@ -1,36 +1,36 @@
-//! A plan for a comment on a pull request: what matters in a table, the rest folded away.
+//! Formats a plan as Markdown for a pull request comment: a summary table, with the details folded.
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
+use kubefoundry_compiler::plan::{Action, Change, Class, DeploymentPlan, GpuChange, ImageChange};
 
-use super::text::{by_gravity, selection_lines, verdict};
-use super::{Planned, differences, places, words};
+use super::text::{by_severity, selection_lines, verdict};
+use super::{PlanContext, differences, format, locate_deployments};
 use crate::style::printable;
 
-/// Characters of each table; GitHub takes 65,536 of a comment.
-const MOST_ROWS: usize = 16_000;
-/// Characters of the whole.
-const MOST: usize = 60_000;
-/// Changes that a row names.
-const MOST_CHANGES: usize = 5;
+/// Size limit of each table. GitHub limits a comment to 65,536 characters.
+const MAX_TABLE_CHARS: usize = 16_000;
+/// Size limit of the whole comment.
+const MAX_COMMENT_CHARS: usize = 60_000;
+/// Number of changes that a table row lists.
+const MAX_ROW_CHANGES: usize = 5;
 
-/// The whole plan.
-pub(super) fn markdown(planned: &Planned<'_>) -> String {
-    let plan = planned.plan;
+/// Formats the whole plan.
+pub(super) fn markdown(context: &PlanContext<'_>) -> String {
+    let plan = context.plan;
     let mut out = format!("### kubefoundry plan\n\n**{}**\n", plan.summary);
-    let places = places(planned);
-    let shown = by_gravity(planned, &places);
+    let locations = locate_deployments(context);
+    let shown = by_severity(context, &locations);
     if shown.is_empty() {
         return out;
     }
     let rows = shown.iter().map(|(deployment, _)| {
-        let name = code(&words::title(&deployment.object));
-        format!("| {name} | {} | {} |\n", verdict(deployment), changes(deployment))
+        let name = code(&format::title(&deployment.object));
+        format!("| {name} | {} | {} |\n", verdict(deployment), format_changes(deployment))
     });
-    out.push_str(&table("| ModelDeployment | becomes | by |\n|---|---|---|\n", rows));
-    let grave = plan.deployments.iter().filter_map(|deployment| deployment.class);
-    let mut classes: Vec<_> = grave.collect();
+    out.push_str(&table("| ModelDeployment | effect | changes |\n|---|---|---|\n", rows));
+    let all_classes = plan.deployments.iter().filter_map(|deployment| deployment.class);
+    let mut classes: Vec<_> = all_classes.collect();
     classes.sort_unstable();
     classes.dedup();
     if !classes.is_empty() {
@@ -51,19 +51,19 @@ pub(super) fn markdown(planned: &Planned<'_>) -> String {
         };
         out.push_str(&table("| image before | after | deployments |\n|---|---|---|\n", plan.images.iter().map(row)));
     }
-    let room = MOST.saturating_sub(out.chars().count());
-    out.push_str(&details(planned, &shown.iter().map(|(deployment, _)| *deployment).collect::<Vec<_>>(), room));
+    let room = MAX_COMMENT_CHARS.saturating_sub(out.chars().count());
+    out.push_str(&format_details(context, &shown.iter().map(|(deployment, _)| *deployment).collect::<Vec<_>>(), room));
     out
 }
 
-/// A table as far as there is room for it.
+/// Formats a table, truncated to [`MAX_TABLE_CHARS`].
 fn table(head: &str, rows: impl ExactSizeIterator<Item = String>) -> String {
     let mut out = format!("\n{head}");
-    let (all, mut used) = (rows.len(), 0);
+    let (row_count, mut used) = (rows.len(), 0);
     for (position, row) in rows.enumerate() {
         used += row.chars().count();
-        if used > MOST_ROWS {
-            let _ = writeln!(out, "\nand {} more.", all - position);
+        if used > MAX_TABLE_CHARS {
+            let _ = writeln!(out, "\nand {} more.", row_count - position);
             break;
         }
         out.push_str(&row);
@@ -71,8 +71,8 @@ fn table(head: &str, rows: impl ExactSizeIterator<Item = String>) -> String {
     out
 }
 
-/// What a row says about the changes.
-fn changes(deployment: &DeploymentPlan) -> String {
+/// Formats the changes of a deployment for its table row.
+fn format_changes(deployment: &DeploymentPlan) -> String {
     let mut cells: Vec<String> = Vec::new();
     if let Some(selection) = &deployment.selection
         && selection.before.provider != selection.after.provider
@@ -83,51 +83,51 @@ fn changes(deployment: &DeploymentPlan) -> String {
         cells.push(code(&deployment.provider));
     }
     if deployment.action == Action::Deleted {
-        cells.extend(words::kept(deployment).map(|line| code(&line)));
+        cells.extend(format::remaining_claims(deployment).map(|line| code(&line)));
     }
     cells.extend(deployment.gpus.iter().map(|gpus| format!("GPUs {} → {}", gpus.before, gpus.after)));
-    for change in deployment.changes.iter().take(MOST_CHANGES) {
-        cells.push(named(change));
+    for change in deployment.changes.iter().take(MAX_ROW_CHANGES) {
+        cells.push(format_change(change));
     }
-    if deployment.changes.len() > MOST_CHANGES {
-        cells.push(format!("and {} more", deployment.changes.len() - MOST_CHANGES));
+    if deployment.changes.len() > MAX_ROW_CHANGES {
+        cells.push(format!("and {} more", deployment.changes.len() - MAX_ROW_CHANGES));
     }
     cells.join("<br>")
 }
 
-/// What changes, and how.
-fn named(change: &Change) -> String {
-    let (name, how) = words::cause(&change.cause);
+/// Formats a changed field and its old and new values.
+fn format_change(change: &Change) -> String {
+    let (name, how) = format::format_cause(&change.cause);
     if how.is_empty() { code(&name) } else { format!("{} {}", code(&name), code(&how)) }
 }
 
-/// What each change moves, and how that is known; with `--diff` the objects, too.
-fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan], room: usize) -> String {
+/// Formats the output fields that each change affects, with the sources of this knowledge; with `--diff`, also diffs.
+fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: usize) -> String {
     let (mut out, mut used) = (String::new(), 0);
     for (position, deployment) in shown.iter().enumerate() {
         let mut block = String::new();
         if let Some(selection) = &deployment.selection {
             block.extend(selection_lines(selection).into_iter().map(|line| format!("- {}\n", code(line.trim()))));
         }
-        for (changes, outputs) in words::side_by_side(&deployment.changes) {
-            let class = changes.first().map_or(ChangeClass::None, |change| change.class);
-            let names: Vec<String> = changes.iter().map(|change| named(change)).collect();
+        for (changes, outputs) in format::group_by_outputs(&deployment.changes) {
+            let class = changes.first().map_or(Class::None, |change| change.class);
+            let names: Vec<String> = changes.iter().map(|change| format_change(change)).collect();
             let _ = writeln!(block, "- {}: **{class}**", names.join(", "));
-            for output in words::telling(outputs) {
-                let (path, how) = words::output(output);
-                let place = format!("{} {} {path}", printable(&output.object.kind), words::name(&output.object));
+            for output in format::relevant_outputs(outputs) {
+                let (path, how) = format::format_output(output);
+                let field = format!("{} {} {path}", printable(&output.object.kind), format::name(&output.object));
                 let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
                 let source = code(&output.source);
-                let _ = writeln!(block, "  - {}{how}: {} ({source})", code(place.trim_end()), output.class);
+                let _ = writeln!(block, "  - {}{how}: {} ({source})", code(field.trim_end()), output.class);
             }
         }
-        if planned.diff {
-            block.push_str(&fenced(&differences::of(planned, deployment)));
+        if context.diff {
+            block.push_str(&fenced(&differences::format_diffs(context, deployment)));
         }
         if block.is_empty() {
             continue;
         }
-        let title = html(&words::title(&deployment.object));
+        let title = html(&format::title(&deployment.object));
         let block = format!(
             "\n<details><summary><code>{title}</code>: {}</summary>\n\n{block}\n</details>\n",
             verdict(deployment)
@@ -135,7 +135,7 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan], room: usize) -> Str
         used += block.chars().count();
         if used > room {
             let rest = shown.len() - position;
-            let _ = writeln!(out, "\nThe details of {rest} more are left out: a comment has no room for them.");
+            let _ = writeln!(out, "\nThe details of {rest} more are omitted because of the size limit of comments.");
             break;
         }
         out.push_str(&block);
@@ -143,7 +143,7 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan], room: usize) -> Str
     out
 }
 
-/// Text as code, which is read as nothing else, in a table either.
+/// Formats text as inline code that is also safe in a table cell.
 fn code(text: &str) -> String {
     let text = printable(text).replace('|', "\\|");
     if !text.contains('`') {
@@ -158,7 +158,7 @@ fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A diff as a block that nothing in it can end.
+/// Formats a diff as a code block whose fence is longer than any run of backticks in it.
 fn fenced(diff: &str) -> String {
     let longest = diff.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
@@ -170,22 +170,22 @@ fn fenced(diff: &str) -> String {
 mod tests {
     use super::*;
 
-    /// GitHub refuses a comment that is longer.
+    /// GitHub rejects longer comments.
     #[test]
-    fn a_table_is_cut_where_there_is_no_room() {
+    fn truncates_long_tables() {
         let rows = |count: usize| (0..count).map(|row| format!("| {row:0>98}|\n"));
         assert_eq!(table("| n |\n", rows(2)).lines().count(), 4);
         let cut = table("| n |\n", rows(1000));
         let shown = cut.lines().filter(|line| line.starts_with("| 0")).count();
         assert!(cut.ends_with(&format!("|\n\nand {} more.\n", 1000 - shown)), "{shown} rows are shown");
-        assert!(cut.chars().count() < MOST_ROWS + 100, "{}", cut.len());
-        // Three tables leave room for what is folded away.
-        const { assert!(3 * MOST_ROWS < MOST) };
+        assert!(cut.chars().count() < MAX_TABLE_CHARS + 100, "{}", cut.len());
+        // Three tables must leave room for the details.
+        const { assert!(3 * MAX_TABLE_CHARS < MAX_COMMENT_CHARS) };
     }
 
-    /// What a user writes stays text: it opens no tag, ends no cell and no block.
+    /// Text of users must not open a tag or end a table cell or a code block.
     #[test]
-    fn code_is_only_code() {
+    fn escapes_markdown_and_html() {
         assert_eq!(code("a|b"), "`a\\|b`");
         assert_eq!(code("a``b"), "``` a``b ```");
         assert_eq!(code("a\n| b"), "`a\\n\\| b`");

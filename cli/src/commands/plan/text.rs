@@ -1,60 +1,60 @@
-//! A plan for people: the gravest first, what does not change only counted, the sum at the end.
+//! Formats a plan as text: the most severe changes first, the totals at the end. Unchanged deployments are only counted.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{Action, ChangeClass, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_compiler::plan::{Action, Class, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
+use kubefoundry_diagnostics::render::Style;
 
-use super::{Place, Planned, differences, places, words};
+use super::{DeploymentLocation, PlanContext, differences, format, locate_deployments};
 use crate::style::{Paint, count, paint, printable};
 
-/// The whole plan.
-pub(super) fn text(planned: &Planned<'_>, style: TextStyle) -> String {
+/// Formats the whole plan.
+pub(super) fn text(context: &PlanContext<'_>, style: Style) -> String {
     let mut out = String::new();
-    let places = places(planned);
-    let mut is_open = false;
-    for (deployment, place) in by_gravity(planned, &places) {
-        let block = block(planned, deployment, place, style);
-        // Those of one line stand together.
+    let locations = locate_deployments(context);
+    let mut follows_line = false;
+    for (deployment, location) in by_severity(context, &locations) {
+        let block = format_deployment(context, deployment, location, style);
+        // Empty lines separate blocks, but not consecutive deployments with one line each.
         let is_line = block.lines().count() == 1;
-        if is_open && !is_line {
+        if follows_line && !is_line {
             out.push('\n');
         }
-        is_open = is_line;
+        follows_line = is_line;
         out.push_str(&block);
         if !is_line {
             out.push('\n');
         }
     }
-    if is_open {
+    if follows_line {
         out.push('\n');
     }
-    let plan = planned.plan;
+    let plan = context.plan;
     if !plan.images.is_empty() {
         let _ = writeln!(out, "{}", paint("images", Paint::Bold, style));
-        out.extend(plan.images.iter().map(|image| format!("  {}\n", image_line(image))));
+        out.extend(plan.images.iter().map(|image| format!("  {}\n", format_image(image))));
         out.push('\n');
     }
     if plan.gpus.len() > 1 && plan.gpus.iter().any(|change| change.before != change.after) {
         let _ = writeln!(out, "{}", paint("GPUs", Paint::Bold, style));
-        out.extend(plan.gpus.iter().map(|change| format!("  {}\n", words::gpus(change))));
+        out.extend(plan.gpus.iter().map(|change| format!("  {}\n", format::format_gpus(change))));
         out.push('\n');
     }
     let _ = writeln!(out, "{}", paint(&plan.summary.to_string(), Paint::Bold, style));
     out
 }
 
-/// What is done to something, the gravest first and otherwise in its order; what does not change is left out.
-pub(super) fn by_gravity<'p, 'r>(
-    planned: &Planned<'p>,
-    places: &'r [Option<Place<'p>>],
-) -> Vec<(&'p DeploymentPlan, Option<&'r Place<'p>>)> {
-    let mut shown: Vec<_> = planned
+/// Returns the changed deployments, the most severe first and otherwise in input order.
+pub(super) fn by_severity<'p, 'r>(
+    context: &PlanContext<'p>,
+    locations: &'r [Option<DeploymentLocation<'p>>],
+) -> Vec<(&'p DeploymentPlan, Option<&'r DeploymentLocation<'p>>)> {
+    let mut shown: Vec<_> = context
         .plan
         .deployments
         .iter()
-        .zip(places.iter().map(Option::as_ref))
+        .zip(locations.iter().map(Option::as_ref))
         .filter(|(deployment, _)| deployment.action != Action::Unchanged)
         .collect();
     shown.sort_by_key(|(deployment, _)| (Reverse(deployment.class), deployment.action));
@@ -62,7 +62,7 @@ pub(super) fn by_gravity<'p, 'r>(
 }
 
 /// `nginx:1 → nginx:2  (3 deployments)`.
-fn image_line(image: &ImageChange) -> String {
+fn format_image(image: &ImageChange) -> String {
     let change = match (&image.before, &image.after) {
         (Some(before), Some(after)) => format!("{} → {}", printable(before), printable(after)),
         (Some(before), None) => format!("- {}", printable(before)),
@@ -72,24 +72,29 @@ fn image_line(image: &ImageChange) -> String {
     format!("{change}  ({})", count(image.deployments, "deployment"))
 }
 
-/// What is done to a deployment, in one word.
+/// The effect on a deployment, as one word.
 pub(super) fn verdict(deployment: &DeploymentPlan) -> &'static str {
     match (deployment.action, deployment.class) {
         (Action::Created, _) => "created",
         (Action::Deleted, _) => "deleted",
         (Action::Unchanged, _) => "unchanged",
-        (Action::Changed, class) => class.unwrap_or(ChangeClass::None).as_str(),
+        (Action::Changed, class) => class.unwrap_or(Class::None).as_str(),
     }
 }
 
-fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Place<'_>>, style: TextStyle) -> String {
+fn format_deployment(
+    context: &PlanContext<'_>,
+    deployment: &DeploymentPlan,
+    location: Option<&DeploymentLocation<'_>>,
+    style: Style,
+) -> String {
     let (sign, color) = match (deployment.action, deployment.class) {
         (Action::Created, _) => ("+", Paint::Green),
         (Action::Deleted, _) => ("-", Paint::Red),
         (_, Some(class)) if is_alarming(class) => ("!", Paint::Red),
         _ => ("~", Paint::Bold),
     };
-    let title = paint(&format!("{sign} {}", words::title(&deployment.object)), Paint::Bold, style);
+    let title = paint(&format!("{sign} {}", format::title(&deployment.object)), Paint::Bold, style);
     let verdict = paint(verdict(deployment), color, style);
     let mut out = format!("{title}  {verdict}");
     if deployment.action != Action::Changed {
@@ -101,84 +106,85 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
         let with = if gpus.is_empty() { String::new() } else { format!(" with {}", gpus.join(", ")) };
         let _ = write!(out, "  {}{with}", printable(&deployment.provider));
     }
-    if let Some(place) = place {
-        let place = format!("{}:{}:{}", printable(place.file), place.line, place.column);
-        let _ = write!(out, "  {}", paint(&place, Paint::Dim, style));
+    if let Some(location) = location {
+        let location = format!("{}:{}:{}", printable(location.file), location.line, location.column);
+        let _ = write!(out, "  {}", paint(&location, Paint::Dim, style));
     }
     out.push('\n');
     if let Some(selection) = &deployment.selection {
         out.extend(selection_lines(selection).into_iter().map(|line| format!("  {line}\n")));
     }
     if deployment.action == Action::Changed {
-        out.extend(deployment.gpus.iter().map(|gpus| format!("  GPUs: {}\n", words::gpus(gpus))));
+        out.extend(deployment.gpus.iter().map(|gpus| format!("  GPUs: {}\n", format::format_gpus(gpus))));
     }
     if deployment.action == Action::Deleted {
-        out.extend(words::kept(deployment).map(|line| format!("  {line}\n")));
+        out.extend(format::remaining_claims(deployment).map(|line| format!("  {line}\n")));
     }
-    for (changes, outputs) in words::side_by_side(&deployment.changes) {
+    for (changes, outputs) in format::group_by_outputs(&deployment.changes) {
         for change in changes {
-            let (name, how) = words::cause(&change.cause);
-            let _ = writeln!(out, "  {}{}{how}", paint(&name, Paint::Bold, style), gap(&how));
+            let (name, how) = format::format_cause(&change.cause);
+            let _ = writeln!(out, "  {}{}{how}", paint(&name, Paint::Bold, style), separator(&how));
         }
         if outputs.is_empty() {
-            out.push_str("    none: it moves nothing in the output\n");
+            out.push_str("    none: the output does not change\n");
         }
-        for group in groups(words::telling(outputs)) {
-            out.push_str(&moved(&group, style));
+        for group in group_outputs(format::relevant_outputs(outputs)) {
+            out.push_str(&format_output_group(&group, style));
         }
     }
-    if planned.diff {
-        out.push_str(&colored(&differences::of(planned, deployment), style));
+    if context.diff {
+        out.push_str(&color_diff(&differences::format_diffs(context, deployment), style));
     }
     out
 }
 
-/// Places in one object, their class and how it is known.
-fn moved(group: &[&OutputChange], style: TextStyle) -> String {
+/// Formats changed fields of one object, with their common class and its source.
+fn format_output_group(group: &[&OutputChange], style: Style) -> String {
     let Some(first) = group.first() else { return String::new() };
-    let (kind, name) = (printable(&first.object.kind), words::name(&first.object));
-    let mut out = format!("    {}  {kind} {name}\n", class_word(first.class, style));
+    let (kind, name) = (printable(&first.object.kind), format::name(&first.object));
+    let mut out = format!("    {}  {kind} {name}\n", format_class(first.class, style));
     for output in group.iter().filter(|output| !output.path.is_empty()) {
-        let (path, how) = words::output(output);
+        let (path, how) = format::format_output(output);
         let together = if output.together { "  (together with other changes)" } else { "" };
-        let _ = writeln!(out, "      {path}{}{how}{together}", gap(&how));
+        let _ = writeln!(out, "      {path}{}{how}{together}", separator(&how));
     }
     let _ = writeln!(out, "      {}", paint(&format!("source: {}", first.source), Paint::Dim, style));
     out
 }
 
-/// What changed about the choice, a line each.
+/// Formats the change of the selected provider or of its reason.
 pub(super) fn selection_lines(selection: &SelectionChange) -> Vec<String> {
     let SelectionChange { before, after, closed_gate } = selection;
     let mut lines = Vec::new();
     if before.provider == after.provider {
-        lines.push(format!("provider: {}, for another reason", printable(&after.provider)));
+        lines.push(format!("provider: {}, selected for another reason", printable(&after.provider)));
     } else {
         lines.push(format!("provider: {} → {}", printable(&before.provider), printable(&after.provider)));
     }
-    lines.push(format!("  before: {}", words::choice(before)));
-    lines.push(format!("  after: {}", words::choice(after)));
+    lines.push(format!("  before: {}", format::format_choice(before)));
+    lines.push(format!("  after: {}", format::format_choice(after)));
     if let Some(gate) = closed_gate {
-        lines.push(format!("  {} cannot be chosen any more: {}", printable(&before.provider), printable(gate)));
+        lines.push(format!("  {} is no longer eligible: {}", printable(&before.provider), printable(gate)));
     }
     lines
 }
 
-fn gap(text: &str) -> &'static str {
+/// The separator before `text`; nothing if it is empty.
+fn separator(text: &str) -> &'static str {
     if text.is_empty() { "" } else { "  " }
 }
 
-/// Whether what runs afterwards may not be what is written.
-fn is_alarming(class: ChangeClass) -> bool {
-    class == ChangeClass::NoEffect || class >= ChangeClass::Unknown
+/// Whether the running model may afterwards differ from the manifest.
+fn is_alarming(class: Class) -> bool {
+    class == Class::NoEffect || class >= Class::Unknown
 }
 
-fn class_word(class: ChangeClass, style: TextStyle) -> String {
+fn format_class(class: Class, style: Style) -> String {
     if is_alarming(class) { paint(class.as_str(), Paint::Red, style) } else { class.as_str().to_owned() }
 }
 
-/// Places in one object that are of one class for one reason, the gravest first.
-fn groups<'o>(outputs: impl Iterator<Item = &'o OutputChange>) -> Vec<Vec<&'o OutputChange>> {
+/// Groups output changes by object, class and source, the most severe class first.
+fn group_outputs<'o>(outputs: impl Iterator<Item = &'o OutputChange>) -> Vec<Vec<&'o OutputChange>> {
     let mut groups: Vec<Vec<&OutputChange>> = Vec::new();
     for output in outputs {
         let belongs = |group: &&mut Vec<&OutputChange>| {
@@ -198,8 +204,8 @@ fn groups<'o>(outputs: impl Iterator<Item = &'o OutputChange>) -> Vec<Vec<&'o Ou
     groups
 }
 
-/// A unified diff in the colours of git.
-fn colored(diff: &str, style: TextStyle) -> String {
+/// Colors a unified diff like git.
+fn color_diff(diff: &str, style: Style) -> String {
     let line = |line: &str| {
         let line = printable(line);
         let painted = match line.chars().next() {

@@ -1,14 +1,14 @@
-//! The picture of a deployment: three columns of boxes (one below the other on a narrow screen), joined by lines that
-//! the style sheet draws. Boxes wrap whatever is in them, so that nothing is cut off.
+//! The diagram of a deployment in HTML: three columns of boxes (stacked on a narrow screen), joined by lines that the
+//! style sheet draws. Boxes wrap their content, so that nothing is cut off.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::Text;
-use crate::commands::explain::graph::{Diagram, Edge, Node, Role, Stage};
+use crate::commands::explain::graph::{Diagram, Edge, Node, NodeRole, Stage};
 
-/// Writes the picture.
-pub(super) fn flow(out: &mut String, index: usize, diagram: &Diagram) {
+/// Writes the diagram.
+pub(super) fn write_flow(out: &mut String, index: usize, diagram: &Diagram) {
     let _ =
         writeln!(out, "<div class=\"flow\" role=\"group\" aria-label=\"How {} is rendered\">", Text(&diagram.title));
     let mut arrivals: BTreeMap<usize, Vec<&Edge>> = BTreeMap::new();
@@ -17,10 +17,12 @@ pub(super) fn flow(out: &mut String, index: usize, diagram: &Diagram) {
     }
     for stage in Stage::ALL {
         let mut nodes: Vec<(usize, &Node)> = diagram.stage(stage).collect();
-        // What was taken stands first, on one line from column to column.
-        nodes.sort_by_key(|(_, node)| !matches!(node.role, Role::Deployment | Role::Chosen | Role::Main));
-        let taken = nodes.first().is_some_and(|(_, node)| node.role != Role::Open && node.role != Role::Closed);
-        let class = if taken { "" } else { " none" };
+        // The selected path comes first in each column, so that one straight line joins its boxes.
+        nodes.sort_by_key(|(_, node)| !matches!(node.role, NodeRole::Deployment | NodeRole::Chosen | NodeRole::Main));
+        let has_path = nodes
+            .first()
+            .is_some_and(|(_, node)| node.role != NodeRole::Eligible && node.role != NodeRole::NotEligible);
+        let class = if has_path { "" } else { " none" };
         let _ = writeln!(out, "<div class=\"stage{class}\">\n<h3>{}</h3>", stage.title());
         if nodes.is_empty() {
             out.push_str("<p class=\"quiet\">none</p>\n</div>\n");
@@ -29,60 +31,61 @@ pub(super) fn flow(out: &mut String, index: usize, diagram: &Diagram) {
         out.push_str("<ul>\n");
         for (position, node) in nodes {
             let edges = arrivals.get(&position).map(Vec::as_slice).unwrap_or_default();
-            box_of(out, &format!("d{index}n{position}"), diagram, edges, node);
+            write_box(out, &format!("d{index}n{position}"), diagram, edges, node);
         }
         out.push_str("</ul>\n</div>\n");
     }
     out.push_str("</div>\n");
 }
 
-/// A box, with the arrows that end in it.
-fn box_of(out: &mut String, id: &str, diagram: &Diagram, edges: &[&Edge], node: &Node) {
+/// Writes a box with the labels of the edges that end in it.
+fn write_box(out: &mut String, id: &str, diagram: &Diagram, edges: &[&Edge], node: &Node) {
     let class = match node.role {
-        Role::Deployment => "deployment",
-        Role::Chosen => "chosen",
-        Role::Open => "open",
-        Role::Closed => "closed",
-        Role::Main => "main",
-        Role::Supporting => "supporting",
-        Role::External => "external",
-        Role::Endpoint => "endpoint",
+        NodeRole::Deployment => "deployment",
+        NodeRole::Chosen => "chosen",
+        NodeRole::Eligible => "open",
+        NodeRole::NotEligible => "closed",
+        NodeRole::Main => "main",
+        NodeRole::Supporting => "supporting",
+        NodeRole::External => "external",
+        NodeRole::Endpoint => "endpoint",
     };
     let _ = write!(out, "<li class=\"{class}\" id=\"{id}\">");
-    if node.stage == Stage::Objects && node.role != Role::Main {
-        relations(out, diagram, edges);
+    if node.stage == Stage::Objects && node.role != NodeRole::Main {
+        write_relations(out, diagram, edges);
     }
-    let mark = if node.role == Role::Chosen { " <span class=\"badge success\">chosen</span>" } else { "" };
+    let mark = if node.role == NodeRole::Chosen { " <span class=\"badge success\">selected</span>" } else { "" };
     let _ = write!(out, "<div class=\"box\"><h4>{}{mark}</h4>", Text(&node.title));
     for line in &node.lines {
         let _ = write!(out, "<p>{}</p>", Text(line));
     }
-    rules(out, node);
+    write_rules(out, node);
     out.push_str("</div></li>\n");
 }
 
-/// How the other objects come to this one: `mounts`, or with its name where it is not the main object that does.
-fn relations(out: &mut String, diagram: &Diagram, edges: &[&Edge]) {
-    let mut words: Vec<String> = Vec::new();
+/// Writes how other objects refer to this one: `mounts`, preceded by the kind of the referring object unless it is the main
+/// object.
+fn write_relations(out: &mut String, diagram: &Diagram, edges: &[&Edge]) {
+    let mut labels: Vec<String> = Vec::new();
     for edge in edges {
         let from = diagram.nodes.get(edge.from);
         let label = match from {
-            Some(from) if from.role == Role::Supporting => format!("{} {}", from.title, edge.label),
+            Some(from) if from.role == NodeRole::Supporting => format!("{} {}", from.title, edge.label),
             _ => edge.label.clone(),
         };
-        words.push(Text(&label).to_string());
+        labels.push(Text(&label).to_string());
     }
-    let _ = write!(out, "<p class=\"relation\">{}</p>", words.join(", "));
+    let _ = write!(out, "<p class=\"relation\">{}</p>", labels.join(", "));
 }
 
-fn rules(out: &mut String, node: &Node) {
+fn write_rules(out: &mut String, node: &Node) {
     if node.rules.is_empty() {
         return;
     }
     let _ = write!(
         out,
-        "<table class=\"rules\" aria-label=\"Rules of {}\"><thead><tr><th scope=\"col\">Rule</th>\
-         <th scope=\"col\">Priority</th><th scope=\"col\">Is</th></tr></thead><tbody>",
+        "<table class=\"rules\" aria-label=\"Selection rules of {}\"><thead><tr><th scope=\"col\">Rule</th>\
+         <th scope=\"col\">Priority</th><th scope=\"col\">Result</th></tr></thead><tbody>",
         Text(&node.title)
     );
     for rule in &node.rules {

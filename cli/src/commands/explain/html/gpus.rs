@@ -1,12 +1,13 @@
-//! How many GPUs a deployment asks for.
+//! The number of GPUs that a deployment requests.
 
 use kubefoundry_compiler::Decision;
 use kubefoundry_kubernetes::wire::{PathOf, ValuePath};
 use kubefoundry_model::wire::{ModelDeployment, RoleScaling};
 
-/// The GPUs of all replicas, with how they come about where that is more than one number: `8 (2 × 4)`. None when the
-/// deployment was not read so far.
-pub(super) fn gpus(decision: &Decision) -> Option<String> {
+/// Formats the number of GPUs of all replicas, with the factors if there are several: `8 (2 × 4)`.
+///
+/// Returns `None` if the deployment has errors that prevented reading its serving mode or GPU counts.
+pub(super) fn format_gpus(decision: &Decision) -> Option<String> {
     let value = |path: &ValuePath| {
         let path = path.to_string();
         decision.fields.iter().find(|field| field.path == path).map(|field| field.value.as_str())
@@ -18,9 +19,10 @@ pub(super) fn gpus(decision: &Decision) -> Option<String> {
             let replicas = number(&role.clone().replicas()).unwrap_or(1);
             Some((replicas, number(&role.gpu().count())?))
         };
-        let ((p, pg), (d, dg)) = (role(spec().scaling().prefill())?, role(spec().scaling().decode())?);
-        let total = p.saturating_mul(pg).saturating_add(d.saturating_mul(dg));
-        return Some(format!("{total} (prefill {p} × {pg}, decode {d} × {dg})"));
+        let ((prefill, prefill_gpus), (decode, decode_gpus)) =
+            (role(spec().scaling().prefill())?, role(spec().scaling().decode())?);
+        let total = prefill.saturating_mul(prefill_gpus).saturating_add(decode.saturating_mul(decode_gpus));
+        return Some(format!("{total} (prefill {prefill} × {prefill_gpus}, decode {decode} × {decode_gpus})"));
     }
     let count = number(&spec().resources().gpu().count()).unwrap_or(0);
     match number(&spec().scaling().replicas()).unwrap_or(1) {

@@ -1,4 +1,4 @@
-//! Decisions as one page: everything in it, nothing to load, no script.
+//! Formats decisions as a self-contained HTML page without scripts.
 
 mod flow;
 mod gpus;
@@ -9,17 +9,17 @@ use std::fmt::{self, Write as _};
 use kubefoundry_diagnostics::Diagnostic;
 
 use super::graph::Diagram;
-use super::{Placed, Places, Run};
+use super::{LocatedDecision, Run, SourceLocator};
 use crate::style::{count, printable};
 
 /// The style sheet. Its hash is in [`POLICY`]; a test compares them.
 const STYLE: &str = include_str!("style.css");
 
-/// Nothing is loaded, run, framed or submitted, and no style but [`STYLE`] applies: whatever a name or a reason held,
-/// it could do nothing.
+/// The content security policy: nothing is loaded, run, framed or submitted, and only [`STYLE`] applies. Should a name or
+/// a reason escape its quoting, it still has no effect.
 const POLICY: &str = "default-src 'none'; style-src 'sha256-WCe6fMiKRhixRQV8/Twqc1XkEBNQEkhSvn4NolgUkSE='; base-uri 'none'; form-action 'none'";
 
-/// A text in HTML, between tags or in a quoted attribute.
+/// Displays text escaped for HTML, for use between tags or in a quoted attribute.
 pub(super) struct Text<'t>(pub(super) &'t str);
 
 impl fmt::Display for Text<'_> {
@@ -38,34 +38,37 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// The page: an index of all deployments, findings that belong to none of them, then a section for each.
-pub(super) fn html(decisions: &[Placed<'_>], diagrams: &[Diagram], run: &Run, places: &mut Places<'_>) -> String {
+/// Formats the page: an index of all deployments, the findings that belong to none of them, and a section for each.
+pub(super) fn html(
+    decisions: &[LocatedDecision<'_>],
+    diagrams: &[Diagram],
+    run: &Run,
+    locator: &mut SourceLocator<'_>,
+) -> String {
     let mut out = String::new();
-    head(&mut out, decisions.len(), &run.summary());
+    write_head(&mut out, decisions.len(), &run.summary());
     if run.compilation.has_errors() {
-        out.push_str(
-            "<p class=\"error\">While there is an error, <code>kubefoundry render</code> prints nothing.</p>\n",
-        );
+        out.push_str("<p class=\"error\">Because of the errors, <code>kubefoundry render</code> prints nothing.</p>\n");
     }
     out.push_str("</header>\n<main>\n");
     let findings = run.compilation.diagnostics.as_slice();
-    let (of, rest) = attribute(findings, decisions);
-    section::index(&mut out, decisions, &of);
+    let (by_decision, rest) = group_by_decision(findings, decisions);
+    section::write_index(&mut out, decisions, &by_decision);
     if !rest.is_empty() {
         out.push_str("<section aria-labelledby=\"findings\">\n<h2 id=\"findings\">Other findings</h2>\n");
-        section::findings(&mut out, &rest, places);
+        section::write_findings(&mut out, &rest, locator);
         out.push_str("</section>\n");
     }
-    for (index, (placed, diagram)) in decisions.iter().zip(diagrams).enumerate() {
-        let findings = of.get(index).map(Vec::as_slice).unwrap_or_default();
-        section::deployment(&mut out, index, placed, diagram, findings, places);
+    for (index, (located, diagram)) in decisions.iter().zip(diagrams).enumerate() {
+        let findings = by_decision.get(index).map(Vec::as_slice).unwrap_or_default();
+        section::write_deployment(&mut out, index, located, diagram, findings, locator);
     }
     out.push_str("</main>\n<footer><p>Written by <code>kubefoundry explain</code> ");
     let _ = writeln!(out, "{}.</p></footer>\n</body>\n</html>", env!("CARGO_PKG_VERSION"));
     out
 }
 
-fn head(out: &mut String, deployments: usize, summary: &str) {
+fn write_head(out: &mut String, deployments: usize, summary: &str) {
     let title = count(deployments, "model deployment");
     let _ = write!(
         out,
@@ -80,27 +83,29 @@ fn head(out: &mut String, deployments: usize, summary: &str) {
     );
 }
 
-/// The findings of each deployment, and those of none: about options, other objects, or what could not be read.
-fn attribute<'d>(
+/// Groups findings by deployment. The second list has the others: about options, other objects or unreadable documents.
+fn group_by_decision<'d>(
     findings: &'d [Diagnostic],
-    decisions: &[Placed<'_>],
+    decisions: &[LocatedDecision<'_>],
 ) -> (Vec<Vec<&'d Diagnostic>>, Vec<&'d Diagnostic>) {
-    let mut of = vec![Vec::new(); decisions.len()];
+    let mut by_decision = vec![Vec::new(); decisions.len()];
     let mut rest = Vec::new();
-    let places: std::collections::BTreeMap<_, _> = decisions
+    let indexes: std::collections::BTreeMap<_, _> = decisions
         .iter()
         .enumerate()
-        .map(|(index, Placed { decision, .. })| ((&decision.object, decision.source, decision.document), index))
+        .map(|(index, LocatedDecision { decision, .. })| {
+            ((&decision.object, decision.source, decision.document), index)
+        })
         .collect();
     for finding in findings {
-        let place = finding.object.as_ref().zip(finding.location.as_ref());
-        let index = place.and_then(|(object, at)| places.get(&(object, at.source, at.document)));
-        match index.and_then(|index| of.get_mut(*index)) {
-            Some(of) => of.push(finding),
+        let subject = finding.object.as_ref().zip(finding.location.as_ref());
+        let index = subject.and_then(|(object, at)| indexes.get(&(object, at.source, at.document)));
+        match index.and_then(|index| by_decision.get_mut(*index)) {
+            Some(group) => group.push(finding),
             None => rest.push(finding),
         }
     }
-    (of, rest)
+    (by_decision, rest)
 }
 
 #[cfg(test)]
@@ -111,22 +116,22 @@ mod tests {
 
     use super::*;
 
-    /// With another hash a browser would drop the whole style sheet.
+    /// With a wrong hash, browsers ignore the whole style sheet.
     #[test]
-    fn the_policy_admits_the_style_sheet() {
+    fn the_policy_has_the_hash_of_the_style_sheet() {
         let hash = base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(STYLE));
         assert!(POLICY.contains(&format!("'sha256-{hash}'")), "the hash is {hash}");
     }
 
     #[test]
-    fn a_style_sheet_cannot_end_early() {
+    fn the_style_sheet_is_safe_to_inline() {
         assert!(!STYLE.contains('<') && !STYLE.contains("url(") && !STYLE.contains("@import"));
     }
 
     proptest! {
-        /// What is written reads back as it was, and has nothing in it that starts or ends anything.
+        /// Escaped text has no character of HTML syntax, and unescaping yields the original.
         #[test]
-        fn texts_are_only_texts(text in "\\PC{0,40}[<>&\"']{0,6}\\PC{0,10}") {
+        fn escaped_text_round_trips(text in "\\PC{0,40}[<>&\"']{0,6}\\PC{0,10}") {
             let written = Text(&text).to_string();
             prop_assert!(!written.contains(['<', '>', '"', '\'']));
             let read = written.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'");

@@ -7,14 +7,14 @@ use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::ir::FieldOrigin;
 
-use super::gpus::gpus;
+use super::gpus::format_gpus;
 use super::{Text, flow};
 use crate::commands::explain::graph::Diagram;
-use crate::commands::explain::{Placed, Places};
+use crate::commands::explain::{LocatedDecision, SourceLocator};
 use crate::style::count;
 
-/// A table that a narrow screen shows as a list: the roles keep it a table for screen readers.
-fn table(out: &mut String, class: &str, label: &str, columns: &[&str]) {
+/// Opens a table. Narrow screens show it as a list, so explicit roles keep it a table for screen readers.
+fn open_table(out: &mut String, class: &str, label: &str, columns: &[&str]) {
     let label = Text(label);
     let _ = writeln!(
         out,
@@ -26,39 +26,39 @@ fn table(out: &mut String, class: &str, label: &str, columns: &[&str]) {
     out.push_str("</tr></thead>\n<tbody role=\"rowgroup\">\n");
 }
 
-/// A cell; `html` is written as it is.
-fn cell(out: &mut String, column: &str, html: &str) {
+/// Writes a cell. `html` must already be escaped.
+fn write_cell(out: &mut String, column: &str, html: &str) {
     let _ = write!(out, "<td role=\"cell\" data-label=\"{column}\"><span>{html}</span></td>");
 }
 
 const TABLE_END: &str = "</tbody>\n</table>\n";
 
-fn name(decision: &Decision) -> String {
+fn display_name(decision: &Decision) -> String {
     let object = &decision.object;
     if object.name.is_empty() { "(no name)".to_owned() } else { owner_name(object.namespace.as_deref(), &object.name) }
 }
 
-/// All deployments, one line each.
-pub(super) fn index(out: &mut String, decisions: &[Placed<'_>], findings: &[Vec<&Diagnostic>]) {
+/// Writes the table of all deployments, one on each row.
+pub(super) fn write_index(out: &mut String, decisions: &[LocatedDecision<'_>], findings: &[Vec<&Diagnostic>]) {
     out.push_str("<section aria-labelledby=\"index\">\n<h2 id=\"index\">Deployments</h2>\n");
     if decisions.is_empty() {
         out.push_str("<p>The input has no ModelDeployment that could be read.</p>\n</section>\n");
         return;
     }
-    table(out, "index", "Deployments", &["Name", "Provider", "Reason", "GPUs", "Objects", "Findings"]);
-    for (index, placed) in decisions.iter().enumerate() {
-        let decision = placed.decision;
+    open_table(out, "index", "Deployments", &["Name", "Provider", "Reason", "GPUs", "Objects", "Findings"]);
+    for (index, located) in decisions.iter().enumerate() {
+        let decision = located.decision;
         let _ = write!(
             out,
             "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\" data-label=\"Name\"><a href=\"#d{index}\">{}</a></th>",
-            Text(&name(decision))
+            Text(&display_name(decision))
         );
-        cell(out, "Provider", &Text(decision.provider().unwrap_or("none")).to_string());
-        cell(out, "Reason", &Text(decision.reason().unwrap_or("–")).to_string());
-        cell(out, "GPUs", &Text(gpus(decision).as_deref().unwrap_or("–")).to_string());
-        cell(out, "Objects", &Text(&kinds(decision)).to_string());
+        write_cell(out, "Provider", &Text(decision.provider().unwrap_or("none")).to_string());
+        write_cell(out, "Reason", &Text(decision.reason().unwrap_or("–")).to_string());
+        write_cell(out, "GPUs", &Text(format_gpus(decision).as_deref().unwrap_or("–")).to_string());
+        write_cell(out, "Objects", &Text(&format_kinds(decision)).to_string());
         let findings = findings.get(index).map(Vec::as_slice).unwrap_or_default();
-        cell(out, "Findings", &severities(findings));
+        write_cell(out, "Findings", &format_severities(findings));
         out.push_str("</tr>\n");
     }
     out.push_str(TABLE_END);
@@ -66,7 +66,7 @@ pub(super) fn index(out: &mut String, decisions: &[Placed<'_>], findings: &[Vec<
 }
 
 /// `PersistentVolumeClaim × 2, DynamoGraphDeployment`.
-fn kinds(decision: &Decision) -> String {
+fn format_kinds(decision: &Decision) -> String {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for object in &decision.objects {
         match kinds.iter_mut().find(|(kind, _)| *kind == &*object.kind) {
@@ -82,8 +82,8 @@ fn kinds(decision: &Decision) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
-/// `1 error`, `2 warnings`: each marked.
-fn severities(findings: &[&Diagnostic]) -> String {
+/// Formats the number of findings of each severity as badges: `1 error`, `2 warnings`.
+fn format_severities(findings: &[&Diagnostic]) -> String {
     let mut parts = Vec::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Info] {
         let number = findings.iter().filter(|finding| finding.severity == severity).count();
@@ -96,8 +96,8 @@ fn severities(findings: &[&Diagnostic]) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join(" ") }
 }
 
-/// Findings, each with its severity, its place and what to do.
-pub(super) fn findings(out: &mut String, findings: &[&Diagnostic], places: &mut Places<'_>) {
+/// Writes a list of findings with severity, message, location and help.
+pub(super) fn write_findings(out: &mut String, findings: &[&Diagnostic], locator: &mut SourceLocator<'_>) {
     out.push_str("<ul class=\"findings\">\n");
     for finding in findings {
         let (severity, code) = (finding.severity, finding.code);
@@ -108,7 +108,7 @@ pub(super) fn findings(out: &mut String, findings: &[&Diagnostic], places: &mut 
             Text(&finding.message)
         );
         if let Some(at) = &finding.location {
-            let (file, position) = places.at(at.source, at.span.start);
+            let (file, position) = locator.locate(at.source, at.span.start);
             let place = format!("{file}:{}:{}", position.line, position.column);
             let _ = write!(out, "<p class=\"place\"><code>{}</code>", Text(&place));
             let path = at.path.to_string();
@@ -125,17 +125,17 @@ pub(super) fn findings(out: &mut String, findings: &[&Diagnostic], places: &mut 
     out.push_str("</ul>\n");
 }
 
-/// One deployment: the picture, its findings, its values.
-pub(super) fn deployment(
+/// Writes the section of one deployment: the diagram, the findings and the values of its fields.
+pub(super) fn write_deployment(
     out: &mut String,
     index: usize,
-    placed: &Placed<'_>,
+    located: &LocatedDecision<'_>,
     diagram: &Diagram,
-    found: &[&Diagnostic],
-    places: &mut Places<'_>,
+    findings: &[&Diagnostic],
+    locator: &mut SourceLocator<'_>,
 ) {
-    let decision = placed.decision;
-    let name = name(decision);
+    let decision = located.decision;
+    let name = display_name(decision);
     let _ = writeln!(
         out,
         "<section class=\"deployment\" aria-labelledby=\"d{index}\">\n<h2 id=\"d{index}\">{}</h2>",
@@ -149,16 +149,16 @@ pub(super) fn deployment(
             let _ = writeln!(out, "<p class=\"lead\"><strong>{}</strong></p>", Text(provider));
         }
         (None, _) if decision.selection.is_none() => {}
-        (None, _) => out.push_str("<p class=\"lead\"><strong>No provider was chosen.</strong></p>\n"),
+        (None, _) => out.push_str("<p class=\"lead\"><strong>No provider was selected.</strong></p>\n"),
     }
-    flow::flow(out, index, diagram);
-    if !found.is_empty() {
+    flow::write_flow(out, index, diagram);
+    if !findings.is_empty() {
         out.push_str("<h3>Findings</h3>\n");
-        findings(out, found, places);
+        write_findings(out, findings, locator);
     }
     let _ =
         writeln!(out, "<details>\n<summary>Values <span class=\"quiet\">({})</span></summary>", decision.fields.len());
-    table(out, "values", &format!("Values of {name}"), &["Field", "Value", "Origin"]);
+    open_table(out, "values", &format!("Values of {name}"), &["Field", "Value", "Origin"]);
     for field in &decision.fields {
         let origin = match field.origin {
             FieldOrigin::Written => "written",
@@ -170,8 +170,8 @@ pub(super) fn deployment(
             "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\" data-label=\"Field\"><code>{}</code></th>",
             Text(&field.path)
         );
-        cell(out, "Value", &format!("<code>{}</code>", Text(&field.value)));
-        cell(out, "Origin", origin);
+        write_cell(out, "Value", &format!("<code>{}</code>", Text(&field.value)));
+        write_cell(out, "Origin", origin);
         out.push_str("</tr>\n");
     }
     out.push_str(TABLE_END);

@@ -1,4 +1,4 @@
-//! Arguments of the commands that bring models here and elsewhere: `import` and `migrate`.
+//! Arguments of the commands that write ModelDeployments: `import` and `migrate`.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 use super::{DiagnosticsArgs, InputArgs, ObjectFormat};
 
 pub(super) const IMPORT_EXAMPLES: &str = "\
-Reads Workspace, InferenceSet, DynamoGraphDeployment and RayService, and the ConfigMaps and claims beside them.
-What a ModelDeployment cannot say is found by rendering it and comparing, field by field, and goes to standard error.
+import converts Workspaces, InferenceSets, DynamoGraphDeployments and RayServices, with their ConfigMaps and claims.
+It renders the result and reports each field that differs from the original (the residue) on standard error.
 
 Examples:
   kubefoundry import old/dgd.yaml > model.yaml
@@ -17,8 +17,8 @@ Examples:
   kubefoundry import old/ --output json | jq '.imported[].residue'";
 
 pub(super) const MIGRATE_EXAMPLES: &str = "\
-With --to, the new ModelDeployment has a name of its own, so that both run until the traffic has gone over.
-With --to-group, objects keep their text: comments, order, quotes.
+With --to, the new ModelDeployment gets its own name, so that both run until the traffic has moved.
+With --to-group, the rest of the text is kept: comments, order and quotes.
 
 Examples:
   kubefoundry migrate --to kaito model.yaml
@@ -27,18 +27,18 @@ Examples:
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
-    /// Files and directories to read; `-`, or no PATH at all, is standard input
+    /// Files and directories to read; standard input if `-` or omitted
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// File with the options (kind Render) of the run that will render what comes out
+    /// Options file (kind Render) of the run that will render the result
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) diagnostics: DiagnosticsArgs,
 
-    /// How the ModelDeployments are printed; JSON contains the residue and the findings
+    /// Output format; JSON includes the residue and the findings
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ObjectFormat,
 }
@@ -48,22 +48,22 @@ pub(crate) struct MigrateArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// The provider to move to
+    /// Provider to move to
     #[arg(long, value_name = "PROVIDER", value_parser = provider_names(), required_unless_present = "to_group")]
     pub(crate) to: Option<String>,
 
-    /// The API group to move to
+    /// API group to move to
     #[arg(long, value_name = "GROUP", value_parser = group_names(), conflicts_with = "to")]
     pub(crate) to_group: Option<String>,
 
-    /// Change the files instead of printing their new text; with --to-group
+    /// With --to-group: change the files instead of printing their new text
     #[arg(long, conflicts_with_all = ["to", "output"])]
     pub(crate) in_place: bool,
 
     #[command(flatten)]
     pub(crate) diagnostics: DiagnosticsArgs,
 
-    /// How the migration is printed
+    /// Output format
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: MigrationFormat,
 }
@@ -76,14 +76,14 @@ fn group_names() -> PossibleValuesParser {
     PossibleValuesParser::new(kubefoundry_kubernetes::api_group::API_GROUPS.iter().map(|api_group| api_group.name))
 }
 
-/// How a migration is written.
+/// Format of a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum MigrationFormat {
-    /// For people: what is lost, the new ModelDeployment, the steps; of a group, the new text
+    /// Human-readable text: what is lost, the new ModelDeployment and the steps; with --to-group, the new text
     #[default]
     Text,
     /// The new ModelDeployments as a stream of YAML documents
     Yaml,
-    /// One JSON document, with what the new ModelDeployments become
+    /// One JSON document, including the rendered objects
     Json,
 }

@@ -1,4 +1,4 @@
-//! What the destination cluster serves, as Argo CD says it.
+//! The API versions that the destination cluster serves, as reported by Argo CD.
 
 use std::env;
 
@@ -7,30 +7,29 @@ use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::{self, PROVIDERS};
 use serde_json::Value;
 
-use super::parameters::Given;
+use super::parameters::ParameterValues;
 
-/// What stands in a crd_version's place when it is to be chosen.
+/// The CRD version that means: choose one that the cluster serves.
 const AUTO: &str = "auto";
 
-/// Why no crd_version can be chosen. One line each: Argo CD shows it in its UI.
+/// Reasons why no CRD version can be chosen, each on one line, because Argo CD shows them in its UI.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum CrdVersionError {
     #[error(
-        "parameter crdVersions: {0} is auto, and KUBE_API_VERSIONS, which says what the cluster serves, is empty; name the version"
+        "parameter crdVersions: {0} is auto, but KUBE_API_VERSIONS (the API versions of the cluster) is empty; set a version"
     )]
-    NothingKnown(String),
-    #[error("Provider '{name}' CRD not installed in cluster: KUBE_API_VERSIONS does not have {crd_versions}")]
+    UnknownCluster(String),
+    #[error("Provider '{name}' CRD not installed in cluster: KUBE_API_VERSIONS does not list {crd_versions}")]
     NotInstalled { name: &'static str, crd_versions: String },
 }
 
 /// The API versions that the destination cluster serves: `KUBE_API_VERSIONS`, a list of `group/version` and
 /// `group/version/Kind`.
 #[derive(Debug)]
-pub(super) struct Served(Vec<String>);
+pub(super) struct ServedVersions(Vec<String>);
 
-impl Served {
-    /// Reads the variable.
-    pub(super) fn read() -> Self {
+impl ServedVersions {
+    pub(super) fn from_env() -> Self {
         Self::parse(&env::var("KUBE_API_VERSIONS").unwrap_or_default())
     }
 
@@ -38,26 +37,32 @@ impl Served {
         Self(list.split(',').map(str::trim).filter(|version| !version.is_empty()).map(str::to_owned).collect())
     }
 
+    /// Whether Argo CD reported any version; an empty list means that it does not know the cluster.
     fn is_known(&self) -> bool {
         !self.0.is_empty()
     }
 
     fn serves(&self, crd_version: &str) -> bool {
-        let whole = |rest: &str| rest.is_empty() || rest.starts_with('/');
-        self.0.iter().any(|version| version.strip_prefix(crd_version).is_some_and(whole))
+        // `nvidia.com/v1beta1/Kind` matches `nvidia.com/v1beta1`; `nvidia.com/v1beta10` must not.
+        let ends_at_separator = |rest: &str| rest.is_empty() || rest.starts_with('/');
+        self.0.iter().any(|version| version.strip_prefix(crd_version).is_some_and(ends_at_separator))
     }
 
-    /// Puts the first crd_version of a provider that the cluster serves in the place of each `auto` among the
-    /// parameters. Returned are the providers of which it serves none: an error only where one of them is needed, which
-    /// [`Served::refuse_missing`] finds out. In their place is the default until then.
-    pub(super) fn choose_crd_versions(&self, given: &mut Given) -> Result<Vec<&'static dyn Provider>, CrdVersionError> {
+    /// Replaces each `auto` in the parameter `crdVersions` by the first CRD version of the provider that the cluster serves.
+    ///
+    /// Returns the providers of which the cluster serves no version; they get their default. This is an error only if a
+    /// ModelDeployment needs one of them, which [`ServedVersions::reject_missing`] checks after rendering.
+    pub(super) fn choose_crd_versions(
+        &self,
+        values: &mut ParameterValues,
+    ) -> Result<Vec<&'static dyn Provider>, CrdVersionError> {
         let mut missing = Vec::new();
-        let crd_versions = given.get_mut("crdVersions").and_then(Value::as_object_mut);
+        let crd_versions = values.get_mut("crdVersions").and_then(Value::as_object_mut);
         for (name, crd_version) in crd_versions.into_iter().flatten().filter(|(_, crd_version)| *crd_version == AUTO) {
-            // A provider that there is not is refused where options are read.
+            // Unknown providers are rejected when the options are read.
             let Some(provider) = providers::find(name) else { continue };
             if !self.is_known() {
-                return Err(CrdVersionError::NothingKnown(name.clone()));
+                return Err(CrdVersionError::UnknownCluster(name.clone()));
             }
             let served = provider.info().crd_versions.iter().find(|crd_version| self.serves(crd_version));
             if served.is_none() {
@@ -70,25 +75,26 @@ impl Served {
         Ok(missing)
     }
 
-    /// Fails when a ModelDeployment needs one of these providers.
-    pub(super) fn refuse_missing(
+    /// Fails if a ModelDeployment needs one of these providers.
+    pub(super) fn reject_missing(
         missing: &[&'static dyn Provider],
         compilation: &Compilation<YamlText>,
     ) -> Result<(), CrdVersionError> {
-        let needed = missing.iter().find(|provider| crd_versions_of(**provider, compilation).next().is_some());
+        let needed = missing.iter().find(|provider| rendered_crd_versions(**provider, compilation).next().is_some());
         needed.map_or(Ok(()), |provider| {
             let crd_versions = provider.info().crd_versions.join(" or ");
             Err(CrdVersionError::NotInstalled { name: provider.name(), crd_versions })
         })
     }
 
-    /// One line for each provider whose CRD the cluster lacks.
+    /// Returns one line for each provider whose CRD version is rendered but not served by the cluster.
     pub(super) fn warnings(&self, compilation: &Compilation<YamlText>) -> String {
         if !self.is_known() {
             return String::new();
         }
         let warning = |provider: &&'static dyn Provider| {
-            let crd_version = crd_versions_of(*provider, compilation).find(|crd_version| !self.serves(crd_version))?;
+            let crd_version =
+                rendered_crd_versions(*provider, compilation).find(|crd_version| !self.serves(crd_version))?;
             let name = provider.display_name();
             Some(format!("kubefoundry: the cluster does not serve {crd_version}, which {name} manifests need\n"))
         };
@@ -96,8 +102,8 @@ impl Served {
     }
 }
 
-/// The CRD versions that are written for a provider, one for each of its ModelDeployments.
-fn crd_versions_of<'c>(
+/// Returns the CRD version of each ModelDeployment of a provider.
+fn rendered_crd_versions<'c>(
     provider: &'static dyn Provider,
     compilation: &'c Compilation<YamlText>,
 ) -> impl Iterator<Item = &'c str> {
@@ -113,14 +119,14 @@ mod tests {
     use serde_json::json;
 
     fn choose(served: &str, crd_versions: &Value) -> Result<(Value, Vec<&'static str>), CrdVersionError> {
-        let mut given = Given::from([("crdVersions", crd_versions.clone())]);
-        let missing = Served::parse(served).choose_crd_versions(&mut given)?;
-        Ok((given.remove("crdVersions").unwrap(), missing.iter().map(|provider| provider.name()).collect()))
+        let mut values = ParameterValues::from([("crdVersions", crd_versions.clone())]);
+        let missing = ServedVersions::parse(served).choose_crd_versions(&mut values)?;
+        Ok((values.remove("crdVersions").unwrap(), missing.iter().map(|provider| provider.name()).collect()))
     }
 
-    /// The provider's own order decides among those that are served; a group that only begins the same is another.
+    /// The order of the provider decides among the served versions. A version that is only a prefix of another does not match.
     #[test]
-    fn the_first_target_that_is_served_is_chosen() {
+    fn chooses_the_first_served_crd_version() {
         let auto = json!({"dynamo": "auto", "kaito": "kaito.sh/v1beta1"});
         let cases = [
             ("v1,nvidia.com/v1beta1,nvidia.com/v1beta1/DynamoGraphDeployment", "nvidia.com/v1beta1"),
@@ -135,18 +141,18 @@ mod tests {
         }
     }
 
-    /// A version that was named is the user's decision, served or not.
+    /// An explicit version is kept, even if the cluster does not serve it.
     #[test]
-    fn named_targets_stay() {
-        let named = json!({"dynamo": "nvidia.com/v1beta1", "nobody": "auto"});
+    fn keeps_explicit_crd_versions() {
+        let named = json!({"dynamo": "nvidia.com/v1beta1", "unknown": "auto"});
         assert_eq!(choose("v1", &named).unwrap(), (named, vec![]));
-        assert_eq!(Served::parse("v1").choose_crd_versions(&mut Given::new()).unwrap().len(), 0);
+        assert_eq!(ServedVersions::parse("v1").choose_crd_versions(&mut ParameterValues::new()).unwrap().len(), 0);
     }
 
     #[test]
-    fn what_the_cluster_serves_must_be_known() {
+    fn auto_needs_the_served_versions() {
         let error = choose(" , ", &json!({"kaito": "auto"})).unwrap_err();
-        assert_eq!(error, CrdVersionError::NothingKnown("kaito".to_owned()));
+        assert_eq!(error, CrdVersionError::UnknownCluster("kaito".to_owned()));
         assert_eq!(choose("v1", &json!({"kaito": "auto"})).unwrap().1, ["kaito"]);
     }
 }

@@ -1,0 +1,120 @@
+//! `lint --fix` and `lint --diff`: fixes are applied in memory, and then written to the files or printed as a diff.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use kubefoundry_compiler::pipeline::compile_as;
+use kubefoundry_compiler::{Compilation, Thoroughness};
+use kubefoundry_diagnostics::Fix;
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::edit::apply_groups;
+use similar::TextDiff;
+
+use super::fixes_in_files;
+use crate::input::Input;
+use crate::output::staged_file::stage_file;
+
+/// A fix can reveal a finding with another fix: once a misspelled field is corrected, its value is checked, too. If there
+/// are still fixes after this many rounds, two of them undo each other.
+const MAX_ROUNDS: usize = 10;
+
+/// A file could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}: {1}")]
+pub(crate) struct FixError(String, io::Error);
+
+/// The fixes that were applied in memory.
+#[derive(Debug, Default)]
+pub(super) struct AppliedFixes {
+    pub(super) fixes: usize,
+    /// The original text of each changed source.
+    originals: BTreeMap<SourceId, String>,
+}
+
+/// Applies the fixes of all findings, repeatedly until none is left.
+pub(super) fn apply_fixes(input: &mut Input) -> AppliedFixes {
+    let mut applied = AppliedFixes::default();
+    for _ in 0..MAX_ROUNDS {
+        let compilation = compile_as(&input.sources, Thoroughness::EveryRule);
+        let mut round_fixes = 0;
+        for (id, fixes) in collect_fixes(&compilation, input) {
+            let text = &input.sources.get(id).text;
+            let (fixed, count) = apply_groups(text, fixes.iter().map(|fix| fix.edits.as_slice()));
+            if count == 0 || fixed == *text || breaks_syntax(text, &fixed) {
+                continue;
+            }
+            let original = text.clone();
+            applied.originals.entry(id).or_insert(original);
+            input.sources.set_text(id, fixed);
+            round_fixes += count;
+        }
+        if round_fixes == 0 {
+            break;
+        }
+        applied.fixes += round_fixes;
+    }
+    applied
+}
+
+/// Collects the fixes for texts that can be written back: files and standard input, but not the command line.
+fn collect_fixes(compilation: &Compilation<()>, input: &Input) -> BTreeMap<SourceId, Vec<Fix>> {
+    let mut fixes_by_source: BTreeMap<SourceId, Vec<Fix>> = BTreeMap::new();
+    for diagnostic in &compilation.diagnostics {
+        if let (Some(fix), Some(location), false) = (&diagnostic.fix, &diagnostic.location, diagnostic.suppressed)
+            // A source that is not UTF-8 was decoded with losses and cannot be written back.
+            && input.sources.get(location.source).not_text.is_none()
+            && (input.files.contains_key(&location.source) || input.stdin == Some(location.source))
+        {
+            fixes_by_source.entry(location.source).or_default().push(fix.clone());
+        }
+    }
+    fixes_by_source
+}
+
+/// Whether a change makes a valid text unparsable. No fix should do that; this check protects the files of users.
+fn breaks_syntax(before: &str, after: &str) -> bool {
+    let fails = |text: &str| yaml::parse(text, &yaml::Limits::default()).failure.is_some();
+    fails(after) && !fails(before)
+}
+
+impl AppliedFixes {
+    /// `fixed 2 findings in 1 file`.
+    pub(super) fn summary(&self, verb: &str) -> String {
+        fixes_in_files(verb, self.fixes, self.originals.len())
+    }
+
+    /// The changes as unified diffs.
+    pub(super) fn diff(&self, input: &Input) -> String {
+        let diff_one = |(id, before): (&SourceId, &String)| {
+            let source = input.sources.get(*id);
+            let diff = TextDiff::from_lines(before.as_str(), source.text.as_str());
+            diff.unified_diff().header(&source.name, &source.name).to_string()
+        };
+        self.originals.iter().map(diff_one).collect()
+    }
+
+    /// Writes every changed file. All texts are staged in temporary files first, so that an error changes no file. For a
+    /// symbolic link, the file that it points to is changed.
+    pub(super) fn write(&self, input: &Input) -> Result<(), FixError> {
+        let mut staged = Vec::new();
+        for id in self.originals.keys() {
+            let Some(path) = input.files.get(id) else { continue };
+            let failed = |error| FixError(path.display().to_string(), error);
+            let target: PathBuf = fs::canonicalize(path).map_err(failed)?;
+            let permissions = fs::metadata(&target).map_err(failed)?.permissions();
+            if permissions.readonly() {
+                return Err(failed(io::Error::from(io::ErrorKind::PermissionDenied)));
+            }
+            let folder = target.parent().unwrap_or(&target);
+            let text = &input.sources.get(*id).text;
+            staged.push((stage_file(folder, text, Some(&permissions)).map_err(failed)?, target));
+        }
+        for (file, target) in staged {
+            file.persist(&target).map_err(|error| FixError(target.display().to_string(), error.error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! Formats the values, fields and objects of a plan. Text and Markdown share these functions.
+
+use std::collections::BTreeSet;
+
+use kubefoundry_compiler::plan::{Cause, Change, Choice, Class, DeploymentPlan, GpuChange, OutputChange};
+use kubefoundry_diagnostics::ObjectRef;
+use serde_json::Value;
+
+use crate::style::printable;
+
+/// Longer values are truncated.
+const MAX_VALUE_CHARS: usize = 72;
+/// Number of list items or text lines to show.
+const MAX_PARTS: usize = 6;
+
+/// Formats a change of a value: `8192 → 16384`. For lists and multi-line texts, only added and removed parts are shown.
+fn format_change(before: Option<&Value>, after: Option<&Value>) -> String {
+    if let (Some(old), Some(new)) = (before.and_then(split_parts), after.and_then(split_parts)) {
+        let (old_parts, new_parts): (BTreeSet<&String>, BTreeSet<&String>) =
+            (old.iter().collect(), new.iter().collect());
+        let removed = old.iter().filter(|part| !new_parts.contains(part)).map(|part| format!("- {part}"));
+        let added = new.iter().filter(|part| !old_parts.contains(part)).map(|part| format!("+ {part}"));
+        let changed: Vec<String> = removed.chain(added).collect();
+        return match changed.len() {
+            0 => "reordered".to_owned(),
+            more if more > MAX_PARTS => {
+                let shown = changed.iter().take(MAX_PARTS).map(|part| shorten(part)).collect::<Vec<_>>();
+                format!("{}  and {} more", shown.join("  "), more - MAX_PARTS)
+            }
+            _ => changed.iter().map(|part| shorten(part)).collect::<Vec<_>>().join("  "),
+        };
+    }
+    match (before, after) {
+        (None, Some(new)) => format!("+ {}", format_value(new)),
+        (Some(old), None) => format!("- {}", format_value(old)),
+        (Some(old), Some(new)) => format!("{} → {}", format_value(old), format_value(new)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Splits a list into its items, or a multi-line text into its lines.
+fn split_parts(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::Array(items) => Some(items.iter().map(plain_text).collect()),
+        Value::String(text) if text.trim_end().contains('\n') => {
+            Some(text.lines().map(|line| line.trim().to_owned()).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Formats a value on one line.
+fn format_value(value: &Value) -> String {
+    shorten(&plain_text(value))
+}
+
+/// Strings without quotes, everything else as JSON.
+fn plain_text(value: &Value) -> String {
+    match value {
+        Value::String(text) if !text.is_empty() => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn shorten(text: &str) -> String {
+    let text = printable(text);
+    if text.chars().count() <= MAX_VALUE_CHARS {
+        text.into_owned()
+    } else {
+        text.chars().take(MAX_VALUE_CHARS - 3).collect::<String>() + "..."
+    }
+}
+
+/// Formats the cause of a change and its old and new values. Only fields have values.
+pub(super) fn format_cause(cause: &Cause) -> (String, String) {
+    match cause {
+        Cause::Field { path, before, after } => {
+            (printable(path).into_owned(), format_change(before.as_ref(), after.as_ref()))
+        }
+        Cause::Options => ("options".to_owned(), String::new()),
+        Cause::Providers => ("provider configurations".to_owned(), String::new()),
+        Cause::Crds => ("CRDs".to_owned(), String::new()),
+        Cause::Objects => ("other objects of the input".to_owned(), String::new()),
+    }
+}
+
+/// Groups changes that affect the same output fields, because they do so only together. Each group has its outputs.
+pub(super) fn group_by_outputs(changes: &[Change]) -> Vec<(Vec<&Change>, &[OutputChange])> {
+    let mut groups: Vec<(Vec<&Change>, &[OutputChange])> = Vec::new();
+    for change in changes {
+        let has_same_outputs =
+            |group: &&mut (Vec<&Change>, &[OutputChange])| !group.1.is_empty() && group.1 == change.outputs;
+        match groups.iter_mut().find(has_same_outputs) {
+            Some((grouped, _)) => grouped.push(change),
+            None => groups.push((vec![change], &change.outputs)),
+        }
+    }
+    groups
+}
+
+/// Drops output changes without effect, such as annotations of `kubefoundry`, if others of the group have an effect.
+pub(super) fn relevant_outputs(outputs: &[OutputChange]) -> impl Iterator<Item = &OutputChange> {
+    let has_effect = outputs.iter().any(|output| output.class != Class::None);
+    outputs.iter().filter(move |output| !has_effect || output.class != Class::None)
+}
+
+/// Formats a changed output field and its old and new values. Both are empty for a whole object.
+pub(super) fn format_output(output: &OutputChange) -> (String, String) {
+    if output.path.is_empty() {
+        // The class of the change tells whether the object is added or removed.
+        return (String::new(), String::new());
+    }
+    (printable(&output.path).into_owned(), format_change(output.before.as_ref(), output.after.as_ref()))
+}
+
+/// Formats a line for each claim that remains after its deployment is deleted.
+pub(super) fn remaining_claims(deployment: &DeploymentPlan) -> impl Iterator<Item = String> {
+    let claims = deployment.objects.iter().filter(|plan| &*plan.object.kind == "PersistentVolumeClaim");
+    claims.map(|plan| {
+        let name = name(&plan.object);
+        format!("PersistentVolumeClaim {name} and its data remain until you delete it; pruning deletes it, too")
+    })
+}
+
+/// `prod/llama`.
+pub(super) fn name(object: &ObjectRef) -> String {
+    let name = match &object.namespace {
+        Some(namespace) => format!("{namespace}/{}", object.name),
+        None => object.name.to_string(),
+    };
+    printable(&name).into_owned()
+}
+
+/// The name of a planned object, with its kind unless it is a ModelDeployment.
+pub(super) fn title(object: &ObjectRef) -> String {
+    if &*object.kind == kubefoundry_model::wire::KIND {
+        name(object)
+    } else {
+        format!("{} {}", printable(&object.kind), name(object))
+    }
+}
+
+/// `2 nvidia.com/gpu → 4`, or `2 nvidia.com/gpu`.
+pub(super) fn format_gpus(change: &GpuChange) -> String {
+    let GpuChange { resource, before, after } = change;
+    let resource = printable(resource);
+    if before == after { format!("{after} {resource}") } else { format!("{resource} {before} → {after}") }
+}
+
+/// `default → dynamo (GPU inference default), by the selection rule with priority 50: spec.resources.gpu.count > 0`.
+pub(super) fn format_choice(choice: &Choice) -> String {
+    let reason = printable(&choice.reason);
+    match &choice.rule {
+        Some(rule) => {
+            format!("{reason}, by the selection rule with priority {}: {}", rule.priority, shorten(&rule.condition))
+        }
+        None => reason.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn format_pair(before: &Value, after: &Value) -> String {
+        format_change(Some(before), Some(after))
+    }
+
+    #[test]
+    fn formats_changes_of_values_lists_and_texts() {
+        assert_eq!(format_pair(&json!(8192), &json!(16384)), "8192 → 16384");
+        assert_eq!(format_pair(&json!("a"), &json!("")), "a → \"\"");
+        assert_eq!(format_change(None, Some(&json!({"a": [1]}))), "+ {\"a\":[1]}");
+        assert_eq!(format_pair(&json!(["--a", "--b=1"]), &json!(["--a", "--b=2", "--c"])), "- --b=1  + --b=2  + --c");
+        assert_eq!(format_pair(&json!([1, 2]), &json!([2, 1])), "reordered");
+        assert_eq!(format_pair(&json!("x: 1\ny: 2\n"), &json!("x: 1\ny: 3\n")), "- y: 2  + y: 3");
+        let many: Vec<u32> = (0..10).collect();
+        assert!(format_pair(&json!([]), &json!(many)).ends_with("+ 5  and 4 more"));
+        assert!(format_value(&json!("x".repeat(100))).ends_with("xxx..."));
+    }
+
+    /// An escape sequence in a model name must not reach the terminal.
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(format_pair(&json!("a\u{1b}[31m"), &json!("b")), "a\\u{1b}[31m → b");
+    }
+}

@@ -1,0 +1,119 @@
+//! Reads the two inputs of a plan: two paths, two revisions of a path, or one path under two sets of options.
+
+use std::path::{Path, PathBuf};
+
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::pipeline::YamlText;
+use serde_json::{Map, Value};
+
+use crate::args::{Assignment, InputArgs, PlanArgs};
+use crate::commands::{CommandError, Run};
+use crate::input::git::{self, GitError, Tree};
+use crate::input::{self, Pipes};
+
+/// Reasons why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlanUsageError {
+    #[error("nothing to compare: give OLD and NEW, --git REVISIONS, or PATH with options for NEW (--new-runtime, ...)")]
+    TooFewPaths,
+    #[error("expected two paths, OLD and NEW, but found {0}; more are allowed only with --git or with options for NEW")]
+    TooManyPaths(usize),
+    #[error("OLD and NEW are both standard input; name a file or a directory for one of them")]
+    StdinTwice,
+    #[error(transparent)]
+    Plan(#[from] kubefoundry_compiler::plan::PlanError),
+}
+
+/// The old and the new input, compiled.
+pub(super) struct PlanInputs {
+    pub(super) old: Run<YamlText>,
+    pub(super) new: Run<YamlText>,
+    /// The name of OLD in messages; with `--git`, it includes the revision.
+    pub(super) old_name: String,
+}
+
+/// Reads and compiles both inputs.
+pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
+    let (mut old, mut new) = (args.input.clone(), args.input.clone());
+    apply_new_options(args, &mut new);
+    let (mut old_tree, mut new_tree, mut old_name) = (None, None, "OLD".to_owned());
+    if let Some(revisions) = &args.git {
+        let (before, after) = git::parse_revisions(revisions).map_err(input::InputError::from)?;
+        if args.input.paths.is_empty() {
+            let working_directory = vec![PathBuf::from(".")];
+            (old.paths, new.paths) = (working_directory.clone(), working_directory);
+        }
+        if is_stdin(&old.paths) {
+            return Err(input::InputError::from(GitError::Stdin).into());
+        }
+        let tree = |revision| Tree::read(revision, &old.paths).map_err(input::InputError::from);
+        let trees = (tree(&before)?, after.as_ref().map(tree).transpose()?);
+        for path in &old.paths {
+            let is_in_new = trees.1.as_ref().map_or_else(|| path.exists(), |tree| tree.has(path));
+            if !is_in_new && !trees.0.has(path) && path.as_os_str() != "." {
+                return Err(input::InputError::from(GitError::NotInRevisions(path.display().to_string())).into());
+            }
+        }
+        old_name = format!("OLD ({})", before.name);
+        (old_tree, new_tree) = (Some(trees.0), trees.1);
+        if after.is_none() {
+            // A path that only the old revision has was deleted in the working tree and must not be opened.
+            let remaining: Vec<PathBuf> = new.paths.iter().filter(|path| path.exists()).cloned().collect();
+            if remaining.is_empty() {
+                new_tree = Some(Tree::empty("the working tree"));
+            } else {
+                new.paths = remaining;
+            }
+        }
+    } else if !has_new_options(args) || args.input.paths.len() == 2 {
+        match args.input.paths.as_slice() {
+            [one, other] if is_dash(one) && is_dash(other) => return Err(PlanUsageError::StdinTwice.into()),
+            [one, other] => (old.paths, new.paths) = (vec![one.clone()], vec![other.clone()]),
+            [] | [_] => return Err(PlanUsageError::TooFewPaths.into()),
+            more => return Err(PlanUsageError::TooManyPaths(more.len()).into()),
+        }
+    }
+    let mut pipes = Pipes::default();
+    let old = input::read_at(&old, allow_empty(), old_tree, &mut pipes)?;
+    let new = input::read_at(&new, allow_empty(), new_tree, &mut pipes)?;
+    let old: Run<YamlText> = Run::from_input(old, Thoroughness::Needed)?;
+    let new: Run<YamlText> = Run::from_input(new, Thoroughness::Needed)?;
+    Ok(PlanInputs { old, new, old_name })
+}
+
+/// Either side may have no ModelDeployment: OLD before the first one is added, NEW after the last one is deleted.
+fn allow_empty() -> Map<String, Value> {
+    Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))])
+}
+
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn is_stdin(paths: &[PathBuf]) -> bool {
+    paths.iter().any(|path| is_dash(path))
+}
+
+fn has_new_options(args: &PlanArgs) -> bool {
+    args.new_config.is_some()
+        || !args.new_providers.is_empty()
+        || !args.new_crds.is_empty()
+        || !args.new_crd_version.is_empty()
+        || !args.new_runtime.is_empty()
+}
+
+/// Replaces the options of both inputs by those for NEW. Assignments are replaced for each provider.
+fn apply_new_options(args: &PlanArgs, new: &mut InputArgs) {
+    if let Some(config) = &args.new_config {
+        new.config = Some(config.clone());
+    }
+    let lists = [(&args.new_providers, &mut new.providers), (&args.new_crds, &mut new.crds)];
+    for (new_values, list) in lists.into_iter().filter(|(new_values, _)| !new_values.is_empty()) {
+        list.clone_from(new_values);
+    }
+    let assignments = [(&args.new_crd_version, &mut new.crd_version), (&args.new_runtime, &mut new.runtime)];
+    for (new_values, list) in assignments {
+        list.retain(|old: &Assignment| !new_values.iter().any(|new| new.provider == old.provider));
+        list.extend(new_values.iter().cloned());
+    }
+}
