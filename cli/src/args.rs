@@ -202,8 +202,8 @@ pub(crate) struct InputArgs {
 
     /// File or directory with the CRDs of the cluster, or `-` for standard input; can be repeated
     ///
-    /// Every object is checked against these CRDs and written in a version that they serve. Use the CRDs that the upstream
-    /// project publishes, or the output of `kubectl get crd -o yaml`.
+    /// Every object is checked against these CRDs and written in a version that they serve. Use the CRDs that the
+    /// upstream project publishes, or the output of `kubectl get crd -o yaml`.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) crds: Vec<PathBuf>,
 
@@ -288,8 +288,9 @@ pub(crate) struct LintArgs {
 
     /// Apply the fixes that findings offer, and report the remaining findings
     ///
-    /// Only unambiguous fixes are applied, such as correcting a misspelled field or quoting a value. Comments and layout
-    /// are kept. For standard input, the fixed text is printed to standard output and the report to standard error.
+    /// Only unambiguous fixes are applied, such as correcting a misspelled field or quoting a value. Comments and
+    /// layout are kept. For standard input, the fixed text is printed to standard output and the report to standard
+    /// error.
     #[arg(long)]
     pub(crate) fix: bool,
 
@@ -316,8 +317,8 @@ pub(crate) struct ExplainArgs {
 
     /// Show where each input field goes and where each output field comes from
     ///
-    /// Each field is given other values, the deployment is rendered again, and the outputs are compared. Supports text and
-    /// JSON.
+    /// Each field is given other values, the deployment is rendered again, and the outputs are compared. Supports text
+    /// and JSON.
     #[arg(long, conflicts_with_all = ["rules", "why_not"])]
     pub(crate) trace: bool,
 

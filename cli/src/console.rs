@@ -35,7 +35,8 @@ pub(crate) fn note(text: &str) {
 }
 
 impl Console {
-    /// Creates the console of this process. With `ColorChoice::Auto`, only terminals get colors, and `NO_COLOR` disables them.
+    /// Creates the console of this process. With `ColorChoice::Auto`, only terminals get colors, and `NO_COLOR`
+    /// disables them.
     pub(crate) fn new(color: ColorChoice) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");

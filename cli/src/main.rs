@@ -21,7 +21,8 @@ fn main() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) if error.use_stderr() && args::is_for_function(std::env::args_os().skip(1)) => {
-            // Clients take an empty output as a request to delete everything, so the list is returned with the error in it.
+            // Clients take an empty output as a request to delete everything, so the list is returned with the error in
+            // it.
             let message = format!("{}; set options in functionConfig", args::first_line(&error));
             return exit::ExitStatus::from_function(kubefoundry_krm::serve_refusal(&message)).into();
         }

@@ -46,8 +46,8 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a character is a control character, a directional mark, an invisible character, a line separator or a Unicode
-/// noncharacter.
+/// Whether a character is a control character, a directional mark, an invisible character, a line separator or a
+/// Unicode noncharacter.
 fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')

@@ -185,8 +185,8 @@ impl<O: Form> Run<O> {
         format!("{totals} in {}{suppressed}", style::count(files, "file"))
     }
 
-    /// The exit status of the run. Errors in options or CRDs, and unreadable files, count as wrong usage, even if there are
-    /// other findings.
+    /// The exit status of the run. Errors in options or CRDs, and unreadable files, count as wrong usage, even if there
+    /// are other findings.
     fn status(&self, fail_on: FailOn) -> ExitStatus {
         if self.is_partial || self.compilation.diagnostics.iter().any(|diagnostic| self.is_option_error(diagnostic)) {
             return ExitStatus::Failure;

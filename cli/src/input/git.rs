@@ -1,7 +1,7 @@
 //! Reads files in a revision of a git repository from its object store, without a checkout.
 //!
-//! git runs without a shell. Arguments of users follow `--`, or are revisions that must not start with a dash, so that they
-//! cannot become options.
+//! git runs without a shell. Arguments of users follow `--`, or are revisions that must not start with a dash, so that
+//! they cannot become options.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -209,8 +209,8 @@ fn read_objects<'o>(objects: impl Iterator<Item = &'o str>) -> Result<BTreeMap<S
     let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(protocol_error("no pipe"));
     };
-    // git writes output while it reads requests. Without a separate thread for the requests, both pipes could fill up and
-    // block.
+    // git writes output while it reads requests. Without a separate thread for the requests, both pipes could fill up
+    // and block.
     let request_thread = thread::spawn(move || objects.iter().try_for_each(|object| writeln!(stdin, "{object}")));
     let mut stdout = BufReader::new(stdout);
     let mut header = String::new();

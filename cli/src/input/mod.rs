@@ -1,7 +1,7 @@
 //! Reads the texts that the library needs from paths and flags.
 //!
-//! The texts have this order: the options in order of increasing precedence (`kubefoundry.yaml`, `--config`, the flags),
-//! the input in the order of the arguments, then the files of `--providers` and `--crds`.
+//! The texts have this order: the options in order of increasing precedence (`kubefoundry.yaml`, `--config`, the
+//! flags), the input in the order of the arguments, then the files of `--providers` and `--crds`.
 
 pub(crate) mod git;
 mod walk;
@@ -108,15 +108,16 @@ pub(crate) fn read_snapshots(paths: &[PathBuf]) -> Result<Input, InputError> {
     Ok(reader.input)
 }
 
-/// The content of standard input and pipes (`<(command)`), which can be read only once but are part of both sides of a plan.
+/// The content of standard input and pipes (`<(command)`), which can be read only once but are part of both sides of a
+/// plan.
 #[derive(Debug, Default)]
 pub(crate) struct Pipes {
     stdin: Option<Vec<u8>>,
     others: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-/// Like [`read`], but reads the input paths from a revision if there is one. Options, providers and CRDs are always read
-/// from the file system.
+/// Like [`read`], but reads the input paths from a revision if there is one. Options, providers and CRDs are always
+/// read from the file system.
 pub(crate) fn read_at(
     args: &InputArgs,
     options: Map<String, Value>,
@@ -129,8 +130,8 @@ pub(crate) fn read_at(
     Ok(reader.input)
 }
 
-/// Reads the directory of an Argo CD application, which is the working directory: its options, and then either the output
-/// of kustomize or its files. Files outside of it are rejected, even if a link leads to them.
+/// Reads the directory of an Argo CD application, which is the working directory: its options, and then either the
+/// output of kustomize or its files. Files outside of it are rejected, even if a link leads to them.
 pub(crate) fn read_application(
     config: Option<&Path>,
     options: Map<String, Value>,
@@ -177,7 +178,8 @@ fn flags_to_render(args: &InputArgs, mut options: Map<String, Value>) -> Option<
 #[derive(Default)]
 struct Reader {
     input: Input,
-    /// The files that were read. CRDs and cluster snapshots are keyed by purpose, because such a file can also be input.
+    /// The files that were read. CRDs and cluster snapshots are keyed by purpose, because such a file can also be
+    /// input.
     seen: BTreeMap<(Option<Purpose>, PathBuf), SourceId>,
     /// The purpose for which standard input was read.
     stdin_purpose: Option<Purpose>,
@@ -263,8 +265,8 @@ impl Reader {
         Ok(texts)
     }
 
-    /// Reads a file or a directory of a revision. A path that the revision does not have is only noted: it was added later, or
-    /// deleted.
+    /// Reads a file or a directory of a revision. A path that the revision does not have is only noted: it was added
+    /// later, or deleted.
     fn read_revision_path(&mut self, path: &Path) -> Result<Vec<SourceId>, InputError> {
         let Some(tree) = &self.tree else { return Ok(Vec::new()) };
         let owned = |(name, bytes): (&str, Option<&[u8]>)| (name.to_owned(), bytes.map(<[u8]>::to_vec));
@@ -347,8 +349,8 @@ impl Reader {
         Ok(text)
     }
 
-    /// Reads the kustomizations in the directory of a file and in the one above. They tell whether the file is a patch, which
-    /// matters if it was named alone, for example by a commit hook.
+    /// Reads the kustomizations in the directory of a file and in the one above. They tell whether the file is a patch,
+    /// which matters if it was named alone, for example by a commit hook.
     fn read_kustomizations_above(&mut self, path: &Path) -> Result<(), InputError> {
         for folder in path.ancestors().skip(1).take(2) {
             for name in KUSTOMIZATIONS {

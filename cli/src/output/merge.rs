@@ -1,8 +1,9 @@
 //! Merges the input with the objects generated from it.
 //!
-//! The input order is kept: the objects generated from a ModelDeployment take its position, and the text of other objects
-//! is copied byte for byte. Documents that are not cluster objects are dropped: documents without a kind, patches, and the
-//! configuration of tools (`Kustomization`, `Kptfile`, `Render`, and objects annotated as local configuration).
+//! The input order is kept: the objects generated from a ModelDeployment take its position, and the text of other
+//! objects is copied byte for byte. Documents that are not cluster objects are dropped: documents without a kind,
+//! patches, and the configuration of tools (`Kustomization`, `Kptfile`, `Render`, and objects annotated as local
+//! configuration).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,8 +73,8 @@ impl<'s> InputTexts<'s> {
         text.is_some_and(|text| text.contains(word))
     }
 
-    /// Converts a document or a list item to JSON. Fails if strict parsing found a problem in it, such as a duplicate key,
-    /// because a value would be lost.
+    /// Converts a document or a list item to JSON. Fails if strict parsing found a problem in it, such as a duplicate
+    /// key, because a value would be lost.
     pub(super) fn value(&self, input: &InputDocument) -> Result<Value, StreamError> {
         let Some(document) = self.document(input) else { return Ok(Value::Null) };
         let inside = |span: Span| input.span.start <= span.start && span.end <= input.span.end;

@@ -21,8 +21,8 @@ pub(crate) use out_dir::{OutDirError, write_files};
 
 /// Formats the output as one JSON document.
 ///
-/// A single object is printed on its own; any other number becomes a `v1` `List`, as with `kubectl get -o json`. Most JSON
-/// parsers do not accept a stream of documents.
+/// A single object is printed on its own; any other number becomes a `v1` `List`, as with `kubectl get -o json`. Most
+/// JSON parsers do not accept a stream of documents.
 pub(crate) fn json(sources: &SourceSet, compilation: &Compilation, mode: OutputMode) -> Result<String, StreamError> {
     if mode == OutputMode::Generated {
         return Ok(json_document(compilation.outputs.iter().map(|output| output.object.clone()).collect()));
@@ -57,7 +57,8 @@ pub(crate) fn yaml<'t>(
                     if let Some(text) = inputs.verbatim(input) {
                         return Ok(text.into());
                     }
-                    // The text of a list item depends on the list (indentation, anchors), so the item is serialized again.
+                    // The text of a list item depends on the list (indentation, anchors), so the item is serialized
+                    // again.
                     let mut text = String::new();
                     yaml::to_yaml(&inputs.value(input)?, &mut text);
                     text.into()
@@ -108,7 +109,8 @@ fn json_document(mut objects: Vec<Value>) -> String {
 fn normalize_integers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
-            // Rust formats `2.0` as `2` and never uses an exponent, so parsing the text yields an integer where possible.
+            // Rust formats `2.0` as `2` and never uses an exponent, so parsing the text yields an integer where
+            // possible.
             let written = number.as_f64().and_then(|float| float.to_string().parse::<Number>().ok());
             if let Some(written) = written {
                 *number = written;

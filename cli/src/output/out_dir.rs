@@ -1,7 +1,7 @@
 //! Writes objects to files: `NAMESPACE/KIND_NAME.yaml`.
 //!
-//! All checks come first. Then all texts are written to temporary files, and at last these are renamed, so that an error
-//! before the renaming leaves the directory unchanged.
+//! All checks come first. Then all texts are written to temporary files, and at last these are renamed, so that an
+//! error before the renaming leaves the directory unchanged.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};

@@ -8,8 +8,8 @@ use tempfile::{Builder, NamedTempFile};
 
 /// Writes a text to a temporary file in `folder`; the caller moves it to its target with `persist`.
 ///
-/// `folder` must be that of the target, so that the move is an atomic rename. The file gets the given permissions, or the
-/// default ones of new files. It is deleted when dropped.
+/// `folder` must be that of the target, so that the move is an atomic rename. The file gets the given permissions, or
+/// the default ones of new files. It is deleted when dropped.
 pub(crate) fn stage_file(folder: &Path, text: &str, permissions: Option<&Permissions>) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(".kubefoundry-");

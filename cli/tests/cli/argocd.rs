@@ -1,5 +1,5 @@
-//! `argocd`: what a config management plugin is asked, and what it answers. The whole contract, with plugin.yaml and
-//! another user, is tested in CI.
+//! `argocd`: the requests to a config management plugin and its output. The whole contract, including plugin.yaml and
+//! running as another user, is tested in CI.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::sandbox::{PINNED, Ran, SERVICE, Sandbox, broken, model};
 
-/// Runs with just these variables: what the machine has set must not matter.
+/// Runs with only these environment variables, so that those of the machine do not matter.
 fn argocd(sandbox: &Sandbox, command: &str, variables: &[(&str, &str)]) -> Ran {
     let mut command = sandbox.command(&["argocd", command]);
     let output = command.env_clear().envs(variables.iter().copied()).output().unwrap();
@@ -15,9 +15,9 @@ fn argocd(sandbox: &Sandbox, command: &str, variables: &[(&str, &str)]) -> Ran {
     Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// Generated objects only: the ModelDeployment is no object of the cluster's, and the namespace is not made up.
+/// Only generated objects are printed, and no namespace is added to them.
 #[test]
-fn the_manifests_are_printed() {
+fn generate_prints_the_manifests() {
     let sandbox = Sandbox::new()
         .with("kubefoundry.yaml", PINNED)
         .with("a.yaml", model("a").replace("  namespace: prod\n", ""))
@@ -27,9 +27,9 @@ fn the_manifests_are_printed() {
     assert!(!ran.out.contains("namespace:"), "{}", ran.out);
 }
 
-/// An application with more than models asks for all of it; what only tools read stays behind.
+/// With `output`, other manifests are printed, too, but not the configuration of tools.
 #[test]
-fn other_manifests_are_printed_when_asked() {
+fn generate_prints_other_manifests_on_request() {
     let local = SERVICE.replace("name: web", "name: local, annotations: {config.kubernetes.io/local-config: 'true'}");
     let sandbox = Sandbox::new()
         .with("kubefoundry.yaml", PINNED)
@@ -43,9 +43,9 @@ fn other_manifests_are_printed_when_asked() {
     assert_eq!(all.kinds(), ["ModelDeployment", "DynamoGraphDeployment", "Service # kept"]);
 }
 
-/// An empty answer is a success to Argo CD, and with pruning deletes everything.
+/// To Argo CD, an empty output is a success, and with pruning it deletes everything.
 #[test]
-fn nothing_to_render_is_an_error_unless_it_is_said_to_be_fine() {
+fn no_models_are_an_error_without_allow_empty() {
     let sandbox = Sandbox::new().with("web.yaml", SERVICE);
     let ran = argocd(&sandbox, "generate", &[]).exits(1);
     assert_eq!((ran.out.as_str(), ran.err.lines().count()), ("", 1));
@@ -54,16 +54,16 @@ fn nothing_to_render_is_an_error_unless_it_is_said_to_be_fine() {
     assert_eq!(argocd(&sandbox, "generate", &fine).exits(0).out, "");
 }
 
-/// The error in the UI is what is on standard error: the file, the line, the field.
+/// The UI shows standard error, so it must name the file, the line and the field.
 #[test]
-fn an_error_prints_nothing_but_itself() {
+fn an_error_prints_no_manifests() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
     let ran = argocd(&sandbox, "generate", &[("ARGOCD_APP_PARAMETERS", "null")]).exits(1);
     assert_eq!(ran.out, "");
     assert!(ran.err.contains("b.yaml:13:14: error[KF0101] spec.resources.gpu.count is a string"), "{}", ran.err);
 }
 
-/// Parameters are options like any other, and a wrong one is refused by its name.
+/// Parameters set options, and an error names the parameter.
 #[test]
 fn parameters_are_options() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
@@ -82,9 +82,9 @@ fn parameters_are_options() {
     assert_eq!((wrong.out.as_str(), unknown.out.as_str()), ("", ""));
 }
 
-/// The options file is named in the application's directory; nothing outside of it is anybody's business.
+/// The options file must be inside of the application's directory.
 #[test]
-fn nothing_outside_the_directory_is_read() {
+fn rejects_files_outside_the_directory() {
     let sandbox = Sandbox::new().with("outside.yaml", PINNED).with("app/a.yaml", model("a")).with("app/o.yml", PINNED);
     let inside = |config: &str| {
         let list = serde_json::json!([{"name": "config", "string": config}]).to_string();
@@ -96,13 +96,15 @@ fn nothing_outside_the_directory_is_read() {
     let outside = inside("../outside.yaml");
     assert_eq!(outside.status.code(), Some(2));
     let error = String::from_utf8(outside.stderr).unwrap();
-    assert!(error.contains("../outside.yaml: not read, since it leads out of the application's directory"), "{error}");
+    assert!(
+        error.contains("../outside.yaml: not read, because it is outside of the application's directory"),
+        "{error}"
+    );
 }
 
-/// Links lead where their author wants.
 #[cfg(unix)]
 #[test]
-fn links_out_of_the_directory_are_refused() {
+fn rejects_links_out_of_the_directory() {
     let sandbox = Sandbox::new().with("secret.yaml", model("secret")).with("app/a.yaml", model("a"));
     std::os::unix::fs::symlink("../secret.yaml", sandbox.path("app/b.yaml")).unwrap();
     let mut command = sandbox.command(&["argocd", "generate"]);
@@ -110,9 +112,9 @@ fn links_out_of_the_directory_are_refused() {
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
 }
 
-/// Files that may be ours; broken ones too, since only `generate` can say what is wrong with them.
+/// `discover` also lists broken files, so that `generate` can report their errors.
 #[test]
-fn discover_names_the_files() {
+fn discover_lists_renderable_files() {
     let sandbox = Sandbox::new()
         .with("models/a.yaml", model("a"))
         .with("models/broken.yaml", format!("{}: [", model("b")))
@@ -123,18 +125,21 @@ fn discover_names_the_files() {
     assert_eq!(argocd(&other, "discover", &[]).exits(0).out, "");
 }
 
-/// A list: Argo CD refuses an object.
+/// Argo CD accepts only a list.
 #[test]
 fn params_are_a_list() {
     let ran = argocd(&Sandbox::new(), "params", &[]).exits(0);
     let list: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(list[0]["name"], "config");
-    assert!(list.iter().all(|one| one["tooltip"].as_str().is_some_and(|text| !text.is_empty())), "{list:#?}");
+    assert!(
+        list.iter().all(|parameter| parameter["tooltip"].as_str().is_some_and(|text| !text.is_empty())),
+        "{list:#?}"
+    );
 }
 
-/// The cluster that Argo CD deploys to may lack what we write; the answer is given all the same.
+/// A CRD that the destination cluster does not serve is only a warning.
 #[test]
-fn missing_crds_are_warned_of() {
+fn warns_about_missing_crds() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
     let serves = |versions: &str| argocd(&sandbox, "generate", &[("KUBE_API_VERSIONS", versions)]).exits(0).err;
     let warning = "kubefoundry: the cluster does not serve nvidia.com/v1alpha1, which Dynamo manifests need\n";
@@ -144,9 +149,9 @@ fn missing_crds_are_warned_of() {
     assert_eq!(serves(""), "");
 }
 
-/// `auto` takes what the cluster serves. That it serves nothing of a provider matters when that one is needed.
+/// `auto` selects a version that the cluster serves. A provider without one is an error only if a model needs it.
 #[test]
-fn crd_versions_are_chosen_by_what_the_cluster_serves() {
+fn auto_selects_a_served_crd_version() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
     let list = r#"[{"name":"crdVersions","map":{"dynamo":"auto","kuberay":"auto"}}]"#;
     let generate = |versions: &str| {
@@ -160,36 +165,36 @@ fn crd_versions_are_chosen_by_what_the_cluster_serves() {
     );
     let none = generate("apps/v1,ray.io/v1").exits(2);
     let expected = "kubefoundry: Provider 'dynamo' CRD not installed in cluster: \
-                    KUBE_API_VERSIONS does not have nvidia.com/v1alpha1 or nvidia.com/v1beta1\n";
+                    KUBE_API_VERSIONS does not list nvidia.com/v1alpha1 or nvidia.com/v1beta1\n";
     assert_eq!((none.out.as_str(), none.err.as_str()), ("", expected));
     let unknown = generate("").exits(2);
-    assert!(unknown.err.contains("crdVersions: dynamo is auto, and KUBE_API_VERSIONS"), "{}", unknown.err);
+    assert!(unknown.err.contains("crdVersions: dynamo is auto, but KUBE_API_VERSIONS"), "{}", unknown.err);
 }
 
-/// The page says what there is: every parameter, what it holds, and what it is for.
+/// The table in docs/argocd.md must list every parameter with its type and tooltip.
 #[test]
 fn the_page_lists_the_parameters() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/argocd.md")).unwrap();
     let ran = argocd(&Sandbox::new(), "params", &[]).exits(0);
     let list: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
-    let text = |one: &Value, field: &str| one[field].as_str().unwrap().to_owned();
-    let row = |one: &Value| {
-        let kind = match (text(one, "collectionType").as_str(), text(one, "itemType").as_str()) {
+    let text = |parameter: &Value, field: &str| parameter[field].as_str().unwrap().to_owned();
+    let row = |parameter: &Value| {
+        let kind = match (text(parameter, "collectionType").as_str(), text(parameter, "itemType").as_str()) {
             ("map", _) => "map",
             (_, "boolean") => "true, false",
             _ => "string",
         };
-        format!("| `{}` | {kind} | {} |", text(one, "name"), text(one, "tooltip"))
+        format!("| `{}` | {kind} | {} |", text(parameter, "name"), text(parameter, "tooltip"))
     };
     let expected: Vec<String> = list.iter().map(row).collect();
     let shown = page.lines().skip_while(|line| *line != "| parameter | value | |").skip(2);
     assert_eq!(shown.take_while(|line| !line.is_empty()).collect::<Vec<_>>(), expected, "{}", expected.join("\n"));
 }
 
-/// The real kustomize is in CI; here one that says what it was asked, and one that fails.
+/// Uses one fake kustomize that checks its arguments, and one that fails. CI tests the real one.
 #[cfg(unix)]
 #[test]
-fn kustomize_is_run_without_a_shell() {
+fn runs_kustomize_without_a_shell() {
     use std::os::unix::fs::PermissionsExt as _;
     let script = format!("#!/bin/sh\n[ \"$*\" = 'build .' ] || exit 9\ncat <<'END'\n{}END\n", model("built"));
     let sandbox = Sandbox::new()
@@ -211,8 +216,8 @@ fn kustomize_is_run_without_a_shell() {
     let failed = argocd(&sandbox, "generate", &[("PATH", &path("failing")), on]).exits(2);
     assert_eq!(failed.err, "kubefoundry: kustomize build failed: no such file\n");
     let absent = argocd(&sandbox, "generate", &[("PATH", "/nowhere"), on]).exits(2);
-    assert!(absent.err.starts_with("kubefoundry: kustomize cannot be run: "), "{}", absent.err);
+    assert!(absent.err.starts_with("kubefoundry: cannot run kustomize: "), "{}", absent.err);
     let off = argocd(&sandbox, "generate", &[]).exits(0);
-    assert!(off.out.contains("name: a\n") && off.err.contains("kustomization.yaml is not applied"), "{off:#?}");
+    assert!(off.out.contains("name: a\n") && off.err.contains("kustomization.yaml is ignored"), "{off:#?}");
     assert_eq!((failed.out.as_str(), absent.out.as_str()), ("", ""));
 }

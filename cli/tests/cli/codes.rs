@@ -1,4 +1,4 @@
-//! `explain` of a diagnostic code: its page, wherever the program is.
+//! `explain CODE` and `explain FIELD`.
 
 use serde_json::Value;
 
@@ -9,9 +9,9 @@ fn page(id: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// By its code or its name, in any case: it is typed from memory, or copied from a log.
+/// A code is found by its ID or name, ignoring case.
 #[test]
-fn a_code_prints_its_page() {
+fn prints_the_page_of_a_code() {
     for given in ["KF0102", "kf0102", "unknown-field", "Unknown-Field"] {
         let ran = Sandbox::new().run(&["explain", given]).exits(0);
         assert_eq!((ran.out, ran.err), (page("KF0102"), String::new()), "{given}");
@@ -19,13 +19,13 @@ fn a_code_prints_its_page() {
 }
 
 #[test]
-fn several_codes_print_several_pages() {
+fn prints_the_pages_of_several_codes() {
     let ran = Sandbox::new().run(&["explain", "KF0102", "wrong-type"]).exits(0);
     assert_eq!(ran.out, page("KF0102") + "\n" + &page("KF0101"));
 }
 
 #[test]
-fn the_json_holds_what_the_registry_knows() {
+fn prints_a_code_as_json() {
     let ran = Sandbox::new().run(&["explain", "KF0102", "--output", "json"]).exits(0);
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     let expected = serde_json::json!({"version": 1, "codes": [{
@@ -35,9 +35,9 @@ fn the_json_holds_what_the_registry_knows() {
     assert_eq!(report, expected);
 }
 
-/// What is printed does not depend on the directory; a path that is called like a code is written as a path.
+/// A code is never read as a path, so that the output does not depend on the directory.
 #[test]
-fn a_code_is_not_a_path() {
+fn reads_a_code_before_a_path() {
     let sandbox = Sandbox::new().with("unknown-field/a.yaml", model("a")).with("KF0102", model("b"));
     for given in ["KF0102", "unknown-field"] {
         assert!(sandbox.run(&["explain", given]).exits(0).out.starts_with("# KF0102"));
@@ -46,27 +46,27 @@ fn a_code_is_not_a_path() {
     assert!(sandbox.run(&["explain", "./KF0102"]).exits(0).out.starts_with("ModelDeployment prod/b"));
 }
 
-/// A directory with a plain name is one, although it has the letters of a code's name.
+/// An existing directory whose name only resembles a code is a path.
 #[test]
-fn a_path_is_not_a_code() {
+fn reads_an_existing_directory_as_a_path() {
     let sandbox = Sandbox::new().with("wrong-types/a.yaml", model("a"));
     assert!(sandbox.run(&["explain", "wrong-types"]).exits(0).out.starts_with("ModelDeployment prod/a"));
 }
 
 #[test]
-fn an_unknown_code_is_wrong_usage() {
+fn rejects_an_unknown_code() {
     for (given, expected) in [
-        ("KF0199", "kubefoundry: KF0199 is no diagnostic code; expected one of KF0101 to KF0114\n"),
-        ("KF9999", "kubefoundry: KF9999 is no diagnostic code; expected one such as KF0102\n"),
-        ("kf102", "kubefoundry: kf102 is no diagnostic code; did you mean KF0102 (unknown-field)?\n"),
+        ("KF0199", "kubefoundry: KF0199 is not a diagnostic code; expected one of KF0101 to KF0114\n"),
+        ("KF9999", "kubefoundry: KF9999 is not a diagnostic code; expected a code such as KF0102\n"),
+        ("kf102", "kubefoundry: kf102 is not a diagnostic code; did you mean KF0102 (unknown-field)?\n"),
         (
             "models",
-            "kubefoundry: models: no such file or directory, and no diagnostic code; expected a path, a code such as \
+            "kubefoundry: models is neither a file, a directory nor a diagnostic code; expected a path, a code such as \
              KF0102, or its name\n",
         ),
         (
             "unkown-field",
-            "kubefoundry: unkown-field: no such file or directory, and no diagnostic code; did you mean KF0102 \
+            "kubefoundry: unkown-field is neither a file, a directory nor a diagnostic code; did you mean KF0102 \
              (unknown-field)?\n",
         ),
     ] {
@@ -78,15 +78,15 @@ fn an_unknown_code_is_wrong_usage() {
 }
 
 #[test]
-fn codes_and_paths_do_not_mix() {
+fn rejects_a_mix_of_codes_and_paths() {
     let ran = Sandbox::new().with("a.yaml", model("a")).run(&["explain", "a.yaml", "KF0102"]).exits(2);
-    let expected = "kubefoundry: KF0102 is a diagnostic code, and a.yaml is not; explain one or the other\n";
+    let expected = "kubefoundry: KF0102 is a diagnostic code, but a.yaml is not; explain them in separate commands\n";
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", expected));
 }
 
-/// A report for people ends with where to read on, about the gravest finding; those for programs do not.
+/// A text report ends with a pointer to the page of the most severe finding; other formats do not.
 #[test]
-fn a_report_names_a_page() {
+fn a_text_report_names_the_page_of_a_code() {
     let sandbox = Sandbox::new().with("a.yaml", doubtful("a")).with("b.yaml", broken("b"));
     let line = "For more about a finding, try `kubefoundry explain KF0101`.";
     assert_eq!(sandbox.run(&["lint", "."]).exits(1).out.lines().last(), Some(line));
@@ -96,17 +96,21 @@ fn a_report_names_a_page() {
     }
 }
 
-/// A picture is of a decision; a page in its place would be taken for one.
 #[test]
-fn a_code_has_no_picture() {
+fn rejects_picture_formats_for_a_code() {
     for format in ["mermaid", "dot", "html"] {
         let ran = Sandbox::new().run(&["explain", "KF0102", "--output", format]).exits(2);
-        assert_eq!((ran.out.as_str(), ran.err.contains("expected --output text or json")), ("", true), "{}", ran.err);
+        assert_eq!(
+            (ran.out.as_str(), ran.err.contains("only be printed with --output text or json")),
+            ("", true),
+            "{}",
+            ran.err
+        );
     }
 }
 
 #[test]
-fn a_field_is_described_from_its_declaration() {
+fn prints_the_description_of_a_field() {
     for given in ["spec.engine.type", "modeldeployment.spec.engine.type"] {
         let ran = Sandbox::new().run(&["explain", given]).exits(0);
         assert!(ran.out.contains("FIELD: spec.engine.type <string>\n"), "{}", ran.out);
@@ -121,9 +125,9 @@ fn a_field_is_described_from_its_declaration() {
 }
 
 #[test]
-fn a_field_that_does_not_exist_is_refused_with_what_may_be_meant() {
+fn suggests_a_field_for_an_unknown_one() {
     let ran = Sandbox::new().run(&["explain", "spec.engine.typ"]).exits(2);
     assert!(ran.err.contains("ModelDeployment has no field spec.engine.typ; did you mean type?"), "{}", ran.err);
     let ran = Sandbox::new().run(&["explain", "spec.engine", "llama.yaml"]).exits(2);
-    assert!(ran.err.contains("spec.engine is a field, and llama.yaml is not"), "{}", ran.err);
+    assert!(ran.err.contains("spec.engine is a field, but llama.yaml is not"), "{}", ran.err);
 }

@@ -6,9 +6,9 @@ use std::process::Stdio;
 
 use crate::sandbox::{Sandbox, broken, model, skipped};
 
-/// Escape sequences in a CI log or a file are noise: without a terminal there are none.
+/// Without a terminal, as in a CI log, the output has no escape sequences.
 #[test]
-fn pipes_get_no_colour() {
+fn pipes_get_no_colors() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("b.yaml", model("b"));
     for arguments in [["lint", "."], ["explain", "."], ["render", "."], ["images", "."]] {
         let ran = sandbox.run(&arguments);
@@ -16,18 +16,18 @@ fn pipes_get_no_colour() {
     }
 }
 
-/// Some CI systems show colours without being terminals; who asks for them gets them.
+/// Some CI systems show colors although they are not terminals.
 #[test]
-fn colour_can_be_forced() {
+fn colors_can_be_forced() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("b.yaml", model("b"));
     assert!(sandbox.run(&["lint", ".", "--color", "always"]).exits(1).out.contains("\u{1b}["));
     assert!(sandbox.run(&["explain", "b.yaml", "--color=always"]).exits(0).out.contains("\u{1b}["));
 }
 
-/// `NO_COLOR` and `--color never` on a terminal, by way of util-linux's `script`.
+/// Tests `NO_COLOR` and `--color never` on a terminal that `script` of util-linux provides.
 #[cfg(target_os = "linux")]
 #[test]
-fn no_color_turns_colour_off_on_a_terminal() {
+fn no_color_disables_colors_on_a_terminal() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a"));
     let binary = env!("CARGO_BIN_EXE_kubefoundry");
     for (command, colored) in [
@@ -51,10 +51,10 @@ fn no_color_turns_colour_off_on_a_terminal() {
     }
 }
 
-/// On a terminal there is nothing to read: a hint is better than waiting without a word.
+/// Without a PATH, a terminal as standard input is an error: waiting for input would look like a hang.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_is_not_read_from() {
+fn rejects_a_terminal_as_input() {
     let binary = env!("CARGO_BIN_EXE_kubefoundry");
     let script = std::process::Command::new("script")
         .args(["-qec", &format!("{binary} render"), "/dev/null"])
@@ -62,11 +62,11 @@ fn a_terminal_is_not_read_from() {
         .output();
     let Ok(output) = script else { return skipped("no terminal: `script` is not installed") };
     let out = String::from_utf8(output.stdout).unwrap();
-    assert!(out.starts_with("kubefoundry: no PATH is given, and standard input is a terminal"), "{out}");
+    assert!(out.starts_with("kubefoundry: no PATH given, and standard input is a terminal"), "{out}");
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// `kubefoundry render | head` has all it wanted, and nothing to complain about.
+/// `kubefoundry render | head` prints no error.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let mut input = String::new();
@@ -81,7 +81,7 @@ fn a_closed_pipe_is_quiet() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// The status is about the input, and stays what it is when nobody reads the report.
+/// The exit status depends on the input, even if the report is not read.
 #[test]
 fn a_closed_pipe_keeps_the_status() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a"));
@@ -91,10 +91,9 @@ fn a_closed_pipe_keeps_the_status() {
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(1), &[] as &[u8]));
 }
 
-/// A full disk is not success.
 #[cfg(target_os = "linux")]
 #[test]
-fn output_that_cannot_be_written_is_a_failure() {
+fn a_full_disk_is_a_failure() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = sandbox.command(&["render", "a.yaml"]).stdout(full).output().unwrap();
@@ -102,23 +101,21 @@ fn output_that_cannot_be_written_is_a_failure() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("kubefoundry: standard output: No space left"));
 }
 
-/// Every shell that is offered gets a script that knows the commands.
 #[test]
-fn shells_complete_the_commands() {
+fn prints_completions_for_each_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ran = Sandbox::new().run(&["completions", shell]).exits(0);
         assert!(ran.out.contains("kubefoundry") && ran.out.contains("out-dir"), "{shell}");
     }
 }
 
-/// Scripts ask for the version; its form is `name number`.
+/// Scripts parse the version: `name number`.
 #[test]
-fn the_version_is_printed() {
+fn prints_the_version() {
     let ran = Sandbox::new().run(&["--version"]).exits(0);
     assert_eq!(ran.out, format!("kubefoundry {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// Whoever asks for help sees how it is used: an example, and every option with what it takes.
 #[test]
 fn help_shows_examples() {
     for command in ["render", "lint", "explain", "images", "import", "migrate", "completions"] {
@@ -128,7 +125,7 @@ fn help_shows_examples() {
     }
 }
 
-/// Wrong usage is 2 and not 1: a CI that fails on findings must see that nothing was checked.
+/// Wrong usage exits with 2, so that CI can distinguish it from findings.
 #[test]
 fn wrong_usage_is_a_failure() {
     for arguments in [&["nope"][..], &["render", "--nope"], &["lint", "-o", "xml"], &[]] {

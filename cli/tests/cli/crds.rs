@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::sandbox::{PINNED, Sandbox, model};
 
-/// A CRD of Dynamo that serves these versions and takes any spec.
+/// A CRD of Dynamo that serves these versions and accepts any spec.
 fn crd(versions: &[&str]) -> String {
     let spec = "{type: object, x-kubernetes-preserve-unknown-fields: true}";
     let version = |name: &&str| {
@@ -24,9 +24,9 @@ fn sandbox() -> Sandbox {
     Sandbox::new().with("m/a.yaml", model("a")).with("m/kubefoundry.yaml", PINNED)
 }
 
-/// Files, directories and standard input, in YAML and JSON.
+/// Reads CRDs from files, directories and standard input, in YAML and JSON.
 #[test]
-fn a_dump_comes_from_anywhere() {
+fn reads_crds_from_files_directories_and_standard_input() {
     let yaml = crd(&["v1beta1"]);
     let sandbox = sandbox().with("dump/nested/dgd.yaml", &yaml).with("dump/notes.txt", "not read");
     for arguments in [["--crds", "dump"], ["--crds", "dump/nested/dgd.yaml"]] {
@@ -43,22 +43,22 @@ fn a_dump_comes_from_anywhere() {
     assert!(ran.out.starts_with("apiVersion: nvidia.com/v1beta1\n"), "{}", ran.out);
 }
 
-/// Standard input is either the models or the CRDs.
+/// Standard input has either the models or the CRDs.
 #[test]
-fn standard_input_is_read_once() {
+fn rejects_standard_input_used_twice() {
     let sandbox = sandbox().with("m/crd.yaml", crd(&["v1alpha1"]));
     for arguments in [&["render", "-", "--crds", "-"][..], &["render", "--crds", "-"]] {
         let ran = sandbox.pipe(arguments, model("a")).exits(2);
-        assert!(ran.err.contains("standard input is named twice"), "{}", ran.err);
+        assert!(ran.err.contains("standard input is used twice"), "{}", ran.err);
     }
-    // CRDs may lie among the manifests: there they are objects, too.
+    // The input directory may contain the CRDs, too; there they are objects.
     let ran = sandbox.run(&["render", "m", "--crds", "m/crd.yaml", "--all"]).exits(0);
     assert!(ran.out.contains("kind: CustomResourceDefinition") && ran.out.contains("kind: DynamoGraphDeployment"));
 }
 
-/// A provider that is not installed is a finding, a dump that is none is wrong usage; neither prints an object.
+/// A missing CRD is a finding, and an unusable file is wrong usage; neither prints an object.
 #[test]
-fn what_does_not_fit_is_not_printed() {
+fn missing_and_unusable_crds_print_nothing() {
     let sandbox = sandbox()
         .with("dgd.yaml", crd(&["v1alpha1"]))
         .with("ray.yaml", crd(&["v1"]).replace("nvidia.com", "ray.io").replace("DynamoGraphDeployment", "RayService"))
@@ -74,7 +74,7 @@ fn what_does_not_fit_is_not_printed() {
     sandbox.run(&["images", "m", "--crds", "dgd.yaml"]).exits(0);
 }
 
-/// `explain` says by which schema an object was checked, whatever the schema is written in.
+/// The fingerprint of a schema ignores descriptions.
 #[test]
 fn explain_shows_the_fingerprint() {
     let plain = crd(&["v1alpha1"]);
@@ -93,23 +93,23 @@ fn explain_shows_the_fingerprint() {
     assert!(!ran.out.contains("schemaFingerprint"), "{}", ran.out);
 }
 
-/// A directory in which nothing is read would turn the check off.
+/// An empty directory would silently disable the check.
 #[test]
-fn a_directory_without_a_dump_is_wrong_usage() {
+fn rejects_a_crd_directory_without_files() {
     let sandbox = sandbox().with("empty/notes.txt", crd(&["v1alpha1"]));
     for command in ["render", "lint", "explain", "images"] {
         let ran = sandbox.run(&[command, "m", "--crds", "empty"]).exits(2);
         assert!(
-            ran.out.is_empty() && ran.err.contains("--crds empty: no .yaml, .yml or .json file in it"),
+            ran.out.is_empty() && ran.err.contains("--crds empty: contains no .yaml, .yml or .json file"),
             "{}",
             ran.err
         );
     }
 }
 
-/// KF0550 is about what was named: of a directory one file may be about something else, all may not.
+/// KF0550 is reported once for a directory without any CRD; single files in it need not have one.
 #[test]
-fn a_directory_is_a_dump_as_a_whole() {
+fn a_crd_directory_needs_one_crd() {
     let sandbox = sandbox()
         .with("dump/a/kustomization.yaml", "resources: [../dgd.yaml]\n")
         .with("dump/dgd.yaml", crd(&["v1alpha1"]))
@@ -128,9 +128,9 @@ fn a_directory_is_a_dump_as_a_whole() {
     assert!(ran.err.contains("none/a.yaml:1"), "{}", ran.err);
 }
 
-/// What PowerShell's `>` writes.
+/// `>` in PowerShell writes UTF-16; the error must name it.
 #[test]
-fn utf_16_is_called_by_its_name() {
+fn reports_utf_16_crds() {
     let utf16 = |text: &str| -> Vec<u8> {
         "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
     };
@@ -147,9 +147,9 @@ fn utf_16_is_called_by_its_name() {
     sandbox.run(&["render", "m", "--crds", "mixed"]).exits(0);
 }
 
-/// A version that does not say whether it is served is no version that is not: the dump is at fault, not the cluster.
+/// A truncated CRD is wrong usage, and must not be mistaken for a version that is not served.
 #[test]
-fn a_dump_that_was_cut_off_is_unusable() {
+fn rejects_truncated_crds() {
     let whole = crd(&["v1alpha1"]);
     let block = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  group: nvidia.com\n";
     for text in [
@@ -169,9 +169,9 @@ fn a_dump_that_was_cut_off_is_unusable() {
     sandbox.run(&["render", "m", "--crds", "dump.yaml"]).exits(1);
 }
 
-/// However YAML or JSON spells it, it is the same CRD.
+/// The kind of a CRD is recognized in every spelling that YAML and JSON allow.
 #[test]
-fn a_kind_may_be_spelled_in_any_way() {
+fn accepts_every_spelling_of_a_kind() {
     let whole = crd(&["v1alpha1"]);
     for kind in [
         "\"kind\":\t\"DynamoGraphDeployment\"",
@@ -191,9 +191,9 @@ fn a_kind_may_be_spelled_in_any_way() {
     sandbox().with("dump.yaml", text).run(&["render", "m", "--crds", "dump.yaml"]).exits(0);
 }
 
-/// A rule says where its object is at fault: a name with a dot is one step, and the whole object has no path.
+/// A failed validation rule reports its `fieldPath`; a key with a dot is one step, and the root has no path.
 #[test]
-fn the_place_of_a_rule_is_its_field_path() {
+fn reports_the_field_path_of_a_rule() {
     let rule = |path: &str| format!("x-kubernetes-validations: [{{rule: 'false', message: refused{path}}}]");
     let whole = crd(&["v1alpha1"]);
     let at_spec = format!("unknown-fields: true, {}}}", rule(", fieldPath: \".services['Front.end'].x\""));
@@ -207,9 +207,9 @@ fn the_place_of_a_rule_is_its_field_path() {
     assert!(ran.err.contains("in root.yaml: refused"), "{}", ran.err);
 }
 
-/// A pipeline keeps the fingerprint with what it rendered: another one means that the cluster was upgraded.
+/// Pipelines store the fingerprint with the manifests: a new one means that the cluster was upgraded.
 #[test]
-fn every_report_says_which_schema_was_checked_against() {
+fn every_report_names_the_schemas() {
     let sandbox = sandbox().with("dump.yaml", crd(&["v1alpha1"]));
     let render = sandbox.run(&["render", "m", "--crds", "dump.yaml"]).exits(0);
     let line = "checked against nvidia.com/v1alpha1 DynamoGraphDeployment, schema ";

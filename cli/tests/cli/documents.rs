@@ -1,4 +1,4 @@
-//! What the documentation shows of the command line is what the command line prints: every `console` block is run.
+//! Runs every command in a `console` block of the documentation and compares its output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The commands of a page's `console` blocks, each with what it is said to print.
+/// The commands in the `console` blocks of a page, with their documented output.
 fn commands(text: &str) -> Vec<(String, String)> {
     let mut commands: Vec<(String, String)> = Vec::new();
     for block in text.split("```console\n").skip(1) {
@@ -24,9 +24,9 @@ fn commands(text: &str) -> Vec<(String, String)> {
     commands
 }
 
-/// A chart stands after the command that draws it, so that it is the one that the command draws today.
+/// A Mermaid chart must be the output of the command above it.
 #[test]
-fn charts_are_what_is_drawn() {
+fn charts_match_their_commands() {
     let text = fs::read_to_string(root().join("docs/explain.md")).unwrap();
     let mut count = 0;
     let mut rest = text.as_str();
@@ -42,9 +42,9 @@ fn charts_are_what_is_drawn() {
     assert_eq!(count, 1);
 }
 
-/// A line `...` at the end of the expected text stands for more of it.
+/// A final line `...` stands for further output.
 #[test]
-fn console_blocks_show_what_is_printed() {
+fn console_blocks_match_their_commands() {
     let mut count = 0;
     let mut pages = vec![root().join("README.md")];
     pages.extend(fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()));

@@ -1,4 +1,4 @@
-//! `drift`: what is rendered against what is in a cluster.
+//! `drift`: compares rendered objects with a cluster snapshot.
 
 use std::fs;
 use std::path::Path;
@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::sandbox::{PINNED, Ran, Sandbox, broken, model};
-use crate::status::{beside, cases, said};
+use crate::status::{cases, run_text, with_snapshots_in};
 
-/// Runs the command in a case's folder.
+/// Runs `drift` on the files of a test case.
 fn run(case: &Path, more: &[&str]) -> Ran {
     let mut sandbox = Sandbox::new();
     for file in ["input.yaml", "live.yaml", "kubefoundry.yaml", "crds.yaml"] {
@@ -21,7 +21,7 @@ fn run(case: &Path, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn cases_drift_as_recorded() {
+fn cases_match_their_snapshots() {
     for case in cases("drift") {
         assert!(fs::read_to_string(case.join("input.yaml")).unwrap().starts_with("# "), "{}", case.display());
         let (text, json, diff) = (run(&case, &[]), run(&case, &["--output", "json"]), run(&case, &["--diff"]));
@@ -31,17 +31,17 @@ fn cases_drift_as_recorded() {
             report["drifted"] == true,
             json.code == Some(1) && !report["objects"].as_array().unwrap().is_empty()
         );
-        beside(&case, || {
-            insta::assert_snapshot!("text", said(&text));
+        with_snapshots_in(&case, || {
+            insta::assert_snapshot!("text", run_text(&text));
             insta::assert_snapshot!("json", json.out);
             insta::assert_snapshot!("diff", diff.out);
         });
     }
 }
 
-/// What is rendered has not drifted from itself: as a file, as a pipe, as JSON.
+/// Rendered objects have no drift from themselves, in YAML or JSON, from a file or a pipe.
 #[test]
-fn what_was_just_applied_has_not_drifted() {
+fn rendered_objects_have_not_drifted() {
     let sandbox = Sandbox::new().with("models/kubefoundry.yaml", PINNED);
     let sandbox = sandbox.with("models/a.yaml", model("a")).with("models/b.yaml", model("b"));
     let rendered = sandbox.run(&["render", "models"]).exits(0).out;
@@ -54,13 +54,13 @@ fn what_was_just_applied_has_not_drifted() {
 }
 
 #[test]
-fn spec_and_live_are_both_needed() {
+fn needs_a_spec_and_a_snapshot() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
-    assert!(sandbox.run(&["drift", "a.yaml"]).exits(2).err.contains("LIVE"));
+    assert!(sandbox.run(&["drift", "a.yaml"]).exits(2).err.contains("SNAPSHOT"));
     sandbox.run(&["drift", "a.yaml", "a.yaml", "a.yaml"]).exits(2);
     assert!(sandbox.run(&["drift", "a.yaml", "gone.yaml"]).exits(2).err.contains("gone.yaml"));
     sandbox.run(&["drift", "-", "-"]).exits(2);
-    // The same file as both: a ModelDeployment is no object that it becomes.
+    // The ModelDeployment itself does not count as the rendered object.
     let ran = sandbox.run(&["drift", "a.yaml", "a.yaml"]).exits(1);
     assert!(
         ran.out.starts_with("DynamoGraphDeployment prod/a is missing: the dump has no DynamoGraphDeployment at all"),
@@ -69,9 +69,9 @@ fn spec_and_live_are_both_needed() {
     );
 }
 
-/// An error in the input is an error; wrong options are wrong usage.
+/// An error in the input exits with 1, wrong options exit with 2.
 #[test]
-fn what_cannot_be_rendered_is_not_compared() {
+fn does_not_compare_input_with_errors() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("live.yaml", "");
     let ran = sandbox.run(&["drift", "a.yaml", "live.yaml"]).exits(1);
     assert_eq!(ran.out, "");

@@ -1,12 +1,12 @@
-//! `explain`: the decision, for people and for programs.
+//! `explain`: the decision as text and as JSON.
 
 use serde_json::Value;
 
 use crate::sandbox::{PINNED, Sandbox, broken, model};
 
-/// Everything that led to the choice, and every value with where it came from.
+/// The text has all candidates with their rules, and every value with its origin.
 #[test]
-fn the_text_shows_the_whole_decision() {
+fn prints_the_whole_decision() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
     let ran = sandbox.run(&["explain", "."]).exits(0);
     assert_eq!(ran.err, "");
@@ -19,14 +19,14 @@ fn the_text_shows_the_whole_decision() {
       endpoint     a-frontend:8000
 
       candidates
-        dynamo   chosen (open, priority 50)
+        dynamo   selected (eligible, priority 50)
           false  priority 90  spec.engine.type == 'trtllm' || spec.engine.type == 'sglang'
           false  priority 80  spec.serving.mode == 'disaggregated'
           true   priority 50  spec.resources.gpu.count > 0
-        kaito    open, but no rule of it is true
+        kaito    eligible, but none of its rules is true
           false  priority 100  !has(spec.resources.gpu) || spec.resources.gpu.count == 0
           false  priority 100  spec.engine.type == 'llamacpp'
-        kuberay  open, only chosen by name
+        kuberay  eligible, but only if selected by name
 
       objects
         nvidia.com/v1alpha1  DynamoGraphDeployment  prod/a
@@ -49,7 +49,6 @@ fn the_text_shows_the_whole_decision() {
     "#);
 }
 
-/// The report comes either way, and the exit status tells.
 #[test]
 fn an_error_does_not_hide_the_other_decisions() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
@@ -59,9 +58,9 @@ fn an_error_does_not_hide_the_other_decisions() {
     assert!(!ran.out.contains("KF0101"));
 }
 
-/// One document with decisions and findings, so that a program needs one stream.
+/// The JSON has decisions and findings, so that a program needs to read only one stream.
 #[test]
-fn the_json_holds_decisions_and_findings() {
+fn json_has_decisions_and_findings() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
     let ran = sandbox.run(&["explain", ".", "--output", "json"]).exits(1);
     assert_eq!(ran.err, "");
@@ -84,7 +83,7 @@ fn the_json_holds_decisions_and_findings() {
     assert!(report["diagnostics"].as_array().unwrap().iter().any(|it| it["code"] == "KF0101"));
 }
 
-/// A user's text is text: it does not speak to the terminal.
+/// Text of users must not control the terminal.
 #[test]
 fn control_characters_are_escaped() {
     let text = model("a").replace("type: vllm", "type: vllm\n    args: {seed: \"\\u009b31m\"}");

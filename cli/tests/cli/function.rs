@@ -1,4 +1,4 @@
-//! `kubefoundry fn`: the KRM function, as clients start it. What it answers is tested in `krm/tests`.
+//! `kubefoundry fn`: starting the KRM function. Its output is tested in `krm/tests`.
 
 use crate::sandbox::{Sandbox, broken, model};
 
@@ -8,38 +8,38 @@ fn list(model: &str) -> String {
 }
 
 #[test]
-fn it_answers_with_the_list_and_what_is_new() {
+fn prints_the_list_with_generated_objects() {
     let ran = Sandbox::new().pipe(&["fn"], list(&model("phi"))).exits(0);
     assert!(ran.out.starts_with(&list(&model("phi"))), "{}", ran.out);
     assert!(ran.out.contains("\n  kind: DynamoGraphDeployment\n") && ran.err.is_empty(), "{ran:?}");
 }
 
 #[test]
-fn a_mistake_is_an_error_and_the_list_comes_back() {
+fn an_error_returns_the_whole_list() {
     let ran = Sandbox::new().pipe(&["fn"], list(&broken("phi"))).exits(1);
     assert!(ran.out.starts_with(&list(&broken("phi"))) && ran.out.contains("\nresults:\n"), "{}", ran.out);
     assert!(ran.err.starts_with("error: KF0101 ModelDeployment prod/phi: "), "{}", ran.err);
 }
 
-/// A client gives options in the list; a flag would never reach it. An empty answer would mean "delete all" to a client
-/// that ignores the exit status, so the whole list comes back.
+/// Clients that ignore the exit status take an empty output as a request to delete everything, so that the whole list
+/// is returned even for wrong usage.
 #[test]
-fn it_takes_no_arguments() {
+fn rejects_arguments_and_returns_the_list() {
     for arguments in [&["fn", "--strict"] as &[_], &["fn", "models/"], &["--color", "loud", "fn"], &["--strict", "fn"]]
     {
         let ran = Sandbox::new().pipe(arguments, list(&model("phi"))).exits(1);
         assert!(ran.out.starts_with(&list(&model("phi"))), "{ran:?}");
-        assert!(ran.out.contains("\nresults:\n") && ran.out.contains("options are in the functionConfig"), "{ran:?}");
+        assert!(ran.out.contains("\nresults:\n") && ran.out.contains("in functionConfig"), "{ran:?}");
         assert!(ran.err.starts_with("error: kubefoundry-fn: ") && ran.err.lines().count() == 1, "{ran:?}");
     }
     let help = Sandbox::new().pipe(&["fn", "--help"], "").exits(0);
-    assert!(help.out.contains("Reads a ResourceList"), "{help:?}");
+    assert!(help.out.contains("reads a ResourceList"), "{help:?}");
 }
 
-/// Standard input that cannot be read, a directory for instance, is not answered with nothing either.
+/// If standard input cannot be read, an empty list is printed.
 #[cfg(unix)]
 #[test]
-fn input_that_cannot_be_read_is_a_failure_with_an_answer() {
+fn unreadable_input_is_a_failure_with_output() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["fn"]);
     command.stdin(std::fs::File::open(sandbox.path("")).unwrap());
@@ -49,10 +49,10 @@ fn input_that_cannot_be_read_is_a_failure_with_an_answer() {
     assert_eq!(output.stdout, b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n");
 }
 
-/// A full disk, a closed pipe: half a list must not pass for one.
+/// A client must not mistake a truncated list for a complete one.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_answer_that_cannot_be_written_is_a_failure() {
+fn a_full_disk_is_a_failure() {
     let sandbox = Sandbox::new().with("list.yaml", list(&model("phi")));
     let open = |path: &str| std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut command = sandbox.command(&["fn"]);

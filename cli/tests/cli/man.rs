@@ -50,11 +50,11 @@ fn one_page_goes_to_standard_output() {
 }
 
 #[test]
-fn a_command_that_there_is_not_is_said() {
+fn rejects_an_unknown_command() {
     let ran = Sandbox::new().run(&["man", "rendr"]).exits(2);
     assert_eq!(ran.out, "");
     assert!(
-        ran.err.starts_with("kubefoundry: there is no command \"rendr\", expected one of render, lint"),
+        ran.err.starts_with("kubefoundry: there is no command \"rendr\"; expected one of render, lint"),
         "{}",
         ran.err
     );

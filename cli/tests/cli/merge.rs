@@ -1,4 +1,4 @@
-//! `--all`, and `output: append`: the input together with what came of it.
+//! `--all` and `output: append`: the input merged with the generated objects.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ fn options(mode: &str) -> String {
     format!("apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\noutput: {mode}\n")
 }
 
-/// `helm template | kubefoundry render --all | kubectl apply`: what is not ours passes byte for byte, in its place.
+/// With `--all`, other objects are copied byte for byte, in input order.
 #[test]
-fn other_objects_pass_through_verbatim() {
+fn copies_other_objects_verbatim() {
     let input = format!("# the web\n{SERVICE}---\n{}---\n{{kind: Secret, apiVersion: v1}}\n", model("a"));
     let ran = Sandbox::new().pipe(&["render", "--all"], input).exits(0);
     let documents: Vec<&str> = ran.out.split("---\n").collect();
@@ -20,14 +20,13 @@ fn other_objects_pass_through_verbatim() {
     assert_eq!(documents[2], "{kind: Secret, apiVersion: v1}\n");
 }
 
-/// Without --all the rest of the input belongs to whoever applies it already.
 #[test]
-fn by_default_only_generated_objects_are_printed() {
+fn prints_only_generated_objects_by_default() {
     let ran = Sandbox::new().pipe(&["render"], format!("{SERVICE}---\n{}", model("a"))).exits(0);
     assert_eq!(ran.kinds(), ["DynamoGraphDeployment"]);
 }
 
-/// Options say it, too, and then the ModelDeployment may stay beside what it became.
+/// With `output: append`, the ModelDeployment is printed, too.
 #[test]
 fn append_keeps_the_model() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", options("append")).with("a.yaml", model("a"));
@@ -36,16 +35,15 @@ fn append_keeps_the_model() {
     assert!(ran.out.starts_with(&model("a")));
 }
 
-/// The flag wins over the options here as well.
 #[test]
-fn all_wins_over_options() {
+fn all_overrides_options() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", options("append")).with("a.yaml", model("a"));
     assert_eq!(sandbox.run(&["render", ".", "--all"]).exits(0).kinds(), ["DynamoGraphDeployment"]);
 }
 
-/// Running on its own output gives the same output: the old object gives way to the new one.
+/// Rendering its own output yields the same output: generated objects are replaced.
 #[test]
-fn what_was_generated_before_is_replaced() {
+fn replaces_previously_generated_objects() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", options("append")).with("a.yaml", model("a"));
     let first = sandbox.run(&["render", "."]).exits(0);
     let sandbox = Sandbox::new().with("kubefoundry.yaml", options("append")).with("a.yaml", &first.out);
@@ -53,9 +51,8 @@ fn what_was_generated_before_is_replaced() {
     assert_eq!(first.out, second.out);
 }
 
-/// A model that is passed on stands in the output once, with its annotations.
 #[test]
-fn a_model_that_is_passed_on_is_printed_once() {
+fn prints_a_model_that_is_passed_on_once() {
     let sandbox = Sandbox::new().with("acme.yaml", crate::render::ACME).with("kubefoundry.yaml", options("append"));
     let sandbox = sandbox.with("b.yaml", model("b") + "  provider: {name: acme}\n");
     let ran = sandbox.run(&["render", "."]).exits(0);
@@ -63,9 +60,9 @@ fn a_model_that_is_passed_on_is_printed_once() {
     assert!(ran.out.contains("kubefoundry.ai/provider: acme"), "{}", ran.out);
 }
 
-/// What has no kind, and what only tools read, is no object that a cluster would take.
+/// Documents without a kind and the configuration of tools are dropped.
 #[test]
-fn only_objects_pass_through() {
+fn copies_only_cluster_objects() {
     let sandbox = Sandbox::new()
         .with("a.yaml", model("a"))
         .with("b.json", "{\"name\": \"site\"}")
@@ -75,9 +72,9 @@ fn only_objects_pass_through() {
     assert_eq!(sandbox.run(&["render", ".", "--all"]).exits(0).kinds(), ["DynamoGraphDeployment", "Service # kept"]);
 }
 
-/// A text that is not YAML can be no part of the output, and leaving it out would delete what it stands for.
+/// Dropping a text that is not YAML could delete its objects from the cluster, so it is an error.
 #[test]
-fn what_is_not_yaml_cannot_be_passed_on() {
+fn rejects_input_that_is_not_yaml() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("t.yaml", "kind: Service\nname: {{ .Name }}\n\t- x\n");
     let ran = sandbox.run(&["render", ".", "--all"]).exits(2);
     assert_eq!(ran.out, "");
@@ -88,17 +85,18 @@ fn items(ran: &Ran) -> Vec<Value> {
     serde_json::from_str::<Value>(&ran.out).unwrap()["items"].as_array().unwrap().clone()
 }
 
-/// JSON has no comments to keep, and no documents: everything becomes an item.
+/// In JSON, all objects become items of one list.
 #[test]
-fn json_holds_what_passes_through() {
+fn json_includes_other_objects() {
     let ran = Sandbox::new().pipe(&["render", "--all", "-o", "json"], format!("{SERVICE}---\n{}", model("a"))).exits(0);
     let kinds: Vec<_> = items(&ran).iter().map(|item| item["kind"].clone()).collect();
     assert_eq!(kinds, ["Service", "DynamoGraphDeployment"]);
 }
 
-/// Items of a list become documents; their indentation and anchors were the list's, so they are written anew.
+/// Items of a list become documents. They are serialized again, because their indentation and anchors depend on the
+/// list.
 #[test]
-fn items_of_a_list_become_documents() {
+fn splits_a_list_into_documents() {
     let list = "apiVersion: v1
 kind: List
 items:
@@ -116,11 +114,11 @@ items:
     assert!(ran.out.contains("kind: Secret\nmetadata:\n  name: one\n"), "{}", ran.out);
 }
 
-/// A key that stands twice has one value in JSON; which one is not ours to choose.
+/// A duplicate key cannot be converted to JSON without losing a value.
 #[test]
-fn ambiguous_documents_are_not_turned_into_json() {
+fn rejects_duplicate_keys_in_json() {
     let input = format!("{}---\napiVersion: v1\nkind: ConfigMap\ndata: {{a: b, a: c}}\n", model("a"));
     assert!(Sandbox::new().pipe(&["render", "--all"], &input).exits(0).out.contains("{a: b, a: c}"));
     let ran = Sandbox::new().pipe(&["render", "--all", "-o", "json"], input).exits(2);
-    assert!(ran.err.contains("kubefoundry: <stdin>: line 17 cannot be passed on: "), "{}", ran.err);
+    assert!(ran.err.contains("kubefoundry: <stdin>: line 17 cannot be copied to the output: "), "{}", ran.err);
 }

@@ -1,10 +1,10 @@
-//! `migrate`: what is printed where, and how it ends.
+//! `migrate`: output and exit status.
 
 use crate::sandbox::{SERVICE, Sandbox, broken, model};
 
-/// For people: losses, the new deployment, the steps.
+/// The text has the losses, the new deployment and the steps.
 #[test]
-fn a_migration_is_a_plan() {
+fn prints_a_migration_to_a_provider() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
     let ran = sandbox.run(&["migrate", "--to", "kuberay", "a.yaml"]).exits(0);
     for words in
@@ -18,7 +18,7 @@ fn a_migration_is_a_plan() {
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn rejects_impossible_migrations() {
     let sandbox = Sandbox::new().with("a.yaml", model("a").replace("vllm", "sglang")).with("b.yaml", broken("b"));
     let ran = sandbox.run(&["migrate", "--to", "kaito", "a.yaml"]).exits(1);
     assert!(ran.out.is_empty() && ran.err.contains("error[KF0681]"), "{ran:#?}");
@@ -33,9 +33,9 @@ fn what_cannot_work_is_refused() {
     }
 }
 
-/// Files are changed once all is known to be good; what is none of ours keeps every byte.
+/// Only ModelDeployments are changed; the text of other objects is kept.
 #[test]
-fn groups_change_in_place() {
+fn changes_groups_in_place() {
     let old = model("a").replace("kubefoundry.ai/", "kubeairunway.ai/") + "# end\n---\n" + SERVICE;
     let sandbox = Sandbox::new().with("m/a.yaml", &old).with("m/s.yaml", SERVICE);
     let printed = sandbox.run(&["migrate", "--to-group", "kubefoundry.ai", "m"]).exits(0).out;

@@ -1,4 +1,4 @@
-//! Options: one kind, three places, and which of them wins.
+//! Options: their three sources and their precedence.
 
 use crate::sandbox::{PINNED, Sandbox, doubtful, model};
 
@@ -7,7 +7,7 @@ fn options(line: &str) -> String {
     format!("apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n{line}\n")
 }
 
-/// The apiVersion of what is rendered.
+/// The apiVersion of the rendered object.
 fn written_version(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let ran = sandbox.run(&[&["render"], arguments].concat()).exits(0);
     ran.out.lines().next().and_then(|line| line.strip_prefix("apiVersion: ")).unwrap().to_owned()
@@ -16,9 +16,9 @@ fn written_version(sandbox: &Sandbox, arguments: &[&str]) -> String {
 const ALPHA: &str = "nvidia.com/v1alpha1";
 const BETA: &str = "nvidia.com/v1beta1";
 
-/// kubefoundry.yaml < --config < flags: what is nearer to the user's hands wins.
+/// Precedence: kubefoundry.yaml < --config < flags.
 #[test]
-fn the_nearer_option_wins() {
+fn flags_override_config_and_kubefoundry_yaml() {
     let sandbox = Sandbox::new()
         .with("m/a.yaml", model("a"))
         .with("m/kubefoundry.yaml", options(&format!("crdVersions: {{dynamo: {BETA}}}")))
@@ -30,9 +30,9 @@ fn the_nearer_option_wins() {
     assert_eq!(written_version(&sandbox, &["m", "--config", "alpha.yaml", &flag]), BETA, "the flag");
 }
 
-/// With two directories it would be a guess whose options count.
+/// With two directories, it would be ambiguous which options apply.
 #[test]
-fn kubefoundry_yaml_speaks_for_one_directory_only() {
+fn ignores_kubefoundry_yaml_of_two_directories() {
     let sandbox = Sandbox::new()
         .with("m/a.yaml", model("a"))
         .with("m/kubefoundry.yaml", options(&format!("crdVersions: {{dynamo: {BETA}}}")))
@@ -40,15 +40,14 @@ fn kubefoundry_yaml_speaks_for_one_directory_only() {
     assert_eq!(written_version(&sandbox, &["m", "n"]), ALPHA);
 }
 
-/// Options that stay unsaid in a stronger place keep what a weaker one said.
+/// Options that a stronger source does not set keep their value from a weaker one.
 #[test]
-fn options_are_merged() {
+fn merges_options() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("kubefoundry.yaml", PINNED);
     let ran = sandbox.run(&["render", ".", "--crd-version", &format!("dynamo={BETA}")]).exits(0);
     assert_eq!(ran.err, "", "the runtime is still pinned");
 }
 
-/// A wrong flag is wrong usage, and the finding shows what was typed.
 #[test]
 fn a_wrong_flag_is_a_failure() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
@@ -59,7 +58,7 @@ fn a_wrong_flag_is_a_failure() {
     assert!(ran.err.contains("expected PROVIDER=VERSION"), "{}", ran.err);
 }
 
-/// So is a wrong file of options, for lint too: with other rules than the team's, its verdict says nothing.
+/// Wrong options fail `lint`, too, because findings depend on the options.
 #[test]
 fn wrong_options_are_a_failure() {
     let empty = ["", "\n", "# strict: true\n", "---\n", "null\n"];
@@ -70,7 +69,7 @@ fn wrong_options_are_a_failure() {
     }
 }
 
-/// So is a `kubefoundry.yaml` that says nothing: what its author meant does not apply.
+/// A `kubefoundry.yaml` without options is probably a mistake.
 #[test]
 fn empty_options_of_a_directory_are_a_failure() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("kubefoundry.yaml", "# strict: true\n");
@@ -78,16 +77,15 @@ fn empty_options_of_a_directory_are_a_failure() {
     assert!(ran.out.contains("error[KF0904]"), "{}", ran.out);
 }
 
-/// A team decides on its own severities.
 #[test]
-fn rules_change_severities() {
+fn severities_can_be_changed() {
     let sandbox = Sandbox::new()
         .with("a.yaml", doubtful("a"))
         .with("kubefoundry.yaml", options("severities: {scaling-ignored: error}"));
     assert!(sandbox.run(&["lint", "."]).exits(1).out.contains("error[KF0210]"));
 }
 
-/// Options are no resources: not rendered, not passed on, not looked at by lint.
+/// A `Render` document in the input is not copied to the output.
 #[test]
 fn options_are_not_input() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("nested/kubefoundry.yaml", PINNED);
@@ -95,7 +93,6 @@ fn options_are_not_input() {
     assert_eq!(ran.kinds(), ["DynamoGraphDeployment"]);
 }
 
-/// An empty input can be fine: a generator that sometimes has nothing to do.
 #[test]
 fn an_empty_input_can_be_allowed() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", options("allowEmpty: true"));
@@ -103,9 +100,8 @@ fn an_empty_input_can_be_allowed() {
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
 }
 
-/// A name from before the first release is refused, and the error names the new one.
 #[test]
-fn former_names_are_refused_with_the_new_name() {
+fn rejects_former_names_with_the_new_name() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
     let ran = sandbox.run(&["render", "a.yaml", "--target", "dynamo=auto"]).exits(2);
     assert!(ran.err.contains("--target has been renamed to --crd-version"), "{}", ran.err);

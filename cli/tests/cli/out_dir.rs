@@ -1,4 +1,4 @@
-//! `render --out-dir`: one object a file, and never a file that is not ours.
+//! `render --out-dir`: one file for each object; other files are never overwritten.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn sandbox() -> Sandbox {
 
 const FILE: &str = "prod/dynamographdeployment_a.yaml";
 
-/// The layout is a contract: kustomizations name these files.
+/// The layout is a contract, because kustomizations refer to these files.
 #[test]
 fn files_are_named_by_namespace_kind_and_name() {
     let sandbox = sandbox().with("b.yaml", model("b").replace("  namespace: prod\n", ""));
@@ -19,26 +19,24 @@ fn files_are_named_by_namespace_kind_and_name() {
     assert_eq!(sandbox.files("out/deep"), ["dynamographdeployment_b.yaml", FILE]);
 }
 
-/// A file holds what standard output would.
 #[test]
-fn files_hold_the_same_bytes() {
+fn files_equal_standard_output() {
     let sandbox = sandbox();
     sandbox.run(&["render", ".", "--out-dir", "out"]).exits(0);
     assert_eq!(sandbox.read(&format!("out/{FILE}")), sandbox.run(&["render", "a.yaml"]).exits(0).out);
 }
 
-/// JSON files say so in their name.
 #[test]
-fn json_files_end_in_json() {
+fn json_files_have_the_extension_json() {
     let sandbox = sandbox();
     sandbox.run(&["render", ".", "--out-dir", "out", "-o", "json"]).exits(0);
     assert_eq!(sandbox.files("out"), ["prod/dynamographdeployment_a.json"]);
     assert!(sandbox.read("out/prod/dynamographdeployment_a.json").starts_with("{\n"));
 }
 
-/// The daily case: a model changed, its file follows, and what else is there stays.
+/// When a model changes, its file is overwritten and others are kept.
 #[test]
-fn our_own_files_are_overwritten() {
+fn overwrites_generated_files() {
     let sandbox = sandbox().with("out/prod/stale.yaml", "kind: Old\n");
     sandbox.run(&["render", "a.yaml", "--out-dir", "out"]).exits(0);
     let before = sandbox.read(&format!("out/{FILE}"));
@@ -48,9 +46,9 @@ fn our_own_files_are_overwritten() {
     assert_eq!(sandbox.files("out"), [FILE, "prod/stale.yaml"]);
 }
 
-/// A run that changes nothing touches nothing, so that `make` and file watchers stay quiet.
+/// Unchanged files keep their modification time, for `make` and file watchers.
 #[test]
-fn unchanged_files_are_not_written() {
+fn does_not_write_unchanged_files() {
     let sandbox = sandbox();
     sandbox.run(&["render", ".", "--out-dir", "out"]).exits(0);
     let written = || fs::metadata(sandbox.path("out").join(FILE)).unwrap().modified().unwrap();
@@ -59,16 +57,16 @@ fn unchanged_files_are_not_written() {
     assert_eq!(written(), before);
 }
 
-/// Somebody's file, another model's, two objects, or no YAML at all: it stays, and so does every other file.
+/// If one file is not from the same model, no file is written.
 #[test]
-fn other_files_are_not_overwritten() {
+fn does_not_overwrite_other_files() {
     let sandbox = sandbox().with("b.yaml", model("b"));
     sandbox.run(&["render", ".", "--out-dir", "ours"]).exits(0);
-    let ours = sandbox.read(&format!("ours/{FILE}"));
+    let generated = sandbox.read(&format!("ours/{FILE}"));
     for (case, text) in [
-        ("no mark", "kind: Mine\n".to_owned()),
-        ("another model's", ours.replace("prod/a", "prod/z")),
-        ("two objects", format!("{ours}---\nkind: Mine\n")),
+        ("no annotation", "kind: Mine\n".to_owned()),
+        ("another model's", generated.replace("prod/a", "prod/z")),
+        ("two objects", format!("{generated}---\nkind: Mine\n")),
         ("no YAML", "{{ template }}\n\t".to_owned()),
         ("no object", String::new()),
     ] {
@@ -81,9 +79,9 @@ fn other_files_are_not_overwritten() {
     }
 }
 
-/// A model that is passed on carries no owner; its provider's annotation says that it came through here.
+/// A model that is passed on has no owner annotation, but an annotation with its provider.
 #[test]
-fn a_model_that_was_passed_on_is_overwritten() {
+fn overwrites_a_model_that_was_passed_on() {
     let sandbox = Sandbox::new().with("acme.yaml", crate::render::ACME);
     let sandbox = sandbox.with("a.yaml", model("a") + "  provider: {name: acme}\n");
     let arguments = ["render", "a.yaml", "--providers", "acme.yaml", "--out-dir", "out"];
@@ -93,16 +91,16 @@ fn a_model_that_was_passed_on_is_overwritten() {
     assert!(sandbox.read("out/prod/modeldeployment_a.yaml").contains("count: 2"));
 }
 
-/// Kinds of two groups may share a name; a file may not hold both.
+/// Kinds of two API groups can have the same name, and so the same path.
 #[test]
-fn two_objects_on_one_path_are_a_failure() {
+fn rejects_two_objects_with_one_path() {
     let sandbox = Sandbox::new().with("acme.yaml", crate::render::ACME);
     let sandbox = sandbox.with("a.yaml", model("a") + "  provider: {name: acme}\n");
     let airunway = crate::render::ACME.replace("kubefoundry.ai", "kubeairunway.ai").replace("acme", "bcme");
     let other = (model("a") + "  provider: {name: bcme}\n").replace("kubefoundry.ai", "kubeairunway.ai");
     let sandbox = sandbox.with("b.yaml", other).with("bcme.yaml", airunway);
     let ran = sandbox.run(&["render", ".", "--out-dir", "out"]).exits(2);
-    assert!(ran.err.contains("two objects would be written to it"), "{}", ran.err);
+    assert!(ran.err.contains("would be written to the same file"), "{}", ran.err);
     assert!(!sandbox.path("out").exists());
 }
 
@@ -114,7 +112,6 @@ fn an_error_writes_nothing() {
     assert!(!sandbox.path("out").exists());
 }
 
-/// The input's other objects have files already: the ones they were read from.
 #[test]
 fn all_and_out_dir_exclude_each_other() {
     let sandbox = sandbox();
@@ -122,14 +119,14 @@ fn all_and_out_dir_exclude_each_other() {
     assert!(ran.err.contains("cannot be used with"), "{}", ran.err);
     let sandbox = sandbox.with("kubefoundry.yaml", format!("{PINNED}output: append\n"));
     let ran = sandbox.run(&["render", ".", "--out-dir", "out"]).exits(2);
-    assert!(ran.err.starts_with("kubefoundry: --out-dir writes generated objects only"), "{}", ran.err);
+    assert!(ran.err.starts_with("kubefoundry: --out-dir writes only generated objects"), "{}", ran.err);
     assert!(!sandbox.path("out").exists());
 }
 
-/// A link below the directory could lead anywhere; the directory itself is the user's word.
+/// A link below the directory could lead anywhere; the directory itself may be a link.
 #[cfg(unix)]
 #[test]
-fn links_are_not_written_through() {
+fn does_not_write_through_links() {
     use std::os::unix::fs::symlink;
     let sandbox = sandbox().with("elsewhere/keep", "").with("out/keep", "").with("file/prod/keep", "");
     symlink("../elsewhere", sandbox.path("out/prod")).unwrap();
@@ -143,9 +140,9 @@ fn links_are_not_written_through() {
     assert_eq!(sandbox.files("elsewhere"), ["keep", FILE]);
 }
 
-/// A place that cannot be written leaves no part of the output behind, and no temporary file.
+/// If a file cannot be written, neither output nor temporary files are left behind.
 #[test]
-fn a_place_that_cannot_be_written_is_a_failure() {
+fn an_unwritable_path_is_a_failure() {
     let sandbox =
         sandbox().with("b.yaml", model("b").replace("namespace: prod", "namespace: test")).with("out/test", "");
     let ran = sandbox.run(&["render", ".", "--out-dir", "out"]).exits(2);
@@ -155,7 +152,7 @@ fn a_place_that_cannot_be_written_is_a_failure() {
     assert!(ran.err.starts_with("kubefoundry: a.yaml/out"), "{}", ran.err);
 }
 
-/// The second of two folders is read-only: the first object was good, and is not there either.
+/// If the second of two folders is read-only, the first object is not written either.
 #[cfg(unix)]
 #[test]
 fn a_read_only_folder_leaves_nothing_behind() {
@@ -173,7 +170,7 @@ fn a_read_only_folder_leaves_nothing_behind() {
     fs::set_permissions(sandbox.path("out/test"), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Generated files are for others to read, as far as the umask lets them, and not the 0600 of a temporary file.
+/// Generated files have the default permissions of new files, and not the 0600 of temporary files.
 #[cfg(unix)]
 #[test]
 fn files_get_ordinary_permissions() {

@@ -1,9 +1,9 @@
-//! `explain --output mermaid|dot|html`: the same decision as a picture. What the real readers (Mermaid, Graphviz, a
-//! browser) make of it is checked in `tests/conformance/pictures`.
+//! `explain --output mermaid|dot|html`. `tests/conformance/pictures` checks the output with Mermaid, Graphviz and a
+//! browser.
 
 use crate::sandbox::{PINNED, SERVICE, Sandbox, broken, model};
 
-/// Everything that could end a label, a tag, an attribute or a line in one of the formats.
+/// Text that could end a label, a tag, an attribute or a line in one of the formats.
 const HOSTILE: &str = "\"];x-->y&lt;</td><script>alert(1)</script>'`#35;%%{init}%%\\N\\l|x|\u{202e}{<b>";
 
 /// A model with a claim and a secret.
@@ -27,9 +27,9 @@ fn a_graph_shows_the_decision_and_the_objects() {
     insta::assert_snapshot!(sandbox.run(&["explain", ".", "--output", "dot"]).exits(0).out);
 }
 
-/// The page holds what the text report holds, and loads nothing.
+/// The page has the content of the text report, and loads nothing.
 #[test]
-fn a_page_holds_everything() {
+fn html_has_the_whole_decision() {
     let sandbox = Sandbox::new().with("a.yaml", with_claim()).with("b.yaml", broken("b")).with("s.yaml", SERVICE);
     let ran = sandbox.run(&["explain", ".", "--output", "html"]).exits(1);
     for text in [
@@ -46,7 +46,7 @@ fn a_page_holds_everything() {
         "KF0101",
         "b.yaml:",
         "<code>spec.serving.mode</code>",
-        "While there is an error",
+        "Because of the errors",
     ] {
         assert!(ran.out.contains(text), "{text:?} is not in\n{}", ran.out);
     }
@@ -56,9 +56,9 @@ fn a_page_holds_everything() {
     }
 }
 
-/// The GPUs of all replicas, and how they come about.
+/// The index has the GPUs of all replicas, with the factors.
 #[test]
-fn the_index_counts_gpus() {
+fn html_counts_gpus() {
     let replicas = model("replicas") + "  scaling: {replicas: 3}\n";
     let roles = model("roles").replace("  resources:\n    gpu:\n      count: 1\n", "")
         + "  serving: {mode: disaggregated}\n  scaling:\n    prefill: {replicas: 2, gpu: {count: 4}}\n    decode: {gpu: {count: 2}}\n";
@@ -72,9 +72,8 @@ fn the_index_counts_gpus() {
     assert_eq!(counts, ["1", "3 (3 × 1)", "10 (prefill 2 × 4, decode 1 × 2)", "0"]);
 }
 
-/// The same input, the same bytes.
 #[test]
-fn pictures_are_the_same_twice() {
+fn pictures_are_reproducible() {
     let sandbox = Sandbox::new().with("a.yaml", with_claim()).with("b.yaml", model("b"));
     for format in ["mermaid", "dot", "html"] {
         let run = || sandbox.run(&["explain", ".", "--output", format]).exits(0).out;
@@ -84,9 +83,9 @@ fn pictures_are_the_same_twice() {
     }
 }
 
-/// Names, reasons and conditions are written by others: in every format they are text and nothing else.
+/// Names, reasons and conditions are untrusted and must be escaped in every format.
 #[test]
-fn hostile_texts_stay_texts() {
+fn escapes_hostile_texts() {
     let quoted = serde_json::to_string(HOSTILE).unwrap();
     let config = format!(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: other}}\nspec:\n  \
@@ -113,9 +112,9 @@ fn hostile_texts_stay_texts() {
     assert!(graph.contains(r"\\N\\l|x|\\u{202e}"), "{graph}");
 }
 
-/// Without a deployment a picture is empty, and still one that can be drawn.
+/// Without a deployment, the picture is empty but valid.
 #[test]
-fn nothing_to_explain_is_still_a_picture() {
+fn draws_an_empty_input() {
     let sandbox = Sandbox::new().with("s.yaml", SERVICE);
     let run = |format| sandbox.run(&["explain", "s.yaml", "--output", format]).exits(1).out;
     assert!(run("mermaid").contains("no ModelDeployment"));
@@ -123,9 +122,8 @@ fn nothing_to_explain_is_still_a_picture() {
     assert!(run("html").contains("no ModelDeployment that could be read"));
 }
 
-/// A chart that Mermaid would refuse is said to be one.
 #[test]
-fn a_chart_that_is_too_large_is_noted() {
+fn notes_a_chart_that_is_too_large() {
     let models: Vec<String> = (0..60).map(|number| model(&format!("m{number}"))).collect();
     let ran = Sandbox::new().with("kubefoundry.yaml", PINNED).with("all.yaml", models.join("---\n"));
     let ran = ran.run(&["explain", ".", "--output", "mermaid"]).exits(0);

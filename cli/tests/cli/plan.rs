@@ -1,4 +1,4 @@
-//! `plan`: every case of `testdata/plan`, as text, Markdown and JSON; revisions of a repository; exit statuses.
+//! `plan`: the cases of `testdata/plan` as text and Markdown, revisions of a repository, and exit statuses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The folders of the cases, and the arguments that each is planned with.
+/// The folders of the cases, and the arguments of `plan` for each.
 pub(crate) fn cases() -> Vec<(PathBuf, Vec<String>)> {
     let entries = fs::read_dir(root().join("testdata/plan")).unwrap();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -22,7 +22,7 @@ pub(crate) fn cases() -> Vec<(PathBuf, Vec<String>)> {
     folders.into_iter().map(|folder| (folder.clone(), arguments(&folder))).collect()
 }
 
-pub(crate) fn planned(folder: &Path, arguments: &[String], more: &[&str]) -> String {
+pub(crate) fn run_plan(folder: &Path, arguments: &[String], more: &[&str]) -> String {
     let command = Command::new(env!("CARGO_BIN_EXE_kubefoundry"))
         .arg("plan")
         .args(arguments)
@@ -35,9 +35,9 @@ pub(crate) fn planned(folder: &Path, arguments: &[String], more: &[&str]) -> Str
     String::from_utf8(command.stdout).unwrap()
 }
 
-/// What the command prints: `plan.snap` for people, `markdown.snap` for pull requests.
+/// `plan.snap` has the text output, `markdown.snap` the Markdown.
 #[test]
-fn cases_are_planned_as_recorded() {
+fn cases_match_their_snapshots() {
     for (folder, arguments) in cases() {
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path(&folder);
@@ -45,22 +45,22 @@ fn cases_are_planned_as_recorded() {
         settings.set_omit_expression(true);
         settings.remove_description();
         settings.bind(|| {
-            insta::assert_snapshot!("plan", planned(&folder, &arguments, &[]));
-            insta::assert_snapshot!("markdown", planned(&folder, &arguments, &["--output", "markdown"]));
+            insta::assert_snapshot!("plan", run_plan(&folder, &arguments, &[]));
+            insta::assert_snapshot!("markdown", run_plan(&folder, &arguments, &["--output", "markdown"]));
         });
     }
 }
 
-/// Whether a program can be started here; the tests that need it say so when it cannot.
-fn has(program: &str) -> bool {
-    let has = Command::new(program).arg("--version").output().is_ok();
-    if !has {
+/// Whether a program is installed. If not, a note says that the test is skipped.
+fn is_installed(program: &str) -> bool {
+    let is_installed = Command::new(program).arg("--version").output().is_ok();
+    if !is_installed {
         skipped(&format!("{program} is not installed"));
     }
-    has
+    is_installed
 }
 
-/// A repository with a model in it, changed on a branch, and `main` gone on since.
+/// A repository with models that were changed on a branch, while `main` has a later commit.
 fn repository() -> Sandbox {
     let sandbox = Sandbox::new().with("models/a.yaml", model("a")).with("models/kubefoundry.yaml", PINNED);
     let sandbox = sandbox.with("models/b.yaml", model("b")).with("other/x.yaml", broken("x"));
@@ -80,8 +80,8 @@ fn repository() -> Sandbox {
 
 fn commit(sandbox: &Sandbox) {
     git(sandbox, &["add", "--all"]);
-    let who = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
-    git(sandbox, &[&who[..], &["commit", "--quiet", "--message", "x"]].concat());
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
+    git(sandbox, &[&identity[..], &["commit", "--quiet", "--message", "x"]].concat());
 }
 
 fn git(sandbox: &Sandbox, arguments: &[&str]) {
@@ -94,8 +94,8 @@ fn last_line(out: &str) -> &str {
 }
 
 #[test]
-fn revisions_are_compared_without_a_checkout() {
-    if !has("git") {
+fn compares_revisions_without_a_checkout() {
+    if !is_installed("git") {
         return;
     }
     let sandbox = repository();
@@ -103,7 +103,7 @@ fn revisions_are_compared_without_a_checkout() {
         let ran = sandbox.run(&[&["plan", "--git", revisions], more].concat()).exits(0);
         last_line(&ran.out).to_owned()
     };
-    // Two dots compare both ends, three what the branch did since it left.
+    // Two dots compare both ends; three compare the branch with its merge base.
     assert_eq!(plan("main..change", &["models"]), "1 restart, 1 created, 2 deleted; GPUs 3 → 5");
     assert_eq!(plan("main...change", &["models"]), "1 restart, 1 created, 1 deleted; GPUs 2 → 5");
     assert_eq!(plan("main...", &["models/"]), "1 restart, 1 created, 1 deleted; GPUs 2 → 5");
@@ -118,7 +118,7 @@ fn revisions_are_compared_without_a_checkout() {
     fs::remove_dir_all(sandbox.path("models")).unwrap();
     let ran = sandbox.run(&["plan", "--git", "HEAD", "models"]).exits(0);
     assert_eq!(last_line(&ran.out), "2 deleted; GPUs 5 → 0");
-    // From a folder of it, with nothing checked out there.
+    // In a subdirectory that is empty in the working tree.
     let mut command = sandbox.command(&["plan", "--git", "main..change"]);
     fs::create_dir_all(sandbox.path("models")).unwrap();
     let ran = command.current_dir(sandbox.path("models")).output().unwrap();
@@ -132,10 +132,10 @@ fn revisions_are_compared_without_a_checkout() {
     assert!(out.contains("  a.yaml:4:9\n") && out.contains("  sub dir/c.yaml:4:9\n"), "{out}");
 }
 
-/// Options of the directory are those of the revision: here they are pinned in one and not in the other.
+/// `kubefoundry.yaml` is read from the revision, too.
 #[test]
-fn options_are_those_of_the_revision() {
-    if !has("git") {
+fn reads_options_from_the_revision() {
+    if !is_installed("git") {
         return;
     }
     let sandbox = repository().with("models/kubefoundry.yaml", PINNED.replace("1.4.0", "1.6.1"));
@@ -146,11 +146,10 @@ fn options_are_those_of_the_revision() {
     assert_eq!(last_line(&ran.out), "2 restart; GPUs 5");
 }
 
-/// A link to a file of the repository is that file.
 #[cfg(unix)]
 #[test]
-fn links_in_a_revision_are_followed() {
-    if !has("git") {
+fn follows_links_in_a_revision() {
+    if !is_installed("git") {
         return;
     }
     let sandbox = Sandbox::new().with("a/x.yaml", model("x")).with("b/keep.txt", "").with("b/y.yaml", model("y"));
@@ -163,21 +162,21 @@ fn links_in_a_revision_are_followed() {
 }
 
 #[test]
-fn revisions_that_cannot_be_read_are_wrong_usage() {
-    if !has("git") {
+fn rejects_unreadable_revisions() {
+    if !is_installed("git") {
         return;
     }
     let sandbox = repository();
-    for (revisions, paths, said) in [
+    for (revisions, paths, expected) in [
         ("nope..change", &["models"][..], "there is no revision \"nope\""),
         ("--output=x", &["models"], "expected revisions, such as main..HEAD"),
         ("main..-x", &["models"], "expected revisions"),
-        ("main..change", &["-"], "standard input is in no revision"),
-        ("main..change", &["nowhere"], "nowhere: in none of the revisions"),
-        ("main..change", &["/etc/passwd"], "expected a path in the working directory"),
+        ("main..change", &["-"], "--git cannot read standard input"),
+        ("main..change", &["nowhere"], "neither revision contains nowhere"),
+        ("main..change", &["/etc/passwd"], "is outside the working directory"),
     ] {
         let ran = sandbox.run(&[&["plan", "--git", revisions], paths].concat()).exits(2);
-        assert!(ran.out.is_empty() && ran.err.contains(said), "{}", ran.err);
+        assert!(ran.out.is_empty() && ran.err.contains(expected), "{}", ran.err);
     }
     let outside = Sandbox::new().with("a.yaml", model("a"));
     let mut command = outside.command(&["plan", "--git", "main", "a.yaml"]);
@@ -187,7 +186,7 @@ fn revisions_that_cannot_be_read_are_wrong_usage() {
 }
 
 #[test]
-fn grave_changes_fail_when_asked_to() {
+fn fail_on_sets_the_threshold() {
     let kaito = |id: &str| {
         model("a")
             .replace("id: org/a", &format!("id: org/{id}"))
@@ -213,7 +212,7 @@ fn grave_changes_fail_when_asked_to() {
     assert_eq!(last_line(&ran.out), "1 recreate; GPUs 1");
 }
 
-/// Whichever side cannot be rendered is named, with what is wrong with it.
+/// The side with errors is named, and its findings are printed.
 #[test]
 fn a_side_with_errors_has_no_plan() {
     let sandbox = Sandbox::new().with("good.yaml", model("a")).with("bad.yaml", broken("a"));
@@ -221,34 +220,34 @@ fn a_side_with_errors_has_no_plan() {
     assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{}", ran.err);
     let ran = sandbox.run(&["plan", "bad.yaml", "good.yaml"]).exits(1);
     assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{}", ran.err);
-    assert!(ran.err.ends_with("OLD has errors: nothing is rendered from it, so there is nothing to compare with\n"));
+    assert!(ran.err.ends_with("OLD cannot be rendered because of its errors, so there is nothing to compare with\n"));
     let ran = sandbox.run(&["plan", "good.yaml", "missing.yaml"]).exits(2);
     assert!(ran.err.contains("missing.yaml"), "{}", ran.err);
 }
 
-/// What is wrong with OLD only is said beside what is wrong with NEW, and what is wrong with both is said once.
+/// Findings only in OLD have a heading; findings in both are printed once.
 #[test]
-fn findings_of_both_sides_are_said() {
+fn prints_findings_of_both_sides() {
     let doubtful = crate::sandbox::doubtful("a");
     let sandbox = Sandbox::new().with("old.yaml", doubtful).with("new.yaml", model("a")).with("o.yaml", PINNED);
     let ran = sandbox.run(&["plan", "old.yaml", "new.yaml", "--config", "o.yaml"]).exits(0);
-    assert!(ran.err.starts_with("findings of OLD only:\nwarning[KF0210]"), "{}", ran.err);
+    assert!(ran.err.starts_with("findings only in OLD:\nwarning[KF0210]"), "{}", ran.err);
     let ran = sandbox.run(&["plan", "old.yaml", "old.yaml", "--config", "o.yaml"]).exits(0);
     assert!(ran.err.starts_with("warning[KF0210]") && ran.err.matches("KF0210]").count() == 1, "{}", ran.err);
 }
 
 #[test]
-fn two_states_are_needed() {
+fn needs_two_inputs() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
-    for (arguments, said) in [
-        (&["plan"][..], "plan needs two states"),
-        (&["plan", "a.yaml"], "plan needs two states"),
-        (&["plan", "a.yaml", "a.yaml", "a.yaml"], "found 3 paths"),
+    for (arguments, expected) in [
+        (&["plan"][..], "nothing to compare"),
+        (&["plan", "a.yaml"], "nothing to compare"),
+        (&["plan", "a.yaml", "a.yaml", "a.yaml"], "but found 3"),
         (&["plan", "-", "-"], "both standard input"),
-        (&["plan", "-", "a.yaml", "--crds", "-"], "standard input is named twice"),
+        (&["plan", "-", "a.yaml", "--crds", "-"], "standard input is used twice"),
     ] {
         let ran = sandbox.run(arguments).exits(2);
-        assert!(ran.err.contains(said), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{arguments:?}: {}", ran.err);
     }
     let ran = sandbox.pipe(&["plan", "-", "a.yaml"], model("b")).exits(0);
     assert_eq!(last_line(&ran.out), "1 created, 1 deleted; GPUs 1");
@@ -256,20 +255,20 @@ fn two_states_are_needed() {
     assert_eq!(last_line(&ran.out), "1 restart; GPUs 1");
 }
 
-/// Options that can be read only once count for both sides.
+/// CRDs from a pipe apply to both sides, although it can be read only once.
 #[test]
-fn a_pipe_is_read_once() {
+fn reads_a_pipe_once_for_both_sides() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", model("a").replace("count: 1", "count: 2"));
     let crds = fs::read_to_string(root().join("testdata/golden/conformance/auto-target/crds/nvidia.yaml")).unwrap();
     let ran = sandbox.pipe(&["plan", "a.yaml", "b.yaml", "--crds", "-", "--diff"], crds).exits(0);
     assert_eq!(last_line(&ran.out), "1 restart; GPUs 1 → 2", "{}", ran.err);
 }
 
-/// The workflow for GitHub does what it says: its script is run here, with a `gh` that keeps what it is told.
+/// Runs the script of the GitHub workflow with a fake `gh` that records its arguments.
 #[cfg(unix)]
 #[test]
 fn the_workflow_posts_the_plan() {
-    if !has("git") || !has("bash") {
+    if !is_installed("git") || !is_installed("bash") {
         return;
     }
     let text = fs::read_to_string(root().join("deploy/github/plan.yml")).unwrap();
@@ -283,7 +282,7 @@ fn the_workflow_posts_the_plan() {
         assert!(script.contains(line), "the page shows {line}");
     }
 
-    let sandbox = repository().with("bin/gh", "#!/bin/sh\necho \"$@\" > said; cp \"$5\" posted.md\n");
+    let sandbox = repository().with("bin/gh", "#!/bin/sh\necho \"$@\" > arguments; cp \"$5\" posted.md\n");
     fs::set_permissions(sandbox.path("bin/gh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubefoundry"), sandbox.path("bin/kubefoundry")).unwrap();
     let run = |models: &str| {
@@ -301,7 +300,7 @@ fn the_workflow_posts_the_plan() {
     };
     let ran = run("models");
     assert!(ran.status.success(), "{ran:?}");
-    assert!(sandbox.read("said").starts_with("pr comment 7 --body-file "), "{}", sandbox.read("said"));
+    assert!(sandbox.read("arguments").starts_with("pr comment 7 --body-file "), "{}", sandbox.read("arguments"));
     assert!(
         sandbox
             .read("posted.md")
@@ -309,8 +308,8 @@ fn the_workflow_posts_the_plan() {
     );
     assert_eq!(sandbox.read("posted.md"), sandbox.read("summary.md"));
     // With errors there is nothing to post, and the job fails.
-    fs::remove_file(sandbox.path("said")).unwrap();
+    fs::remove_file(sandbox.path("arguments")).unwrap();
     let ran = run("other");
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-    assert!(!sandbox.path("said").exists());
+    assert!(!sandbox.path("arguments").exists());
 }

@@ -1,4 +1,4 @@
-//! `explain --rules`: what is wrong with selection rules.
+//! `explain --rules`: problems of selection rules.
 
 use serde_json::Value;
 
@@ -10,15 +10,15 @@ fn run(arguments: &[&str]) -> Ran {
     Sandbox::new().with("a.yaml", FLAWED).run(&[&["explain", "a.yaml", "--rules"], arguments].concat()).exits(0)
 }
 
-/// Every flaw with a deployment that shows it.
+/// Each flaw is printed with an example deployment.
 #[test]
-fn flaws_are_shown_with_witnesses() {
+fn prints_flaws_with_examples() {
     insta::assert_snapshot!("rules", run(&[]).out);
     insta::assert_snapshot!("rules_alone", run(&["--no-builtins"]).out);
 }
 
 #[test]
-fn the_json_holds_the_same() {
+fn prints_flaws_as_json() {
     let report: Value = serde_json::from_str(&run(&["-o", "json"]).out).unwrap();
     assert_eq!((&report["version"], &report["analysis"]["complete"]), (&1.into(), &true.into()));
     let kinds: Vec<&str> =
@@ -28,9 +28,9 @@ fn the_json_holds_the_same() {
     assert_eq!((&witness["selects"], &witness["document"]["kind"]), (&"dynamo".into(), &"ModelDeployment".into()));
 }
 
-/// No model is needed; of a configuration that is wrong, the findings say what.
+/// The analysis needs no model. For an invalid configuration, the findings are printed instead.
 #[test]
-fn configurations_alone_are_enough() {
+fn analyzes_configurations_without_models() {
     let sandbox = Sandbox::new().with("a.yaml", FLAWED.split("---\n").next().unwrap());
     assert!(sandbox.run(&["explain", "a.yaml", "--rules"]).exits(0).out.contains("shadowed: rule 2 of edge"));
     let sandbox = sandbox.with("b.yaml", FLAWED.replace("contextLength <= 4096", "contextLenght <= 4096"));

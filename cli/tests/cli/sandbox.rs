@@ -1,4 +1,4 @@
-//! A directory of its own for each test, and the binary in it.
+//! A temporary directory for each test, in which the binary runs.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ pub(crate) struct Sandbox {
     directory: tempfile::TempDir,
 }
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -39,7 +39,7 @@ impl Sandbox {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The binary in this directory, with nothing from outside that it looks at.
+    /// A command that runs the binary in this directory, without the environment variables that it reads.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubefoundry"));
         command.args(arguments).current_dir(self.directory.path()).env_remove("NO_COLOR").env_remove("TERM");
@@ -55,14 +55,14 @@ impl Sandbox {
     /// Runs with a text on standard input.
     pub(crate) fn pipe(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Ran {
         let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
-        // The binary may end without reading; then nobody is there to write to.
+        // The binary may exit without reading its input, so an error here is fine.
         let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Every file below the directory, hidden ones too, sorted.
+    /// Returns all files below the directory in order, including hidden ones.
     pub(crate) fn files(&self, below: &str) -> Vec<String> {
         let mut files = Vec::new();
         let root = self.path(below);
@@ -84,14 +84,14 @@ fn collect(root: &Path, directory: &Path, files: &mut Vec<String>) {
 }
 
 impl Ran {
-    /// The exit status, with everything printed in the message when it is another one.
+    /// Asserts the exit status.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         self
     }
 
-    /// The `kind` of every document on standard output.
+    /// The `kind` of each document on standard output.
     pub(crate) fn kinds(&self) -> Vec<&str> {
         self.out.lines().filter_map(|line| line.strip_prefix("kind: ")).collect()
     }
@@ -120,7 +120,7 @@ spec:
 /// Options under which [`model`] has no findings.
 pub(crate) const PINNED: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nruntimes: {dynamo: 1.4.0}\n";
 
-/// A model whose GPU count is no number: one error.
+/// A model whose GPU count is not a number: one error.
 pub(crate) fn broken(name: &str) -> String {
     model(name).replace("count: 1", "count: two")
 }
@@ -130,10 +130,10 @@ pub(crate) fn doubtful(name: &str) -> String {
     model(name) + "  scaling:\n    prefill:\n      replicas: 1\n"
 }
 
-/// An object that is none of ours.
+/// An object that kubefoundry does not render.
 pub(crate) const SERVICE: &str = "apiVersion: v1\nkind: Service # kept\nmetadata: {name: web, namespace: prod}\n";
 
-/// Says past the test runner's capture that a test could not be run here.
+/// Notes that a test was skipped. It bypasses the output capture of the test runner.
 pub(crate) fn skipped(why: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: {why}\n").as_bytes());
 }

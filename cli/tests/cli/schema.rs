@@ -1,4 +1,4 @@
-//! `schema`: what is printed is what is in `schemas/`, and what reports look like is what their schemas say.
+//! `schema`: the printed schemas equal those in `schemas/`, and reports match their schemas.
 
 use std::collections::BTreeSet;
 
@@ -7,49 +7,55 @@ use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, broken, doubtful, model};
 
-/// The schema of a report, which a reader may be lenient with; here a field that it does not name is a mistake.
-fn strict(name: &str) -> (Value, Validator) {
+/// The schema of a report, changed to reject unknown fields, and its validator.
+fn strict_schema(name: &str) -> (Value, Validator) {
     let ran = Sandbox::new().run(&["schema", name]).exits(0);
     let mut schema: Value = serde_json::from_str(&ran.out).unwrap();
-    close(&mut schema);
+    reject_unknown_fields(&mut schema);
     let validator = jsonschema::draft7::new(&schema).unwrap();
     (schema, validator)
 }
 
-fn close(schema: &mut Value) {
+fn reject_unknown_fields(schema: &mut Value) {
     if let Some(fields) = schema.as_object_mut() {
         if fields.contains_key("properties") {
             fields.insert("additionalProperties".to_owned(), json!(false));
-            fields["properties"].as_object_mut().unwrap().values_mut().for_each(close);
+            fields["properties"].as_object_mut().unwrap().values_mut().for_each(reject_unknown_fields);
         }
         if let Some(items) = fields.get_mut("items") {
-            close(items);
+            reject_unknown_fields(items);
         }
     }
 }
 
-/// Marks every property of the schema that a report has.
-fn seen(schema: &Value, report: &Value, path: &str, all: &mut BTreeSet<String>, found: &mut BTreeSet<String>) {
+/// Collects all properties of the schema, and those that a report has.
+fn collect_properties(
+    schema: &Value,
+    report: &Value,
+    path: &str,
+    all: &mut BTreeSet<String>,
+    found: &mut BTreeSet<String>,
+) {
     for (key, property) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{key}");
         all.insert(path.clone());
         if let Some(value) = report.get(key) {
             found.insert(path.clone());
-            seen(property, value, &path, all, found);
+            collect_properties(property, value, &path, all, found);
         } else {
-            seen(property, &Value::Null, &path, all, found);
+            collect_properties(property, &Value::Null, &path, all, found);
         }
     }
     if schema.get("items").is_some() {
         let items = report.as_array().map(Vec::as_slice).unwrap_or_default();
-        seen(&schema["items"], &Value::Null, path, all, found);
+        collect_properties(&schema["items"], &Value::Null, path, all, found);
         for item in items {
-            seen(&schema["items"], item, path, all, found);
+            collect_properties(&schema["items"], item, path, all, found);
         }
     }
 }
 
-/// Every case of the golden tests, and inputs that are wrong in a way that only the command line sees.
+/// The JSON reports of a command for every golden test case and for a directory with broken files.
 fn reports(command: &[&str]) -> Vec<Value> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b")).with("c.yaml", doubtful("c"));
@@ -75,73 +81,72 @@ fn check(name: &str, command: &[&str]) {
 }
 
 fn check_reports(name: &str, reports: Vec<Value>, is_expected: impl Fn(&str) -> bool) {
-    let (schema, validator) = strict(name);
+    let (schema, validator) = strict_schema(name);
     let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
     for report in reports {
         let errors: Vec<String> =
             validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{errors:#?} in {report:#}");
-        seen(&schema, &report, "", &mut all, &mut found);
+        collect_properties(&schema, &report, "", &mut all, &mut found);
     }
     let missing: Vec<_> = all.difference(&found).filter(|path| is_expected(path)).collect();
     assert!(missing.is_empty(), "no report has {missing:?}, which {name} describes");
 }
 
 #[test]
-fn findings_look_as_their_schema_says() {
+fn findings_match_their_schema() {
     check("diagnostics", &["lint"]);
 }
 
 #[test]
-fn decisions_look_as_their_schema_says() {
+fn decisions_match_their_schema() {
     check("decisions", &["explain"]);
 }
 
 #[test]
-fn traces_look_as_their_schema_says() {
+fn traces_match_their_schema() {
     check("traces", &["explain", "--trace"]);
 }
 
 #[test]
-fn rule_analyses_look_as_their_schema_says() {
+fn rule_analyses_match_their_schema() {
     check("rule-analysis", &["explain", "--rules"]);
 }
 
 #[test]
-fn answers_look_as_their_schema_says() {
+fn answers_match_their_schema() {
     check("why-not", &["explain", "--why-not", "kaito"]);
 }
 
 #[test]
-fn images_look_as_their_schema_says() {
+fn images_match_their_schema() {
     check("images", &["images"]);
 }
 
-/// Findings are held to their own schema by the tests above.
+/// Findings are not checked here: the tests above check them.
 #[test]
-fn plans_look_as_their_schema_says() {
-    let (mut schema, validator) = strict("plan");
+fn plans_match_their_schema() {
+    let (mut schema, validator) = strict_schema("plan");
     let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
     for findings in ["diagnostics", "oldDiagnostics"] {
         schema["properties"].as_object_mut().unwrap().remove(findings);
     }
     for (folder, arguments) in crate::plan::cases() {
-        let report = crate::plan::planned(&folder, &arguments, &["--output", "json"]);
+        let report = crate::plan::run_plan(&folder, &arguments, &["--output", "json"]);
         let report: Value = serde_json::from_str(&report).unwrap();
         let errors: Vec<String> =
             validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{errors:#?} in {report:#}");
-        seen(&schema, &report, "", &mut all, &mut found);
+        collect_properties(&schema, &report, "", &mut all, &mut found);
     }
     let missing: Vec<_> = all.difference(&found).collect();
     assert!(missing.is_empty(), "no plan has {missing:?}, which the schema describes");
 }
 
-/// The reports of a command on its own cases, each held against its schema, and every field of the schema in one of
-/// them.
+/// Checks the reports of a command against their schema, and that every field of the schema occurs in one of them.
 fn check_cases(name: &str, cases: &str, command: impl Fn(&str) -> Vec<String>) {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let (schema, validator) = strict(name);
+    let (schema, validator) = strict_schema(name);
     let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
     for case in std::fs::read_dir(root.join(cases)).unwrap() {
         let case = case.unwrap().path();
@@ -153,20 +158,20 @@ fn check_cases(name: &str, cases: &str, command: impl Fn(&str) -> Vec<String>) {
         let report: Value = serde_json::from_str(&ran.out).unwrap();
         let errors: Vec<String> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:#?} in {report:#}");
-        seen(&schema, &report, "", &mut all, &mut found);
+        collect_properties(&schema, &report, "", &mut all, &mut found);
     }
-    // Fixes are not offered here, and what findings are like is checked by `lint`.
+    // The findings of these cases do not have all fields; `lint` covers them.
     let missing: Vec<_> = all.difference(&found).filter(|field| !field.starts_with(".diagnostics")).collect();
     assert!(missing.is_empty(), "no report has {missing:?}, which {name} describes");
 }
 
 #[test]
-fn imports_look_as_their_schema_says() {
+fn imports_match_their_schema() {
     check_cases("import", "testdata/import", |_| vec!["import".to_owned()]);
 }
 
 #[test]
-fn migrations_look_as_their_schema_says() {
+fn migrations_match_their_schema() {
     check_cases("migration", "testdata/migrate", |case| {
         let words: &[&str] = if case.starts_with("to-group") {
             &["migrate", "--to-group", "kubefoundry.ai"]
@@ -178,8 +183,8 @@ fn migrations_look_as_their_schema_says() {
     });
 }
 
-/// The reports of a group of cases beside which their snapshots are.
-fn recorded(group: &str) -> Vec<Value> {
+/// The reports in the snapshots of a group of cases.
+fn read_snapshots(group: &str) -> Vec<Value> {
     let read = |case: &std::path::PathBuf| {
         let text = std::fs::read_to_string(case.join("json.snap")).unwrap();
         serde_json::from_str(text.splitn(3, "---\n").nth(2).unwrap()).unwrap()
@@ -188,21 +193,21 @@ fn recorded(group: &str) -> Vec<Value> {
 }
 
 #[test]
-fn statuses_look_as_their_schema_says() {
-    check_findings_apart("status", recorded("status"));
+fn statuses_match_their_schema() {
+    check_without_findings("status", read_snapshots("status"));
 }
 
 #[test]
-fn drift_looks_as_its_schema_says() {
-    check_findings_apart("drift", recorded("drift"));
+fn drift_matches_its_schema() {
+    check_without_findings("drift", read_snapshots("drift"));
 }
 
-/// Findings look the same in every report, and `lint` shows all that they may have.
-fn check_findings_apart(name: &str, reports: Vec<Value>) {
+/// Checks reports without requiring every field of findings, which `lint` covers.
+fn check_without_findings(name: &str, reports: Vec<Value>) {
     check_reports(name, reports, |path| !path.starts_with(".diagnostics."));
 }
 
-/// `kubectl apply -f -` takes the whole stream.
+/// `kubectl apply -f -` accepts the whole stream.
 #[test]
 fn crds_are_one_stream() {
     let ran = Sandbox::new().run(&["schema", "crds"]).exits(0);
@@ -211,9 +216,9 @@ fn crds_are_one_stream() {
     assert!(ran.out.contains("\n  name: modeldeployments.kubeairunway.ai\n"), "{}", ran.out);
 }
 
-/// What is listed can be printed, and is what the file in `schemas/` says.
+/// Every listed schema can be printed, and equals the file in `schemas/`.
 #[test]
-fn every_listed_schema_is_printed() {
+fn prints_every_listed_schema() {
     let sandbox = Sandbox::new();
     let listed = sandbox.run(&["schema"]).exits(0);
     let names: Vec<&str> = listed.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
@@ -229,9 +234,9 @@ fn every_listed_schema_is_printed() {
     assert_eq!(files.count(), 21, "every file has a name");
 }
 
-/// What is listed of upstream is printed as a CRD, and the comments say of which release it is.
+/// Every listed upstream kind is printed as a CRD; comments name its release.
 #[test]
-fn skeletons_of_upstream_are_listed_and_printed() {
+fn prints_every_listed_skeleton() {
     let sandbox = Sandbox::new();
     let listed = sandbox.run(&["schema", "--upstream"]).exits(0).out;
     assert!(listed.contains("ray.io/RayService "), "{listed}");
@@ -244,12 +249,11 @@ fn skeletons_of_upstream_are_listed_and_printed() {
     let older = sandbox.run(&["schema", "--upstream", graph, "--release", "1.4.0"]).exits(0).out;
     assert!(older.starts_with("# DynamoGraphDeployment of Dynamo 1.2.0, d1753c81 of 2026-05-06\n"), "{older}");
     let unknown = sandbox.run(&["schema", "--upstream", "ray.io/RayCluster"]).exits(2);
-    assert!(unknown.err.contains("no skeleton of \"ray.io/RayCluster\""), "{}", unknown.err);
+    assert!(unknown.err.contains("no schema of \"ray.io/RayCluster\""), "{}", unknown.err);
 }
 
-/// A name that is close is suggested, and nothing is printed.
 #[test]
-fn an_unknown_schema_is_wrong_usage() {
+fn suggests_a_schema_for_an_unknown_one() {
     let ran = Sandbox::new().run(&["schema", "modeldeployments"]).exits(2);
     assert_eq!(ran.out, "");
     assert!(ran.err.contains("modeldeployment"), "{}", ran.err);

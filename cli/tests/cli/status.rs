@@ -1,4 +1,4 @@
-//! `status`: dumps as upstream controllers leave them, and the table that people and programs get.
+//! `status`: cluster snapshots in the states that upstream controllers produce, as a table and as JSON.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::sandbox::{Ran, Sandbox};
 
-/// The folders of a group of cases, sorted.
+/// The sorted folders of a group of test cases.
 pub(crate) fn cases(group: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata").join(group);
     let mut cases: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -16,8 +16,8 @@ pub(crate) fn cases(group: &str) -> Vec<PathBuf> {
     cases
 }
 
-/// Compares with the snapshots beside a case.
-pub(crate) fn beside(case: &Path, compare: impl FnOnce()) {
+/// Runs assertions with the snapshots in the folder of a case.
+pub(crate) fn with_snapshots_in(case: &Path, compare: impl FnOnce()) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(case);
     settings.set_prepend_module_to_snapshot(false);
@@ -26,13 +26,13 @@ pub(crate) fn beside(case: &Path, compare: impl FnOnce()) {
     settings.bind(compare);
 }
 
-/// What a run said, as a user sees it.
-pub(crate) fn said(ran: &Ran) -> String {
+/// The output, the standard error and the exit status of a run as one text.
+pub(crate) fn run_text(ran: &Ran) -> String {
     let err = if ran.err.is_empty() { String::new() } else { format!("--- standard error\n{}", ran.err) };
     format!("{}{err}--- exit status {}\n", ran.out, ran.code.unwrap())
 }
 
-/// Runs the command in a case's folder.
+/// Runs `status` on the files of a test case.
 fn run(case: &Path, more: &[&str]) -> Ran {
     let words = fs::read_to_string(case.join("args")).unwrap_or_default();
     let sandbox = Sandbox::new().with("dump.yaml", fs::read(case.join("dump.yaml")).unwrap());
@@ -41,21 +41,21 @@ fn run(case: &Path, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn cases_are_told_as_recorded() {
+fn cases_match_their_snapshots() {
     for case in cases("status") {
         assert!(fs::read_to_string(case.join("dump.yaml")).unwrap().starts_with("# "), "{}", case.display());
         let (text, json) = (run(&case, &[]), run(&case, &["--output", "json"]));
         assert_eq!(text.code, json.code);
-        beside(&case, || {
-            insta::assert_snapshot!("text", said(&text));
+        with_snapshots_in(&case, || {
+            insta::assert_snapshot!("text", run_text(&text));
             insta::assert_snapshot!("json", json.out);
         });
     }
 }
 
-/// A dump in parts is the dump.
+/// A snapshot can be split over files and standard input.
 #[test]
-fn files_and_standard_input_are_one_dump() {
+fn joins_the_parts_of_a_snapshot() {
     let object = |kind: &str, name: &str, more: &str| {
         format!("{{\"apiVersion\": \"{kind}\", \"metadata\": {{\"name\": \"{name}\", \"namespace\": \"ml\"}}{more}}}")
     };
@@ -70,17 +70,17 @@ fn files_and_standard_input_are_one_dump() {
 }
 
 #[test]
-fn an_empty_dump_is_said() {
+fn notes_an_empty_snapshot() {
     let ran = Sandbox::new().pipe(&["status"], "apiVersion: v1\nitems: []\nkind: List\n").exits(0);
     assert_eq!(
         (ran.out.as_str(), ran.err.as_str()),
-        ("", "The dump has no ModelDeployment, and no object that runs one.\n")
+        ("", "The cluster snapshot has no ModelDeployment and no object that runs one.\n")
     );
 }
 
-/// The clock is read when `now` says so, and the answer tells what time it was.
+/// The clock is read only with `--now now`; the report has the time that was used.
 #[test]
-fn now_is_the_clock_only_when_asked() {
+fn reads_the_clock_only_on_request() {
     let object = "{apiVersion: kaito.sh/v1beta1, kind: Workspace, metadata: {name: m, creationTimestamp: \"2020-01-01T00:00:00Z\"}}";
     let json = |arguments: &[&str]| -> Value {
         let ran = Sandbox::new().pipe(&[&["status", "--output", "json"], arguments].concat(), object).exits(0);
@@ -93,11 +93,11 @@ fn now_is_the_clock_only_when_asked() {
     let patient = json(&["--now", "2020-01-01T00:10:00Z", "--stale-after", "600"]);
     assert_eq!((&patient["statuses"][0]["stale"], &patient["staleAfterSeconds"]), (&false.into(), &600.into()));
     let ran = Sandbox::new().pipe(&["status", "--now", "today"], object).exits(2);
-    assert!(ran.err.contains("expected `now`, or a time as RFC 3339"), "{}", ran.err);
+    assert!(ran.err.contains("expected `now` or an RFC 3339 time"), "{}", ran.err);
     Sandbox::new().pipe(&["status", "--stale-after", "5"], object).exits(2);
 }
 
 #[test]
-fn a_file_that_is_not_there_is_wrong_usage() {
+fn a_missing_file_is_wrong_usage() {
     assert!(Sandbox::new().run(&["status", "gone.yaml"]).exits(2).err.contains("gone.yaml"));
 }

@@ -1,4 +1,4 @@
-//! `explain --trace` and `--why-not`: where fields go, and what would have to change.
+//! `explain --trace` and `--why-not`.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::sandbox::{PINNED, Ran, Sandbox, broken, model};
 
-/// Runs on an example as it lies in the repository.
-fn example(name: &str, arguments: &[&str]) -> Ran {
+/// Runs `explain` on an example of the repository.
+fn explain_example(name: &str, arguments: &[&str]) -> Ran {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples").join(name);
     let mut sandbox = Sandbox::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -19,17 +19,15 @@ fn example(name: &str, arguments: &[&str]) -> Ran {
     sandbox.run(&[&["explain", "."], arguments].concat()).exits(0)
 }
 
-/// One of each provider, whole.
 #[test]
-fn every_field_of_an_example_has_a_line() {
-    insta::assert_snapshot!("trace_dynamo", example("llama-8b", &["--trace"]).out);
-    insta::assert_snapshot!("trace_kaito", example("phi-4-kaito", &["--trace"]).out);
-    insta::assert_snapshot!("trace_kuberay", example("llama-8b-kuberay", &["--trace"]).out);
+fn traces_an_example_of_each_provider() {
+    insta::assert_snapshot!("trace_dynamo", explain_example("llama-8b", &["--trace"]).out);
+    insta::assert_snapshot!("trace_kaito", explain_example("phi-4-kaito", &["--trace"]).out);
+    insta::assert_snapshot!("trace_kuberay", explain_example("llama-8b-kuberay", &["--trace"]).out);
 }
 
-/// The same as JSON, for one field: what it is, what was tried, where it goes.
 #[test]
-fn one_field_as_json() {
+fn traces_one_field_as_json() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
     let ran = sandbox.run(&["explain", ".", "--trace", "--field", "spec.resources", "-o", "json"]).exits(0);
     let report: Value = serde_json::from_str(&ran.out).unwrap();
@@ -40,27 +38,25 @@ fn one_field_as_json() {
     let count = &report["traces"][0]["fields"][0];
     assert_eq!((&count["fate"], &count["tried"][0]["value"]), (&"rendered".into(), &"2".into()));
     assert_eq!(count["readBy"][0]["provider"], "dynamo");
-    assert_eq!(report["traces"][0]["outputs"].as_array().unwrap().len(), 0, "no field of the output is called so");
+    assert_eq!(report["traces"][0]["outputs"].as_array().unwrap().len(), 0, "no output field has this path");
 }
 
-/// What is not there is wrong usage, with what may have been meant.
 #[test]
-fn an_unknown_field_or_provider_is_wrong_usage() {
+fn suggests_a_field_or_provider_for_an_unknown_one() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
     let ran = sandbox.run(&["explain", "a.yaml", "--trace", "--field", "spec.resources.gpu.cuont"]).exits(2);
     assert!(ran.out.is_empty() && ran.err.contains("did you mean spec.resources.gpu.count?"), "{ran:?}");
     let ran = sandbox.run(&["explain", "a.yaml", "--why-not", "katio"]).exits(2);
     assert!(ran.out.is_empty() && ran.err.contains("did you mean \"kaito\"?"), "{ran:?}");
     let ran = sandbox.run(&["explain", "a.yaml", "--trace", "-o", "dot"]).exits(2);
-    assert!(ran.err.contains("expected --output text or json"), "{ran:?}");
+    assert!(ran.err.contains("support only --output text and json"), "{ran:?}");
     for wrong in [["--trace", "--rules"], ["--field", "x"], ["--no-builtins", "--trace"]] {
         sandbox.run(&[&["explain", "a.yaml"], wrong.as_slice()].concat()).exits(2);
     }
 }
 
-/// The report comes either way, and the exit status tells.
 #[test]
-fn what_has_an_error_is_not_traced() {
+fn traces_only_deployments_without_errors() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
     let ran = sandbox.run(&["explain", ".", "--trace"]).exits(1);
     assert!(ran.out.contains("spec.engine.type"), "{}", ran.out);
@@ -69,9 +65,9 @@ fn what_has_an_error_is_not_traced() {
     assert!(ran.err.contains("error[KF0101]"), "{ran:?}");
 }
 
-/// The fewest changes by rules and by name.
+/// Reports the fewest changes for selection by rules and by name.
 #[test]
-fn why_not_offers_changes() {
+fn why_not_reports_changes() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
     let ran = sandbox.run(&["explain", ".", "--why-not", "kaito"]).exits(0);
     assert_eq!(ran.err, "");

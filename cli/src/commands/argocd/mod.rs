@@ -41,8 +41,8 @@ pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatu
 
 /// Prints the files that may contain an object to render; Argo CD uses the plugin if there are any.
 ///
-/// A file with a syntax error counts, so that `generate` reports the error. Without it, Argo CD would silently treat the
-/// application as one that does not need the plugin.
+/// A file with a syntax error counts, so that `generate` reports the error. Without it, Argo CD would silently treat
+/// the application as one that does not need the plugin.
 fn print_renderable_files() -> Result<ExitStatus, CommandError> {
     let input = input::read_application(None, Map::new(), None)?;
     let is_renderable =
@@ -54,7 +54,8 @@ fn print_renderable_files() -> Result<ExitStatus, CommandError> {
 }
 
 fn print_parameters() -> Result<ExitStatus, CommandError> {
-    // The environment is not read here: invalid values are reported by `generate`, and the UI needs this list to fix them.
+    // The environment is not read here: invalid values are reported by `generate`, and the UI needs this list to fix
+    // them.
     let mut text = serde_json::to_string_pretty(&parameters::announcement()).unwrap_or_default();
     text.push('\n');
     console::print([&text])?;

@@ -1,8 +1,8 @@
 //! The plugin's parameters: their declarations and the values that an Application sets.
 //!
-//! Argo CD passes values in three ways (cmpserver/plugin of argoproj/argo-cd): `ARGOCD_APP_PARAMETERS` is a JSON list of
-//! the parameters in the Application, `PARAM_*` has the same parameters with flattened names, and `ARGOCD_ENV_*` comes
-//! from `spec.source.plugin.env`. If several of them set a parameter, the first in this order wins.
+//! Argo CD passes values in three ways (cmpserver/plugin of argoproj/argo-cd): `ARGOCD_APP_PARAMETERS` is a JSON list
+//! of the parameters in the Application, `PARAM_*` has the same parameters with flattened names, and `ARGOCD_ENV_*`
+//! comes from `spec.source.plugin.env`. If several of them set a parameter, the first in this order wins.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -48,7 +48,8 @@ impl ServedVersions {
         self.0.iter().any(|version| version.strip_prefix(crd_version).is_some_and(ends_at_separator))
     }
 
-    /// Replaces each `auto` in the parameter `crdVersions` by the first CRD version of the provider that the cluster serves.
+    /// Replaces each `auto` in the parameter `crdVersions` by the first CRD version of the provider that the cluster
+    /// serves.
     ///
     /// Returns the providers of which the cluster serves no version; they get their default. This is an error only if a
     /// ModelDeployment needs one of them, which [`ServedVersions::reject_missing`] checks after rendering.
@@ -124,7 +125,8 @@ mod tests {
         Ok((values.remove("crdVersions").unwrap(), missing.iter().map(|provider| provider.name()).collect()))
     }
 
-    /// The order of the provider decides among the served versions. A version that is only a prefix of another does not match.
+    /// The order of the provider decides among the served versions. A version that is only a prefix of another does not
+    /// match.
     #[test]
     fn chooses_the_first_served_crd_version() {
         let auto = json!({"dynamo": "auto", "kaito": "kaito.sh/v1beta1"});

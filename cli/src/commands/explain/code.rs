@@ -74,7 +74,8 @@ fn find_code(argument: &Path) -> Result<Option<&'static Code>, CodeError> {
     Err(CodeError::NoPath { given, hint })
 }
 
-/// Suggests the code with the same number but missing or extra zeros, or else the range of codes with the same hundreds.
+/// Suggests the code with the same number but missing or extra zeros, or else the range of codes with the same
+/// hundreds.
 fn id_hint(digits: &str) -> String {
     let number = digits.trim_start_matches('0');
     if let Some(code) = registry::code(&format!("KF{number:0>4}")) {

@@ -1,7 +1,8 @@
 //! Converts decisions to graphs, from which `mermaid`, `dot` and `html` are written.
 //!
 //! Each ModelDeployment has one diagram in three stages: the deployment, the candidates with their gates and selection
-//! rules, and the rendered objects with their references. Texts are not escaped; each writer escapes them for its format.
+//! rules, and the rendered objects with their references. Texts are not escaped; each writer escapes them for its
+//! format.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,8 +10,8 @@ const MAX_TEXT_BYTES: usize = 50_000;
 /// Mermaid's default `maxEdges`; GitHub does not change it.
 const MAX_EDGES: usize = 500;
 
-/// Styles set strokes only: any fill, including Mermaid's default for clusters, is unreadable in either the light or the
-/// dark theme.
+/// Styles set strokes only: any fill, including Mermaid's default for clusters, is unreadable in either the light or
+/// the dark theme.
 const STYLES: &str = "  classDef stage fill:none,stroke:#848d97
   classDef chosen stroke:#2da44e,stroke-width:3px
   classDef open stroke:#848d97
@@ -104,8 +104,8 @@ const WORD_JOINER: char = '\u{2060}';
 
 /// Escapes text for a quoted label.
 ///
-/// Mermaid decodes `#NNN;`. Every character with a meaning in its grammar, its preprocessor, Markdown or HTML is written
-/// that way. Letters, digits, and punctuation that has no meaning inside a line are kept.
+/// Mermaid decodes `#NNN;`. Every character with a meaning in its grammar, its preprocessor, Markdown or HTML is
+/// written that way. Letters, digits, and punctuation that has no meaning inside a line are kept.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().enumerate().peekable();
@@ -121,8 +121,8 @@ fn escape(text: &str) -> String {
         } else {
             let _ = write!(out, "#{};", u32::from(c));
         }
-        // Mermaid interprets these sequences even after decoding: `$$` begins a formula, `fa:fa-car` is an icon, and `ﬂ°`
-        // and `¶ß` are its internal markers for references.
+        // Mermaid interprets these sequences even after decoding: `$$` begins a formula, `fa:fa-car` is an icon, and
+        // `ﬂ°` and `¶ß` are its internal markers for references.
         let icon = c == ':' && characters.peek().is_some_and(|(_, next)| next.is_alphabetic());
         if icon || matches!(c, '$' | 'ﬂ' | '¶') {
             out.push(WORD_JOINER);

@@ -44,8 +44,8 @@ fn collect_references(value: &Value, references: &mut Vec<Reference>) {
     }
 }
 
-/// Adds the references in one field. The fields are those of core/v1 (EnvFromSource, EnvVarSource, Volume, PodSpec) and of
-/// the providers' CRDs.
+/// Adds the references in one field. The fields are those of core/v1 (EnvFromSource, EnvVarSource, Volume, PodSpec) and
+/// of the providers' CRDs.
 fn add_field_references(key: &str, value: &Value, references: &mut Vec<Reference>) {
     let mut add = |kind, name: Option<&str>, relation| {
         references.extend(name.map(|name| Reference { kind, name: name.to_owned(), relation }));

@@ -17,8 +17,8 @@ use super::fixes_in_files;
 use crate::input::Input;
 use crate::output::staged_file::stage_file;
 
-/// A fix can reveal a finding with another fix: once a misspelled field is corrected, its value is checked, too. If there
-/// are still fixes after this many rounds, two of them undo each other.
+/// A fix can reveal a finding with another fix: once a misspelled field is corrected, its value is checked, too. If
+/// there are still fixes after this many rounds, two of them undo each other.
 const MAX_ROUNDS: usize = 10;
 
 /// A file could not be written.
@@ -96,8 +96,8 @@ impl AppliedFixes {
         self.originals.iter().map(diff_one).collect()
     }
 
-    /// Writes every changed file. All texts are staged in temporary files first, so that an error changes no file. For a
-    /// symbolic link, the file that it points to is changed.
+    /// Writes every changed file. All texts are staged in temporary files first, so that an error changes no file. For
+    /// a symbolic link, the file that it points to is changed.
     pub(super) fn write(&self, input: &Input) -> Result<(), FixError> {
         let mut staged = Vec::new();
         for id in self.originals.keys() {

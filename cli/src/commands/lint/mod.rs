@@ -100,8 +100,8 @@ fn junit_cases(run: &Run<()>) -> Vec<Case> {
     rendered.map(|input| Case { source: input.source, object: input.header.object() }).collect()
 }
 
-/// The root of the checkout, which paths in CI reports are relative to: the directory in the variable of the CI system if
-/// the working directory is inside of it, or else the working directory.
+/// The root of the checkout, which paths in CI reports are relative to: the directory in the variable of the CI system
+/// if the working directory is inside of it, or else the working directory.
 fn checkout(variable: &str) -> Checkout {
     let here = env::current_dir().unwrap_or_default();
     let ci_root = env::var_os(variable).map(std::path::PathBuf::from).filter(|root| here.starts_with(root));

@@ -29,7 +29,8 @@ pub(super) fn run(args: &MergeConfigArgs) -> ExitStatus {
     }
 }
 
-/// Prints blocks of lines to standard error. Blocks quote files, so control characters other than line breaks are escaped.
+/// Prints blocks of lines to standard error. Blocks quote files, so control characters other than line breaks are
+/// escaped.
 fn note(blocks: &[String], between: &str) {
     let printable = |block: &String| block.lines().flat_map(|line| [style::printable(line), "\n".into()]).collect();
     let blocks: Vec<String> = blocks.iter().map(printable).collect();

@@ -124,7 +124,8 @@ fn locate_deployments<'r>(context: &PlanContext<'r>) -> Vec<Option<DeploymentLoc
 struct DeploymentLocator<'r> {
     run: &'r Run<YamlText>,
     locator: SourceLocator<'r>,
-    /// Index of the input at which the next search starts: decisions and inputs have the same order, so one pass suffices.
+    /// Index of the input at which the next search starts: decisions and inputs have the same order, so one pass
+    /// suffices.
     next: usize,
 }
 

@@ -1,4 +1,5 @@
-//! Formats a plan as text: the most severe changes first, the totals at the end. Unchanged deployments are only counted.
+//! Formats a plan as text: the most severe changes first, the totals at the end. Unchanged deployments are only
+//! counted.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The binary under limits of the kernel: past one, it is killed.
+//! Runs the binary under resource limits of the kernel.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,21 +6,21 @@ use std::process::{Command, Stdio};
 
 use crate::sandbox::{Ran, Sandbox};
 
-/// Memory that a run may map, beside the binary itself.
+/// Limit of the address space, in addition to the size of the binary.
 const MEMORY_KIB: u64 = 200 * 1000 * 1000 / 1024;
 
-/// The binary to test, and the seconds of CPU time that a run of it may take.
-fn binary() -> (PathBuf, u64) {
+/// The binary to test and its limit of CPU time in seconds.
+fn binary_and_cpu_seconds() -> (PathBuf, u64) {
     match std::env::var_os("KUBEFOUNDRY_HOSTILE_BINARY") {
         Some(path) => (fs::canonicalize(path).unwrap(), 1),
-        // Not optimized.
+        // A debug build is slower.
         None => (env!("CARGO_BIN_EXE_kubefoundry").into(), 30),
     }
 }
 
-/// Runs in the sandbox within the bounds.
+/// Runs the binary in the sandbox within the limits.
 pub(crate) fn run(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
-    let (binary, seconds) = binary();
+    let (binary, seconds) = binary_and_cpu_seconds();
     let memory = MEMORY_KIB + fs::metadata(&binary).unwrap().len() / 1024;
     let limits = format!("ulimit -v {memory} && ulimit -t {seconds} && exec \"$@\"");
     let output = Command::new("sh")
@@ -29,7 +29,7 @@ pub(crate) fn run(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
         .args(arguments)
         .current_dir(sandbox.path("."))
         .env_remove("NO_COLOR")
-        // Of address space, which is what the limit is on, glibc takes 64 MiB for each thread, and hardly uses it.
+        // glibc reserves 64 MiB of address space for the arena of each thread, which would exhaust the limit.
         .env("MALLOC_ARENA_MAX", "1")
         .stdin(Stdio::null())
         .output()
@@ -41,10 +41,10 @@ pub(crate) fn run(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// Runs `render`, `lint` and `explain` on one input. All refuse it; `findings` are the first of `render`, in order and
-/// without what follows them on their lines.
+/// Asserts that `render`, `lint` and `explain` reject an input. `findings` are the beginnings of the first lines that
+/// `render` prints.
 #[track_caller]
-pub(crate) fn refused(name: &str, text: impl AsRef<[u8]>, findings: &[&str]) {
+pub(crate) fn assert_rejected(name: &str, text: impl AsRef<[u8]>, findings: &[&str]) {
     let sandbox = Sandbox::new().with(name, text);
     let ran = run(&sandbox, &["render", name, "--diagnostics", "concise"]).exits(1);
     assert_eq!(ran.out, "", "{name}: something on standard output");
@@ -53,7 +53,7 @@ pub(crate) fn refused(name: &str, text: impl AsRef<[u8]>, findings: &[&str]) {
         assert!(line.starts_with(finding), "{name}: {line}\nis not {finding}");
     }
     assert!(lines.len() >= findings.len(), "{name}: {lines:?}");
-    // In full, with the lines of the input: that must be small, too.
+    // The full report quotes lines of the input, but must stay small, too.
     let ran = run(&sandbox, &["lint", name]);
     assert!(ran.out.len() < 2_000_000, "{name}: {} bytes of report", ran.out.len());
     run(&sandbox, &["explain", name]).exits(1);
@@ -63,12 +63,12 @@ pub(crate) fn refused(name: &str, text: impl AsRef<[u8]>, findings: &[&str]) {
 pub(crate) const HEADER: &str =
     "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec:\n";
 
-/// As many of something, one after the other.
-pub(crate) fn many(count: usize, one: impl Fn(usize) -> String) -> String {
-    (0..count).map(one).collect()
+/// Concatenates `count` generated parts.
+pub(crate) fn repeat_with(count: usize, part: impl Fn(usize) -> String) -> String {
+    (0..count).map(part).collect()
 }
 
-/// The configuration of a provider that is not ours: nine lines.
+/// The configuration of a third-party provider: nine lines.
 pub(crate) fn config(name: &str) -> String {
     format!(
         "apiVersion: kubefoundry.ai/v1alpha1

@@ -1,11 +1,11 @@
-//! `--crds` with what is no dump of CRDs, or a hostile one.
+//! `--crds` with files that have no CRDs, and with hostile CRDs.
 
-use super::bounded::{many, run};
+use super::bounded::{repeat_with, run};
 use crate::sandbox::{Sandbox, model};
 
-/// The dump is refused where it goes wrong, and nothing is printed.
+/// Asserts that the CRDs are rejected with a finding, and that nothing is printed.
 #[track_caller]
-fn refused_dump(dump: impl AsRef<[u8]>, finding: &str) {
+fn assert_rejected_crds(dump: impl AsRef<[u8]>, finding: &str) {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("dump.yaml", dump);
     for command in ["render", "lint", "explain"] {
         let ran = run(&sandbox, &[command, "a.yaml", "--crds", "dump.yaml"]).exits(2);
@@ -15,7 +15,7 @@ fn refused_dump(dump: impl AsRef<[u8]>, finding: &str) {
     }
 }
 
-/// A CRD of a kind that is written, with this schema.
+/// A CRD of DynamoGraphDeployment with this schema.
 fn crd(schema: &str) -> String {
     format!(
         "apiVersion: apiextensions.k8s.io/v1
@@ -36,17 +36,17 @@ spec:
 }
 
 #[test]
-fn a_dump_that_is_none() {
+fn files_without_crds() {
     for dump in ["", "# nothing\n", "kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\n", "42\n", "- a\n- b\n"] {
-        refused_dump(dump, "KF0550");
+        assert_rejected_crds(dump, "KF0550");
     }
-    refused_dump(b"\x7fELF\x02\x01\x01\x00\x00\x00\xff\xfe".as_slice(), "error[KF0");
-    refused_dump(many(200_000, |_| "[".to_owned()), "error[KF0");
+    assert_rejected_crds(b"\x7fELF\x02\x01\x01\x00\x00\x00\xff\xfe".as_slice(), "error[KF0");
+    assert_rejected_crds(repeat_with(200_000, |_| "[".to_owned()), "error[KF0");
 }
 
 #[test]
-fn a_dump_that_breaks_off() {
-    refused_dump(crd("{type: object, properties: {spec: ["), "error[KF0");
+fn truncated_crds() {
+    assert_rejected_crds(crd("{type: object, properties: {spec: ["), "error[KF0");
 }
 
 #[test]
@@ -59,11 +59,12 @@ fn schemas_of_the_wrong_shape() {
     }
 }
 
-/// Deep schemas, wide ones, and ones that grow by aliases: each ends in time.
+/// Deep and wide schemas, and schemas that grow by aliases.
 #[test]
-fn schemas_without_measure() {
+fn oversized_schemas() {
     let deep = format!("{}{{}}{}", "{type: object, properties: {a: ".repeat(20_000), "}}".repeat(20_000));
-    let wide = format!("{{type: object, properties: {{{}}}}}", many(50_000, |at| format!("f{at}: {{type: string}}, ")));
+    let wide =
+        format!("{{type: object, properties: {{{}}}}}", repeat_with(50_000, |at| format!("f{at}: {{type: string}}, ")));
     let mut bomb = String::from("{type: object, x0: &x0 {type: string}");
     for level in 1..30 {
         let below = level - 1;
@@ -77,10 +78,10 @@ fn schemas_without_measure() {
     }
 }
 
-/// Rules of a CRD are as bounded as rules of a provider.
+/// The CEL budget also applies to validation rules of a CRD.
 #[test]
-fn rules_that_never_end() {
-    let list = format!("[{}]", many(300, |at| format!("{at}, ")));
+fn validation_rules_that_never_end() {
+    let list = format!("[{}]", repeat_with(300, |at| format!("{at}, ")));
     let rule = format!("{list}.all(a, {list}.all(b, {list}.all(c, {list}.all(d, a + b + c + d >= 0))))");
     let schema = format!(
         "{{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-validations: [{{rule: '{rule}'}}]}}"

@@ -1,4 +1,4 @@
-//! Every field of every kind that is read, with values that do not belong there.
+//! Every field of every input kind, with invalid values.
 
 use kubefoundry_actor::options::ActorOptions;
 use kubefoundry_compiler::options::render;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::bounded::run;
 use crate::sandbox::{Ran, Sandbox, model};
 
-/// A ModelDeployment in which every field is written.
+/// A ModelDeployment that sets every field.
 fn deployment() -> Value {
     let role = json!({"replicas": 1, "gpu": {"count": 1, "type": "nvidia.com/gpu"}, "memory": "32Gi"});
     json!({
@@ -54,7 +54,7 @@ fn deployment() -> Value {
     })
 }
 
-/// A provider's configuration in which every field is written.
+/// A provider configuration that sets every field.
 fn configuration() -> Value {
     json!({
         "apiVersion": "kubefoundry.ai/v1alpha1",
@@ -78,7 +78,7 @@ fn configuration() -> Value {
     })
 }
 
-/// Options in which every field is written.
+/// Options that set every field.
 fn options() -> Value {
     json!({
         "apiVersion": "config.kubefoundry.ai/v1alpha1",
@@ -116,18 +116,18 @@ fn options() -> Value {
     })
 }
 
-/// The fields of the wire types, and where they stand. A field that is added must be written above to be tested.
+/// Checks that the documents above set all fields of the wire types, so that new fields are tested.
 #[test]
-fn every_field_is_tried() {
-    let written = |document: &Value, pointer: &str, fields: &[&str], left_out: &[&str]| {
+fn documents_set_every_field() {
+    let assert_set = |document: &Value, pointer: &str, fields: &[&str], excluded: &[&str]| {
         let object = document.pointer(pointer).and_then(Value::as_object).unwrap();
-        for field in fields.iter().filter(|field| !left_out.contains(field)) {
+        for field in fields.iter().filter(|field| !excluded.contains(field)) {
             assert!(object.contains_key(*field), "{pointer} lacks {field}");
         }
     };
     let document = deployment();
-    // What only the apiserver writes may be anything.
-    let servers = &[
+    // Fields that only the API server sets are not validated.
+    let server_fields = &[
         "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
@@ -138,8 +138,8 @@ fn every_field_is_tried() {
         "finalizers",
         "ownerReferences",
     ];
-    written(&document, "", model::ModelDeployment::FIELDS, &["status"]);
-    written(&document, "/metadata", kubernetes::ObjectMeta::FIELDS, servers);
+    assert_set(&document, "", model::ModelDeployment::FIELDS, &["status"]);
+    assert_set(&document, "/metadata", kubernetes::ObjectMeta::FIELDS, server_fields);
     for (pointer, fields) in [
         ("/spec", model::ModelDeploymentSpec::FIELDS),
         ("/spec/model", model::Model::FIELDS),
@@ -166,10 +166,10 @@ fn every_field_is_tried() {
         ("/spec/tolerations/0", kubernetes::Toleration::FIELDS),
         ("/spec/gateway", model::Gateway::FIELDS),
     ] {
-        written(&document, pointer, fields, &[]);
+        assert_set(&document, pointer, fields, &[]);
     }
     let document = configuration();
-    written(
+    assert_set(
         &document,
         "/status",
         model::InferenceProviderConfigStatus::FIELDS,
@@ -184,21 +184,21 @@ fn every_field_is_tried() {
         ("/spec/capabilities/engines/0/gateway/endpointPicker", model::EndpointPicker::FIELDS),
         ("/spec/selectionRules/0", model::SelectionRule::FIELDS),
     ] {
-        written(&document, pointer, fields, &[]);
+        assert_set(&document, pointer, fields, &[]);
     }
     let document = options();
-    written(&document, "", render::Render::FIELDS, &[]);
-    written(&document, "/limits", render::Limits::FIELDS, &[]);
-    written(&document, "/kaito", &["nodeAutoProvisioning"], &[]);
-    written(&document, "/llamaStack", LlamaStackSettings::FIELDS, &[]);
-    written(&document, "/actor", ActorOptions::FIELDS, &[]);
+    assert_set(&document, "", render::Render::FIELDS, &[]);
+    assert_set(&document, "/limits", render::Limits::FIELDS, &[]);
+    assert_set(&document, "/kaito", &["nodeAutoProvisioning"], &[]);
+    assert_set(&document, "/llamaStack", LlamaStackSettings::FIELDS, &[]);
+    assert_set(&document, "/actor", ActorOptions::FIELDS, &[]);
 }
 
-/// The pointer of every value below the root.
-fn pointers(value: &Value, pointer: &str, found: &mut Vec<String>) {
+/// Collects the JSON pointer of every value below the root.
+fn collect_pointers(value: &Value, pointer: &str, found: &mut Vec<String>) {
     let mut below = |key: &str, value: &Value| {
         let pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
-        pointers(value, &pointer, found);
+        collect_pointers(value, &pointer, found);
         found.push(pointer);
     };
     match value {
@@ -208,8 +208,8 @@ fn pointers(value: &Value, pointer: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The path of a field as findings print it.
-fn path(pointer: &str) -> String {
+/// Converts a JSON pointer to a field path in the form of findings.
+fn field_path(pointer: &str) -> String {
     let mut path = String::new();
     for part in pointer.split('/').skip(1) {
         if part.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -224,12 +224,16 @@ fn path(pointer: &str) -> String {
     path
 }
 
-/// Documents that each differ from `whole` in one value, with the pointer to it.
-fn changed(whole: &Value, is_changed: impl Fn(&str, &Value) -> bool, values: &[Value]) -> Vec<(String, Value, Value)> {
-    let mut found = Vec::new();
-    pointers(whole, "", &mut found);
+/// Returns variants of `whole` that each differ in one value, with the pointer to it and the new value.
+fn single_changes(
+    whole: &Value,
+    is_changed: impl Fn(&str, &Value) -> bool,
+    values: &[Value],
+) -> Vec<(String, Value, Value)> {
+    let mut pointers = Vec::new();
+    collect_pointers(whole, "", &mut pointers);
     let mut documents = Vec::new();
-    for pointer in found.into_iter().filter(|pointer| is_changed(pointer, whole.pointer(pointer).unwrap())) {
+    for pointer in pointers.into_iter().filter(|pointer| is_changed(pointer, whole.pointer(pointer).unwrap())) {
         for value in values {
             let mut document = whole.clone();
             *document.pointer_mut(&pointer).unwrap() = value.clone();
@@ -239,7 +243,9 @@ fn changed(whole: &Value, is_changed: impl Fn(&str, &Value) -> bool, values: &[V
     documents
 }
 
-/// Runs over all documents, and what is said of each. (There may be 256 provider configurations in one.)
+/// Lints the documents. Returns the code, path and message of each error, by document.
+///
+/// Each run has 200 documents, because a run may have at most 256 provider configurations.
 fn lint(documents: &[(String, Value, Value)], is_options: bool) -> Vec<Vec<(String, String, String)>> {
     documents.chunks(200).flat_map(|part| lint_part(part, is_options)).collect()
 }
@@ -254,14 +260,14 @@ fn lint_part(documents: &[(String, Value, Value)], is_options: bool) -> Vec<Vec<
     };
     let Ran { out, .. } = run(&sandbox, arguments);
     let report: Value = serde_json::from_str(&out).unwrap();
-    let mut said = vec![Vec::new(); documents.len()];
+    let mut errors = vec![Vec::new(); documents.len()];
     for finding in report["diagnostics"].as_array().unwrap().iter().filter(|finding| finding["severity"] == "error") {
         let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
         let Some(document) = finding["document"].as_u64() else { continue };
         assert!(finding["line"].as_u64() > Some(0) && finding["column"].as_u64() > Some(0), "{finding}");
-        said[usize::try_from(document).unwrap()].push((text("code"), text("path"), text("message")));
+        errors[usize::try_from(document).unwrap()].push((text("code"), text("path"), text("message")));
     }
-    said
+    errors
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -276,7 +282,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Another JSON type is an error at the field, whatever the field; null is an absent field, as it is to an apiserver.
+/// A value of another type is an error at its field. Null counts as an absent field, as in an API server.
 #[test]
 fn wrong_types_in_every_field() {
     let values = [
@@ -291,13 +297,13 @@ fn wrong_types_in_every_field() {
         Value::Null,
     ];
     for (whole, is_options) in [(deployment(), false), (configuration(), false), (options(), true)] {
-        // Another header makes another document of it, and overrides are read by their provider.
-        let is_ours =
+        // Another header makes it a different kind, and overrides are validated by the provider.
+        let is_checked =
             |pointer: &str, _: &Value| !matches!(pointer, "/apiVersion" | "/kind") && !pointer.contains("/overrides/");
-        let documents = changed(&whole, is_ours, &values);
+        let documents = single_changes(&whole, is_checked, &values);
         assert!(documents.len() > 200, "{}", documents.len());
-        let said = lint(&documents, is_options);
-        for ((pointer, value, _), said) in documents.iter().zip(&said) {
+        let errors = lint(&documents, is_options);
+        for ((pointer, value, _), errors) in documents.iter().zip(&errors) {
             let right = whole.pointer(pointer).unwrap();
             let is_fine = match pointer.as_str() {
                 "/spec/model/storage/volumes/0/size"
@@ -305,19 +311,20 @@ fn wrong_types_in_every_field() {
                 | "/llamaStack/volumeSizeLimit"
                 | "/llamaStack/initResources/requests/cpu"
                 | "/llamaStack/initResources/limits/cpu" => kind(value) == "integer",
-                // A bare name, as the specification writes it.
+                // The specification also allows a bare name.
                 "/spec/capabilities/engines/0" => kind(value) == "string",
-                // Read when the rest of the options is fine.
+                // Checked only if the other options have no error.
                 "/providers/0" => true,
                 _ => false,
             };
             if kind(value) == kind(right) || value.is_null() || is_fine {
                 continue;
             }
-            let path = path(pointer);
-            let is_said =
-                said.iter().any(|(code, at, _)| at.starts_with(&path) && matches!(code.as_str(), "KF0101" | "KF0904"));
-            assert!(is_said, "{path} = {value}: {said:?}");
+            let path = field_path(pointer);
+            let is_reported = errors
+                .iter()
+                .any(|(code, at, _)| at.starts_with(&path) && matches!(code.as_str(), "KF0101" | "KF0904"));
+            assert!(is_reported, "{path} = {value}: {errors:?}");
         }
     }
 }
@@ -334,7 +341,7 @@ fn wrong_types_in_place_of_an_inline_configuration() {
     }
 }
 
-/// No number is negative, and none is larger than its field, except seconds.
+/// Negative and out-of-range numbers are errors, except for seconds of tolerations.
 #[test]
 fn negative_and_huge_numbers_in_every_number_field() {
     let values: Vec<Value> = ["-1", "-2147483649", "-9223372036854775808", "99999999999999999999", "1e308", "-0.5"]
@@ -342,30 +349,30 @@ fn negative_and_huge_numbers_in_every_number_field() {
         .map(|text| serde_json::from_str(text).unwrap())
         .collect();
     for (whole, is_options) in [(deployment(), false), (configuration(), false), (options(), true)] {
-        let documents = changed(&whole, |_, value| value.is_i64(), &values);
+        let documents = single_changes(&whole, |_, value| value.is_i64(), &values);
         assert!(!documents.is_empty());
-        for ((pointer, value, _), said) in documents.iter().zip(lint(&documents, is_options)) {
+        for ((pointer, value, _), errors) in documents.iter().zip(lint(&documents, is_options)) {
             let is_fine = pointer.ends_with("/tolerationSeconds") && value.is_i64();
-            let path = path(pointer);
-            assert!(is_fine || said.iter().any(|(_, at, _)| *at == path), "{path} = {value}: {said:?}");
+            let path = field_path(pointer);
+            assert!(is_fine || errors.iter().any(|(_, at, _)| *at == path), "{path} = {value}: {errors:?}");
         }
-        let huge = changed(&whole, |_, value| value.is_i64(), &[json!(2_147_483_648_u32), json!(u64::MAX)]);
-        for ((pointer, value, _), said) in huge.iter().zip(lint(&huge, is_options)) {
+        let huge = single_changes(&whole, |_, value| value.is_i64(), &[json!(2_147_483_648_u32), json!(u64::MAX)]);
+        for ((pointer, value, _), errors) in huge.iter().zip(lint(&huge, is_options)) {
             let is_fine = pointer.ends_with("/tolerationSeconds") || pointer.starts_with("/limits/");
-            let path = path(pointer);
-            assert!(is_fine || said.iter().any(|(_, at, _)| *at == path), "{path} = {value}: {said:?}");
+            let path = field_path(pointer);
+            assert!(is_fine || errors.iter().any(|(_, at, _)| *at == path), "{path} = {value}: {errors:?}");
         }
     }
 }
 
-/// Ten thousand characters are an error or are passed on; what is said of them stays readable.
+/// Messages about very long strings must stay short.
 #[test]
 fn long_strings_in_every_string_field() {
     let long = [json!("a".repeat(10_000)), json!("\u{e9} ".repeat(5_000))];
     for (whole, is_options) in [(deployment(), false), (configuration(), false), (options(), true)] {
-        let documents = changed(&whole, |_, value| value.is_string(), &long);
-        for ((pointer, _, _), said) in documents.iter().zip(lint(&documents, is_options)) {
-            for (code, _, message) in said {
+        let documents = single_changes(&whole, |_, value| value.is_string(), &long);
+        for ((pointer, _, _), errors) in documents.iter().zip(lint(&documents, is_options)) {
+            for (code, _, message) in errors {
                 let length = message.chars().count();
                 assert!(length < 1000, "{pointer}: {code} has {length} characters");
             }
@@ -373,7 +380,7 @@ fn long_strings_in_every_string_field() {
     }
 }
 
-/// Nothing of a user's text reaches a terminal as a command, whatever field it stands in.
+/// Control characters in any field must not reach the terminal.
 #[test]
 fn control_characters_in_every_string_field() {
     let values = [
@@ -385,7 +392,7 @@ fn control_characters_in_every_string_field() {
         json!("a\u{7f}b"),
     ];
     for (whole, config) in [(deployment(), "none.yaml"), (configuration(), "none.yaml"), (options(), "all.yaml")] {
-        let documents = changed(&whole, |_, value| value.is_string(), &values);
+        let documents = single_changes(&whole, |_, value| value.is_string(), &values);
         let text: String = documents.iter().map(|(_, _, document)| format!("{document}\n---\n")).collect();
         let sandbox = Sandbox::new()
             .with("all.yaml", text)
@@ -394,11 +401,11 @@ fn control_characters_in_every_string_field() {
             [["lint", "-o", "text"], ["lint", "-o", "concise"], ["explain", "-o", "text"], ["render", "-o", "yaml"]]
         {
             let ran = run(&sandbox, &[&arguments[..], &["all.yaml", "--config", config]].concat());
-            let obeyed = (ran.out + &ran.err).chars().find(|c| c.is_control() && *c != '\n');
-            assert_eq!(obeyed, None, "{arguments:?}");
+            let control = (ran.out + &ran.err).chars().find(|c| c.is_control() && *c != '\n');
+            assert_eq!(control, None, "{arguments:?}");
         }
     }
-    // A key is a user's text, too.
+    // Keys are escaped, too.
     let sandbox = Sandbox::new().with("a.yaml", model("a") + "  \"x\\u001b[31m\\u009b\": 1\n");
     let ran = run(&sandbox, &["lint", "a.yaml"]).exits(1);
     assert!(!ran.out.contains(['\u{1b}', '\u{9b}']), "{}", ran.out);

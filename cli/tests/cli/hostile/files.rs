@@ -1,4 +1,4 @@
-//! Files that are not there, cannot be read, or lead around in circles.
+//! Missing files, unreadable files and link cycles.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -14,9 +14,9 @@ fn a_missing_file() {
     );
 }
 
-/// One file that cannot be read does not hide what is wrong with the others, and is never taken for clean.
+/// A dangling link does not hide the findings of other files, and still fails the run.
 #[test]
-fn a_dead_link_among_others() {
+fn a_dangling_link_among_others() {
     let sandbox = Sandbox::new().with("tree/a.yaml", broken("a")).with("tree/c.yaml", model("c"));
     symlink("nowhere", sandbox.path("tree/b.yaml")).unwrap();
     let ran = run(&sandbox, &["lint", "tree", "-o", "concise"]).exits(2);
@@ -25,7 +25,7 @@ fn a_dead_link_among_others() {
     std::fs::remove_file(sandbox.path("tree/a.yaml")).unwrap();
     for command in ["render", "images"] {
         let ran = run(&sandbox, &[command, "tree"]).exits(2);
-        assert_eq!(ran.out, "", "{command}: what the dead link would have said is not known");
+        assert_eq!(ran.out, "", "{command}: output despite an unreadable file");
     }
 }
 
@@ -50,9 +50,9 @@ fn unreadable_files_and_directories() {
     assert!(ran.err.contains("tree/d"), "{}", ran.err);
 }
 
-/// Bytes that are no text and never speak of us are as little of our business as a template.
+/// A file that is not UTF-8 is ignored unless it contains one of our API groups.
 #[test]
-fn bytes_that_are_no_text_among_others() {
+fn files_that_are_not_utf8() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("latin.yaml", b"name: Gr\xf6\xdfe\n");
     let ran = run(&sandbox, &["lint", ".", "-o", "concise"]).exits(1);
     assert!(ran.out.starts_with("a.yaml:13:14: error[KF0101]") && !ran.out.contains("latin"), "{}", ran.out);
@@ -75,15 +75,15 @@ fn a_directory_that_contains_itself() {
 fn a_directory_without_files() {
     let sandbox = Sandbox::new().with("tree/notes.txt", "");
     let ran = run(&sandbox, &["lint", "tree"]).exits(0);
-    assert_eq!(ran.err, "kubefoundry: tree: no .yaml, .yml or .json file in it\n");
+    assert_eq!(ran.err, "kubefoundry: tree: contains no .yaml, .yml or .json file\n");
     let ran = run(&sandbox, &["render", "tree", "--diagnostics", "concise"]).exits(1);
     assert_eq!(
         ran.err,
-        "kubefoundry: tree: no .yaml, .yml or .json file in it\nerror[KF0008] the input has no ModelDeployment to render\n"
+        "kubefoundry: tree: contains no .yaml, .yml or .json file\nerror[KF0008] the input has no ModelDeployment to render\n"
     );
 }
 
-/// An option that says nothing is a slip: without its configurations another provider may be selected.
+/// `--providers` without any configuration is an error, because another provider could be selected silently.
 #[test]
 fn providers_without_a_configuration() {
     let sandbox = Sandbox::new()
@@ -93,13 +93,13 @@ fn providers_without_a_configuration() {
     let ran = run(&sandbox, &["render", "a.yaml", "--providers", "q", "--providers", "p"]).exits(2);
     assert_eq!(
         (ran.out.as_str(), ran.err.as_str()),
-        ("", "kubefoundry: --providers p: no InferenceProviderConfig in it\n")
+        ("", "kubefoundry: --providers p: contains no InferenceProviderConfig\n")
     );
     run(&sandbox, &["render", "a.yaml", "--providers", "q"]).exits(0);
     run(&sandbox, &["render", ".", "--providers", "q"]).exits(0);
 }
 
-/// What was passed on into a directory below the input is found there by the next run.
+/// If the output directory is below the input, the next run reads the ModelDeployments that were passed on.
 #[test]
 fn output_below_the_input() {
     let deployment = model("a") + "  provider: {name: acme}\n";

@@ -1,6 +1,6 @@
-//! Documents that say they are something else, or nearly.
+//! Documents with unknown or misleading headers.
 
-use super::bounded::{refused, run};
+use super::bounded::{assert_rejected, run};
 use crate::sandbox::{Sandbox, model};
 
 #[test]
@@ -14,15 +14,15 @@ fn unknown_groups_versions_and_kinds() {
         // A warning by itself; with nothing else to render, the run fails.
         ("kubefoundry.ai/v1alpha1", "kubefundry.ai/v1alpha1", &["error[KF0008]", "a.yaml:1:13: warning[KF0007]"]),
     ] {
-        refused("a.yaml", model("a").replacen(from, to, 1), findings);
+        assert_rejected("a.yaml", model("a").replacen(from, to, 1), findings);
     }
 }
 
-/// Letters that look like others make another name. The finding shows which they are.
+/// The finding must show the code points of characters that look like others.
 #[test]
 fn look_alikes() {
     for (from, to, finding) in [
-        // Cyrillic a, Latin letters with marks of their own, a hyphen that is none, full width, a direction override.
+        // A Cyrillic letter, a combining mark, a non-ASCII hyphen, a full-width letter, a direction override.
         ("name: model", "name: m\u{43e}del", "a.yaml:4:9: error[KF0106]"),
         ("name: model", "name: mode\u{301}l", "a.yaml:4:9: error[KF0106]"),
         ("name: model", "name: mo\u{2011}del", "a.yaml:4:9: error[KF0106]"),
@@ -31,7 +31,7 @@ fn look_alikes() {
         ("type: vllm", "type: v\u{406}lm", "a.yaml:10:11: error[KF0103]"),
         ("  engine:", "  \u{435}ngine:", "a.yaml:6:1: error[KF0206]"),
     ] {
-        refused("a.yaml", model("model").replacen(from, to, 1), &[finding]);
+        assert_rejected("a.yaml", model("model").replacen(from, to, 1), &[finding]);
         let sandbox = Sandbox::new().with("a.yaml", model("model").replacen(from, to, 1));
         let ran = run(&sandbox, &["lint", "a.yaml", "-o", "concise"]).exits(1);
         let escaped =

@@ -1,8 +1,8 @@
-//! Broken and hostile input, through the real binary: a clear error with its place, an exit status, nothing on standard
-//! output, and a bound on time and memory that the kernel enforces.
+//! Broken and hostile input to the real binary. It must report an error with a location, exit with the right status,
+//! print nothing to standard output, and stay within limits of time and memory that the kernel enforces.
 //!
-//! By default the development build is tested, with slack. `KUBEFOUNDRY_HOSTILE_BINARY=PATH` tests another binary with
-//! the bounds that are promised of a release: one second of CPU time and 200 MB of address space (`.ci/run` does).
+//! By default, the development build is tested with generous limits. `KUBEFOUNDRY_HOSTILE_BINARY=PATH` tests another
+//! binary with the limits documented for releases: one second of CPU time and 200 MB of address space (`.ci/run` does).
 
 mod bounded;
 mod crds;

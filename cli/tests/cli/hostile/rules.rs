@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::bounded::{config, many, refused, run};
+use super::bounded::{assert_rejected, config, repeat_with, run};
 use crate::sandbox::{Sandbox, model};
 
 /// A provider with one rule, and a deployment.
@@ -19,7 +19,7 @@ fn rules_that_never_end() {
         write!(rule, "{list}.all(x{level}, ").unwrap();
     }
     rule += &format!("x0 >= 0{}", ")".repeat(8));
-    refused(
+    assert_rejected(
         "a.yaml",
         with_rule(&rule),
         &["a.yaml:19:1: error[KF0408] rule 1 of acme fails: the rule takes more than 1000000 steps for this input"],
@@ -29,22 +29,30 @@ fn rules_that_never_end() {
 #[test]
 fn rules_that_are_too_large() {
     let long = "true || ".repeat(128 * 1024) + "true";
-    refused("a.yaml", with_rule(&long), &["a.yaml:11:17: error[KF0406] the rule is 1048580 bytes long"]);
+    assert_rejected("a.yaml", with_rule(&long), &["a.yaml:11:17: error[KF0406] the rule is 1048580 bytes long"]);
     let nested = format!("{}true{}", "(".repeat(1500), ")".repeat(1500));
-    refused("a.yaml", with_rule(&nested), &["a.yaml:11:49: error[KF0406] the rule nests deeper than 32 levels here"]);
+    assert_rejected(
+        "a.yaml",
+        with_rule(&nested),
+        &["a.yaml:11:49: error[KF0406] the rule nests deeper than 32 levels here"],
+    );
     let text = with_rule("true").replacen(
         "  selectionRules:\n",
         &format!("  selectionRules:\n{}", "  - {condition: \"true\"}\n".repeat(300)),
         1,
     );
-    refused("a.yaml", text, &["a.yaml:10:3: error[KF0004] spec.selectionRules has 301 rules, expected at most 256"]);
+    assert_rejected(
+        "a.yaml",
+        text,
+        &["a.yaml:10:3: error[KF0004] spec.selectionRules has 301 rules, expected at most 256"],
+    );
 }
 
 #[test]
 fn too_many_configurations() {
-    let configurations = many(300, |at| config(&format!("acme{at}")) + "---\n");
-    let expected = "error[KF0004]";
-    refused("a.yaml", configurations + &model("a"), &[&format!("a.yaml:{}:9: {expected}", 256 * 10 + 4)]);
+    let configurations = repeat_with(300, |at| config(&format!("acme{at}")) + "---\n");
+    let expected = "error[KF0004] more provider configurations than are read, expected at most 256";
+    assert_rejected("a.yaml", configurations + &model("a"), &[&format!("a.yaml:{}:9: {expected}", 256 * 10 + 4)]);
 }
 
 /// `count` rules that take nearly all the steps one may take, of configurations with up to 256 each.
@@ -52,8 +60,8 @@ fn costly(count: usize) -> String {
     let list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     let rule = format!("{list}.all(a, {list}.all(b, {list}.all(c, {list}.all(d, a > 0))))");
     let rules =
-        |at: usize| many((count - at * 256).min(256), |_| format!("  - {{condition: '{rule}', priority: 1}}\n"));
-    many(count.div_ceil(256), |at| config(&format!("p{at}")) + "  selectionRules:\n" + &rules(at) + "---\n")
+        |at: usize| repeat_with((count - at * 256).min(256), |_| format!("  - {{condition: '{rule}', priority: 1}}\n"));
+    repeat_with(count.div_ceil(256), |at| config(&format!("p{at}")) + "  selectionRules:\n" + &rules(at) + "---\n")
 }
 
 /// Each takes what a rule may take; all together they may take only a little more, for one deployment and for a run.
@@ -68,7 +76,7 @@ fn many_costly_rules() {
         assert_eq!(report.matches("error[KF0408]").count(), 1, "{command}: {report:.2000}");
         assert!(report.contains(finding), "{command}: {report:.2000}");
     }
-    let fleet = many(2000, |at| format!("---\n{}", model(&format!("m{at}"))));
+    let fleet = repeat_with(2000, |at| format!("---\n{}", model(&format!("m{at}"))));
     let sandbox = Sandbox::new().with("a.yaml", costly(1024) + &fleet);
     for command in ["render", "lint"] {
         let ran = run(&sandbox, &[command, "a.yaml"]).exits(1);
@@ -82,7 +90,7 @@ fn many_costly_rules() {
 fn a_fleet_and_ordinary_rules() {
     let rule = "  - {condition: spec.engine.type == 'vllm' && spec.resources.gpu.count > 0, priority: 1}\n";
     let rules = config("acme") + "  selectionRules:\n" + &rule.repeat(100);
-    let fleet = many(2000, |at| format!("---\n{}", model(&format!("m{at}"))));
+    let fleet = repeat_with(2000, |at| format!("---\n{}", model(&format!("m{at}"))));
     let sandbox = Sandbox::new().with("a.yaml", rules + &fleet);
     run(&sandbox, &["render", "a.yaml"]).exits(0);
 }
@@ -90,7 +98,8 @@ fn a_fleet_and_ordinary_rules() {
 #[test]
 fn too_many_rules_of_many_configurations() {
     let rules = "  selectionRules:\n".to_owned() + &"  - {condition: 'true', priority: 1}\n".repeat(256);
-    let text = many(250, |at| config(&format!("p{at}")) + &rules + "---\n") + &model("a");
-    let finding = "error[KF0004] spec.selectionRules has 256 rules";
-    refused("a.yaml", text, &[&format!("a.yaml:{}:3: {finding}", 4 * 267 + 10)]);
+    let text = repeat_with(250, |at| config(&format!("p{at}")) + &rules + "---\n") + &model("a");
+    let finding = "error[KF0004] spec.selectionRules has 256 rules, and the configurations before it 1024, expected at \
+                   most 1024 together";
+    assert_rejected("a.yaml", text, &[&format!("a.yaml:{}:3: {finding}", 4 * 267 + 10)]);
 }

@@ -1,37 +1,41 @@
 //! Texts that are no YAML, or hardly.
 
-use super::bounded::{HEADER, refused, run};
+use super::bounded::{HEADER, assert_rejected, run};
 use crate::sandbox::{PINNED, Sandbox, model};
 
 #[test]
 fn nothing_at_all() {
-    refused("a.yaml", "", &["a.yaml:1:1: error[KF0008] the input has no ModelDeployment"]);
-    refused("a.yaml", "# one\n# two\n", &["a.yaml:1:1: error[KF0008]"]);
-    refused("a.yaml", "---\n---\n...\n", &["a.yaml:1:1: error[KF0008]"]);
+    assert_rejected("a.yaml", "", &["a.yaml:1:1: error[KF0008] the input has no ModelDeployment"]);
+    assert_rejected("a.yaml", "# one\n# two\n", &["a.yaml:1:1: error[KF0008]"]);
+    assert_rejected("a.yaml", "---\n---\n...\n", &["a.yaml:1:1: error[KF0008]"]);
 }
 
 /// The reason why nothing is found is said, although a text that never speaks of us is none of our business.
 #[test]
 fn binary() {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    refused("a.yaml", &bytes, &["error[KF0008]", "a.yaml:2:118: error[KF0001] found a byte that is not UTF-8"]);
+    assert_rejected("a.yaml", &bytes, &["error[KF0008]", "a.yaml:2:118: error[KF0001] found a byte that is not UTF-8"]);
     let text = [HEADER.as_bytes(), &[0; 1000]].concat();
-    refused("a.yaml", text, &["a.yaml:5:1: error[KF0001]"]);
+    assert_rejected("a.yaml", text, &["a.yaml:5:1: error[KF0001] found the character `\\u{0}`"]);
 }
 
 #[test]
 fn other_encodings() {
     let latin = [model("a").as_bytes(), b"# Gr\xf6\xdfe\n"].concat();
-    refused("a.yaml", latin, &["a.yaml:14:5: error[KF0001] found a byte that is not UTF-8, expected UTF-8 text"]);
+    assert_rejected(
+        "a.yaml",
+        latin,
+        &["a.yaml:14:5: error[KF0001] found a byte that is not UTF-8, expected UTF-8 text"],
+    );
     let utf16: Vec<u8> =
         "\u{feff}".encode_utf16().chain(model("a").encode_utf16()).flat_map(u16::to_le_bytes).collect();
-    refused("a.yaml", utf16, &["a.yaml:1:1: error[KF0001] found text in UTF-16, expected UTF-8"]);
+    assert_rejected("a.yaml", utf16, &["a.yaml:1:1: error[KF0001] found text in UTF-16, expected UTF-8"]);
 }
 
 #[test]
 fn tabs() {
     let tab = model("a").replace("    id", "\tid");
-    refused("a.yaml", tab, &["a.yaml:8:2: error[KF0001] found a tab as indentation, expected spaces"]);
+    assert_rejected("a.yaml", tab, &["a.yaml:8:2: error[KF0001] found a tab as indentation, expected spaces"]);
 }
 
 /// Windows editors write these; they change nothing.
@@ -50,7 +54,7 @@ fn byte_order_marks_and_carriage_returns() {
 fn json_files_are_json() {
     let json = "{\"apiVersion\": \"kubefoundry.ai/v1alpha1\",\n \"kind\": \"ModelDeployment\",\n}\n";
     let message = "found text that is not JSON in a .json file (key must be a string), expected JSON";
-    refused(
+    assert_rejected(
         "a.json",
         json,
         &[

@@ -63,8 +63,8 @@ fn write_box(out: &mut String, id: &str, diagram: &Diagram, edges: &[&Edge], nod
     out.push_str("</div></li>\n");
 }
 
-/// Writes how other objects refer to this one: `mounts`, preceded by the kind of the referring object unless it is the main
-/// object.
+/// Writes how other objects refer to this one: `mounts`, preceded by the kind of the referring object unless it is the
+/// main object.
 fn write_relations(out: &mut String, diagram: &Diagram, edges: &[&Edge]) {
     let mut labels: Vec<String> = Vec::new();
     for edge in edges {

@@ -15,8 +15,8 @@ use crate::style::{count, printable};
 /// The style sheet. Its hash is in [`POLICY`]; a test compares them.
 const STYLE: &str = include_str!("style.css");
 
-/// The content security policy: nothing is loaded, run, framed or submitted, and only [`STYLE`] applies. Should a name or
-/// a reason escape its quoting, it still has no effect.
+/// The content security policy: nothing is loaded, run, framed or submitted, and only [`STYLE`] applies. Should a name
+/// or a reason escape its quoting, it still has no effect.
 const POLICY: &str = "default-src 'none'; style-src 'sha256-WCe6fMiKRhixRQV8/Twqc1XkEBNQEkhSvn4NolgUkSE='; base-uri 'none'; form-action 'none'";
 
 /// Displays text escaped for HTML, for use between tags or in a quoted attribute.
