@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
 
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 
 use crate::args::ColorChoice;
 
@@ -43,21 +43,21 @@ impl Console {
         Self { color, suppressed: no_color || dumb }
     }
 
-    pub(crate) fn stdout_style(&self) -> Style {
+    pub(crate) fn stdout_style(&self) -> TextStyle {
         self.style(io::stdout().is_terminal())
     }
 
-    pub(crate) fn stderr_style(&self) -> Style {
+    pub(crate) fn stderr_style(&self) -> TextStyle {
         self.style(io::stderr().is_terminal())
     }
 
-    fn style(&self, terminal: bool) -> Style {
+    fn style(&self, terminal: bool) -> TextStyle {
         let colored = match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => terminal && !self.suppressed,
         };
-        if colored { Style::Colored } else { Style::Plain }
+        if colored { TextStyle::Colored } else { TextStyle::Plain }
     }
 }
 
@@ -69,11 +69,11 @@ mod tests {
     #[test]
     fn colors_follow_the_flag_then_the_environment_then_the_terminal() {
         for (color, suppressed, terminal, expected) in [
-            (ColorChoice::Auto, false, true, Style::Colored),
-            (ColorChoice::Auto, false, false, Style::Plain),
-            (ColorChoice::Auto, true, true, Style::Plain),
-            (ColorChoice::Always, true, false, Style::Colored),
-            (ColorChoice::Never, false, true, Style::Plain),
+            (ColorChoice::Auto, false, true, TextStyle::Colored),
+            (ColorChoice::Auto, false, false, TextStyle::Plain),
+            (ColorChoice::Auto, true, true, TextStyle::Plain),
+            (ColorChoice::Always, true, false, TextStyle::Colored),
+            (ColorChoice::Never, false, true, TextStyle::Plain),
         ] {
             assert_eq!(Console { color, suppressed }.style(terminal), expected, "{color:?} {suppressed} {terminal}");
         }

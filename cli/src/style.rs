@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 
 /// The emphasis of a text.
 #[derive(Debug, Clone, Copy)]
@@ -18,14 +18,14 @@ pub(crate) enum Paint {
 }
 
 /// Adds color codes to `text` if the style has colors.
-pub(crate) fn paint(text: &str, paint: Paint, style: Style) -> String {
+pub(crate) fn paint(text: &str, paint: Paint, style: TextStyle) -> String {
     let code = match paint {
         Paint::Bold => 1,
         Paint::Dim => 2,
         Paint::Green => 32,
         Paint::Red => 31,
     };
-    if style == Style::Colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    if style == TextStyle::Colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 /// Makes text of users safe to print on one line: escapes control characters, and characters that change the text

@@ -1,6 +1,6 @@
 //! Text tables with aligned columns.
 
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 
 use crate::style::{Paint, paint, printable};
 
@@ -18,7 +18,7 @@ impl Cell {
     }
 
     /// Creates a colored cell; control characters are escaped.
-    pub(crate) fn painted(text: &str, color: Paint, style: Style) -> Self {
+    pub(crate) fn painted(text: &str, color: Paint, style: TextStyle) -> Self {
         let plain = Self::new(text);
         Self { width: plain.width, text: paint(&plain.text, color, style) }
     }
@@ -54,7 +54,7 @@ mod tests {
         let rows = |style| {
             vec![vec![Cell::painted("é", Paint::Green, style), Cell::new("x")], vec![Cell::new("abc"), Cell::new("y")]]
         };
-        assert_eq!(table(&rows(Style::Plain), 1), " é    x\n abc  y\n");
-        assert_eq!(table(&rows(Style::Colored), 1), " \u{1b}[32mé\u{1b}[0m    x\n abc  y\n");
+        assert_eq!(table(&rows(TextStyle::Plain), 1), " é    x\n abc  y\n");
+        assert_eq!(table(&rows(TextStyle::Colored), 1), " \u{1b}[32mé\u{1b}[0m    x\n abc  y\n");
     }
 }

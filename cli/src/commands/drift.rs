@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::drift::{FieldDrift, Object, Outcome, Report, Writer};
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_compiler::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
+use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 use similar::TextDiff;
@@ -20,7 +20,11 @@ use crate::table::{Cell, table};
 pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let mut run: Run = Run::from_input(input::read_with_snapshot(&args.input)?, Thoroughness::Needed)?;
     // A file that could not be read may contain the drifted object, so a comparison of the rest would mislead.
-    let mut report = if run.is_partial { Report::default() } else { Report::of(&run.compilation, &run.sources) };
+    let mut report = if run.is_partial {
+        DriftReport::default()
+    } else {
+        DriftReport::from_compilation(&run.compilation, &run.sources)
+    };
     run.compilation.diagnostics.append(&mut report.diagnostics);
     let is_compared = !run.has_failed();
     match args.output {
@@ -44,7 +48,7 @@ pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, Com
 }
 
 /// Formats a block for each drifted object, and a summary line.
-fn format_text(report: &Report, style: Style) -> String {
+fn format_text(report: &DriftReport, style: TextStyle) -> String {
     let mut out = String::new();
     for object in report.objects.iter().filter(|object| object.result != Outcome::Same) {
         out.push_str(&title(object, style));
@@ -56,7 +60,7 @@ fn format_text(report: &Report, style: Style) -> String {
 }
 
 /// `RayService ml/llama differs in 2 fields`.
-fn title(object: &Object, style: Style) -> String {
+fn title(object: &ObjectDrift, style: TextStyle) -> String {
     let verdict = match object.result {
         Outcome::Differs => format!("{} in {}", object.result.meaning(), style::count(object.fields.len(), "field")),
         outcome => outcome.meaning().to_owned(),
@@ -69,7 +73,7 @@ fn title(object: &Object, style: Style) -> String {
     format!("{name} {}{why}\n", paint(&verdict, Paint::Red, style))
 }
 
-fn write_fields(fields: &[&FieldDrift], style: Style, out: &mut String) {
+fn write_fields(fields: &[&FieldDrift], style: TextStyle, out: &mut String) {
     for field in fields {
         let within = field.within.as_ref().map(|within| format!(", in it {within}")).unwrap_or_default();
         let _ = writeln!(out, "  {}", printable(&format!("{}{within}", field.path)));
@@ -87,14 +91,14 @@ fn write_fields(fields: &[&FieldDrift], style: Style, out: &mut String) {
 }
 
 /// `kubectl-edit (Update, 2026-01-30T10:00:00Z)`.
-fn format_writer(writer: &Writer) -> String {
+fn format_writer(writer: &FieldManager) -> String {
     let subresource = if writer.subresource.is_empty() { String::new() } else { format!(" of {}", writer.subresource) };
     let when = if writer.time.is_empty() { String::new() } else { format!(", {}", writer.time) };
     format!("{} ({}{subresource}{when})", writer.manager, writer.operation)
 }
 
 /// `drift in 1 of 3 objects`.
-fn summary(report: &Report) -> String {
+fn summary(report: &DriftReport) -> String {
     let all = report.objects.len();
     match report.objects.iter().filter(|object| object.result != Outcome::Same).count() {
         0 => format!("no drift in {}\n", style::count(all, "object")),
@@ -103,7 +107,7 @@ fn summary(report: &Report) -> String {
 }
 
 /// Formats unified diffs of the rendered fields: what applying the rendered objects would change.
-fn format_diffs(report: &Report, style: Style) -> String {
+fn format_diffs(report: &DriftReport, style: TextStyle) -> String {
     let mut out = String::new();
     for object in report.objects.iter().filter(|object| object.result != Outcome::Same) {
         let name = printable(&object.object.to_string()).into_owned();

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use kubefoundry_compiler::migrate::{Migration, Moved, Regrouped, to_group, to_provider};
+use kubefoundry_compiler::migrate::{
+    MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
+};
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
 use kubefoundry_yaml as yaml;
 use serde::Serialize;
@@ -30,9 +32,9 @@ pub(crate) enum MigrateError {
 struct MigrationReport<'r> {
     version: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    moved: Vec<ReportEntry<'r, Moved>>,
+    moved: Vec<ReportEntry<'r, MigratedDeployment>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    files: Vec<ReportEntry<'r, Regrouped>>,
+    files: Vec<ReportEntry<'r, RegroupedText>>,
     diagnostics: Vec<Value>,
 }
 
@@ -49,12 +51,12 @@ pub(super) fn run(args: &MigrateArgs, console: &Console) -> Result<ExitStatus, C
     let (input, is_partial) = read_input(&args.input)?;
     // clap ensures that exactly one of the two is set, and that it has a known value.
     match (&args.to, &args.to_group) {
-        (Some(name), _) => migrate_to_provider(args, name, &input, is_partial, console),
-        (None, group) => migrate_to_group(args, group.as_deref().unwrap_or_default(), &input, is_partial, console),
+        (Some(name), _) => run_provider_migration(args, name, &input, is_partial, console),
+        (None, group) => run_group_migration(args, group.as_deref().unwrap_or_default(), &input, is_partial, console),
     }
 }
 
-fn migrate_to_provider(
+fn run_provider_migration(
     args: &MigrateArgs,
     name: &str,
     input: &Input,
@@ -63,11 +65,11 @@ fn migrate_to_provider(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(provider) = providers::find(name) else { return Ok(ExitStatus::Failure) };
-    let mut migration = to_provider(sources, provider);
+    let mut migration = migrate_to_provider(sources, provider);
     if is_partial || migration.has_errors() {
         migration.moved.clear();
     }
-    let Migration { moved, diagnostics, .. } = &migration;
+    let ProviderMigration { moved, diagnostics, .. } = &migration;
     if args.output == MigrationFormat::Json {
         let entries = moved.iter().map(|moved| ReportEntry {
             file: &sources.get(moved.source).name,
@@ -93,8 +95,8 @@ fn migrate_to_provider(
 }
 
 /// Formats a migration as text: what is lost, the new ModelDeployment and the steps.
-fn format_migration(moved: &Moved) -> String {
-    let Moved { object, from, to, capabilities_lost, losses, model_deployment, plan, .. } = moved;
+fn format_migration(moved: &MigratedDeployment) -> String {
+    let MigratedDeployment { object, from, to, capabilities_lost, losses, model_deployment, plan, .. } = moved;
     let mut out = format!("{object}: {from} -> {to}\n");
     let mut write_list = |title: &str, lines: &[String]| {
         if !lines.is_empty() {
@@ -122,7 +124,7 @@ fn format_migration(moved: &Moved) -> String {
     out
 }
 
-fn migrate_to_group(
+fn run_group_migration(
     args: &MigrateArgs,
     group: &str,
     input: &Input,
@@ -130,8 +132,8 @@ fn migrate_to_group(
     console: &Console,
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
-    let Some(new_group) = Dialect::of_group(group) else { return Ok(ExitStatus::Failure) };
-    let mut regrouping = to_group(sources, new_group);
+    let Some(new_group) = ApiGroup::find(group) else { return Ok(ExitStatus::Failure) };
+    let mut regrouping = migrate_to_group(sources, new_group);
     if is_partial || regrouping.has_errors() {
         regrouping.texts.clear();
     }
@@ -161,7 +163,7 @@ fn migrate_to_group(
 }
 
 /// Joins the new texts to one stream. If there are several, each starts with a comment that names its file.
-fn join_texts(texts: &[Regrouped], sources: &SourceSet) -> String {
+fn join_texts(texts: &[RegroupedText], sources: &SourceSet) -> String {
     let mut out = String::new();
     for text in texts {
         if texts.len() > 1 {
@@ -177,7 +179,7 @@ fn join_texts(texts: &[Regrouped], sources: &SourceSet) -> String {
 }
 
 /// Overwrites the files with their new texts.
-fn write_in_place(texts: &[Regrouped], input: &Input) -> Result<(), MigrateError> {
+fn write_in_place(texts: &[RegroupedText], input: &Input) -> Result<(), MigrateError> {
     if texts.iter().any(|text| input.stdin == Some(text.source)) {
         return Err(MigrateError::Stdin);
     }

@@ -19,9 +19,9 @@ mod status;
 use std::process::ExitCode;
 
 use kubefoundry_compiler::options::render::OutputMode;
-use kubefoundry_compiler::pipeline::{Form, compile_as};
+use kubefoundry_compiler::pipeline::{OutputForm, compile_as};
 use kubefoundry_compiler::{Compilation, Thoroughness};
-use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, Style};
+use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, TextStyle};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
@@ -108,7 +108,7 @@ struct Run<O = Value> {
     is_partial: bool,
 }
 
-impl<O: Form> Run<O> {
+impl<O: OutputForm> Run<O> {
     /// Reads and compiles the input. `options` are set by the command itself and have the precedence of flags.
     fn new(args: &InputArgs, options: Map<String, Value>, thoroughness: Thoroughness) -> Result<Self, CommandError> {
         Self::from_input(input::read(args, options)?, thoroughness)
@@ -142,7 +142,7 @@ impl<O: Form> Run<O> {
     }
 
     /// Formats the findings. Text ends with a summary, and with a pointer to the page of the most severe finding.
-    fn report(&self, format: ReportFormat, style: Style) -> String {
+    fn report(&self, format: ReportFormat, style: TextStyle) -> String {
         let findings = &self.compilation.diagnostics;
         match format {
             ReportFormat::Text if findings.is_empty() => self.checked_schemas(),
@@ -209,7 +209,7 @@ impl<O: Form> Run<O> {
 }
 
 /// Formats findings of a command that does not compile its input.
-fn format_findings(findings: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: Style) -> String {
+fn format_findings(findings: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: TextStyle) -> String {
     match format {
         ReportFormat::Text if findings.is_empty() => String::new(),
         ReportFormat::Text => format!("{}\n{}", diagnostics::text(findings, sources, style), explain_hint(findings)),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::options::render::OutputMode;
-use kubefoundry_compiler::pipeline::{Form, YamlText};
+use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 use serde_json::{Map, Value};
 
 use super::{CommandError, Run};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, Co
 }
 
 /// Compiles the input and prints the findings.
-fn compile_input<O: Form>(args: &RenderArgs, console: &Console) -> Result<Run<O>, CommandError> {
+fn compile_input<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<Run<O>, CommandError> {
     let mut options = Map::new();
     if args.all {
         options.insert("output".to_owned(), Value::from("replace"));
@@ -37,7 +37,7 @@ fn compile_input<O: Form>(args: &RenderArgs, console: &Console) -> Result<Run<O>
     Ok(run)
 }
 
-fn print_objects<O: Form>(
+fn print_objects<O: OutputForm>(
     args: &RenderArgs,
     console: &Console,
     text: impl for<'r> Fn(&'r Run<O>, OutputMode) -> Result<Vec<Cow<'r, str>>, StreamError>,

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kubefoundry_compiler::cluster_snapshot::time::{Time, age};
-use kubefoundry_compiler::status::{Entry, Judgement, Report, to_json};
-use kubefoundry_diagnostics::render::{self as diagnostics, Style};
+use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
+use kubefoundry_compiler::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
+use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle};
 use kubefoundry_model::status::Replicas;
 use kubefoundry_model::wire::Phase;
 
@@ -22,11 +22,11 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
     for error in &unread {
         console::note(&format!("kubefoundry: {}\n", printable(&error.to_string())));
     }
-    let judgement = Judgement { now: args.now.map(resolve_now), stale_after: args.stale_after };
-    let report = Report::read(&sources, judgement);
+    let staleness = StalenessPolicy { now: args.now.map(resolve_now), stale_after: args.stale_after };
+    let report = StatusReport::read(&sources, staleness);
     match args.output {
         TextFormat::Text => {
-            console::print([format_table(&report.statuses, judgement, console.stdout_style())])?;
+            console::print([format_table(&report.statuses, staleness, console.stdout_style())])?;
             if report.statuses.is_empty() && report.diagnostics.is_empty() {
                 console::note("The cluster snapshot has no ModelDeployment and no object that runs one.\n");
             }
@@ -38,7 +38,7 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
         }
         TextFormat::Json => {
             let findings = findings_json(&report.diagnostics, &sources);
-            console::print([format!("{:#}\n", to_json(&report, judgement, findings))])?;
+            console::print([format!("{:#}\n", to_json(&report, staleness, findings))])?;
         }
     }
     // An unreadable file may contain any object, so the status is incomplete. All findings of a snapshot are errors.
@@ -61,15 +61,15 @@ fn resolve_now(now: Now) -> Time {
 }
 
 /// Formats a table in the style of kubectl, followed by the notes.
-fn format_table(statuses: &[Entry], judgement: Judgement, style: Style) -> String {
+fn format_table(statuses: &[StatusEntry], staleness: StalenessPolicy, style: TextStyle) -> String {
     if statuses.is_empty() {
         return String::new();
     }
     let mut columns = vec!["NAMESPACE", "NAME", "PROVIDER", "RESOURCE", "PHASE", "READY", "ENDPOINT"];
-    columns.extend(judgement.now.map(|_| "UPDATED"));
+    columns.extend(staleness.now.map(|_| "UPDATED"));
     columns.push("MESSAGE");
     let mut rows = vec![columns.into_iter().map(Cell::new).collect()];
-    rows.extend(statuses.iter().map(|entry| format_row(entry, judgement, style)));
+    rows.extend(statuses.iter().map(|entry| format_row(entry, staleness, style)));
     let table = table(&rows, 0);
     // Trim the padding before an empty message.
     let mut out: String = table.lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
@@ -83,7 +83,7 @@ fn format_table(statuses: &[Entry], judgement: Judgement, style: Style) -> Strin
     out
 }
 
-fn format_row(entry: &Entry, judgement: Judgement, style: Style) -> Vec<Cell> {
+fn format_row(entry: &StatusEntry, staleness: StalenessPolicy, style: TextStyle) -> Vec<Cell> {
     let named = entry.deployment.as_ref().or(entry.resource.as_ref());
     let endpoint = entry.status.endpoint.as_ref().map(|it| format!("{}:{}", it.service, it.port));
     let resource = entry.resource.as_ref().map(|resource| {
@@ -100,15 +100,15 @@ fn format_row(entry: &Entry, judgement: Judgement, style: Style) -> Vec<Cell> {
         Cell::new(&entry.status.replicas.map_or_else(|| "-".to_owned(), format_ready)),
         Cell::new(endpoint.as_deref().unwrap_or("-")),
     ];
-    if let Some(now) = judgement.now {
-        let written = entry.observation.last_write.map(|write| age(now.since(write.time)));
+    if let Some(now) = staleness.now {
+        let written = entry.observation.last_write.map(|write| format_age(now.seconds_since(write.time)));
         cells.push(Cell::new(written.as_deref().unwrap_or("-")));
     }
     cells.push(Cell::new(&entry.status.message));
     cells
 }
 
-fn phase_cell(entry: &Entry, style: Style) -> Cell {
+fn phase_cell(entry: &StatusEntry, style: TextStyle) -> Cell {
     let word = entry.status.phase.map_or("Unknown", Phase::as_str);
     let paint = match entry.status.phase {
         Some(Phase::Running) => Paint::Green,

@@ -91,7 +91,7 @@ pub(crate) fn read_with_snapshot(args: &InputArgs) -> Result<Input, InputError> 
     let mut reader = Reader::default();
     reader.read_all(args, paths, Map::new())?;
     if let Some(snapshot) = snapshot {
-        reader.read_path_or_stdin(Purpose::Live, snapshot)?;
+        reader.read_path_or_stdin(Purpose::ClusterSnapshot, snapshot)?;
     }
     Ok(reader.input)
 }
@@ -100,10 +100,10 @@ pub(crate) fn read_with_snapshot(args: &InputArgs) -> Result<Input, InputError> 
 pub(crate) fn read_snapshots(paths: &[PathBuf]) -> Result<Input, InputError> {
     let mut reader = Reader::default();
     if paths.is_empty() {
-        reader.read_stdin_unless_terminal(Purpose::Live)?;
+        reader.read_stdin_unless_terminal(Purpose::ClusterSnapshot)?;
     }
     for path in paths {
-        reader.read_path_or_stdin(Purpose::Live, path)?;
+        reader.read_path_or_stdin(Purpose::ClusterSnapshot, path)?;
     }
     Ok(reader.input)
 }
@@ -242,7 +242,7 @@ impl Reader {
         }
         if !path.is_dir() {
             let text = self.read_file(purpose, path)?;
-            if purpose == Purpose::Input && pipeline::may_hold_ours(&self.input.sources.get(text).text) {
+            if purpose == Purpose::Input && pipeline::may_hold_input(&self.input.sources.get(text).text) {
                 self.read_kustomizations_above(path)?;
             }
             return Ok(vec![text]);
@@ -256,7 +256,7 @@ impl Reader {
             match file.and_then(|file| self.read_file(purpose, &file)) {
                 Ok(text) => texts.push(text),
                 // A large file without any of our API groups is data, not a manifest.
-                Err(error @ InputError::TooLarge { is_foreign: true, .. }) if purpose != Purpose::Live => {
+                Err(error @ InputError::TooLarge { is_foreign: true, .. }) if purpose != Purpose::ClusterSnapshot => {
                     self.input.notes.push(format!("{error}; skipped"));
                 }
                 Err(error) => self.input.unread.push(error),
@@ -329,7 +329,7 @@ impl Reader {
             return Err(InputError::Outside(name));
         }
         // The input directory may contain the CRDs, too: there they are objects like others.
-        let identity = (Some(purpose).filter(|it| matches!(it, Purpose::Crds | Purpose::Live)), identity);
+        let identity = (Some(purpose).filter(|it| matches!(it, Purpose::Crds | Purpose::ClusterSnapshot)), identity);
         if let Some(text) = self.seen.get(&identity) {
             return Ok(*text);
         }
@@ -392,7 +392,7 @@ fn read_limited(name: &str, reader: impl Read) -> Result<Vec<u8>, InputError> {
     let mut bytes = Vec::new();
     reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| InputError::Read(name.to_owned(), error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
-        let is_foreign = !pipeline::may_hold_ours(&String::from_utf8_lossy(&bytes));
+        let is_foreign = !pipeline::may_hold_input(&String::from_utf8_lossy(&bytes));
         return Err(InputError::TooLarge { name: name.to_owned(), is_foreign });
     }
     Ok(bytes)

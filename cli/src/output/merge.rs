@@ -14,10 +14,10 @@ use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::{Document, Failure, Node, Parsed, Span};
+use kubefoundry_yaml::{Document, Failure, Node, ParsedText, Span};
 use serde_json::Value;
 
 /// API groups of objects that configure tools and do not belong in a cluster.
@@ -45,7 +45,7 @@ pub(super) enum OutputObject<'c, O> {
 #[derive(Debug)]
 pub(super) struct InputTexts<'s> {
     sources: &'s SourceSet,
-    parsed: BTreeMap<SourceId, Parsed<'s>>,
+    parsed: BTreeMap<SourceId, ParsedText<'s>>,
 }
 
 impl<'s> InputTexts<'s> {
@@ -118,7 +118,7 @@ pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Ou
         // passed on is in both. The generated object replaces the input in both cases.
         let is_regenerated = generated.contains(&identity(input));
         let is_deployment =
-            &*input.header.kind == kubefoundry_model::wire::KIND && Dialect::of_group(input.header.group()).is_some();
+            &*input.header.kind == kubefoundry_model::wire::KIND && ApiGroup::find(input.header.group()).is_some();
         let is_kept = if input.rendered { mode == OutputMode::Append } else { !is_deployment };
         if is_kept && !is_regenerated {
             output_objects.push(OutputObject::Input(input));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kubefoundry_compiler::composition;
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::{Compilation, Output};
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
@@ -153,7 +153,7 @@ fn was_generated_for_same_owner(text: &[u8], output: &Output) -> bool {
     match output.role {
         // A ModelDeployment that is passed on has the provider annotation, and is its own owner.
         OutputRole::PassedOn => {
-            is_same() && DIALECTS.iter().any(|it| annotation(&old, &it.label("provider")).is_some())
+            is_same() && API_GROUPS.iter().any(|it| annotation(&old, &it.label("provider")).is_some())
         }
         // A changed object has an annotation that names its owner.
         OutputRole::Changed => {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kubefoundry_compiler::field_reference::{Entry, UnknownField, find, is_path};
+use kubefoundry_compiler::field_reference::{FieldEntry, UnknownField, find_field, is_path};
 
 use crate::args::ExplanationFormat;
 
@@ -20,7 +20,7 @@ pub(crate) enum FieldError {
 /// Parses the arguments as fields. Returns an empty list if none is a field, and an error if only some are.
 ///
 /// An existing file or directory is always read as a path.
-pub(super) fn parse_fields(arguments: &[PathBuf]) -> Result<Vec<Entry>, FieldError> {
+pub(super) fn parse_fields(arguments: &[PathBuf]) -> Result<Vec<FieldEntry>, FieldError> {
     let name =
         |argument: &PathBuf| argument.to_str().filter(|text| is_path(text) && !argument.exists()).map(str::to_owned);
     let names: Vec<Option<String>> = arguments.iter().map(name).collect();
@@ -29,13 +29,13 @@ pub(super) fn parse_fields(arguments: &[PathBuf]) -> Result<Vec<Entry>, FieldErr
         let path = arguments.get(at).map(|path| path.display().to_string()).unwrap_or_default();
         return Err(FieldError::Mixed { field: field.clone(), path });
     }
-    Ok(names.iter().flatten().map(|name| find(name)).collect::<Result<_, _>>()?)
+    Ok(names.iter().flatten().map(|name| find_field(name)).collect::<Result<_, _>>()?)
 }
 
 /// Formats the descriptions of fields.
-pub(super) fn format_fields(fields: &[Entry], format: ExplanationFormat) -> Result<String, FieldError> {
+pub(super) fn format_fields(fields: &[FieldEntry], format: ExplanationFormat) -> Result<String, FieldError> {
     match format {
-        ExplanationFormat::Text => Ok(fields.iter().map(Entry::text).collect::<Vec<_>>().join("\n")),
+        ExplanationFormat::Text => Ok(fields.iter().map(FieldEntry::to_text).collect::<Vec<_>>().join("\n")),
         ExplanationFormat::Json | ExplanationFormat::Mermaid | ExplanationFormat::Dot | ExplanationFormat::Html => {
             Err(FieldError::UnsupportedFormat)
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::{Compilation, Output};
 use kubefoundry_kubernetes::manifest::owner_name;
-use kubefoundry_model::select::{Assessment, Selection};
+use kubefoundry_model::select::{CandidateAssessment, Selection};
 
 use super::references::{Reference, find_references};
 use super::{LocatedDecision, verdict};
@@ -237,7 +237,7 @@ fn add_objects(diagram: &mut Diagram, located: &LocatedDecision<'_>, outputs: &[
 }
 
 /// The role of the node for a candidate.
-fn candidate_role(candidate: &Assessment, selection: &Selection) -> NodeRole {
+fn candidate_role(candidate: &CandidateAssessment, selection: &Selection) -> NodeRole {
     if selection.provider.as_deref() == Some(&candidate.provider) {
         NodeRole::Chosen
     } else if candidate.closed_gate.is_some() {
@@ -253,7 +253,7 @@ impl Diagram {
         self.nodes.len() - 1
     }
 
-    fn add_rules(&mut self, node: usize, candidate: &Assessment) {
+    fn add_rules(&mut self, node: usize, candidate: &CandidateAssessment) {
         let rules = candidate.rules.iter().map(|rule| {
             let value = match rule.value {
                 Some(true) => RuleOutcome::True,

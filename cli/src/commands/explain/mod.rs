@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use kubefoundry_compiler::selection_analysis::UnknownProvider;
 use kubefoundry_compiler::{Decision, Thoroughness};
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_model::select::{Assessment, Selection};
+use kubefoundry_model::select::{CandidateAssessment, Selection};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -177,7 +177,7 @@ fn locate_reports<T>(
 
 impl<T> LocatedReport<'_, T> {
     /// The first line of a text report: the object and its location.
-    fn title(&self, object: &ObjectRef, style: Style) -> String {
+    fn title(&self, object: &ObjectRef, style: TextStyle) -> String {
         let place = format!("{}:{}:{}", printable(self.file), self.line, self.column);
         let object = paint(&printable(&object.to_string()), Paint::Bold, style);
         format!("{object}  {}\n", paint(&place, Paint::Dim, style))
@@ -196,13 +196,13 @@ fn to_json(name: &str, report: impl Serialize, run: &Run) -> String {
 
 /// The findings, in the same form as in the JSON reports of other commands.
 fn findings_json(run: &Run) -> Value {
-    let text = run.report(ReportFormat::Json, Style::Plain);
+    let text = run.report(ReportFormat::Json, TextStyle::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
     report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
 }
 
 /// Describes whether a candidate is eligible, and its priority.
-fn verdict(candidate: &Assessment, selection: &Selection) -> String {
+fn verdict(candidate: &CandidateAssessment, selection: &Selection) -> String {
     match (&candidate.closed_gate, candidate.score) {
         (Some(gate), _) => format!("not eligible: {gate}"),
         (None, Some(score)) => format!("eligible, priority {score}"),

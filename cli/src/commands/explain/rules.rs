@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_yaml as yaml;
 
 use super::{Run, to_json};
@@ -12,7 +12,7 @@ use crate::style::{Paint, count, paint, printable};
 use crate::table::{Cell, table};
 
 /// Formats the analysis. It is empty if the configurations have errors, which the findings report.
-pub(super) fn report(run: &Run, args: &ExplainArgs, style: Style) -> String {
+pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> String {
     let providers = if args.no_builtins { Providers::Given } else { Providers::All };
     let analysis = analyze(&run.sources, providers).ok();
     if args.output == ExplanationFormat::Json {
@@ -21,7 +21,7 @@ pub(super) fn report(run: &Run, args: &ExplainArgs, style: Style) -> String {
     analysis.map(|analysis| format_analysis(&analysis, style)).unwrap_or_default()
 }
 
-fn format_analysis(analysis: &Analysis, style: Style) -> String {
+fn format_analysis(analysis: &Analysis, style: TextStyle) -> String {
     let mut out = String::new();
     let rows = analysis.providers.iter().map(|it| {
         let cells =
@@ -48,7 +48,7 @@ fn format_analysis(analysis: &Analysis, style: Style) -> String {
     out
 }
 
-fn format_flaw(flaw: &Flaw, style: Style) -> String {
+fn format_flaw(flaw: &Flaw, style: TextStyle) -> String {
     let kind = flaw.kind.as_str().replace('-', " ");
     let kind = paint(&kind, if flaw.kind == FlawKind::NamedOnly { Paint::Dim } else { Paint::Red }, style);
     let provider = printable(&flaw.provider);

@@ -4,21 +4,21 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::Decision;
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_diagnostics::render::Style;
-use kubefoundry_model::ir::Origin;
-use kubefoundry_model::select::{Assessment, RuleValue, Selection};
+use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_model::ir::FieldOrigin;
+use kubefoundry_model::select::{CandidateAssessment, RuleValue, Selection};
 
 use super::{LocatedDecision, verdict};
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 
 /// Formats one block for each decision, separated by empty lines.
-pub(super) fn text(decisions: &[LocatedDecision<'_>], style: Style) -> String {
+pub(super) fn text(decisions: &[LocatedDecision<'_>], style: TextStyle) -> String {
     let blocks: Vec<String> = decisions.iter().map(|located| format_decision(located, style)).collect();
     blocks.join("\n")
 }
 
-fn format_decision(located: &LocatedDecision<'_>, style: Style) -> String {
+fn format_decision(located: &LocatedDecision<'_>, style: TextStyle) -> String {
     let decision = located.decision;
     let title = paint(&printable(&decision.object.to_string()), Paint::Bold, style);
     let place = format!("{}:{}:{}", printable(located.file), located.line, located.column);
@@ -37,9 +37,9 @@ fn format_decision(located: &LocatedDecision<'_>, style: Style) -> String {
     write_heading(&mut out, "fields", style);
     let fields = decision.fields.iter().map(|field| {
         let origin = match field.origin {
-            Origin::Written => "written",
-            Origin::Defaulted => "defaulted",
-            Origin::Derived => "derived",
+            FieldOrigin::Written => "written",
+            FieldOrigin::Defaulted => "defaulted",
+            FieldOrigin::Derived => "derived",
         };
         vec![Cell::new(&field.path), Cell::painted(origin, Paint::Dim, style), Cell::new(&field.value)]
     });
@@ -47,7 +47,7 @@ fn format_decision(located: &LocatedDecision<'_>, style: Style) -> String {
     out
 }
 
-fn write_candidates(out: &mut String, selection: &Selection, style: Style) {
+fn write_candidates(out: &mut String, selection: &Selection, style: TextStyle) {
     write_heading(out, "candidates", style);
     let verdicts: Vec<_> = selection.candidates.iter().map(|it| verdict_row(it, selection, style)).collect();
     for (candidate, verdict) in selection.candidates.iter().zip(table(&verdicts, 4).lines()) {
@@ -57,11 +57,11 @@ fn write_candidates(out: &mut String, selection: &Selection, style: Style) {
     }
 }
 
-fn write_heading(out: &mut String, name: &str, style: Style) {
+fn write_heading(out: &mut String, name: &str, style: TextStyle) {
     let _ = write!(out, "\n  {}\n", paint(name, Paint::Bold, style));
 }
 
-fn summary(decision: &Decision, style: Style) -> Vec<Vec<Cell>> {
+fn summary(decision: &Decision, style: TextStyle) -> Vec<Vec<Cell>> {
     let endpoint = decision.endpoint.as_ref().map(|endpoint| format!("{}:{}", endpoint.service, endpoint.port));
     let provider = decision.provider();
     let provider = Cell::painted(provider.unwrap_or("none"), provider.map_or(Paint::Red, |_| Paint::Green), style);
@@ -81,7 +81,7 @@ fn summary(decision: &Decision, style: Style) -> Vec<Vec<Cell>> {
     .collect()
 }
 
-fn verdict_row(candidate: &Assessment, selection: &Selection, style: Style) -> Vec<Cell> {
+fn verdict_row(candidate: &CandidateAssessment, selection: &Selection, style: TextStyle) -> Vec<Cell> {
     let verdict = verdict(candidate, selection);
     let name = Cell::new(&candidate.provider);
     if selection.provider.as_deref() == Some(&candidate.provider) {
@@ -91,7 +91,7 @@ fn verdict_row(candidate: &Assessment, selection: &Selection, style: Style) -> V
     vec![name, Cell::painted(&verdict, color, style)]
 }
 
-fn rule_row(rule: &RuleValue, style: Style) -> Vec<Cell> {
+fn rule_row(rule: &RuleValue, style: TextStyle) -> Vec<Cell> {
     let value = match rule.value {
         Some(true) => Cell::painted("true", Paint::Green, style),
         Some(false) => Cell::painted("false", Paint::Dim, style),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
-use kubefoundry_diagnostics::render::Style;
-use kubefoundry_model::ir::Origin;
+use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
+use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_yaml::text::closest;
 
 use super::{LocatedReport, ReportError, Run, locate_reports, to_json};
@@ -13,7 +13,7 @@ use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 
 /// Formats the traces of all fields, or of the field that `--field` names.
-pub(super) fn report(run: &Run, args: &ExplainArgs, style: Style) -> Result<String, ReportError> {
+pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> Result<String, ReportError> {
     let traces = trace::trace(&run.sources);
     let mut traces = locate_reports(run, traces, |trace| (trace.source, trace.document, &trace.object));
     if let Some(field) = &args.field {
@@ -69,7 +69,7 @@ fn full_path(path: &str, inside: Option<&str>) -> String {
 }
 
 /// Formats one line for each field of the input and of the output.
-fn format_overview(trace: &Trace, style: Style) -> String {
+fn format_overview(trace: &Trace, style: TextStyle) -> String {
     let mut out = String::new();
     if let (Some(provider), Some(reason)) = (&trace.provider, &trace.reason) {
         out.push_str(&table(
@@ -88,7 +88,7 @@ fn format_overview(trace: &Trace, style: Style) -> String {
     let rows: Vec<Vec<Cell>> = trace.fields.iter().map(|field| field_row(field, style)).collect();
     out.push_str(&table(&rows, 4));
     if trace.untried > 0 {
-        let _ = writeln!(out, "    {} more fields were not tried (at most {MOST_FIELDS} are)", trace.untried);
+        let _ = writeln!(out, "    {} more fields were not tried (at most {MAX_FIELDS} are)", trace.untried);
     }
     // Output fields are grouped by object: each object has a heading and a table of its own.
     let mut last = String::new();
@@ -108,7 +108,7 @@ fn format_overview(trace: &Trace, style: Style) -> String {
     out
 }
 
-fn field_row(field: &FieldTrace, style: Style) -> Vec<Cell> {
+fn field_row(field: &FieldTrace, style: TextStyle) -> Vec<Cell> {
     let color = match field.fate {
         Fate::Rendered | Fate::Selects => Paint::Green,
         Fate::Nothing => Paint::Red,
@@ -140,7 +140,7 @@ fn format_reached(field: &FieldTrace) -> String {
     }
 }
 
-fn reached_path(reached: &Reached) -> String {
+fn reached_path(reached: &ReachedField) -> String {
     let kind = &reached.object.kind;
     match full_path(&reached.path, reached.inside.as_deref()) {
         whole if whole.is_empty() => format!("{kind} {}", reached.object.name),
@@ -148,7 +148,7 @@ fn reached_path(reached: &Reached) -> String {
     }
 }
 
-fn output_row(output: &OutputTrace, style: Style) -> Vec<Cell> {
+fn output_row(output: &OutputTrace, style: TextStyle) -> Vec<Cell> {
     let from = if output.from.is_empty() {
         Cell::painted("always", Paint::Dim, style)
     } else {
@@ -158,7 +158,7 @@ fn output_row(output: &OutputTrace, style: Style) -> Vec<Cell> {
 }
 
 /// Formats everything that is known about the selected fields.
-fn format_details(trace: &Trace, style: Style) -> String {
+fn format_details(trace: &Trace, style: TextStyle) -> String {
     let mut out = String::new();
     for field in &trace.fields {
         let name = paint(&printable(&field.path), Paint::Bold, style);
@@ -203,10 +203,10 @@ fn format_details(trace: &Trace, style: Style) -> String {
     out
 }
 
-fn origin_name(origin: Origin) -> &'static str {
+fn origin_name(origin: FieldOrigin) -> &'static str {
     match origin {
-        Origin::Written => "written",
-        Origin::Defaulted => "defaulted",
-        Origin::Derived => "derived",
+        FieldOrigin::Written => "written",
+        FieldOrigin::Defaulted => "defaulted",
+        FieldOrigin::Derived => "derived",
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::selection_analysis::{WhyNot, why_not};
-use kubefoundry_compiler::trace::Change;
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_compiler::trace::DocumentChange;
+use kubefoundry_diagnostics::render::TextStyle;
 
 use super::{ReportError, Run, locate_reports, to_json};
 use crate::args::ExplanationFormat;
@@ -15,7 +15,7 @@ pub(super) fn report(
     run: &Run,
     provider: &str,
     format: ExplanationFormat,
-    style: Style,
+    style: TextStyle,
 ) -> Result<String, ReportError> {
     let answers = why_not(&run.sources, provider)?;
     let answers = locate_reports(run, answers, |answer| (answer.source, answer.document, &answer.object));
@@ -29,7 +29,7 @@ pub(super) fn report(
     Ok(blocks.join("\n"))
 }
 
-fn format_answer(answer: &WhyNot, style: Style) -> String {
+fn format_answer(answer: &WhyNot, style: TextStyle) -> String {
     let provider = printable(&answer.provider).into_owned();
     let mut out = String::new();
     match (&answer.selected, &answer.reason) {
@@ -75,7 +75,7 @@ fn format_answer(answer: &WhyNot, style: Style) -> String {
     out
 }
 
-fn write_changes(out: &mut String, changes: &[Change]) {
+fn write_changes(out: &mut String, changes: &[DocumentChange]) {
     for change in changes {
         let _ = match &change.value {
             Some(value) => writeln!(out, "    {}: {}", printable(&change.path), printable(value)),

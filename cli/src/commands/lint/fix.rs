@@ -65,7 +65,7 @@ fn collect_fixes(compilation: &Compilation<()>, input: &Input) -> BTreeMap<Sourc
     for diagnostic in &compilation.diagnostics {
         if let (Some(fix), Some(location), false) = (&diagnostic.fix, &diagnostic.location, diagnostic.suppressed)
             // A source that is not UTF-8 was decoded with losses and cannot be written back.
-            && input.sources.get(location.source).not_text.is_none()
+            && input.sources.get(location.source).encoding_error.is_none()
             && (input.files.contains_key(&location.source) || input.stdin == Some(location.source))
         {
             fixes_by_source.entry(location.source).or_default().push(fix.clone());

@@ -6,7 +6,7 @@ use std::env;
 
 use kubefoundry::registry;
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_diagnostics::render::{self as diagnostics, Case, Checkout};
+use kubefoundry_diagnostics::render::{self as diagnostics, Checkout, TestCase};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
@@ -95,9 +95,9 @@ fn is_failure(finding: &Diagnostic, fail_on: FailOn) -> bool {
 }
 
 /// A JUnit test case for each object of the input that is rendered.
-fn junit_cases(run: &Run<()>) -> Vec<Case> {
+fn junit_cases(run: &Run<()>) -> Vec<TestCase> {
     let rendered = run.compilation.inputs.iter().filter(|input| input.rendered);
-    rendered.map(|input| Case { source: input.source, object: input.header.object() }).collect()
+    rendered.map(|input| TestCase { source: input.source, object: input.header.object() }).collect()
 }
 
 /// The root of the checkout, which paths in CI reports are relative to: the directory in the variable of the CI system

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry_compiler::plan::{Cause, Change, Choice, Class, DeploymentPlan, GpuChange, OutputChange};
+use kubefoundry_compiler::plan::{Cause, Change, ChangeClass, DeploymentPlan, GpuChange, OutputChange, ProviderChoice};
 use kubefoundry_diagnostics::ObjectRef;
 use serde_json::Value;
 
@@ -100,8 +100,8 @@ pub(super) fn group_by_outputs(changes: &[Change]) -> Vec<(Vec<&Change>, &[Outpu
 
 /// Drops output changes without effect, such as annotations of `kubefoundry`, if others of the group have an effect.
 pub(super) fn relevant_outputs(outputs: &[OutputChange]) -> impl Iterator<Item = &OutputChange> {
-    let has_effect = outputs.iter().any(|output| output.class != Class::None);
-    outputs.iter().filter(move |output| !has_effect || output.class != Class::None)
+    let has_effect = outputs.iter().any(|output| output.class != ChangeClass::None);
+    outputs.iter().filter(move |output| !has_effect || output.class != ChangeClass::None)
 }
 
 /// Formats a changed output field and its old and new values. Both are empty for a whole object.
@@ -148,7 +148,7 @@ pub(super) fn format_gpus(change: &GpuChange) -> String {
 }
 
 /// `default → dynamo (GPU inference default), by the selection rule with priority 50: spec.resources.gpu.count > 0`.
-pub(super) fn format_choice(choice: &Choice) -> String {
+pub(super) fn format_choice(choice: &ProviderChoice) -> String {
     let reason = printable(&choice.reason);
     match &choice.rule {
         Some(rule) => {

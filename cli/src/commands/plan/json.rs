@@ -2,7 +2,7 @@
 
 use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_compiler::plan::{Applier, DeploymentPlan, GpuChange, ImageChange, Summary};
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub(super) fn json(context: &PlanContext<'_>) -> String {
 
 /// The findings, in the same form as in the JSON reports of other commands.
 fn findings_json(run: &Run<YamlText>) -> Value {
-    let text = run.report(ReportFormat::Json, Style::Plain);
+    let text = run.report(ReportFormat::Json, TextStyle::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
     report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
 }

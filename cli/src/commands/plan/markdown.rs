@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{Action, Change, Class, DeploymentPlan, GpuChange, ImageChange};
+use kubefoundry_compiler::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
 
 use super::text::{by_severity, selection_lines, verdict};
 use super::{PlanContext, differences, format, locate_deployments};
@@ -110,7 +110,7 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
             block.extend(selection_lines(selection).into_iter().map(|line| format!("- {}\n", code(line.trim()))));
         }
         for (changes, outputs) in format::group_by_outputs(&deployment.changes) {
-            let class = changes.first().map_or(Class::None, |change| change.class);
+            let class = changes.first().map_or(ChangeClass::None, |change| change.class);
             let names: Vec<String> = changes.iter().map(|change| format_change(change)).collect();
             let _ = writeln!(block, "- {}: **{class}**", names.join(", "));
             for output in format::relevant_outputs(outputs) {

@@ -8,7 +8,7 @@ mod markdown;
 mod text;
 
 use kubefoundry_compiler::pipeline::YamlText;
-use kubefoundry_compiler::plan::{self, Applier, Class, DeploymentPlan, Plan};
+use kubefoundry_compiler::plan::{self, Applier, ChangeClass, DeploymentPlan, Plan};
 use kubefoundry_diagnostics::Diagnostic;
 
 pub(crate) use inputs::PlanUsageError;
@@ -65,14 +65,14 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, Comm
     Ok(plan_status(&plan, args.fail_on))
 }
 
-fn plan_run(run: &Run<YamlText>) -> plan::Run<'_> {
-    plan::Run { sources: &run.sources, compilation: &run.compilation }
+fn plan_run(run: &Run<YamlText>) -> plan::PlanInput<'_> {
+    plan::PlanInput { sources: &run.sources, compilation: &run.compilation }
 }
 
 fn plan_status(plan: &Plan, fail_on: PlanFailOn) -> ExitStatus {
     let threshold = match fail_on {
-        PlanFailOn::Recreate => Class::Recreate,
-        PlanFailOn::Refused => Class::Refused,
+        PlanFailOn::Recreate => ChangeClass::Recreate,
+        PlanFailOn::Refused => ChangeClass::Refused,
         PlanFailOn::Never => return ExitStatus::Success,
     };
     if plan.class().is_some_and(|class| class >= threshold) { ExitStatus::Findings } else { ExitStatus::Success }

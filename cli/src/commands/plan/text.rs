@@ -4,14 +4,14 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{Action, Class, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_compiler::plan::{Action, ChangeClass, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
+use kubefoundry_diagnostics::render::TextStyle;
 
 use super::{DeploymentLocation, PlanContext, differences, format, locate_deployments};
 use crate::style::{Paint, count, paint, printable};
 
 /// Formats the whole plan.
-pub(super) fn text(context: &PlanContext<'_>, style: Style) -> String {
+pub(super) fn text(context: &PlanContext<'_>, style: TextStyle) -> String {
     let mut out = String::new();
     let locations = locate_deployments(context);
     let mut follows_line = false;
@@ -79,7 +79,7 @@ pub(super) fn verdict(deployment: &DeploymentPlan) -> &'static str {
         (Action::Created, _) => "created",
         (Action::Deleted, _) => "deleted",
         (Action::Unchanged, _) => "unchanged",
-        (Action::Changed, class) => class.unwrap_or(Class::None).as_str(),
+        (Action::Changed, class) => class.unwrap_or(ChangeClass::None).as_str(),
     }
 }
 
@@ -87,7 +87,7 @@ fn format_deployment(
     context: &PlanContext<'_>,
     deployment: &DeploymentPlan,
     location: Option<&DeploymentLocation<'_>>,
-    style: Style,
+    style: TextStyle,
 ) -> String {
     let (sign, color) = match (deployment.action, deployment.class) {
         (Action::Created, _) => ("+", Paint::Green),
@@ -140,7 +140,7 @@ fn format_deployment(
 }
 
 /// Formats changed fields of one object, with their common class and its source.
-fn format_output_group(group: &[&OutputChange], style: Style) -> String {
+fn format_output_group(group: &[&OutputChange], style: TextStyle) -> String {
     let Some(first) = group.first() else { return String::new() };
     let (kind, name) = (printable(&first.object.kind), format::name(&first.object));
     let mut out = format!("    {}  {kind} {name}\n", format_class(first.class, style));
@@ -176,11 +176,11 @@ fn separator(text: &str) -> &'static str {
 }
 
 /// Whether the running model may afterwards differ from the manifest.
-fn is_alarming(class: Class) -> bool {
-    class == Class::NoEffect || class >= Class::Unknown
+fn is_alarming(class: ChangeClass) -> bool {
+    class == ChangeClass::NoEffect || class >= ChangeClass::Unknown
 }
 
-fn format_class(class: Class, style: Style) -> String {
+fn format_class(class: ChangeClass, style: TextStyle) -> String {
     if is_alarming(class) { paint(class.as_str(), Paint::Red, style) } else { class.as_str().to_owned() }
 }
 
@@ -206,7 +206,7 @@ fn group_outputs<'o>(outputs: impl Iterator<Item = &'o OutputChange>) -> Vec<Vec
 }
 
 /// Colors a unified diff like git.
-fn color_diff(diff: &str, style: Style) -> String {
+fn color_diff(diff: &str, style: TextStyle) -> String {
     let line = |line: &str| {
         let line = printable(line);
         let painted = match line.chars().next() {
