@@ -16,7 +16,7 @@ fn binary() {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     assert_rejected("a.yaml", &bytes, &["error[KF0008]", "a.yaml:2:118: error[KF0001] found a byte that is not UTF-8"]);
     let text = [HEADER.as_bytes(), &[0; 1000]].concat();
-    assert_rejected("a.yaml", text, &["a.yaml:5:1: error[KF0001] found the character `\\u{0}`"]);
+    assert_rejected("a.yaml", text, &["a.yaml:5:1: error[KF0001]"]);
 }
 
 #[test]
