@@ -47,15 +47,17 @@ impl ReferenceValidator {
     }
 
     fn check(&self, object: &Value) -> Vec<SchemaViolation> {
-        let mut found = Vec::new();
+        let mut violations = Vec::new();
         for error in self.validator.iter_errors(object) {
-            self.push_violation(&error, object, &mut found);
+            self.push_violation(&error, object, &mut violations);
         }
         // For some schemas, `jsonschema` reports an unknown field also as missing.
         let has_no_schema = |of: &SchemaViolation| *of.code == crate::codes::FIELD_NOT_IN_SCHEMA;
-        let unknown: Vec<FieldPath> = found.iter().filter(|it| has_no_schema(it)).map(|it| it.path.clone()).collect();
-        found.retain(|it| has_no_schema(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
-        sorted_and_deduplicated(found)
+        let unknown: Vec<FieldPath> =
+            violations.iter().filter(|it| has_no_schema(it)).map(|it| it.path.clone()).collect();
+        violations
+            .retain(|it| has_no_schema(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
+        sorted_and_deduplicated(violations)
     }
 
     fn push_violation(&self, error: &ValidationError<'_>, object: &Value, out: &mut Vec<SchemaViolation>) {

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_and_items_are_cut() {
+    fn splits_documents_and_items() {
         assert_eq!(cut("a: 1\n---\nb:\n- 2\n"), ["a: 1\n", "b:\n", "- 2\n"]);
         assert_eq!(
             cut("apiVersion: v1\nitems:\n- a: 1\n  b: |\n    - no item\n\n- a: 2\nkind: List\n"),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_json_are_cut_where_kubectl_breaks_lines() {
+    fn splits_json_items_in_the_layout_of_kubectl() {
         let text = "{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n        {\n            \"items\": [\n                {\n                }\n            ]\n        },\n        {\n        }\n    ],\n    \"kind\": \"List\"\n}\n";
         let items = cut(text);
         assert_eq!(items.len(), 4, "{items:?}");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn other_json_is_one() {
+    fn does_not_split_other_json() {
         for text in [
             "{\n\"items\": [\n- 1\n]}\n",
             "{\"items\": [{}, {}]}",

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_those_of_go() {
+    fn accepts_the_durations_of_go() {
         assert!(["0", "1h30m", "1.5s", "-10ms", "300us", ".5s"].into_iter().all(is_duration));
         assert!(!["", "1", "PT1H", "1d", "h", "1..5s", "."].into_iter().any(is_duration));
     }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_apiserver_knows_no_leap_second() {
+    fn refuses_a_leap_second() {
         assert!(is_date_time("2026-06-30T23:59:59Z") && !is_date_time("2026-06-30T23:59:60Z"));
     }
 }

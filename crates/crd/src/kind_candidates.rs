@@ -54,14 +54,14 @@ impl KindCandidates<'_> {
             }
             for document in &parsed.documents {
                 let Some(found) = CrdDefinition::find(&document.root, self.group, self.kind, origin) else { continue };
-                let found = found?;
+                let definition = found?;
                 match &first {
-                    Some(known) if !known.is_equivalent(&found) => {
+                    Some(known) if !known.is_equivalent(&definition) => {
                         let message = format!("the CRD of {} differs from the one in {}", self.kind, known.origin.file);
                         return Err(CrdProblem::new(&codes::DUPLICATE_CRD, origin, message));
                     }
                     Some(_) => {}
-                    None => first = Some(found),
+                    None => first = Some(definition),
                 }
             }
         }

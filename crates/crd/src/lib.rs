@@ -358,8 +358,8 @@ impl<'t> Crds<'t> {
         match self.schema(api_version, kind) {
             Ok(schema) => {
                 let name = format!("{kind} {}", text("/metadata/name"));
-                let found = schema.check(object).into_iter();
-                found
+                let violations = schema.check(object).into_iter();
+                violations
                     .map(|violation| {
                         let mut diagnostic = Diagnostic::new(violation.code, violation.sentence(&name, schema));
                         diagnostic.help.clone_from(&violation.help);

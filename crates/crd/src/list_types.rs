@@ -61,12 +61,12 @@ fn check_duplicates(schema: &Value, items: &[Value], at: &WalkPath<'_>, out: &mu
     let mut seen = std::collections::BTreeSet::new();
     for (position, item) in items.iter().enumerate() {
         if !seen.insert(identity(item)) {
-            let found = format!(
+            let predicate = format!(
                 "has the same {} as an item before it",
                 if keys.is_empty() { "value".to_owned() } else { keys.join(" and ") }
             );
             let expected = "unique items, because the API server treats the list as a set or map";
-            out.push(SchemaViolation::refused(at.index(position).to_field_path(), &found, expected));
+            out.push(SchemaViolation::refused(at.index(position).to_field_path(), &predicate, expected));
         }
     }
 }

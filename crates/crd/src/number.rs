@@ -123,7 +123,7 @@ mod tests {
 
     /// As accepted and refused by kube-apiserver 1.36.3; see `tests/conformance/check_apiserver.py`.
     #[test]
-    fn options_are_compared_as_the_apiserver_does() {
+    fn compares_enum_options_as_the_api_server_does() {
         for (option, value) in [
             (json!(1), json!(1.0)),
             (json!(1.0), json!(1)),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_multiple_leaves_nothing() {
+    fn recognises_multiples() {
         for (value, factor) in
             [(json!(4), json!(2)), (json!(0.3), json!(0.1)), (json!(0), json!(7)), (json!(6.0), json!(3))]
         {

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_those_of_go() {
+    fn patterns_match_as_in_go() {
         for (pattern, matching, other) in [
             (r"(?i)^vllm$", "VLLM", "vllmx"),
             (r"\Aa\z", "a", "a\n"),

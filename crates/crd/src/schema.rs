@@ -234,8 +234,8 @@ impl CrdSchema {
     }
 
     fn take_machine(&self) -> RuleEvaluator {
-        let kept = self.machines.lock().ok().and_then(|mut machines| machines.pop());
-        kept.unwrap_or_else(|| RuleEvaluator::new(RULE_LIMITS))
+        let pooled = self.machines.lock().ok().and_then(|mut machines| machines.pop());
+        pooled.unwrap_or_else(|| RuleEvaluator::new(RULE_LIMITS))
     }
 
     fn return_machine(&self, machine: RuleEvaluator) {
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_an_object_are_checked_alone() {
+    fn checks_parts_of_an_object_separately() {
         let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "required": ["a"], "properties": {
             "a": {"type": "string"},
             "list": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}}},

@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_escaped_as_the_apiserver_does() {
+    fn escapes_field_names_as_the_api_server_does() {
         for (name, escaped) in [
             ("namespace", "__namespace__"),
             ("a-b", "a__dash__b"),
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_path_has_names_with_dots_in_brackets() {
+    fn splits_field_paths_with_quoted_names() {
         for (path, expected) in [
             ("", &[][..]),
             (".a", &["a"]),
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_rule_is_cut() {
+    fn abbreviates_a_long_rule() {
         assert_eq!(abbreviate_rule("a &&\n  b"), "a && b");
         assert_eq!(abbreviate_rule(&"x".repeat(500)).len(), 160);
     }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_keyword_with_a_value_of_a_wrong_type_is_found_wherever_it_stands() {
+    fn finds_a_keyword_of_a_wrong_type_at_any_depth() {
         for (keyword, wrong) in [
             ("enum", json!("a")),
             ("required", json!([1])),

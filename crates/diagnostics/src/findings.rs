@@ -207,12 +207,12 @@ impl<'d> Findings<'d> {
 /// Whether a scalar is neither an alias nor a block scalar and has no anchor or tag, so that replacing its text changes
 /// exactly this value.
 fn is_untagged_scalar(text: &str, span: Span) -> bool {
-    let own = text.get(span.start..span.end).unwrap_or_default();
+    let scalar_text = text.get(span.start..span.end).unwrap_or_default();
     let before = text.get(..span.start).unwrap_or_default();
     let token = before.rsplit(|c: char| c.is_whitespace()).find(|token| !token.is_empty()).unwrap_or_default();
     // A `*` or `&` inside a word is part of it; after a bracket it is not.
     let is_mark = |token: &str| token.trim_start_matches(['{', '[', ',', '-', ':', '?']).starts_with(['&', '!']);
-    !own.starts_with(['*', '&', '!', '|', '>']) && !is_mark(token)
+    !scalar_text.starts_with(['*', '&', '!', '|', '>']) && !is_mark(token)
 }
 
 /// Maximum length of a message. Text that it quotes from the input can be of any length.

@@ -127,8 +127,8 @@ impl AllSettings {
     /// assert_eq!(AllSettings::default().with(|names: &Names| names.0.len()), 0);
     /// ```
     pub fn with<S: TransformSettings, R>(&self, use_settings: impl FnOnce(&S) -> R) -> R {
-        let found = self.sections.iter().find(|(key, _)| *key == S::KEY);
-        match found.and_then(|(_, section)| section.as_any().downcast_ref::<S>()) {
+        let section = self.sections.iter().find(|(key, _)| *key == S::KEY);
+        match section.and_then(|(_, section)| section.as_any().downcast_ref::<S>()) {
             Some(settings) => use_settings(settings),
             None => use_settings(&S::default()),
         }

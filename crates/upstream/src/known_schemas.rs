@@ -118,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn a_tagged_skeleton_is_all_that_its_release_needs() {
+    fn a_tagged_skeleton_is_exact_for_its_release() {
         assert_eq!(choose_releases(Some("v0.9")), (Some("0.9.0"), None, true));
         assert_eq!(choose_releases(Some("1.10.0")), (Some("1.10.0"), None, true));
     }
 
     #[test]
-    fn the_first_skeleton_stands_for_what_was_before_and_the_newest_for_what_is_not_known() {
+    fn uses_the_oldest_skeleton_for_older_releases_and_the_newest_for_unknown_ones() {
         assert_eq!(choose_releases(Some("0.1.0")), (Some("0.9.0"), None, false));
         assert_eq!(choose_releases(None), (Some("1.10.0"), None, false));
         assert_eq!(choose_releases(Some("main")), (Some("1.10.0"), None, false));

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skeleton_between_releases_is_exact_for_none() {
+    fn an_untagged_skeleton_is_never_exact() {
         assert_eq!(choose_release(Some("1.2.0")), (Some("1.2.0"), false));
     }
 

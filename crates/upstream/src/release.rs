@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_no_release() {
+    fn refuses_a_release_without_a_number() {
         assert!(["main", "", "v", "latest-1.2"].into_iter().all(|text| Release::parse(text).is_none()));
     }
 }

@@ -202,8 +202,8 @@ mod tests {
                 ..SkeletonOrigin::EMPTY
             },
         ];
-        let said = |position: usize| Skeleton::new(&DAMAGED[position], true).to_crd().unwrap_err().to_string();
-        assert_eq!(said(0), "the skeleton of Workspace (KAITO, 01234567) cannot be read at its head");
-        assert!(said(1).ends_with("at spec") && said(2).ends_with("at none"));
+        let error_text = |position: usize| Skeleton::new(&DAMAGED[position], true).to_crd().unwrap_err().to_string();
+        assert_eq!(error_text(0), "the skeleton of Workspace (KAITO, 01234567) cannot be read at its head");
+        assert!(error_text(1).ends_with("at spec") && error_text(2).ends_with("at none"));
     }
 }

@@ -128,7 +128,7 @@ mod tests {
                         c {\"properties\":{\"c\":\"c\"}}\nd no JSON\n";
 
     #[test]
-    fn references_are_followed_wherever_a_schema_stands() {
+    fn expands_references_at_every_position_of_a_schema() {
         let schema = json!({
             "properties": {"items": "b", "b": {"type": "string", "default": "a"}},
             "additionalProperties": "a",

@@ -119,9 +119,9 @@ pub(super) fn write_leaf(leaf: &Value, position: LeafPosition, indent: usize, ou
 }
 
 fn library_text(value: &Value) -> String {
-    let mut asked = String::new();
-    write_by_library(value, &mut asked);
-    asked
+    let mut text = String::new();
+    write_by_library(value, &mut text);
+    text
 }
 
 /// A value whose integral floats are written as integers.

@@ -51,12 +51,12 @@ pub(crate) fn resolve_plain(text: &str) -> Scalar {
 ///
 /// `kind` is the tag without [`CORE_TAG_PREFIX`]. Any other tag resolves to the text itself.
 pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scalar, Cow<'t, str>), String> {
-    let found = resolve_plain(&text);
-    let accepted = match (kind, found) {
+    let resolved = resolve_plain(&text);
+    let accepted = match (kind, resolved) {
         ("bool", Scalar::Bool(_))
         | ("int", Scalar::Integer(_))
         | ("float", Scalar::Float(_))
-        | ("null", Scalar::Null) => Some(found),
+        | ("null", Scalar::Null) => Some(resolved),
         // go-yaml accepts a signed integer under `!!float`, but not one that needs the 64th bit.
         #[expect(clippy::cast_precision_loss, reason = "as Go converts")]
         ("float", Scalar::Integer(value)) if i64::try_from(value).is_ok() => Some(Scalar::Float(value as f64)),
@@ -67,7 +67,7 @@ pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scal
     };
     match accepted {
         Some(value) => Ok((value, text)),
-        None => Err(format!("`!!{kind}` on {}; expected a value of that type", found.noun())),
+        None => Err(format!("`!!{kind}` on {}; expected a value of that type", resolved.noun())),
     }
 }
 

@@ -15,15 +15,15 @@ pub fn closest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -
     if given.len() > 256 {
         return None;
     }
-    let given = folded(given);
-    let length = given.chars().count();
+    let folded_given = folded(given);
+    let length = folded_given.chars().count();
     let tolerated = |candidate: &str| (candidate.chars().count() / 3).clamp(1, 4);
     candidates
         .into_iter()
         .map(|candidate| (folded(candidate), candidate))
         // The distance is at least the difference of the lengths, which is cheaper to compute.
         .filter(|(folded, _)| folded.chars().count().abs_diff(length) <= tolerated(folded))
-        .map(|(folded, candidate)| (strsim::damerau_levenshtein(&given, &folded), folded, candidate))
+        .map(|(folded, candidate)| (strsim::damerau_levenshtein(&folded_given, &folded), folded, candidate))
         .filter(|(distance, folded, _)| *distance <= tolerated(folded) && *distance < folded.chars().count())
         .min_by_key(|(distance, _, candidate)| (*distance, *candidate))
         .map(|(.., candidate)| candidate)

@@ -82,11 +82,11 @@ fn render_one(
 
 /// Groups the locations of a finding by source, its own location first.
 fn marks_by_source(diagnostic: &Diagnostic) -> Vec<Vec<Mark<'_>>> {
-    let own = diagnostic.location.iter().map(|location| Mark { location, label: None });
+    let primary = diagnostic.location.iter().map(|location| Mark { location, label: None });
     let related = diagnostic.related.iter();
     let related = related.map(|related| Mark { location: &related.location, label: Some(related.message.as_str()) });
     let mut groups: Vec<Vec<Mark<'_>>> = Vec::new();
-    for mark in own.chain(related) {
+    for mark in primary.chain(related) {
         let same = |group: &&mut Vec<Mark<'_>>| {
             group.first().is_some_and(|first| first.location.source == mark.location.source)
         };

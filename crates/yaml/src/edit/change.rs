@@ -334,13 +334,13 @@ pub(super) fn minimal_change(text: &str, node: &Node<'_>, new: &Value) -> Result
     if node.to_json() == *new {
         return Ok(None);
     }
-    let own = text.get(node.span.start..).unwrap_or_default();
+    let node_text = text.get(node.span.start..).unwrap_or_default();
     let mut inside = CollectionChange::default();
     match (&node.value, new) {
-        (Read::Mapping(_), Value::Object(_)) | (Read::Sequence(_), Value::Array(_)) if own.starts_with('*') => {
+        (Read::Mapping(_), Value::Object(_)) | (Read::Sequence(_), Value::Array(_)) if node_text.starts_with('*') => {
             return Err("an alias");
         }
-        _ if own.starts_with(['{', '[']) => return Ok(Some(Change::Replace(new.clone()))),
+        _ if node_text.starts_with(['{', '[']) => return Ok(Some(Change::Replace(new.clone()))),
         (Read::Mapping(entries), Value::Object(fields)) => {
             for (position, entry) in entries.iter().enumerate() {
                 let change = match fields.get(&*entry.key) {
@@ -357,15 +357,15 @@ pub(super) fn minimal_change(text: &str, node: &Node<'_>, new: &Value) -> Result
         (Read::Sequence(items), Value::Array(values)) => {
             // Greedy matching in order: an item stays when it equals the next wanted value, and is removed otherwise.
             // Wanted values without a match are appended.
-            let mut kept = 0;
+            let mut kept_items = 0;
             for (position, item) in items.iter().enumerate() {
-                if values.get(kept).is_some_and(|value| *value == item.to_json()) {
-                    kept += 1;
+                if values.get(kept_items).is_some_and(|value| *value == item.to_json()) {
+                    kept_items += 1;
                 } else {
                     inside.child(position).change = Some(Change::Remove);
                 }
             }
-            inside.added = Additions::Items(values.get(kept..).unwrap_or_default().to_vec());
+            inside.added = Additions::Items(values.get(kept_items..).unwrap_or_default().to_vec());
         }
         _ => return Ok(Some(Change::Replace(new.clone()))),
     }

@@ -92,12 +92,12 @@ impl<'t> ChangeWriter<'t> {
         };
         let placement = self.style.placement;
         let whole = || apply_to_value(node, Some(change), placement);
-        let own = self.text.get(node.span.start..)?;
+        let node_text = self.text.get(node.span.start..)?;
         let count = node.entries().len() + node.items().len();
-        if own.starts_with('*') || !matches!(node.value, Read::Mapping(_) | Read::Sequence(_)) {
+        if node_text.starts_with('*') || !matches!(node.value, Read::Mapping(_) | Read::Sequence(_)) {
             return self.replace_node(place, node, &whole());
         }
-        let is_flow = own.starts_with(['{', '[']);
+        let is_flow = node_text.starts_with(['{', '[']);
         if !inside.keeps_any_child(count) {
             // New items replace all old ones. Removing the old ones one by one keeps the comments above them.
             if !is_flow && count > 0 && matches!(node.value, Read::Sequence(_)) && !inside.added.is_empty() {

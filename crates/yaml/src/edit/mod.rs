@@ -155,9 +155,9 @@ impl<'n, 't> TextEditor<'n, 't> {
             None => Some(Change::Replace(value)),
         };
         let Some(change) = change else { return Ok(()) };
-        let mut all = self.change.take();
-        let done = ChangeRequest { path }.apply(&mut all, self.root(), path.segments(), change);
-        self.change = all;
+        let mut root_change = self.change.take();
+        let done = ChangeRequest { path }.apply(&mut root_change, self.root(), path.segments(), change);
+        self.change = root_change;
         done
     }
 

@@ -93,7 +93,7 @@ fn a_scalar_is_replaced_in_its_place_and_keeps_its_quotes() {
     }
 }
 
-/// merge-config replaces the only provider of a section, and the user's comment above it is the user's.
+/// merge-config replaces the only provider of a section, and the comment above it must stay.
 #[test]
 fn comments_above_items_stay_when_new_items_replace_all_of_them() {
     let text = "a:\n# kept\n- 1\nb: 2\n";
@@ -128,7 +128,7 @@ fn a_scalar_replaces_a_collection_with_the_comments_inside_it() {
 }
 
 #[test]
-fn items_are_replaced_behind_their_dashes() {
+fn replaces_items_after_their_dashes() {
     let text = "- 1 # one\n- a: 1\n  b: 2 # two\n-\n- # four\n  c: 1\n- - 5\n";
     assert_eq!(
         edit(
@@ -146,7 +146,7 @@ fn items_are_replaced_behind_their_dashes() {
 }
 
 #[test]
-fn fields_are_added_behind_the_others_and_the_comments_that_are_indented_as_they_are() {
+fn adds_fields_after_the_others_and_their_comments() {
     let text = "spec:\n    a: 1 # one\n    # later\n\n# next\nother: x";
     assert_eq!(
         edit(text, &[set("spec.b.c", json!(true)), set("spec.b.d", json!([1])), set("last", json!("on"))]),
@@ -159,7 +159,7 @@ fn fields_are_added_behind_the_others_and_the_comments_that_are_indented_as_they
 }
 
 #[test]
-fn fields_are_added_first_above_the_comments_of_the_field_that_was_first() {
+fn adds_first_fields_above_the_comments_of_the_old_first_field() {
     let text = "# the object\napiVersion: v1\nspec: # all\n  # the model\n  model: 1\n";
     assert_eq!(
         edit_styled(text, BLOCK_FIRST, &[set("spec.engine.type", json!("vllm"))]),
@@ -170,7 +170,7 @@ fn fields_are_added_first_above_the_comments_of_the_field_that_was_first() {
 }
 
 #[test]
-fn a_text_that_ends_in_blank_lines_is_quoted_wherever_it_stands() {
+fn quotes_strings_that_end_in_blank_lines_everywhere() {
     let text = "before: x\nproviders: null\nafter: y\n";
     let limits = Limits::default();
     let parsed = parse(text, &limits);
@@ -265,7 +265,7 @@ fn keys_are_renamed_in_their_quotes() {
 }
 
 #[test]
-fn an_update_keeps_what_stays_the_same() {
+fn an_update_keeps_unchanged_bytes() {
     let text = "  # the model
   metadata:
     name: 'model' # short
@@ -361,7 +361,7 @@ fn one_document_of_a_stream_is_edited() {
 }
 
 #[test]
-fn changes_of_one_field_and_of_fields_in_it_come_together() {
+fn combines_changes_of_a_field_and_of_its_children() {
     let ops = [set("a", json!({"x": 1})), set("a.w", json!(2)), append("a.z", [json!(3)]), remove("a.x")];
     assert_eq!(edit("a: 1\n", &ops), "a:\n  w: 2\n  z:\n  - 3\n");
     assert_eq!(edit("a: 1\n", &[set("b.c", json!(1)), remove("b.c"), set("b.d", json!(2))]), "a: 1\nb:\n  d: 2\n");
@@ -377,7 +377,7 @@ fn changes_of_one_field_and_of_fields_in_it_come_together() {
 }
 
 #[test]
-fn a_change_of_a_place_that_stands_for_another_is_refused() {
+fn refuses_changes_through_anchors_and_aliases() {
     for (text, op) in [
         ("a: &x {b: 1}\nc: *x\n", set("a.b", json!(2))),
         ("a: &x 1\nc: *x\n", remove("a")),
@@ -394,7 +394,7 @@ fn a_change_of_a_place_that_stands_for_another_is_refused() {
 }
 
 #[test]
-fn a_path_through_a_scalar_has_no_place() {
+fn refuses_a_path_through_a_scalar() {
     for op in [set("a.b", json!(1)), set("l[3]", json!(1)), set("n[0]", json!(1)), append("a", [json!(1)])] {
         let result = edit_document("a: x\nl: [1]\n", 0, EditStyle::default(), &[op]);
         assert!(matches!(result, Err(EditError::InvalidPath { .. })), "{result:?}");
@@ -407,7 +407,7 @@ fn a_path_through_a_scalar_has_no_place() {
     assert_eq!(error.to_string(), "a.b has no place in the document: found a string on the way there");
 }
 
-/// The same change of a value: what the edited text is held to.
+/// Applies the same change to a value, which the edited text must parse to.
 fn apply_op_to_value(value: &mut Value, op: &EditOp) {
     fn at<'v>(value: &'v mut Value, segments: &[Segment]) -> &'v mut Value {
         segments.iter().fold(value, |at, segment| match segment {
@@ -449,7 +449,7 @@ fn apply_op_to_value(value: &mut Value, op: &EditOp) {
     }
 }
 
-/// Writes a value by hand, in a style that the numbers choose.
+/// Writes a value in a layout that the random choices select.
 struct RandomLayoutWriter<'c> {
     choices: std::iter::Cycle<std::slice::Iter<'c, u8>>,
     out: String,
@@ -502,7 +502,7 @@ impl RandomLayoutWriter<'_> {
         }
     }
 
-    /// Writes what stands behind `key:` or `-`, whose column is `column`.
+    /// Writes the value after a `key:` or `-` at `column`.
     fn value(&mut self, value: &Value, column: usize, is_item: bool) {
         let is_empty = !super::render::is_nonempty_collection(value);
         match value {
@@ -626,7 +626,7 @@ fn any_style() -> impl Strategy<Value = EditStyle> {
     })
 }
 
-/// Every path in a value that is not its root.
+/// Collects every path in a value except the root.
 fn collect_paths(value: &Value, at: &FieldPath, all: &mut Vec<FieldPath>) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(key, value)| {
@@ -641,7 +641,7 @@ fn collect_paths(value: &Value, at: &FieldPath, all: &mut Vec<FieldPath>) {
     }
 }
 
-/// A change that has a place in the document: at one of its fields, or at one that is added.
+/// Returns a change that is possible in the document: of one of its fields, or of an added one.
 fn random_op(document: &Value, kind: u8, which: prop::sample::Index, new: Value) -> EditOp {
     let mut all = Vec::new();
     collect_paths(document, &FieldPath::root(), &mut all);
@@ -695,7 +695,7 @@ proptest! {
         if is_crlf {
             prop_assert!(!edited.text.replace("\r\n", "").contains('\n'), "{:?}", edited.text);
         }
-        // The same once more changes nothing.
+        // Applying the same change again changes nothing.
         if let EditOp::Set(..) | EditOp::Update(..) = op {
             prop_assert_eq!(edit_document(&edited.text, 0, style, &[op]).unwrap().text, edited.text);
         }
@@ -732,7 +732,7 @@ proptest! {
         };
         let first_line = text[..start].rfind('\n').map_or(0, |end| end + 1);
         let next = |segments: &[Segment]| -> usize {
-            // The next field that stands behind this one, on any level.
+            // The next field after this one, on any level.
             (1..=segments.len()).rev().find_map(|length| {
                 let path = segments[..length].iter().fold(FieldPath::root(), |path, segment| match segment {
                     Segment::Key(key) => path.key(key.clone()),
@@ -752,7 +752,7 @@ proptest! {
         for edit in &edited.edits {
             prop_assert!(edit.range.start >= first_line && edit.range.end <= end, "{:?} {:?} in\n{}", op, edit, text);
         }
-        // Comments outside of the field are all there.
+        // All comments outside of the field are kept.
         let comments = |text: &str| text.matches("# - a: comment").count() + text.matches("# 'said: behind").count();
         let outside = comments(&text[..first_line]) + comments(&text[end..]);
         prop_assert!(comments(&edited.text) >= outside);

@@ -95,20 +95,20 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_made_in_the_order_of_the_text() {
+    fn applies_edits_in_text_order() {
         let groups = [group(&[(6, 7, "Z")]), group(&[(0, 1, "xx"), (4, 4, "!")])];
         assert_eq!(applied("abcdefgh", &groups), ("xxbcd!efZh".to_owned(), 2));
     }
 
     #[test]
-    fn a_group_that_overlaps_another_is_left_out_as_a_whole() {
+    fn skips_an_overlapping_group_as_a_whole() {
         let groups = [group(&[(2, 4, "-")]), group(&[(0, 1, "X"), (3, 5, "Y")]), group(&[(2, 4, "-")])];
         assert_eq!(applied("abcdef", &groups), ("ab-ef".to_owned(), 1));
         assert_eq!(applied("ab", &[group(&[(1, 1, "x")]), group(&[(1, 1, "x")])]), ("axb".to_owned(), 1));
     }
 
     #[test]
-    fn a_range_outside_the_text_or_inside_a_character_changes_nothing() {
+    fn skips_a_range_outside_the_text_or_inside_a_character() {
         let groups = [group(&[(1, 2, "x")]), group(&[(5, 9, "x")])];
         assert_eq!(applied("é", &groups), ("é".to_owned(), 0));
         assert_eq!(apply_edits("é", groups.iter().flatten()), "é");
