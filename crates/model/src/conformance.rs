@@ -1,5 +1,5 @@
-//! Conformance with the CRDs that are installed in the cluster: which version of a provider's CRDs is written, and whether
-//! the rendered objects fit its schema.
+//! Conformance with the CRDs that are installed in the cluster: which version of a provider's CRDs is written, and
+//! whether the rendered objects fit its schema.
 
 use super::provider::Provider;
 use crate::wire::ModelDeployment;
@@ -15,8 +15,8 @@ pub fn crd_kinds(provider: &dyn Provider) -> Vec<GroupKind> {
     kinds
 }
 
-/// Chooses the CRD version to write: the one in the options, or the provider's first version that the cluster serves. Returns
-/// `None` after reporting that the cluster serves none.
+/// Chooses the CRD version to write: the one in the options, or the provider's first version that the cluster serves.
+/// Returns `None` after reporting that the cluster serves none.
 pub fn choose_crd_version(
     provider: &'static dyn Provider,
     context: &RunContext<'_>,
@@ -42,8 +42,8 @@ pub fn choose_crd_version(
     served.map(str::to_owned)
 }
 
-/// Checks the objects of a deployment against the installed schemas. Returns the schema fingerprint of the main object, which
-/// is the last one.
+/// Checks the objects of a deployment against the installed schemas. Returns the schema fingerprint of the main object,
+/// which is the last one.
 pub(crate) fn check_manifests(
     manifests: &[Manifest],
     provider: &'static dyn Provider,

@@ -1,7 +1,7 @@
 //! Writes the constant defaults of the specification (docs/specification.md MD-1.17) into an object.
 //!
-//! Values that follow from other fields (`model.servedName`, a mount path) are not written, because they would become stale
-//! when those fields change. The resource name of the GPUs is not written either: not every provider accepts it.
+//! Values that follow from other fields (`model.servedName`, a mount path) are not written, because they would become
+//! stale when those fields change. The resource name of the GPUs is not written either: not every provider accepts it.
 
 use serde_json::{Map, Value};
 
@@ -22,8 +22,8 @@ pub fn write_defaults(deployment: &Deployment, object: &mut Value) {
     }
 }
 
-/// Returns whether the default of a field is the same for every deployment. Most are declared with the field; two cannot be,
-/// because they hold only in one serving mode or beside another field.
+/// Returns whether the default of a field is the same for every deployment. Most are declared with the field; two
+/// cannot be, because they hold only in one serving mode or beside another field.
 fn has_constant_default(path: &FieldPath) -> bool {
     let keys: Vec<&str> = path
         .segments()
@@ -52,8 +52,8 @@ fn find_declaration(keys: &[&str]) -> Option<FieldShape> {
     declaration
 }
 
-/// Sets a value where the object has none. Of the objects on the way only `serving` and `scaling` are created: an absent
-/// role, or absent GPUs, are meaningful.
+/// Sets a value where the object has none. Of the objects on the way only `serving` and `scaling` are created: an
+/// absent role, or absent GPUs, are meaningful.
 fn set_if_absent(object: &mut Value, path: &[Segment], default: Value) {
     let Some((last, parents)) = path.split_last() else { return };
     let mut parent = object;

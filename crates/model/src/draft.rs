@@ -1,5 +1,5 @@
-//! The result of importing a provider's object: the parts of a deployment, before the importer removes those that rendering
-//! produces by default.
+//! The result of importing a provider's object: the parts of a deployment, before the importer removes those that
+//! rendering produces by default.
 
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value};

@@ -89,8 +89,8 @@ pub struct ServerDefault {
 pub struct ListKeys {
     /// The name of the list field: `workerGroupSpecs`.
     pub field: &'static str,
-    /// The keys of an item that are unique together. If several rows name the field, the row whose first key occurs in the
-    /// list is used.
+    /// The keys of an item that are unique together. If several rows name the field, the row whose first key occurs in
+    /// the list is used.
     pub keys: &'static [&'static str],
 }
 
@@ -109,8 +109,9 @@ pub trait Provider: Sync {
         self.info().display_name
     }
 
-    /// Translates a deployment that the capabilities admit into objects, the main object last. Returns `None` after reporting
-    /// the reason. The caller adds the namespace, the owner, and the labels and annotations that every object gets.
+    /// Translates a deployment that the capabilities admit into objects, the main object last. Returns `None` after
+    /// reporting the reason. The caller adds the namespace, the owner, and the labels and annotations that every object
+    /// gets.
     fn translate(
         &self,
         deployment: &Deployment,
@@ -124,8 +125,8 @@ pub trait Provider: Sync {
     /// Returns [`ImportRefusal`] if no deployment renders a similar object.
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal>;
 
-    /// Translates the status of a main object, as the API server returns it, to the unified status (MD-7.2, as corrected in
-    /// docs/deviations.md). An unknown state results in no phase, and the status quotes it.
+    /// Translates the status of a main object, as the API server returns it, to the unified status (MD-7.2, as
+    /// corrected in docs/deviations.md). An unknown state results in no phase, and the status quotes it.
     ///
     /// ```
     /// use kubefoundry_model::providers;
@@ -166,8 +167,8 @@ pub struct TranslationContext<'c> {
 }
 
 impl TranslationContext<'_> {
-    /// Returns whether the schema of a kind in [`Self::crd_version`] has a field, or `None` if the installed CRDs are unknown.
-    /// `*` in the path stands for any key of a map and any item of a list.
+    /// Returns whether the schema of a kind in [`Self::crd_version`] has a field, or `None` if the installed CRDs are
+    /// unknown. `*` in the path stands for any key of a map and any item of a list.
     pub fn schema_has(&self, kind: &str, path: &str) -> Option<bool> {
         self.schemas.and_then(|schemas| schemas.has_field(self.crd_version, kind, path))
     }
@@ -204,8 +205,8 @@ pub struct Translation {
 pub struct Behavior {
     /// The kind of the rendered object: `Workspace`.
     pub kind: &'static str,
-    /// The path of the field, with `*` for any key or index: `resource.labelSelector`. The row also covers the fields below it,
-    /// unless a longer path does.
+    /// The path of the field, with `*` for any key or index: `resource.labelSelector`. The row also covers the fields
+    /// below it, unless a longer path does.
     pub path: &'static str,
     /// What the controller does.
     pub reaction: Reaction,

@@ -34,8 +34,8 @@ const ALWAYS_BOUND: &[&str] = &[
 /// The type of `spec`, with the fields of its wire declaration.
 static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, ""));
 
-/// Returns the CEL type of a shape at a path below `spec`. Types refer to each other by `'static` references, so parts are
-/// leaked; this runs once, for [`SPEC`].
+/// Returns the CEL type of a shape at a path below `spec`. Types refer to each other by `'static` references, so parts
+/// are leaked; this runs once, for [`SPEC`].
 fn type_of(shape: &Shape, path: &str) -> Type {
     match shape {
         Shape::String | Shape::Timestamp => Type::String,
@@ -75,8 +75,8 @@ pub fn environment(limits: cel::Limits) -> Environment {
     Environment::new(vec![("spec", *SPEC), ("metadata", Type::Object(&METADATA))], limits)
 }
 
-/// The variables of a deployment: the written fields, and those that are always bound. A field is converted when the first rule
-/// that reads it is evaluated, because most rules read only two or three.
+/// The variables of a deployment: the written fields, and those that are always bound. A field is converted when the
+/// first rule that reads it is evaluated, because most rules read only two or three.
 ///
 /// `spec.resources.gpu.count` is bound to 0 when it is absent, so that `!has(spec.resources.gpu) ||
 /// spec.resources.gpu.count == 0` holds for a CPU model; in disaggregated mode it is the GPUs of all replicas of both
@@ -190,8 +190,8 @@ fn metadata(deployment: &Deployment) -> Map<String, Value> {
     variables
 }
 
-/// Counts the GPUs of both roles. A role that is scaled to zero counts as one replica: rules for CPU models must not match a
-/// deployment that needs GPUs once it is scaled up.
+/// Counts the GPUs of both roles. A role that is scaled to zero counts as one replica: rules for CPU models must not
+/// match a deployment that needs GPUs once it is scaled up.
 fn gpus_when_scaled_up(workload: &Workload) -> u64 {
     let gpus = |worker: &&Worker| u64::from(worker.replicas.value.max(1)) * u64::from(worker.gpu_count.value);
     workload.workers().iter().map(gpus).sum()

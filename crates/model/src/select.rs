@@ -1,5 +1,5 @@
-//! Selection of the provider for a deployment (docs/design/0006): gates exclude candidates by their capabilities, then the true
-//! rule with the highest priority wins.
+//! Selection of the provider for a deployment (docs/design/0006): gates exclude candidates by their capabilities, then
+//! the true rule with the highest priority wins.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ use kubefoundry_yaml::text::closest;
 
 /// Selects the provider. Rules are evaluated on `variables`.
 ///
-/// With `every_rule`, rules are evaluated also for an explicit choice and for excluded candidates, because `explain` shows
-/// every rule and `lint` checks every rule.
+/// With `every_rule`, rules are evaluated also for an explicit choice and for excluded candidates, because `explain`
+/// shows every rule and `lint` checks every rule.
 pub fn select(
     deployment: &Deployment,
     catalog: &Catalog,
@@ -90,7 +90,8 @@ fn assess(
         candidate.closed_gate(deployment)
     };
     let mut evaluate = variables.filter(|_| every_rule || closed_gate.is_none());
-    // A failing rule is an error only where it can decide the choice, so that `lint` and `render` fail on the same input.
+    // A failing rule is an error only where it can decide the choice, so that `lint` and `render` fail on the same
+    // input.
     let decides = deployment.provider.name.is_none() && closed_gate.is_none();
     let mut rules = Vec::new();
     let mut winner: Option<(i32, String)> = None;
@@ -145,15 +146,16 @@ fn describe_capability_match(deployment: &Deployment) -> String {
     format!("matched capabilities: engine={engine}, gpu={}, mode={mode}", deployment.workload.uses_gpu())
 }
 
-/// Chooses the engine of a deployment without one, if its API group allows that: the first engine that a ready provider runs
-/// in the deployment's serving mode and on its resources.
+/// Chooses the engine of a deployment without one, if its API group allows that: the first engine that a ready provider
+/// runs in the deployment's serving mode and on its resources.
 pub fn default_engine(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalog: &Catalog) -> Option<EngineType> {
     let spec = wire.spec.as_ref().filter(|_| api_group.chooses_engine)?;
     let mode = spec.serving.as_ref().and_then(|serving| serving.mode).unwrap_or(ServingMode::Aggregated);
     let gpus = spec.resources.as_ref().and_then(|resources| resources.gpu.as_ref()).and_then(|gpu| gpu.count);
     let uses_gpu = mode == ServingMode::Disaggregated || gpus.is_some_and(|count| count > 0);
     let ready = || catalog.candidates().iter().filter(|candidate| candidate.ready != Some(false));
-    // Flat capabilities apply to all engines of a provider, so `cpuSupport` does not show that this engine runs on CPUs.
+    // Flat capabilities apply to all engines of a provider, so `cpuSupport` does not show that this engine runs on
+    // CPUs.
     let runs = |engine: &EngineType| {
         (uses_gpu || !profile(*engine).requires_gpu)
             && ready().any(|candidate| candidate.closed_gate_for(engine.as_str(), mode, uses_gpu).is_none())
@@ -206,9 +208,10 @@ fn check_explicit_choice(name: &str, catalog: &Catalog, findings: &mut Findings<
     true
 }
 
-/// Checks that the chosen provider can run the deployment, with the prescribed messages (MD-2.6 to MD-2.8). An explicit choice
-/// is checked against its configuration; selection has already applied those gates to the others. Every choice is checked
-/// against the built-in configuration too, because a configuration in the input may claim more than this program renders.
+/// Checks that the chosen provider can run the deployment, with the prescribed messages (MD-2.6 to MD-2.8). An explicit
+/// choice is checked against its configuration; selection has already applied those gates to the others. Every choice
+/// is checked against the built-in configuration too, because a configuration in the input may claim more than this
+/// program renders.
 pub fn check_compatibility(
     name: &str,
     deployment: &Deployment,
@@ -224,8 +227,8 @@ pub fn check_compatibility(
     }
 }
 
-/// Reports every capability that the candidate lacks. If it does not run the engine, the serving mode and the GPUs are checked
-/// against the engines that it runs.
+/// Reports every capability that the candidate lacks. If it does not run the engine, the serving mode and the GPUs are
+/// checked against the engines that it runs.
 fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     let name = candidate.name.as_str();
     let display = providers::find(name).map_or(name, |provider| provider.display_name());
@@ -261,13 +264,13 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &
 fn suggest_providers(deployment: &Deployment, catalog: &Catalog) -> String {
     let runs = |candidate: &Candidate| candidate.ready != Some(false) && candidate.closed_gate(deployment).is_none();
     // A configuration in the input may claim more than this program renders for the provider.
-    let able = catalog.candidates().iter().filter(|candidate| runs(candidate));
-    let able = able.filter(|candidate| catalog.builtin_candidate(&candidate.name).is_none_or(runs));
-    let names: Vec<&str> = able.map(|candidate| candidate.name.as_str()).collect();
+    let capable = catalog.candidates().iter().filter(|candidate| runs(candidate));
+    let capable = capable.filter(|candidate| catalog.builtin_candidate(&candidate.name).is_none_or(runs));
+    let names: Vec<&str> = capable.map(|candidate| candidate.name.as_str()).collect();
     match names.as_slice() {
         [] => "change the engine, the mode or the resources: no provider runs this combination".to_owned(),
         names => {
-            // Its images have the engine alone, or the model too: no provider chooses one.
+            // llama.cpp images contain only the engine, or the model too, so no provider has a default image.
             let needs_image = deployment.engine.kind == EngineType::Llamacpp && deployment.image.is_none();
             let image =
                 if needs_image { ", and spec.image to one such as ghcr.io/ggml-org/llama.cpp:server" } else { "" };
@@ -276,8 +279,8 @@ fn suggest_providers(deployment: &Deployment, catalog: &Catalog) -> String {
     }
 }
 
-/// Warns if a third-party provider is chosen whose configuration does not claim to run the deployment. Only that provider knows
-/// whether it does, so this is not an error.
+/// Warns if a third-party provider is chosen whose configuration does not claim to run the deployment. Only that
+/// provider knows whether it does, so this is not an error.
 pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     if let Some(gate) = catalog.get(name).and_then(|candidate| candidate.closed_gate(deployment)) {
         let message = format!("provider {name:?} {gate}, according to its configuration");
@@ -287,6 +290,7 @@ pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, find
     }
 }
 
+/// Reports that no candidate can run the deployment, with the closed gate of each.
 fn report_no_provider(deployment: &Deployment, catalog: &Catalog, selection: &Selection, findings: &mut Findings<'_>) {
     if catalog.candidates().iter().all(|candidate| candidate.ready == Some(false)) {
         findings

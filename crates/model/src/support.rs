@@ -1,5 +1,5 @@
-//! Field support: how providers treat each field of a ModelDeployment. [`default_rows`] states what most providers do, each
-//! provider states its deviations, and tests/it/field_support.rs checks both.
+//! Field support: how providers treat each field of a ModelDeployment. [`default_rows`] states what most providers do,
+//! each provider states its deviations, and tests/it/field_support.rs checks both.
 
 use kubefoundry_kubernetes::wire::{PathOf, Pattern};
 
@@ -40,8 +40,8 @@ pub enum Support {
     Refused,
 }
 
-/// Returns how most providers treat each field of the specification (docs/specification.md, MD-1). A row applies to every
-/// provider whose own table has no row for the field.
+/// Returns how most providers treat each field of the specification (docs/specification.md, MD-1). A row applies to
+/// every provider whose own table has no row for the field.
 pub fn default_rows() -> Vec<FieldSupport> {
     vec![
         row(spec().model().id(), Rendered, "the engine's flag for the model"),

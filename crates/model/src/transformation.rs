@@ -26,8 +26,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// The API version of the first group. The other groups have their own.
 const API_VERSION: &str = "kubefoundry.ai/v1alpha1";
 
-/// Texts that occur in every document about models: each API group as the prefix of a label, an annotation or an apiVersion. A
-/// test compares them with the groups.
+/// Texts that occur in every document about models: each API group as the prefix of a label, an annotation or an
+/// apiVersion. A test compares them with the groups.
 const MARKER_TEXTS: &[&str] = &["kubefoundry.ai/", "kubeairunway.ai/", "airunway.ai/"];
 
 /// The annotation, without the prefix of its API group, by which a third-party provider finds its deployments.
@@ -199,7 +199,8 @@ impl DeploymentRun<'_> {
                 && rendering.passed_on.is_none()
                 && !findings.has_errors()
             {
-                // A provider that returns nothing should have reported why. If it has not, the run must still not succeed.
+                // A provider that returns nothing should have reported why. If it has not, the run must still not
+                // succeed.
                 let display = providers::find(name).map_or(name, |provider| provider.display_name());
                 let (engine, mode) = (self.deployment.engine.kind, self.deployment.workload.mode());
                 let message = format!("{display} cannot render {engine} in {mode} mode");
@@ -211,8 +212,8 @@ impl DeploymentRun<'_> {
             }
             return rendering;
         }
-        // Nothing is rendered, but the run continues to find the other mistakes. If the provider was selected despite an error,
-        // only errors are kept: with the error corrected, another provider may be selected.
+        // Nothing is rendered, but the run continues to find the other mistakes. If the provider was selected despite
+        // an error, only errors are kept: with the error corrected, another provider may be selected.
         let mut later_findings = Findings::new(self.object.scope());
         let Rendering { facts, endpoint, .. } = self.select_and_translate(steps, &mut later_findings);
         let explicit = facts.selection.as_ref().is_some_and(|selection| selection.explicit);
@@ -251,9 +252,9 @@ impl DeploymentRun<'_> {
             rendering.passed_on = Some(pass_on(self.object, deployment.api_group, selection, findings));
             return rendering;
         };
-        let before = findings.error_count();
+        let errors_before = findings.error_count();
         select::check_compatibility(&name, deployment, catalog, selection.explicit, findings);
-        if findings.error_count() > before {
+        if findings.error_count() > errors_before {
             return rendering;
         }
         let Some(crd_version) = conformance::choose_crd_version(provider, context, findings) else { return rendering };
@@ -295,8 +296,9 @@ impl DeploymentRun<'_> {
         for (position, manifest) in manifests.iter_mut().enumerate() {
             manifest.metadata.namespace.clone_from(&metadata.namespace);
             let has_labels = api_group.labels_claims || manifest.kind != "PersistentVolumeClaim";
-            let own = metadata.labels.iter().filter(|(key, _)| has_labels && key.starts_with(api_group.label_prefix));
-            for (key, value) in own {
+            let group_labels =
+                metadata.labels.iter().filter(|(key, _)| has_labels && key.starts_with(api_group.label_prefix));
+            for (key, value) in group_labels {
                 manifest.metadata.labels.insert(key.clone(), Value::from(value.as_str()));
             }
             let namespace = metadata.namespace.as_deref();
@@ -334,8 +336,8 @@ fn resolve_fields(deployment: &Deployment) -> Vec<ResolvedField> {
     deployment.leaves().into_iter().map(field).collect()
 }
 
-/// Returns the ModelDeployment with the annotations by which a third-party provider, or its KRM function later in the pipeline,
-/// finds it.
+/// Returns the ModelDeployment with the annotations by which a third-party provider, or its KRM function later in the
+/// pipeline, finds it.
 fn pass_on(
     object: &InputObject<'_>,
     api_group: &ApiGroup,
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_is_named_in_the_first_group() {
+    fn api_version_is_that_of_the_first_group() {
         assert_eq!(API_VERSION, API_GROUPS[0].api_version());
     }
 }

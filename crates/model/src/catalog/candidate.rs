@@ -123,7 +123,8 @@ impl Candidate {
         self.closed_gate_for(deployment.engine.kind.as_str(), deployment.workload.mode(), uses_gpu)
     }
 
-    /// Returns why the capabilities exclude an engine in a serving mode, with or without GPUs, or `None` if they admit it.
+    /// Returns why the capabilities exclude an engine in a serving mode, with or without GPUs, or `None` if they admit
+    /// it.
     pub fn closed_gate_for(&self, engine: &str, mode: ServingMode, uses_gpu: bool) -> Option<String> {
         let Some(support) = self.engines.iter().find(|support| support.name == engine) else {
             return Some(format!("does not support {engine} engine"));

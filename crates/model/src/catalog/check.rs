@@ -59,8 +59,8 @@ pub(super) fn check_names(config: &InferenceProviderConfig, at: &FieldPath, find
     }
 }
 
-/// Checks and compiles every selection rule, used or not, and returns the span of each condition. `total` counts the rules
-/// of the configurations read so far; the number of these rules is added to it.
+/// Checks and compiles every selection rule, used or not, and returns the span of each condition. `total` counts the
+/// rules of the configurations read so far; the number of these rules is added to it.
 pub(super) fn check_rules(
     config: &InferenceProviderConfig,
     at: &FieldPath,
@@ -128,8 +128,8 @@ fn require_field(value: Option<&String>, path: &FieldPath, findings: &mut Findin
     }
 }
 
-/// Returns the span of a part of a scalar's value. The offsets of a value with escapes or folded lines differ from those of
-/// the text, so for such a scalar this returns the span of the whole.
+/// Returns the span of a part of a scalar's value. The offsets of a value with escapes or folded lines differ from
+/// those of the text, so for such a scalar this returns the span of the whole.
 fn span_within_scalar(text: &str, scalar: Span, value: &str, part: &std::ops::Range<usize>) -> Span {
     let written = text.get(scalar.start..scalar.end).unwrap_or_default();
     let quotes = usize::from(written.starts_with(['"', '\'']));

@@ -44,15 +44,16 @@ pub struct Catalog {
 }
 
 impl Configuration for Catalog {
-    /// Reads the configuration of a provider and adds it. It replaces a built-in configuration of the same name. Selection
-    /// rules are compiled here, so that mistakes are found in unused rules too.
+    /// Reads the configuration of a provider and adds it. It replaces a built-in configuration of the same name.
+    /// Selection rules are compiled here, so that mistakes are found in unused rules too.
     fn read(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
         self.add(at, findings);
     }
 }
 
 impl Catalog {
-    /// Creates a catalog of the built-in providers. `limits` apply to the selection rules of configurations added later.
+    /// Creates a catalog of the built-in providers. `limits` apply to the selection rules of configurations added
+    /// later.
     pub fn with_builtin(limits: cel::Limits) -> Self {
         let builtin = PROVIDERS.iter().filter_map(|provider| parse_builtin(provider.info().config));
         let mut candidates: Vec<Arc<Candidate>> = builtin.map(Arc::new).collect();
@@ -135,7 +136,8 @@ impl Catalog {
         self.candidates.iter().find(|candidate| candidate.name == name).map(Arc::as_ref)
     }
 
-    /// Returns the built-in configuration of a provider, whatever the input claims, or `None` for a third-party provider.
+    /// Returns the built-in configuration of a provider, whatever the input claims, or `None` for a third-party
+    /// provider.
     pub fn builtin_candidate(&self, name: &str) -> Option<&Candidate> {
         self.builtin.iter().find(|candidate| candidate.name == name).map(Arc::as_ref)
     }

@@ -1,5 +1,5 @@
-//! Configuration keys of TensorRT-LLM. A name that is not a flag of the wrapper is a key of the LLM API's configuration, at its
-//! place in the nesting.
+//! Configuration keys of TensorRT-LLM. A name that is not a flag of the wrapper is a key of the LLM API's
+//! configuration, at its place in the nesting.
 
 use serde_json::Value;
 
@@ -67,8 +67,8 @@ fn json_value(user_flag: &UserFlag<'_>) -> Value {
     }
 }
 
-/// Inserts a value leaf by leaf, so that two keys that set the same leaf are reported: `kv_cache_config` with a JSON object may
-/// meet `kv_cache_config.dtype`.
+/// Inserts a value leaf by leaf, so that two keys that set the same leaf are reported: `kv_cache_config` with a JSON
+/// object may meet `kv_cache_config.dtype`.
 fn insert_leaves(
     user_flag: &UserFlag<'_>,
     keys: &[&str],

@@ -27,6 +27,7 @@ pub(super) fn add_engine_args(
     }
 }
 
+/// Checks one flag and adds it: a known flag, a configuration key, or an unknown flag to pass on.
 fn add_flag(
     user_flag: &UserFlag<'_>,
     profile: &'static EngineProfile,
@@ -60,8 +61,8 @@ fn add_flag(
     }
 }
 
-/// Checks for values that argument parsers misread with any flag: exactly `--` (argparse strips it), NUL and line breaks.
-/// Returns whether there is none.
+/// Checks for values that argument parsers misread with any flag: exactly `--` (argparse strips it), NUL and line
+/// breaks. Returns whether there is none.
 fn is_safe(user_flag: &UserFlag<'_>, findings: &mut Findings<'_>) -> bool {
     let values: &[&str] = match &user_flag.value {
         UserFlagValue::Absent => &[],
@@ -81,8 +82,8 @@ fn is_safe(user_flag: &UserFlag<'_>, findings: &mut Findings<'_>) -> bool {
     unsafe_value.is_none()
 }
 
-/// Converts the value of a known flag. Returns `None` after reporting an error, and for a switch that is off and has no off
-/// form.
+/// Converts the value of a known flag. Returns `None` after reporting an error, and for a switch that is off and has no
+/// off form.
 fn convert_value(
     user_flag: &UserFlag<'_>,
     known: &KnownFlag,
@@ -107,6 +108,8 @@ fn convert_value(
     }
 }
 
+/// Converts the value of a switch. Returns `None` after reporting another value, and for a switch that is off by its
+/// absence.
 fn convert_switch(
     user_flag: &UserFlag<'_>,
     flag: &Flag,
@@ -189,7 +192,8 @@ fn report_unknown(user_flag: &UserFlag<'_>, name: &str, launcher: &Launcher, fin
 /// The number of flags that the message about an ambiguous name lists.
 const MAX_LISTED_FLAGS: usize = 5;
 
-/// Reports an ambiguous abbreviation. The program would refuse it, and a later version may resolve it to any of the flags.
+/// Reports an ambiguous abbreviation. The program would refuse it, and a later version may resolve it to any of the
+/// flags.
 fn report_ambiguous(
     user_flag: &UserFlag<'_>,
     names: &[&'static str],

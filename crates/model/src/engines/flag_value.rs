@@ -53,6 +53,7 @@ pub(super) fn convert_unknown(text: &str, launcher: &Launcher) -> ArgumentValue 
     }
 }
 
+/// Converts a valid text to the type that the launcher takes.
 fn convert_text(text: &str, flag: &Flag, form: ValueForm) -> ArgumentValue {
     let as_text = || ArgumentValue::Text(text.to_owned());
     match form {
@@ -88,7 +89,8 @@ pub(super) fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-/// Parses a number that is written again exactly as `text`. YAML would write `1.0` as `1`, so such a number is not exact.
+/// Parses a number that is written again exactly as `text`. YAML would write `1.0` as `1`, so such a number is not
+/// exact.
 fn exact_number(text: &str) -> Option<Number> {
     let number: Number = serde_json::from_str(text).ok()?;
     (number.to_string() == text && !text.ends_with(".0") && !text.contains('e')).then_some(number)
@@ -98,7 +100,8 @@ fn float(text: &str) -> Option<Number> {
     exact_number(text).or_else(|| text.parse().ok().and_then(Number::from_f64))
 }
 
-/// Reports text with a character that the launcher does not allow ([`Charset`]). Returns whether the argument is acceptable.
+/// Reports text with a character that the launcher does not allow ([`Charset`]). Returns whether the argument is
+/// acceptable.
 pub(super) fn is_acceptable(argument: &Argument, launcher: &Launcher, findings: &mut Findings<'_>) -> bool {
     let Some(Charset { marks, reason, help }) = launcher.charset else { return true };
     let texts: Vec<&str> = match &argument.value {

@@ -25,8 +25,8 @@ impl ImportedFlag {
     }
 }
 
-/// Parses the flags of a command line: `--flag`, `--flag=value`, `--flag value …`. An element that belongs to no flag gets an
-/// empty name.
+/// Parses the flags of a command line: `--flag`, `--flag=value`, `--flag value …`. An element that belongs to no flag
+/// gets an empty name.
 ///
 /// ```
 /// use kubefoundry_model::engines::{ImportedFlag, flags_from_argv};

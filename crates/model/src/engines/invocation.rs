@@ -25,8 +25,8 @@ pub enum ArgumentValue {
     Off(String),
     /// Text, as the user wrote it.
     Text(String),
-    /// Several values of one flag (`--flag a b`). Only numbers may start with a dash; any other such value would be read as a
-    /// flag.
+    /// Several values of one flag (`--flag a b`). Only numbers may start with a dash; any other such value would be
+    /// read as a flag.
     List(Vec<String>),
     /// A number that was derived or checked. Keyword arguments contain it as a number.
     Number(serde_json::Number),
@@ -111,8 +111,8 @@ impl Invocation {
         }
     }
 
-    /// Returns the flags as elements of a container's `args`. A flag with a value is one element (`--flag=value`) unless the
-    /// launcher takes two, and `$(` is escaped so that the kubelet expands nothing.
+    /// Returns the flags as elements of a container's `args`. A flag with a value is one element (`--flag=value`)
+    /// unless the launcher takes two, and `$(` is escaped so that the kubelet expands nothing.
     pub fn argv(&self) -> Vec<String> {
         let mut argv = Vec::new();
         for Argument { name, value, .. } in &self.arguments {
@@ -177,14 +177,14 @@ fn insert_nested(config: &mut Map<String, Value>, keys: &[&str], value: Value) {
     }
 }
 
-/// Serializes JSON without the characters that are special between a shell's quotes. They occur only inside JSON strings,
-/// where an escape stands for each, so every parser reads the same value.
+/// Serializes JSON without the characters that are special between a shell's quotes. They occur only inside JSON
+/// strings, where an escape stands for each, so every parser reads the same value.
 fn shell_safe_json(json: &Value) -> String {
     json.to_string().replace('\'', "\\u0027").replace('`', "\\u0060").replace('$', "\\u0024").replace('!', "\\u0021")
 }
 
-/// Escapes text so that the kubelet does not expand it. The kubelet replaces `$(NAME)` in a container's args by the value of the
-/// environment variable, so a model name could leak a secret. `$$(` is the escape.
+/// Escapes text so that the kubelet does not expand it. The kubelet replaces `$(NAME)` in a container's args by the
+/// value of the environment variable, so a model name could leak a secret. `$$(` is the escape.
 ///
 /// ```
 /// use kubefoundry_model::engines::escape_expansion;
@@ -192,8 +192,8 @@ fn shell_safe_json(json: &Value) -> String {
 /// assert_eq!(escape_expansion("costs $5"), "costs $5");
 /// ```
 pub fn escape_expansion(text: &str) -> String {
-    // The kubelet reads `$$` as one `$`. To keep the user's text `$$(X)`, every `$` of a run is doubled, not only the last
-    // one before `(`.
+    // The kubelet reads `$$` as one `$`. To keep the user's text `$$(X)`, every `$` of a run is doubled, not only the
+    // last one before `(`.
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find('$') {

@@ -3,8 +3,8 @@
 use super::flags::{self, FlagTable};
 use kubefoundry_diagnostics::Code;
 
-/// A program that takes an engine's flags: the flags that it knows, and the form in which it takes them. Providers describe
-/// the programs of their stacks; this module describes the engines' own servers.
+/// A program that takes an engine's flags: the flags that it knows, and the form in which it takes them. Providers
+/// describe the programs of their stacks; this module describes the engines' own servers.
 #[derive(Debug, Clone)]
 pub struct Launcher {
     /// The program's name in messages: `vLLM`.
@@ -129,16 +129,16 @@ impl Launcher {
         }
     }
 
-    /// Describes vLLM's own server (`python3 -m vllm.entrypoints.openai.api_server`) in the version of the image's tag, or in the
-    /// newest known version.
+    /// Describes vLLM's own server (`python3 -m vllm.entrypoints.openai.api_server`) in the version of the image's tag,
+    /// or in the newest known version.
     pub fn vllm_server(image: &str) -> Self {
         let parser = Parser { table: flags::vllm_for_image(image), abbreviates: true };
         let api_key_help = Some("remove the flag, and set VLLM_API_KEY in spec.env from a Secret");
         Self { parsers: vec![parser], api_key_help, ..Self::new("vLLM") }
     }
 
-    /// Describes `llama-server`, or a runner that passes flags on to it. It expands no abbreviations and takes a value as an
-    /// element of its own. Several flags can name the model, so the caller adds the model.
+    /// Describes `llama-server`, or a runner that passes flags on to it. It expands no abbreviations and takes a value
+    /// as an element of its own. Several flags can name the model, so the caller adds the model.
     pub fn llama_server() -> Self {
         let parser = Parser { table: flags::llama_server(), abbreviates: false };
         Self {

@@ -23,8 +23,8 @@ pub(super) struct KnownFlag {
 }
 
 impl Launcher {
-    /// Looks up a name in kebab-case or snake_case, without dashes. A complete name wins over an abbreviation, and a name from
-    /// the `args` mapping that may be a configuration key is never an abbreviation.
+    /// Looks up a name in kebab-case or snake_case, without dashes. A complete name wins over an abbreviation, and a
+    /// name from the `args` mapping that may be a configuration key is never an abbreviation.
     pub(super) fn lookup(&self, name: &str, from_mapping: bool) -> Meaning {
         let exact = self.tables().find_map(|table| table.lookup(name));
         if let Some((flag, spelling)) = exact {

@@ -49,8 +49,8 @@ pub fn profile(engine: EngineType) -> &'static EngineProfile {
 }
 
 /// Resolves all settings of the engine for one worker: typed fields, `engine.args`, `engine.extraArgs` and parallelism
-/// (docs/design/0007 to 0009). A setting that cannot be passed is omitted and reported as an error. The others are returned
-/// all the same, so that the provider finds its own errors in the same run.
+/// (docs/design/0007 to 0009). A setting that cannot be passed is omitted and reported as an error. The others are
+/// returned all the same, so that the provider finds its own errors in the same run.
 ///
 /// The arguments include the model and the served name where the launcher [takes](Launcher::takes_model) them.
 pub fn resolve(

@@ -7,7 +7,8 @@ pub struct EngineProfile {
     pub display_name: &'static str,
     /// Whether every worker needs a GPU.
     pub requires_gpu: bool,
-    /// The name of its flag table, or of its table of configuration keys, in [`flags::tables_by_version`](super::flags::tables_by_version).
+    /// The name of its flag table, or of its table of configuration keys, in
+    /// [`flags::tables_by_version`](super::flags::tables_by_version).
     pub table: &'static str,
     /// The program that takes those flags, as the documentation calls it: `llama-server`.
     pub program: &'static str,

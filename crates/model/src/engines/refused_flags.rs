@@ -1,4 +1,5 @@
-//! Flags that users may not set: they end the program, belong to another program, or are set by a field or the provider.
+//! Flags that users may not set: they end the program, belong to another program, or are set by a field or the
+//! provider.
 
 use super::flags::{Flag, FlagGroup};
 use super::launcher::{Launcher, ServerFlagRefusal};
@@ -12,8 +13,8 @@ use kubefoundry_diagnostics::{FieldRef, Findings};
 /// (common/arg.cpp).
 const PRINT_AND_EXIT: &[&str] = &["cache-list", "completion-bash", "h", "help", "list-devices", "usage", "version"];
 
-/// Reports a flag that makes the program print something and exit instead of serving. Returns whether the flag is one. An
-/// abbreviation such as `--he` counts where the program expands it.
+/// Reports a flag that makes the program print something and exit instead of serving. Returns whether the flag is one.
+/// An abbreviation such as `--he` counts where the program expands it.
 pub(super) fn prints_and_exits(user_flag: &UserFlag<'_>, launcher: &Launcher, findings: &mut Findings<'_>) -> bool {
     let name = user_flag.name.replace('_', "-");
     let abbreviates = launcher.parsers.iter().any(|parser| parser.abbreviates);

@@ -24,8 +24,8 @@ const PRESET: MakeLauncher = |_| kaito::preset::launcher();
 const SERVER: MakeLauncher = |_| Launcher::vllm_server("vllm/vllm-openai:v0.26.0");
 const LLAMA_SERVER: MakeLauncher = |_| Launcher::llama_server();
 
-/// Resolves an `engine` section on a worker with some GPUs. Returns the invocation, unless there is an error, and the findings as
-/// `code path`. The goldens of the codes cover the wording; this checks that no message contains a secret.
+/// Resolves an `engine` section on a worker with some GPUs. Returns the invocation, unless there is an error, and the
+/// findings as `code path`. The goldens of the codes cover the wording; this checks that no message contains a secret.
 fn run(engine: &str, gpus: u32, launcher: MakeLauncher) -> (Option<Invocation>, Vec<String>) {
     let text = format!(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec:\n  \

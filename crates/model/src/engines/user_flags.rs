@@ -31,7 +31,8 @@ pub(super) enum UserFlagValue<'u> {
     Several(Vec<&'u str>),
 }
 
-/// Returns the flags of `engine.args`, sorted by name: a YAML mapping has no order, so the output must not depend on one.
+/// Returns the flags of `engine.args`, sorted by name: a YAML mapping has no order, so the output must not depend on
+/// one.
 pub(super) fn from_args(deployment: &Deployment) -> Vec<UserFlag<'_>> {
     let base = FieldPath::from(ModelDeployment::path().spec().engine().args());
     let mut flags: Vec<UserFlag<'_>> = deployment
@@ -49,8 +50,8 @@ pub(super) fn from_args(deployment: &Deployment) -> Vec<UserFlag<'_>> {
     flags
 }
 
-/// Returns the flags of `engine.extraArgs` in input order: `--flag`, `--flag=value`, or a flag followed by its values. Only the
-/// flag tables tell whether the element after `--flag` is its value.
+/// Returns the flags of `engine.extraArgs` in input order: `--flag`, `--flag=value`, or a flag followed by its values.
+/// Only the flag tables tell whether the element after `--flag` is its value.
 pub(super) fn from_extra_args<'u>(
     deployment: &'u Deployment,
     launcher: &Launcher,
@@ -112,15 +113,15 @@ pub(super) fn from_extra_args<'u>(
     flags
 }
 
-/// Returns whether a text is a flag name in kebab-case or snake_case. Dots are refused: they would set nested values that no
-/// check sees.
+/// Returns whether a text is a flag name in kebab-case or snake_case. Dots are refused: they would set nested values
+/// that no check sees.
 fn is_flag_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// Returns whether an element is a flag to argparse: it starts with a dash and is not a negative number. llama-server would
-/// accept it as a value, but there it is a mistake too.
+/// Returns whether an element is a flag to argparse: it starts with a dash and is not a negative number. llama-server
+/// would accept it as a value, but there it is a mistake too.
 pub(crate) fn looks_like_flag(element: &str) -> bool {
     element.strip_prefix('-').is_some_and(|rest| !is_plain_number(rest))
 }

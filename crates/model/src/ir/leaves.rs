@@ -1,4 +1,5 @@
-//! Lists every value of a deployment with its field path, in the order of the specification (docs/specification.md, MD-1).
+//! Lists every value of a deployment with its field path, in the order of the specification (docs/specification.md,
+//! MD-1).
 //!
 //! The functions destructure each struct without `..`, so that a new field does not compile until it is listed here.
 
@@ -27,8 +28,9 @@ pub struct LeafEntry {
 }
 
 impl Deployment {
-    /// Returns every value with its field path, in the order of the specification. A field without a value has no entry, and
-    /// lists and mappings are represented by their items. Values that were ignored with a warning are not in the deployment.
+    /// Returns every value with its field path, in the order of the specification. A field without a value has no
+    /// entry, and lists and mappings are represented by their items. Values that were ignored with a warning are not in
+    /// the deployment.
     pub fn leaves(&self) -> Vec<LeafEntry> {
         let Self {
             api_group,

@@ -24,13 +24,15 @@ pub(super) fn is_version(text: &str) -> bool {
     text.split('.').count() == 3 && text.split('.').all(is_number)
 }
 
-/// Returns whether a GPU resource is NVIDIA's (`nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`). Default images support no others.
+/// Returns whether a GPU resource is NVIDIA's (`nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`). Default images support no
+/// others.
 pub(super) fn is_nvidia(gpu_type: &str) -> bool {
     gpu_type.starts_with("nvidia.com/")
 }
 
-/// Checks a deployment that uses the default image (docs/design/0010). The image does not support other GPUs than NVIDIA's, and
-/// an unpinned version changes when kubefoundry is upgraded. `contents` is what a custom image must contain.
+/// Checks a deployment that uses the default image (docs/design/0010). The image does not support other GPUs than
+/// NVIDIA's, and an unpinned version changes when kubefoundry is upgraded. `contents` is what a custom image must
+/// contain.
 pub(super) fn check_default_image(
     provider: &str,
     contents: &str,

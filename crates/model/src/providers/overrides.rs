@@ -13,8 +13,8 @@ pub(super) fn path<T: HasPath>() -> PathOf<T> {
     ProviderRequest::overrides_path().into()
 }
 
-/// Reads the overrides and reports unknown keys. Returns the default if there are none, or if they cannot be read, which is
-/// reported.
+/// Reads the overrides and reports unknown keys. Returns the default if there are none, or if they cannot be read,
+/// which is reported.
 pub(super) fn read<T: Default + Read>(deployment: &Deployment, findings: &mut Findings<'_>) -> T {
     let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
         let mut reader = Reader::for_overrides(findings);
@@ -23,8 +23,8 @@ pub(super) fn read<T: Default + Read>(deployment: &Deployment, findings: &mut Fi
     overrides.unwrap_or_default()
 }
 
-/// Returns whether an override is written, even if invalid. An invalid override is reported once, so callers do not report it as
-/// missing.
+/// Returns whether an override is written, even if invalid. An invalid override is reported once, so callers do not
+/// report it as missing.
 pub(super) fn is_written(deployment: &Deployment, key: &str) -> bool {
     let written = deployment.provider.overrides.as_ref().and_then(|node| node.get(key));
     written.is_some_and(|node| node.value != Value::Null)

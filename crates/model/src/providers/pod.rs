@@ -23,8 +23,8 @@ pub(crate) fn pod_metadata(deployment: &Deployment, reserved: &[&str]) -> Option
     (metadata != PodMetadata::default()).then_some(metadata)
 }
 
-/// Returns the pod spec that is common to all workers of a deployment: storage volumes, node selector, tolerations and pull
-/// secrets. The caller adds the containers.
+/// Returns the pod spec that is common to all workers of a deployment: storage volumes, node selector, tolerations and
+/// pull secrets. The caller adds the containers.
 pub(crate) fn base_pod_spec(deployment: &Deployment) -> PodSpec {
     PodSpec {
         containers: Vec::new(),
@@ -35,8 +35,8 @@ pub(crate) fn base_pod_spec(deployment: &Deployment) -> PodSpec {
     }
 }
 
-/// Returns the container that is common to all workers of a deployment: the token's Secret, environment and storage mounts. The
-/// caller adds name, image, command, args, ports and resources.
+/// Returns the container that is common to all workers of a deployment: the token's Secret, environment and storage
+/// mounts. The caller adds name, image, command, args, ports and resources.
 pub(crate) fn base_container(deployment: &Deployment) -> Container {
     Container {
         env_from: token_env_from(deployment),
@@ -46,7 +46,8 @@ pub(crate) fn base_container(deployment: &Deployment) -> Container {
     }
 }
 
-/// Returns `envFrom` for the Secret in `spec.secrets.huggingFaceToken`, with all its keys (docs/specification.md MD-4.8).
+/// Returns `envFrom` for the Secret in `spec.secrets.huggingFaceToken`, with all its keys (docs/specification.md
+/// MD-4.8).
 pub(crate) fn token_env_from(deployment: &Deployment) -> Vec<EnvFromSource> {
     let secret = deployment.hugging_face_token.clone();
     secret.into_iter().map(|name| EnvFromSource { secret_ref: LocalObjectReference { name: Some(name) } }).collect()
@@ -57,8 +58,8 @@ pub(crate) fn image_pull_secrets(deployment: &Deployment) -> Vec<LocalObjectRefe
     deployment.image_pull_secrets.iter().map(|name| LocalObjectReference { name: Some(name.clone()) }).collect()
 }
 
-/// Returns the resources of a worker: cpu is a request, memory a request and a limit, GPUs are a limit (docs/design/0010). The
-/// API server sets the request of an extended resource to its limit.
+/// Returns the resources of a worker: cpu is a request, memory a request and a limit, GPUs are a limit
+/// (docs/design/0010). The API server sets the request of an extended resource to its limit.
 pub(crate) fn resource_requirements(worker: &Worker) -> ResourceRequirements {
     let mut resources = ResourceRequirements::default();
     if let Some(cpu) = &worker.cpu {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::engines::flags;
 
-/// Returns the differences between the releases of a provider and the wheels of its package, one line for each. `stated` returns
-/// the engines of a release with their versions.
+/// Returns the differences between the releases of a provider and the wheels of its package, one line for each.
+/// `stated` returns the engines of a release with their versions.
 #[expect(clippy::disallowed_methods, reason = "a test reads the facts of the workspace")]
 pub(super) fn differences(
     package: &str,

@@ -75,6 +75,7 @@ impl<'o> ObservedObject<'o> {
         Ok(observed)
     }
 
+    /// Reads the conditions. An entry with an unknown status is recorded as unrecognized.
     fn read_conditions(&mut self) {
         let status = self.object.get("status").filter(|status| !status.is_null());
         let conditions = status.and_then(|status| status.get("conditions")).filter(|conditions| !conditions.is_null());
@@ -160,8 +161,8 @@ impl<'o> ObservedObject<'o> {
         !self.unrecognized.is_empty()
     }
 
-    /// Completes the status with the parts that are common to all providers: an object that is being deleted is `Terminating`, an
-    /// unknown state has no phase but a message, and the unified conditions follow from the phase.
+    /// Completes the status with the parts that are common to all providers: an object that is being deleted is
+    /// `Terminating`, an unknown state has no phase but a message, and the unified conditions follow from the phase.
     pub(crate) fn into_status(self, state: ProviderState) -> Status {
         let ProviderState { phase, message, replicas, endpoint, parts, ready_condition } = state;
         let deletion = text_or_empty(self.object, "/metadata/deletionTimestamp");

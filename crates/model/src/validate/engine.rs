@@ -110,7 +110,8 @@ fn validate_argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'
     }
 }
 
-/// Returns whether a key consists of lower-case letters, digits, `-` and `_`, and starts and ends with a letter or digit.
+/// Returns whether a key consists of lower-case letters, digits, `-` and `_`, and starts and ends with a letter or
+/// digit.
 fn is_flag_name(key: &str) -> bool {
     let alphanumeric = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
     key.starts_with(alphanumeric)
@@ -118,8 +119,8 @@ fn is_flag_name(key: &str) -> bool {
         && key.chars().all(|character| alphanumeric(character) || matches!(character, '-' | '_'))
 }
 
-/// Checks the rules for `engine.extraArgs` that are common to all engines: the first element is a flag, and no element ends
-/// option parsing.
+/// Checks the rules for `engine.extraArgs` that are common to all engines: the first element is a flag, and no element
+/// ends option parsing.
 fn validate_extra_arguments(elements: &[String], check: &mut Checker<'_, '_>) {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().engine().extra_args());
     for (index, element) in elements.iter().enumerate() {

@@ -4,8 +4,8 @@
 //! wire::ModelDeployment ─┬─ metadata ─ model ─ storage ─ engine ─ workload ─ pod ─┬─ ir::Deployment
 //!                        └──────────────────── Findings ──────────────────────────┘
 //! ```
-//! Each module checks its own fields and reports every error, not only the first. The functions of `kubefoundry_kubernetes`
-//! check the syntax of values, and its `Checker` turns their results into findings.
+//! Each module checks its own fields and reports every error, not only the first. The functions of
+//! `kubefoundry_kubernetes` check the syntax of values, and its `Checker` turns their results into findings.
 
 mod engine;
 mod metadata;
@@ -26,12 +26,12 @@ use kubefoundry_kubernetes::check::Checker;
 
 /// Validates a deployment and applies its defaults (docs/specification.md, MD-1 and MD-2).
 ///
-/// `wire` is the document of `findings` after reading, and `api_group` is its API group. Capabilities of providers, overrides
-/// and engine flags are checked elsewhere.
+/// `wire` is the document of `findings` after reading, and `api_group` is its API group. Capabilities of providers,
+/// overrides and engine flags are checked elsewhere.
 ///
-/// A deployment is returned even if it has errors, as long as its parts could be read: the later checks of flags and overrides
-/// then report their errors in the same run, and a deployment with errors is never rendered. `None` means that a required part
-/// is missing. A field that could not be read already has a finding and gets no second one.
+/// A deployment is returned even if it has errors, as long as its parts could be read: the later checks of flags and
+/// overrides then report their errors in the same run, and a deployment with errors is never rendered. `None` means
+/// that a required part is missing. A field that could not be read already has a finding and gets no second one.
 pub fn validate(
     wire: &wire::ModelDeployment,
     api_group: &'static ApiGroup,
@@ -40,8 +40,8 @@ pub fn validate(
     validate_with_default_engine(wire, api_group, None, findings)
 }
 
-/// Validates a deployment like [`validate`]. `engine` is the engine of a deployment that names none, if its API group allows that
-/// ([`default_engine`](super::select::default_engine)).
+/// Validates a deployment like [`validate`]. `engine` is the engine of a deployment that names none, if its API group
+/// allows that ([`default_engine`](super::select::default_engine)).
 pub fn validate_with_default_engine(
     wire: &wire::ModelDeployment,
     api_group: &'static ApiGroup,

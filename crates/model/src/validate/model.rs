@@ -87,8 +87,8 @@ fn validate_hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut 
     }
 }
 
-/// Checks an id of the form `org/name`, `org/name/file.gguf` or `name`. The parts follow `validate_repo_id` of `huggingface_hub`,
-/// which the engines call.
+/// Checks an id of the form `org/name`, `org/name/file.gguf` or `name`. The parts follow `validate_repo_id` of
+/// `huggingface_hub`, which the engines call.
 fn check_repository(id: &str) -> SyntaxResult {
     if id.starts_with('-') || id.chars().any(|character| character.is_whitespace() || character.is_control()) {
         return Err("a model id that does not start with '-' and has no spaces");
@@ -161,7 +161,8 @@ fn validate_served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Opti
     Some(Leaf::derived(name.to_owned()))
 }
 
-/// Checks a name in the API. Engines split names at commas and spaces, and read a leading `-` as a flag (docs/design/0010).
+/// Checks a name in the API. Engines split names at commas and spaces, and read a leading `-` as a flag
+/// (docs/design/0010).
 fn check_served_name(name: &str) -> SyntaxResult {
     let is_refused = |character: char| character == ',' || character.is_whitespace() || character.is_control();
     if name.len() > 253 {

@@ -51,8 +51,8 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
     }
 }
 
-/// Returns the image and the field that sets it. `spec.image` takes precedence over an equal `spec.engine.image`; different images
-/// are reported.
+/// Returns the image and the field that sets it. `spec.image` takes precedence over an equal `spec.engine.image`;
+/// different images are reported.
 pub(super) fn validate_image(
     spec: &wire::ModelDeploymentSpec,
     check: &mut Checker<'_, '_>,

@@ -1,4 +1,5 @@
-//! Validation of the volumes for model data (docs/design/0003), with the fields and defaults of airunway's `model.storage`.
+//! Validation of the volumes for model data (docs/design/0003), with the fields and defaults of airunway's
+//! `model.storage`.
 
 use crate::wire::ModelDeployment;
 use std::collections::BTreeMap;
@@ -55,7 +56,8 @@ pub(super) fn validate_volumes(
 /// Paths at or below which airunway allows no mounts.
 const SYSTEM_PATHS: &[&str] = &["/dev", "/proc", "/sys", "/etc", "/var/run"];
 
-/// Reports volumes that airunway's webhook refuses, and other API groups allow (`modeldeployment_storage_validation.go`).
+/// Reports volumes that airunway's webhook refuses, and other API groups allow
+/// (`modeldeployment_storage_validation.go`).
 fn apply_airunway_restrictions(
     volumes: &[Volume],
     deployment: &str,

@@ -1,4 +1,5 @@
-//! Validation of the tolerations, as in `ValidateTolerations` in `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
+//! Validation of the tolerations, as in `ValidateTolerations` in
+//! `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
 
 use crate::codes;
 use crate::wire::ModelDeployment;

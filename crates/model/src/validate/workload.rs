@@ -20,7 +20,8 @@ struct WrittenWorker<'w> {
     assumed_gpus: u32,
 }
 
-/// Validates the serving mode and the workers of each role. Returns `None` if a required field is missing or could not be read.
+/// Validates the serving mode and the workers of each role. Returns `None` if a required field is missing or could not
+/// be read.
 pub(super) fn validate_workload(
     spec: &wire::ModelDeploymentSpec,
     check: &mut Checker<'_, '_>,
@@ -149,8 +150,8 @@ fn validate_count(
     count.map(Leaf::written)
 }
 
-/// Reports an aggregated worker, or a role with the written count 0, without the GPUs that its engine needs. A role without a
-/// count is reported elsewhere.
+/// Reports an aggregated worker, or a role with the written count 0, without the GPUs that its engine needs. A role
+/// without a count is reported elsewhere.
 fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, check: &mut Checker<'_, '_>) {
     let Some(profile) = engine.map(profile).filter(|profile| profile.requires_gpu) else { return };
     let message = format!("{} engine requires GPU (set resources.gpu.count > 0)", profile.display_name);

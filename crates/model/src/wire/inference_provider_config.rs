@@ -1,5 +1,6 @@
-//! `InferenceProviderConfig` v1alpha1 (docs/specification.md, MD-8): the capabilities and selection rules of a provider.
-//! `capabilities.engines` is a list of names (the specification) or of objects with their own capabilities (airunway).
+//! `InferenceProviderConfig` v1alpha1 (docs/specification.md, MD-8): the capabilities and selection rules of a
+//! provider. `capabilities.engines` is a list of names (the specification) or of objects with their own capabilities
+//! (airunway).
 
 use kubefoundry_kubernetes::wire::{Condition, Describe, HasPath, ObjectMeta, Read, Reader, Shape, Timestamp};
 use kubefoundry_kubernetes::wire_object;
@@ -10,8 +11,8 @@ use super::model_deployment::ServingMode;
 use crate::codes;
 
 wire_object! {
-    /// The capabilities and selection rules of a provider. Cluster-scoped. A configuration with the name of a built-in provider
-    /// replaces the built-in one.
+    /// The capabilities and selection rules of a provider. Cluster-scoped. A configuration with the name of a built-in
+    /// provider replaces the built-in one.
     pub struct InferenceProviderConfig {
         /// `<group>/v1alpha1`.
         api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
@@ -30,8 +31,8 @@ wire_object! {
     pub struct InferenceProviderConfigSpec {
         /// The engines and serving modes that the provider supports.
         capabilities: Capabilities = "capabilities",
-        /// Rules for selecting the provider. The provider with the true rule of highest priority wins. A provider without a true rule
-        /// is used only if a deployment names it.
+        /// Rules for selecting the provider. The provider with the true rule of highest priority wins. A provider
+        /// without a true rule is used only if a deployment names it.
         selection_rules: Vec<SelectionRule> = "selectionRules" [max_items(256), checked_by(&codes::LIMIT_EXCEEDED)],
         /// A link to the provider's documentation.
         documentation: String = "documentation",
@@ -40,8 +41,8 @@ wire_object! {
 wire_object! {
     /// The engines and serving modes that the provider supports.
     pub struct Capabilities {
-        /// The supported engines: names (`vllm`), or objects with their own capabilities. kubefoundry does not need to know the
-        /// engines.
+        /// The supported engines: names (`vllm`), or objects with their own capabilities. kubefoundry does not need to
+        /// know the engines.
         engines: Vec<EngineEntry> = "engines" [max_items(256)],
         /// The serving modes of engines that do not list their own.
         serving_modes: Vec<ServingMode> = "servingModes" [max_items(256)],
@@ -126,7 +127,8 @@ wire_object! {
     /// A rule for selecting a provider.
     pub struct SelectionRule {
         /// A CEL expression that is true if the rule applies to a ModelDeployment, such as
-        /// `spec.engine.type == 'vllm' && spec.resources.gpu.count > 0`. Its variables are `spec` with defaults, and `metadata`.
+        /// `spec.engine.type == 'vllm' && spec.resources.gpu.count > 0`. Its variables are `spec` with defaults, and
+        /// `metadata`.
         condition: String = "condition" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// The priority, 0 by default. The true rule with the highest priority wins.
         priority: i32 = "priority" [minimum(0), checked_by(&codes::OUT_OF_RANGE), default("0")],

@@ -1,4 +1,5 @@
-//! ModelDeployments and InferenceProviderConfigs as users write them. Every field is optional and has no default applied.
+//! ModelDeployments and InferenceProviderConfigs as users write them. Every field is optional and has no default
+//! applied.
 
 mod inference_provider_config;
 mod model_deployment;

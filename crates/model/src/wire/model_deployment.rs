@@ -10,16 +10,16 @@ use kubefoundry_yaml::Node;
 use super::status::ModelDeploymentStatus;
 use crate::codes;
 
-/// The maximum number of entries in `engine.args`. Linux limits a command line to 2 MiB, and each flag is compared with all the
-/// others.
+/// The maximum number of entries in `engine.args`. Linux limits a command line to 2 MiB, and each flag is compared with
+/// all the others.
 pub const MAX_ARGUMENTS: usize = 512;
 
 /// The maximum number of elements in `engine.extraArgs`.
 pub const MAX_EXTRA_ARGUMENTS: usize = 256;
 
 wire_object! {
-    /// A model to serve, with its engine and its resources. kubefoundry renders it to objects of the serving stack that runs it
-    /// (KAITO, Dynamo or KubeRay).
+    /// A model to serve, with its engine and its resources. kubefoundry renders it to objects of the serving stack that
+    /// runs it (KAITO, Dynamo or KubeRay).
     pub struct ModelDeployment {
         /// `<group>/v1alpha1`.
         api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
@@ -38,8 +38,8 @@ wire_object! {
     pub struct ModelDeploymentSpec {
         /// The model and the storage for its weights.
         model: Model = "model",
-        /// The provider that runs the model, and its own settings. Without a name, kubefoundry selects the provider by engine, serving
-        /// mode and GPUs.
+        /// The provider that runs the model, and its own settings. Without a name, kubefoundry selects the provider by
+        /// engine, serving mode and GPUs.
         provider: Provider = "provider",
         /// The engine and its settings.
         engine: Engine = "engine",
@@ -47,11 +47,11 @@ wire_object! {
         serving: Serving = "serving",
         /// The number of replicas. In disaggregated mode also the GPUs and the memory of each role.
         scaling: Scaling = "scaling",
-        /// The resources of each replica in aggregated mode. In disaggregated mode, use `scaling.prefill` and `scaling.decode`
-        /// instead.
+        /// The resources of each replica in aggregated mode. In disaggregated mode, use `scaling.prefill` and
+        /// `scaling.decode` instead.
         resources: Resources = "resources",
-        /// The container image of the engine, such as `vllm/vllm-openai:v0.26.0`. It replaces the provider's default image. Required if
-        /// `model.source` is `custom`.
+        /// The container image of the engine, such as `vllm/vllm-openai:v0.26.0`. It replaces the provider's default
+        /// image. Required if `model.source` is `custom`.
         image: String = "image" [syntax(Syntax::Image)],
         /// Environment variables of the engine's containers.
         env: Vec<EnvVar> = "env" [max_items(256), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
@@ -72,11 +72,12 @@ wire_object! {
 wire_object! {
     /// The model.
     pub struct Model {
-        /// A HuggingFace id (`org/name`, `org/name/file.gguf` or a bare name), or an absolute path on a volume of `storage`.
-        /// Required if `source` is `huggingface`. If `source` is `custom`, omit it or set an absolute path inside the image.
+        /// A HuggingFace id (`org/name`, `org/name/file.gguf` or a bare name), or an absolute path on a volume of
+        /// `storage`. Required if `source` is `huggingface`. If `source` is `custom`, omit it or set an absolute path
+        /// inside the image.
         id: String = "id" [identity(), max_length(1024)],
-        /// The model's name in the API, by default the last part of `id`. It must not contain commas and spaces. Ignored if `source` is
-        /// `custom`.
+        /// The model's name in the API, by default the last part of `id`. It must not contain commas and spaces.
+        /// Ignored if `source` is `custom`.
         served_name: String = "servedName" [max_length(1024)],
         /// The source of the model, `huggingface` by default.
         source: ModelSource = "source" [identity(), default("\"huggingface\"")],
@@ -105,17 +106,19 @@ wire_object! {
     pub struct StorageVolume {
         /// The name of the volume, a DNS label that is unique in the list.
         name: String = "name" [required(), syntax(Syntax::DnsLabel)],
-        /// The purpose, `custom` by default. It determines the default `mountPath` and the cache variables of the engine.
+        /// The purpose, `custom` by default. It determines the default `mountPath` and the cache variables of the
+        /// engine.
         purpose: VolumePurpose = "purpose" [default("\"custom\"")],
         /// The absolute mount path. Required if `purpose` is `custom`; otherwise the default is `/model-cache` or
         /// `/compilation-cache`.
         mount_path: String = "mountPath" [max_length(1024)],
-        /// The name of an existing PersistentVolumeClaim in the same namespace. With `size`, the name of the new claim, by default
-        /// `<ModelDeployment>-<volume>`.
+        /// The name of an existing PersistentVolumeClaim in the same namespace. With `size`, the name of the new claim,
+        /// by default `<ModelDeployment>-<volume>`.
         claim_name: String = "claimName" [syntax(Syntax::DnsSubdomain)],
         /// The size of a new claim, such as `200Gi`. Without it, `claimName` is required.
         size: IntegerOrString = "size" [syntax(Syntax::Quantity)],
-        /// The StorageClass of a new claim. Omit it for the cluster's default; an empty string means no class. Only with `size`.
+        /// The StorageClass of a new claim. Omit it for the cluster's default; an empty string means no class. Only
+        /// with `size`.
         storage_class_name: String = "storageClassName" [syntax(Syntax::DnsSubdomain)],
         /// The access mode of a new claim, `ReadWriteMany` by default. Only with `size`.
         access_mode: AccessMode = "accessMode",
@@ -150,8 +153,8 @@ string_enum! {
 wire_object! {
     /// The provider and its own settings.
     pub struct Provider {
-        /// The provider: `dynamo`, `kaito`, `kuberay`, or one with an InferenceProviderConfig in the input. Without it, kubefoundry
-        /// selects one, but never `kuberay`.
+        /// The provider: `dynamo`, `kaito`, `kuberay`, or one with an InferenceProviderConfig in the input. Without it,
+        /// kubefoundry selects one, but never `kuberay`.
         name: String = "name" [identity(), max_length(253)],
         /// Settings of this provider only. Unknown keys cause a warning.
         overrides: Node<'static> = "overrides",
@@ -176,9 +179,11 @@ wire_object! {
         /// The engine that runs the model. `vllm`, `sglang` and `trtllm` need GPUs.
         engine_type: EngineType = "type" [identity()],
         /// The longest context in tokens, prompt and answer together. By default the model's own limit. Rendered as
-        /// `--max-model-len` (vLLM), `--context-length` (SGLang), `--max-seq-len` (TensorRT-LLM) or `--ctx-size` (llama.cpp).
+        /// `--max-model-len` (vLLM), `--context-length` (SGLang), `--max-seq-len` (TensorRT-LLM) or `--ctx-size`
+        /// (llama.cpp).
         context_length: i32 = "contextLength" [minimum(1), checked_by(&codes::OUT_OF_RANGE)],
-        /// Allows Python code from the model's repository to run in the engine. Set it only if you trust the model's authors.
+        /// Allows Python code from the model's repository to run in the engine. Set it only if you trust the model's
+        /// authors.
         trust_remote_code: bool = "trustRemoteCode" [default("false")],
         /// Reuses the KV cache of common prompt prefixes. Without it, the engine decides. KV routing needs it.
         enable_prefix_caching: bool = "enablePrefixCaching",
@@ -186,9 +191,9 @@ wire_object! {
         enforce_eager: bool = "enforceEager" [default("false")],
         /// The container image of the engine. It means the same as `spec.image`; set only one of them.
         image: String = "image" [syntax(Syntax::Image)],
-        /// Engine flags by name without leading dashes, with values as strings: `gpu-memory-utilization: "0.9"`. A switch takes `""` or
-        /// `"true"`; `"false"` turns it off if the engine supports that. kubefoundry checks the flags of the runtime version and passes
-        /// on unknown flags.
+        /// Engine flags by name without leading dashes, with values as strings: `gpu-memory-utilization: "0.9"`. A
+        /// switch takes `""` or `"true"`; `"false"` turns it off if the engine supports that. kubefoundry checks the
+        /// flags of the runtime version and passes on unknown flags.
         args: Map<String> = "args" [max_entries(MAX_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
         /// Engine flags as on a command line: `--flag`, `--flag=value`, or a flag followed by its value.
         extra_args: Vec<String> = "extraArgs" [max_items(MAX_EXTRA_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
@@ -237,7 +242,8 @@ wire_object! {
     pub struct Gpu {
         /// The number of GPUs, 0 by default.
         count: i32 = "count" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
-        /// The extended resource of the GPUs, such as `amd.com/gpu` or `nvidia.com/mig-1g.10gb`. `nvidia.com/gpu` by default.
+        /// The extended resource of the GPUs, such as `amd.com/gpu` or `nvidia.com/mig-1g.10gb`. `nvidia.com/gpu` by
+        /// default.
         gpu_type: String = "type" [syntax(Syntax::ExtendedResource)],
     }
 }
@@ -271,8 +277,8 @@ wire_object! {
 wire_object! {
     /// Names of Secrets.
     pub struct Secrets {
-        /// The name of the Secret with the HuggingFace token. All its keys become environment variables, so store the token under the
-        /// key `HF_TOKEN`.
+        /// The name of the Secret with the HuggingFace token. All its keys become environment variables, so store the
+        /// token under the key `HF_TOKEN`.
         hugging_face_token: String = "huggingFaceToken" [syntax(Syntax::DnsSubdomain)],
     }
 }

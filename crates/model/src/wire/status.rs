@@ -1,4 +1,5 @@
-//! The status of a ModelDeployment (docs/specification.md, MD-7 and MD-8.3). Schemas describe it, but as input it is not read.
+//! The status of a ModelDeployment (docs/specification.md, MD-7 and MD-8.3). Schemas describe it, but as input it is
+//! not read.
 
 use kubefoundry_kubernetes::wire::Condition;
 use kubefoundry_kubernetes::{string_enum, wire_object};
@@ -16,7 +17,8 @@ wire_object! {
         replicas: ReplicaStatus = "replicas",
         /// The Service that answers requests.
         endpoint: EndpointStatus = "endpoint",
-        /// The conditions, one of each type: `Validated`, `ProviderSelected`, `ProviderCompatible`, `ResourceCreated`, `Ready`.
+        /// The conditions, one of each type: `Validated`, `ProviderSelected`, `ProviderCompatible`, `ResourceCreated`,
+        /// `Ready`.
         conditions: Vec<Condition> = "conditions" [max_items(256), list_key("type")],
         /// The generation that this status describes.
         observed_generation: i64 = "observedGeneration",

@@ -1,7 +1,7 @@
 //! A flag table: sorted text that lookups search in place.
 //!
-//! A line is `name versions rest`. Letters stand for versions: `*` is all of them, `a-cf-` is a to c and f to the newest. The
-//! rest is the flag's type and attributes, `=name` for an alias or `!name` for an off form.
+//! A line is `name versions rest`. Letters stand for versions: `*` is all of them, `a-cf-` is a to c and f to the
+//! newest. The rest is the flag's type and attributes, `=name` for an alias or `!name` for an off form.
 
 use std::cmp::Ordering;
 
@@ -258,8 +258,8 @@ impl FlagTable {
     /// Returns the entries of a name, one for each set of versions with the same facts.
     fn entries_of<'n>(&self, name: &'n str) -> impl Iterator<Item = TableEntry> + use<'n> {
         let text = self.entries;
-        // Binary search by byte offset for the first line whose name is not less than the wanted one. The middle of the range
-        // is moved back to the start of its line.
+        // Binary search by byte offset for the first line whose name is not less than the wanted one. The middle of the
+        // range is moved back to the start of its line.
         let (mut low, mut high) = (0, text.len());
         while low < high {
             let middle = low + (high - low) / 2;

@@ -18,8 +18,8 @@ pub(super) const WRAPPERS: &[(&str, &str)] = &[
 pub(super) const ENGINES: &[(&str, &str)] =
     &[("llama-server", LLAMA_SERVER), ("sglang", SGLANG), ("trtllm", TRTLLM), ("vllm", VLLM)];
 
-/// Returns the flags of a program that wraps an engine (`dynamo-vllm`), without the engine's own flags, or `None` for an unknown
-/// program or version.
+/// Returns the flags of a program that wraps an engine (`dynamo-vllm`), without the engine's own flags, or `None` for
+/// an unknown program or version.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
@@ -57,8 +57,8 @@ pub fn vllm(version: &str) -> Option<FlagTable> {
     FlagTable::new(VLLM, version)
 }
 
-/// Returns the vLLM flags of an image: those of the version in its tag (`v0.26.0`, `0.26.0-cu130`), or of the newest known
-/// version before it. A tag without a version stands for the newest known version.
+/// Returns the vLLM flags of an image: those of the version in its tag (`v0.26.0`, `0.26.0-cu130`), or of the newest
+/// known version before it. A tag without a version stands for the newest known version.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;

@@ -54,8 +54,8 @@ fn write_list(f: &mut fmt::Formatter<'_>, words: impl Iterator<Item = &'static s
 impl Flag {
     /// Checks a value against the flag's type and its closed set of values.
     ///
-    /// A switch or pair accepts `true`, `false` or an empty text, and a flag with an optional value accepts an empty text. White
-    /// space separates the values of a [`Repetition::List`] of numbers.
+    /// A switch or pair accepts `true`, `false` or an empty text, and a flag with an optional value accepts an empty
+    /// text. White space separates the values of a [`Repetition::List`] of numbers.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -156,8 +156,8 @@ const SI_SUFFIXES: &[(&str, u32, u32)] = &[
     ("T", 10, 12),
 ];
 
-/// Multiplies an unsigned number, which may have decimals, by `base` to the `exponent` and truncates the result. Returns `None`
-/// for an invalid number and on overflow.
+/// Multiplies an unsigned number, which may have decimals, by `base` to the `exponent` and truncates the result.
+/// Returns `None` for an invalid number and on overflow.
 fn scale(number: &str, base: u32, exponent: u32) -> Option<i64> {
     let (whole, decimals) = match number.split_once('.') {
         Some((whole, decimals)) if base == 10 => (whole, decimals),

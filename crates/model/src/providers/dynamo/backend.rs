@@ -56,8 +56,8 @@ static TRTLLM: Backend = Backend {
 static BACKENDS: [&Backend; 3] = [&VLLM, &SGLANG, &TRTLLM];
 
 impl Backend {
-    /// Finds the backend of an engine. Returns `None` for the engines that `config.yaml` does not list: a deployment with one
-    /// of them is refused before it is translated.
+    /// Finds the backend of an engine. Returns `None` for the engines that `config.yaml` does not list: a deployment
+    /// with one of them is refused before it is translated.
     pub(super) fn find(kind: EngineType) -> Option<&'static Self> {
         BACKENDS.into_iter().find(|backend| backend.kind == kind)
     }
@@ -77,8 +77,8 @@ impl Backend {
         }
     }
 
-    /// Returns the command of a worker in exec form. It starts with `python3`, because the operator adds its own flags only to
-    /// commands that it recognises (injectFlagsIntoContainerCommand in `deploy/operator/internal/dynamo`).
+    /// Returns the command of a worker in exec form. It starts with `python3`, because the operator adds its own flags
+    /// only to commands that it recognises (injectFlagsIntoContainerCommand in `deploy/operator/internal/dynamo`).
     pub(super) fn command(&self) -> Vec<String> {
         ["python3", "-m", self.module].map(str::to_owned).to_vec()
     }

@@ -27,8 +27,8 @@ pub(super) struct WorkerStack<'v> {
 
 /// The port of SGLang's bootstrap server, as in the upstream examples. Without it, Dynamo chooses a random port.
 const BOOTSTRAP_PORT: u32 = 12345;
-/// SGLang's KV page in tokens, as in the upstream examples. Prefill and decode must agree on it, and prefix matching in the
-/// router needs more than the default of 1.
+/// SGLang's KV page in tokens, as in the upstream examples. Prefill and decode must agree on it, and prefix matching in
+/// the router needs more than the default of 1.
 const PAGE_SIZE_TOKENS: u32 = 16;
 
 /// Adds the flags that the stack needs to a worker's flags. Returns `None` after reporting a conflict.
@@ -62,7 +62,8 @@ pub(super) fn add_stack_flags(
     is_valid.then_some(())
 }
 
-/// Reports `--disaggregation-mode`. Both roles share the user's flags but need different values, so `spec.serving.mode` sets it.
+/// Reports `--disaggregation-mode`. Both roles share the user's flags but need different values, so `spec.serving.mode`
+/// sets it.
 fn check_mode_is_unset(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
     let Some(argument) = invocation.get("disaggregation-mode") else {
         return true;
@@ -76,8 +77,8 @@ fn check_mode_is_unset(invocation: &Invocation, findings: &mut Findings<'_>) -> 
 
 /// Reports flags on which `dynamo.sglang` exits, and a `--host` that decode workers could not reach.
 fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack<'_>, findings: &mut Findings<'_>) -> bool {
-    // Two tool-call parsers would both parse the calls. Since 1.4.0 two reasoning parsers are allowed: SGLang's then guides
-    // decoding (`_validate_parser_flags` in dynamo/sglang/args.py).
+    // Two tool-call parsers would both parse the calls. Since 1.4.0 two reasoning parsers are allowed: SGLang's then
+    // guides decoding (`_validate_parser_flags` in dynamo/sglang/args.py).
     let pairs: &[(&str, &str)] = if stack.version == "1.1.1" {
         &[("tool-call-parser", "dyn-tool-call-parser"), ("reasoning-parser", "dyn-reasoning-parser")]
     } else {
@@ -127,8 +128,8 @@ fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack<'_>)
     }
 }
 
-/// Adds the flag that makes a worker publish KV cache events. Without events a KV router knows no cache, and does not fall back
-/// to predictions (router overview of Dynamo's documentation).
+/// Adds the flag that makes a worker publish KV cache events. Without events a KV router knows no cache, and does not
+/// fall back to predictions (router overview of Dynamo's documentation).
 fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>) {
     match stack.engine {
         DynamoEngine::Vllm => {
@@ -151,7 +152,8 @@ fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>) {
     }
 }
 
-/// Reports KV routing without prefix caching: Dynamo would drop the events of the workers and mention it only in its log.
+/// Reports KV routing without prefix caching: Dynamo would drop the events of the workers and mention it only in its
+/// log.
 fn check_prefix_caching(
     invocation: &Invocation,
     stack: WorkerStack<'_>,

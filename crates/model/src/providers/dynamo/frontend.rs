@@ -17,13 +17,13 @@ pub(super) const NAME: &str = "Frontend";
 /// The variable for the router mode: how workers are chosen.
 const ROUTER_MODE: &str = "DYN_ROUTER_MODE";
 
-/// The variable that makes the routers of several frontends share the requests that they have routed. Without it each router
-/// counts only its own requests and may take a busy worker for a free one. It needs the event plane, as KV events do
-/// (`kv_router_args.py` of ai-dynamo 1.1.1, 1.4.0 and 1.6.1; router operations of Dynamo's documentation).
+/// The variable that makes the routers of several frontends share the requests that they have routed. Without it each
+/// router counts only its own requests and may take a busy worker for a free one. It needs the event plane, as KV
+/// events do (`kv_router_args.py` of ai-dynamo 1.1.1, 1.4.0 and 1.6.1; router operations of Dynamo's documentation).
 const REPLICA_SYNC: &str = "DYN_ROUTER_REPLICA_SYNC";
 
-/// The variables of `spec.env` that the frontend gets too, because it fetches tokenizers from the hub. The other variables are
-/// for the engine.
+/// The variables of `spec.env` that the frontend gets too, because it fetches tokenizers from the hub. The other
+/// variables are for the engine.
 const HUB_VARIABLES: &[&str] = &[
     "HF_ENDPOINT",
     "HF_TOKEN",
@@ -69,8 +69,8 @@ pub(super) fn build_component(
         mounts: storage.mounts,
         compilation_cache: None,
         metadata: pod::pod_metadata(deployment, &[]),
-        // The node selector is for GPU nodes, which a frontend would occupy without need. The nodes where it may run can still
-        // be tainted.
+        // The node selector is for GPU nodes, which a frontend would occupy without need. The nodes where it may run
+        // can still be tainted.
         node_selector: StringMap::default(),
         tolerations: deployment.tolerations.clone(),
         image_pull_secrets: pod::image_pull_secrets(deployment),

@@ -25,9 +25,9 @@ pub(super) struct DynamoRuntime<'v> {
 
 /// Chooses the image and the runtime version.
 ///
-/// A custom image runs on the workers and on the frontend. An image that can run a worker (`python3 -m dynamo.vllm`) contains the
-/// frontend, because both are in one wheel (ai-dynamo 1.1.1, 1.4.0, 1.6.1). The frontend then finds the tokenizer of a model in
-/// the image, and nothing is pulled from a registry that the user did not name.
+/// A custom image runs on the workers and on the frontend. An image that can run a worker (`python3 -m dynamo.vllm`)
+/// contains the frontend, because both are in one wheel (ai-dynamo 1.1.1, 1.4.0, 1.6.1). The frontend then finds the
+/// tokenizer of a model in the image, and nothing is pulled from a registry that the user did not name.
 pub(super) fn choose_runtime<'c>(
     deployment: &Deployment,
     backend: &Backend,
@@ -82,8 +82,8 @@ fn custom_version<'v>(
     default
 }
 
-/// Reports a custom image without a known version. Operators from 1.5 refuse it. If the installed CRDs are known, the presence of
-/// `runtimeVersionOverride`, which came with 1.5, tells whether the cluster's operator does.
+/// Reports a custom image without a known version. Operators from 1.5 refuse it. If the installed CRDs are known, the
+/// presence of `runtimeVersionOverride`, which came with 1.5, tells whether the cluster's operator does.
 fn report_missing_version(
     image: &str,
     path: &FieldPath,
@@ -120,8 +120,8 @@ fn check_runtime_override(settings: &DynamoSettings, runtime: &str, findings: &m
     }
 }
 
-/// Returns the version in an image's tag without a leading `v` and without a suffix after `-` or `+`, or `None` if the tag is
-/// not a semantic version.
+/// Returns the version in an image's tag without a leading `v` and without a suffix after `-` or `+`, or `None` if the
+/// tag is not a semantic version.
 fn tag_version(image: &str) -> Option<&str> {
     let tag = kubefoundry_kubernetes::image::path_and_tag(image).1?;
     image::leading_version(tag.strip_prefix(['v', 'V']).unwrap_or(tag))

@@ -13,7 +13,8 @@ use kubefoundry_kubernetes::{string_enum, wire_object};
 wire_object! {
     /// Settings for Dynamo only.
     pub struct Overrides {
-        /// How the frontend chooses a worker for a request. Without it Dynamo uses `round-robin`. `kv` needs prefix caching.
+        /// How the frontend chooses a worker for a request. Without it Dynamo uses `round-robin`. `kv` needs prefix
+        /// caching.
         router_mode: RouterMode = "routerMode",
         /// Settings of the frontend, Dynamo's HTTP server and router.
         frontend: Frontend = "frontend",

@@ -1,5 +1,5 @@
-//! Flags of Dynamo's workers that users may not set: the operator or this provider sets them, or they must agree with components
-//! that these flags do not reach (`dynamo/common/configuration/groups/runtime_args.py` of ai-dynamo 1.1.1,
+//! Flags of Dynamo's workers that users may not set: the operator or this provider sets them, or they must agree with
+//! components that these flags do not reach (`dynamo/common/configuration/groups/runtime_args.py` of ai-dynamo 1.1.1,
 //! 1.4.0 and 1.6.1).
 
 use crate::codes;
@@ -32,8 +32,8 @@ pub(super) const RESERVED_FLAGS: &[RefusedFlag] = &[
     reserved("is-decode-worker", MODE, ROLES),
 ];
 
-/// The refused flags of vLLM. Its worker raises a `ValueError` for any connector, even `none` (`_reject_connector_flag` in
-/// `dynamo/vllm/args.py`, all three releases).
+/// The refused flags of vLLM. Its worker raises a `ValueError` for any connector, even `none` (`_reject_connector_flag`
+/// in `dynamo/vllm/args.py`, all three releases).
 pub(super) const REFUSED_VLLM_FLAGS: &[RefusedFlag] = &[RefusedFlag {
     flag: "connector",
     code: &codes::FLAG_NOT_ACCEPTED,

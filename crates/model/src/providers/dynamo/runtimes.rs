@@ -16,8 +16,8 @@ struct DynamoRelease {
     sglang: &'static str,
 }
 
-/// The releases whose flags are known, oldest first. Their versions of TensorRT-LLM (1.3.0rc11, rc22, rc29) share one table of
-/// keys.
+/// The releases whose flags are known, oldest first. Their versions of TensorRT-LLM (1.3.0rc11, rc22, rc29) share one
+/// table of keys.
 const RELEASES: &[DynamoRelease] = &[
     DynamoRelease { version: "1.1.1", vllm: "0.19.0", sglang: "0.5.10.post1" },
     DynamoRelease { version: "1.4.0", vllm: "0.26.0", sglang: "0.5.16" },
@@ -29,7 +29,8 @@ const RELEASES: &[DynamoRelease] = &[
 const SEPARATE_VALUES: SeparateValues =
     SeparateValues::Flags(&["tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"]);
 
-/// Dynamo's vLLM worker does not run vLLM's HTTP server. The worker's own flags replace those for parsing and templates.
+/// Dynamo's vLLM worker does not run vLLM's HTTP server. The worker's own flags replace those for parsing and
+/// templates.
 const NO_SERVER: ServerFlagRefusal = ServerFlagRefusal {
     replacements: &[
         ("chat-template", "custom-jinja-template"),
@@ -41,8 +42,8 @@ const NO_SERVER: ServerFlagRefusal = ServerFlagRefusal {
     help: "remove the flag: the OpenAI server is the Frontend component",
 };
 
-/// For multi-node workers the operator quotes args into a shell command, incompletely. Values are therefore limited to characters
-/// that are not special in a shell (docs/design/0009).
+/// For multi-node workers the operator quotes args into a shell command, incompletely. Values are therefore limited to
+/// characters that are not special in a shell (docs/design/0009).
 const CHARSET: Charset = Charset {
     marks: "._/:@=,+-",
     reason: "which Dynamo may pass to a shell",

@@ -1,8 +1,8 @@
 //! The status of a graph, in both CRD versions.
 //!
-//! Sources, of ai-dynamo/dynamo `deploy/operator`: `api/v1beta1/dynamographdeployment_types.go` (states, replica counts),
-//! `internal/controller/dgd_workload_program.go` (reasons of `Ready`). A worker that keeps
-//! crashing is `pending`; `failed` is an error of the operator. The state belongs to `observedGeneration` and does not reflect
+//! Sources, of ai-dynamo/dynamo `deploy/operator`: `api/v1beta1/dynamographdeployment_types.go` (states, replica
+//! counts), `internal/controller/dgd_workload_program.go` (reasons of `Ready`). A worker that keeps crashing is
+//! `pending`; `failed` is an error of the operator. The state belongs to `observedGeneration` and does not reflect
 //! later changes.
 
 use serde_json::Value;
@@ -125,8 +125,8 @@ fn read_components<'o>(observed: &ObservedObject<'o>) -> Vec<ComponentStatus<'o>
     }
 }
 
-/// Sums the replicas of the workers. A PodClique does not report available replicas, and a PodCliqueScalingGroup no ready ones.
-/// A sum with a missing count is absent.
+/// Sums the replicas of the workers. A PodClique does not report available replicas, and a PodCliqueScalingGroup no
+/// ready ones. A sum with a missing count is absent.
 fn sum_replicas(components: &[ComponentStatus<'_>]) -> Option<Replicas> {
     let workers: Vec<_> = components.iter().filter(|component| component.serves()).collect();
     let sum = |field: &str| workers.iter().map(|worker| worker.count(field)).sum::<Option<i64>>();

@@ -35,8 +35,9 @@ impl ComponentStorage {
     }
 }
 
-/// Returns the storage of a worker: every volume. The operator mounts the first compilation cache and points vLLM to it. If the
-/// operator cannot mount it as requested, it is an ordinary volume, and an environment variable points vLLM to it.
+/// Returns the storage of a worker: every volume. The operator mounts the first compilation cache and points vLLM to
+/// it. If the operator cannot mount it as requested, it is an ordinary volume, and an environment variable points vLLM
+/// to it.
 pub(super) fn worker_storage(deployment: &Deployment) -> ComponentStorage {
     let volumes = &deployment.model.volumes;
     let cache = pod::compilation_caches(deployment).next();
@@ -55,8 +56,9 @@ pub(super) fn worker_storage(deployment: &Deployment) -> ComponentStorage {
     storage
 }
 
-/// Returns whether the operator can mount a compilation cache as requested. It mounts the cache for writing, as a volume with the
-/// name of the claim, which must be a DNS label and not the name of another volume (applyCompilationCache in deploy/operator/internal/dynamo/graph.go).
+/// Returns whether the operator can mount a compilation cache as requested. It mounts the cache for writing, as a
+/// volume with the name of the claim, which must be a DNS label and not the name of another volume
+/// (applyCompilationCache in deploy/operator/internal/dynamo/graph.go).
 fn operator_can_mount(cache: &ir::Volume, volumes: &[ir::Volume]) -> bool {
     let claim = cache.claim_name.value.as_str();
     let is_taken =
@@ -68,8 +70,8 @@ fn operator_can_mount(cache: &ir::Volume, volumes: &[ir::Volume]) -> bool {
         && !volumes.iter().any(is_taken)
 }
 
-/// Returns the storage of the frontend: only the volume that contains the model's path. The frontend reads the tokenizer from the
-/// path that the worker registers, or else from Hugging Face (ai-dynamo/dynamo #3659).
+/// Returns the storage of the frontend: only the volume that contains the model's path. The frontend reads the
+/// tokenizer from the path that the worker registers, or else from Hugging Face (ai-dynamo/dynamo #3659).
 pub(super) fn frontend_storage(deployment: &Deployment) -> ComponentStorage {
     let Some(id) = deployment.model.id.as_deref().filter(|id| id.starts_with('/')) else {
         return ComponentStorage::default();
@@ -84,8 +86,8 @@ pub(super) fn frontend_storage(deployment: &Deployment) -> ComponentStorage {
 /// (ApplySharedMemoryVolumeAndMount in `deploy/operator/internal/dynamo`).
 const SHARED_MEMORY_VOLUME: &str = "shared-memory";
 
-/// Reports volumes that the operator would remove, and warns about compilation caches without effect: Dynamo configures vLLM's
-/// cache only.
+/// Reports volumes that the operator would remove, and warns about compilation caches without effect: Dynamo configures
+/// vLLM's cache only.
 pub(super) fn check_volumes(deployment: &Deployment, findings: &mut Findings<'_>) {
     pod::refuse_shared_memory_name(deployment, SHARED_MEMORY_VOLUME, "Dynamo", findings);
     if let Some((index, _)) = pod::find_shared_memory_mount(deployment) {

@@ -11,8 +11,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 const OVERRIDE_FLAG: &str = "override-engine-args";
 const MEMORY_FRACTION_FLAG: &str = "free-gpu-memory-fraction";
 
-/// Merges the configuration keys, the defaults of the role and the user's `--override-engine-args` into one argument. Keys of the
-/// user win. Returns `None` after reporting an invalid `--override-engine-args`.
+/// Merges the configuration keys, the defaults of the role and the user's `--override-engine-args` into one argument.
+/// Keys of the user win. Returns `None` after reporting an invalid `--override-engine-args`.
 pub(super) fn write_engine_config(invocation: &mut Invocation, role: Role, findings: &mut Findings<'_>) -> Option<()> {
     let mut config = std::mem::take(&mut invocation.engine_config);
     let mut path = FieldPath::root();
@@ -30,8 +30,9 @@ pub(super) fn write_engine_config(invocation: &mut Invocation, role: Role, findi
     Some(())
 }
 
-/// Returns the keys that a role of disaggregated serving needs: a transfer of KV blocks, and for prefill no overlap scheduler,
-/// because the next step of a request runs on another worker (upstream `examples/backends/trtllm/engine_configs/qwen3`).
+/// Returns the keys that a role of disaggregated serving needs: a transfer of KV blocks, and for prefill no overlap
+/// scheduler, because the next step of a request runs on another worker (upstream
+/// `examples/backends/trtllm/engine_configs/qwen3`).
 fn role_defaults(role: Role) -> Map<String, Value> {
     let mut defaults = Map::new();
     if role != Role::Aggregated {
@@ -43,7 +44,8 @@ fn role_defaults(role: Role) -> Map<String, Value> {
     defaults
 }
 
-/// Copies `--free-gpu-memory-fraction` into a `kv_cache_config`, which replaces the wrapper's own one, fraction included.
+/// Copies `--free-gpu-memory-fraction` into a `kv_cache_config`, which replaces the wrapper's own one, fraction
+/// included.
 fn repeat_memory_fraction(config: &mut Map<String, Value>, invocation: &Invocation) {
     let Some(Value::Object(cache)) = config.get_mut("kv_cache_config") else {
         return;

@@ -19,8 +19,8 @@ pub(super) struct Spec {
     services: Vec<(&'static str, Service)>,
 }
 
-/// A claim that `volumeMounts` refer to. The operator must not create it (`create: false`): the claim is rendered separately, because
-/// this field has no access mode.
+/// A claim that `volumeMounts` refer to. The operator must not create it (`create: false`): the claim is rendered
+/// separately, because this field has no access mode.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct PvcReference {
     name: String,

@@ -1,5 +1,5 @@
-//! The `nvidia.com/v1beta1` DynamoGraphDeployment: a list of `components`, each with an ordinary pod template whose container is
-//! `main`.
+//! The `nvidia.com/v1beta1` DynamoGraphDeployment: a list of `components`, each with an ordinary pod template whose
+//! container is `main`.
 
 use serde::Serialize;
 

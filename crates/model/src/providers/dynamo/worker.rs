@@ -74,7 +74,8 @@ fn environment(deployment: &Deployment, role: Role, storage: Vec<EnvVar>) -> Vec
     env
 }
 
-/// Returns the limits and the requests: cpu is a request, memory a request and a limit, GPUs are a limit (docs/design/0010).
+/// Returns the limits and the requests: cpu is a request, memory a request and a limit, GPUs are a limit
+/// (docs/design/0010).
 fn limits_and_requests(worker: &Worker) -> (ResourceAmounts, ResourceAmounts) {
     let gpus = worker.gpu_count.value;
     let limits = ResourceAmounts {

@@ -2,8 +2,8 @@
 //!
 //! KAITO's runtime appends each entry of `vllm` as two elements, `--key` and Python's `str(value)`
 //! (presets/workspace/inference/vllm/inference_api.py), and its webhook reads them as a map of strings
-//! (api/v1beta1/inference_config_validation.go). It does not watch the data, so the name ends in a hash of it: a changed
-//! content is a new ConfigMap, and the Workspace that refers to it restarts its pods.
+//! (api/v1beta1/inference_config_validation.go). It does not watch the data, so the name ends in a hash of it: a
+//! changed content is a new ConfigMap, and the Workspace that refers to it restarts its pods.
 
 use crate::wire::ModelDeployment;
 use serde_json::{Map, Value};
@@ -37,6 +37,7 @@ pub(super) fn convert_settings(invocation: &Invocation, findings: &mut Findings<
     is_complete.then_some(settings)
 }
 
+/// Converts one argument, or reports why KAITO cannot pass it on.
 fn convert_setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
     let Argument { name, value, path } = argument;
     if is_reserved(name) {
@@ -76,12 +77,14 @@ fn convert_setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<V
     Some(value)
 }
 
-/// Returns whether KAITO reserves a flag: it sets the flag, or its Service needs the address on which the server listens.
+/// Returns whether KAITO reserves a flag: it sets the flag, or its Service needs the address on which the server
+/// listens.
 fn is_reserved(name: &str) -> bool {
     matches!(name, "config" | "headless" | "host" | "model" | "port" | "served-model-name" | "uds")
         || name.starts_with("kaito-")
 }
 
+/// Reports a switch or a list, which a setting with one value cannot express.
 fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
     let Argument { name, value, path } = argument;
     let flag = if let ArgumentValue::Off(off) = value { off } else { name };

@@ -133,8 +133,8 @@ fn set_runner(image: &str, runner: &'static str, draft: &mut Draft) {
     }
 }
 
-/// Sets the model of an image that contains it: a custom model without an id, or an assumed id if the object's label says that the
-/// model is from HuggingFace.
+/// Sets the model of an image that contains it: a custom model without an id, or an assumed id if the object's label
+/// says that the model is from HuggingFace.
 fn assume_model_id(image: &str, source: &ImportSource<'_>, draft: &mut Draft) {
     let labels = string_entries_at(source.object, "/metadata/labels");
     let is_hugging_face =

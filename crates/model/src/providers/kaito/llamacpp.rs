@@ -51,8 +51,8 @@ fn image_place(deployment: &Deployment) -> FieldRef {
         .map_or_else(|| ModelDeployment::path().spec().image().into(), |(_, path)| FieldRef::value(path))
 }
 
-/// Returns the command for a deployment without a model id. The image contains its model and starts itself, but AIKit's needs the
-/// flag for KAITO's port.
+/// Returns the command for a deployment without a model id. The image contains its model and starts itself, but AIKit's
+/// needs the flag for KAITO's port.
 fn start_without_model(
     deployment: &Deployment,
     runner: Option<Runner>,
@@ -70,7 +70,8 @@ fn start_without_model(
     StartCommand::default()
 }
 
-/// Returns the command of an AIKit image, which contains LocalAI, the model and its settings (kaito-project/kaito website/docs/aikit.md).
+/// Returns the command of an AIKit image, which contains LocalAI, the model and its settings (kaito-project/kaito
+/// website/docs/aikit.md).
 fn start_aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> StartCommand {
     const WHY: &str = "an AIKit image contains its model and settings";
     if deployment.model.id.is_some() {
@@ -101,7 +102,8 @@ fn ignore_served_name(deployment: &Deployment, why: &str, findings: &mut Finding
     }
 }
 
-/// Returns the command of a runner that downloads a model and serves it with LocalAI, whose flags differ from llama-server's.
+/// Returns the command of a runner that downloads a model and serves it with LocalAI, whose flags differ from
+/// llama-server's.
 fn start_local_ai(
     deployment: &Deployment,
     worker: &Worker,
@@ -149,8 +151,9 @@ fn start_local_ai(
     Some(StartCommand { args: [model?, address_flag()].into_iter().chain(flags).collect(), ..StartCommand::default() })
 }
 
-/// Converts the flags to LocalAI's: the two that it shares with llama-server, and those that llama-server does not know. LocalAI
-/// stops at unknown flags (mudler/LocalAI core/cli/run.go), so flags of llama-server are omitted with a warning.
+/// Converts the flags to LocalAI's: the two that it shares with llama-server, and those that llama-server does not
+/// know. LocalAI stops at unknown flags (mudler/LocalAI core/cli/run.go), so flags of llama-server are omitted with a
+/// warning.
 fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Option<Vec<String>> {
     let mut flags: Vec<(&str, &FieldPath, String)> = Vec::new();
     for Argument { name, value, path } in &invocation.arguments {

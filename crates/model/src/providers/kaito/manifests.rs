@@ -1,5 +1,5 @@
-//! The written objects: Workspace and InferenceSet of `kaito.sh/v1beta1` (kaito-project/kaito config/crd/bases), and the ConfigMap
-//! of a preset. Fields are emitted in the order of their declaration.
+//! The written objects: Workspace and InferenceSet of `kaito.sh/v1beta1` (kaito-project/kaito config/crd/bases), and
+//! the ConfigMap of a preset. Fields are emitted in the order of their declaration.
 
 use serde::Serialize;
 

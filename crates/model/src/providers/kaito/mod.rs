@@ -122,8 +122,8 @@ enum KaitoEngine {
 }
 
 impl KaitoEngine {
-    /// Converts an engine type. Returns `None` for the engines that `config.yaml` does not list: a deployment with one of them is refused before
-    /// it is translated.
+    /// Converts an engine type. Returns `None` for the engines that `config.yaml` does not list: a deployment with one
+    /// of them is refused before it is translated.
     const fn new(engine: EngineType) -> Option<Self> {
         match engine {
             EngineType::Vllm => Some(Self::Vllm),
@@ -133,8 +133,8 @@ impl KaitoEngine {
     }
 }
 
-/// Removes prefix caching that is only a default of the API group. vLLM and llama.cpp cache prefixes anyway, and presets and LocalAI
-/// cannot take the switch.
+/// Removes prefix caching that is only a default of the API group. vLLM and llama.cpp cache prefixes anyway, and
+/// presets and LocalAI cannot take the switch.
 fn without_default_caching(deployment: &Deployment) -> Cow<'_, Deployment> {
     let enabled = deployment.engine.enable_prefix_caching;
     if enabled.is_none_or(|enabled| enabled.is_written() || !enabled.value) {

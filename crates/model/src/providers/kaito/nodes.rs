@@ -25,8 +25,8 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// Chooses the nodes of a deployment (docs/design/0011): the instance type of the overrides, and the labels of `nodeSelector`, or
-    /// else every Linux node.
+    /// Chooses the nodes of a deployment (docs/design/0011): the instance type of the overrides, and the labels of
+    /// `nodeSelector`, or else every Linux node.
     pub(super) fn choose(
         deployment: &Deployment,
         overrides: &Overrides,

@@ -48,8 +48,8 @@ pub(super) fn path() -> PathOf<Overrides> {
     overrides::path::<Overrides>()
 }
 
-/// Reads and checks the overrides. An invalid override is reported and removed, so that the rest of the deployment is still
-/// checked.
+/// Reads and checks the overrides. An invalid override is reported and removed, so that the rest of the deployment is
+/// still checked.
 pub(super) fn read_overrides(deployment: &Deployment, findings: &mut Findings<'_>) -> Overrides {
     let mut overrides: Overrides = overrides::read(deployment, findings);
     if let Some(instance_type) = overrides.instance_type.take_if(|name| !is_instance_type(name)) {

@@ -1,5 +1,5 @@
-//! vLLM without an image: a preset, for which KAITO supplies image, command and resources. Settings that a preset cannot carry
-//! are refused; the alternative is an image.
+//! vLLM without an image: a preset, for which KAITO supplies image, command and resources. Settings that a preset
+//! cannot carry are refused; the alternative is an image.
 
 use super::codes::PRESET_RESOURCES;
 use super::config_map;
@@ -18,7 +18,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 pub(super) const USE_AN_IMAGE: &str = "set spec.image: vLLM then runs from that image in a pod template, which supports \
                                   this";
 
-/// Builds the preset and the ConfigMap with its settings. Returns `None` after reporting settings that a preset cannot carry.
+/// Builds the preset and the ConfigMap with its settings. Returns `None` after reporting settings that a preset cannot
+/// carry.
 pub(super) fn build_inference(
     deployment: &Deployment,
     worker: &Worker,
@@ -39,8 +40,9 @@ pub(super) fn build_inference(
     Some((Inference { preset: Some(preset), config: config_name, template: None }, config))
 }
 
-/// Returns the preset's name. KAITO accepts any `org/name` of Hugging Face besides its own names (pkg/utils/plugin/plugin.go,
-/// IsValidPreset). KAITO chooses the model's name in the API (pkg/model/interface.go, buildVLLMInferenceCommand).
+/// Returns the preset's name. KAITO accepts any `org/name` of Hugging Face besides its own names
+/// (pkg/utils/plugin/plugin.go, IsValidPreset). KAITO chooses the model's name in the API (pkg/model/interface.go,
+/// buildVLLMInferenceCommand).
 fn preset_name(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String> {
     if deployment.model.served_name.as_ref().is_some_and(crate::ir::Leaf::is_written) {
         findings
@@ -68,8 +70,8 @@ fn preset_name(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<S
     Some(id)
 }
 
-/// Returns the launcher of presets. KAITO names the model, splits it over the GPUs of the instance type whatever the deployment
-/// counts, and passes each setting as `--key str(value)`, so numbers must keep their spelling.
+/// Returns the launcher of presets. KAITO names the model, splits it over the GPUs of the instance type whatever the
+/// deployment counts, and passes each setting as `--key str(value)`, so numbers must keep their spelling.
 pub(crate) fn launcher() -> Launcher {
     Launcher {
         program: "KAITO's vLLM".to_owned(),
@@ -94,7 +96,7 @@ fn resolve_settings(
         let invocation = engines::resolve(deployment, worker, &launcher(), findings);
         return config_map::convert_settings(&invocation, findings);
     }
-    refuse(&ModelDeployment::path().spec().engine().extra_args(), findings);
+    refuse_field(&ModelDeployment::path().spec().engine().extra_args(), findings);
     let mut deployment = deployment.clone();
     deployment.engine.extra_args.clear();
     let invocation = engines::resolve(&deployment, worker, &launcher(), findings);
@@ -112,7 +114,7 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
         (!deployment.image_pull_secrets.is_empty(), spec().image_pull_secrets().into()),
     ];
     for (_, path) in fields.into_iter().filter(|(is_given, _)| *is_given) {
-        refuse(&path, findings);
+        refuse_field(&path, findings);
     }
     let metadata = spec().pod_template().metadata();
     let metadata =
@@ -123,7 +125,8 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     }
 }
 
-fn refuse(path: &FieldPath, findings: &mut Findings<'_>) {
+/// Reports a field that a preset cannot carry.
+fn refuse_field(path: &FieldPath, findings: &mut Findings<'_>) {
     let message = format!("a KAITO preset does not support {path}");
     findings.report(&codes::FIELD_NOT_SUPPORTED, path, message).help(USE_AN_IMAGE);
 }

@@ -21,8 +21,8 @@ pub(super) fn infer_runner(image: &str) -> Option<Runner> {
     }
 }
 
-/// Returns whether an image is a runner of AIKit, such as `…/aikit/runners/llama-cpp-cpu`. Unlike other AIKit images, runners
-/// download a model when they start.
+/// Returns whether an image is a runner of AIKit, such as `…/aikit/runners/llama-cpp-cpu`. Unlike other AIKit images,
+/// runners download a model when they start.
 fn is_aikit_runner(image: &str) -> bool {
     let (path, _) = path_and_tag(image);
     let mut parts = path.rsplit('/');
@@ -59,8 +59,9 @@ impl<'i> ModelRef<'i> {
     }
 }
 
-/// Returns the argument that names the model of a downloading runner: LocalAI's `huggingface://org/repo/file`. AIKit's runners
-/// accept that form for repositories only, and take a file by its URL (kaito-project/aikit pkg/aikit2llb/inference/runner.go).
+/// Returns the argument that names the model of a downloading runner: LocalAI's `huggingface://org/repo/file`. AIKit's
+/// runners accept that form for repositories only, and take a file by its URL (kaito-project/aikit
+/// pkg/aikit2llb/inference/runner.go).
 pub(super) fn download_argument(image: &str, repository: &str, file: Option<&str>) -> String {
     match file {
         Some(file) if is_aikit_runner(image) => format!("https://huggingface.co/{repository}/resolve/main/{file}"),

@@ -1,8 +1,8 @@
 //! The status of a Workspace and of an InferenceSet.
 //!
-//! Sources, of kaito-project/kaito: `pkg/workspace/controllers/workspace_controller.go` (updateWorkspaceStatus: states and
-//! reasons), `pkg/inferenceset/inferenceset_controller.go` (addOrUpdateInferenceSet). `WorkspaceSucceeded` is also False
-//! while a Workspace starts; only the reason `workspaceFailed`, which tuning sets, is a failure.
+//! Sources, of kaito-project/kaito: `pkg/workspace/controllers/workspace_controller.go` (updateWorkspaceStatus: states
+//! and reasons), `pkg/inferenceset/inferenceset_controller.go` (addOrUpdateInferenceSet). `WorkspaceSucceeded` is also
+//! False while a Workspace starts; only the reason `workspaceFailed`, which tuning sets, is a failure.
 
 use serde_json::Value;
 
@@ -100,7 +100,8 @@ fn inference_set_state(observed: &mut ObservedObject<'_>) -> ProviderState {
         (Some(_), _) | (None, Some(_)) => Some(Phase::Deploying),
     };
     let message = observed.condition_message(READY).map(str::to_owned);
-    // KAITO creates a Service only for each Workspace. The one for the whole set exists if kubefoundry rendered the set.
+    // KAITO creates a Service only for each Workspace. The one for the whole set exists if kubefoundry rendered the
+    // set.
     let is_rendered = object.pointer("/metadata/annotations").and_then(Value::as_object).is_some_and(|annotations| {
         API_GROUPS.iter().any(|api_group| annotations.contains_key(&api_group.label("model-deployment")))
     });

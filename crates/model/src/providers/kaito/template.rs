@@ -1,5 +1,5 @@
-//! The pod template for vLLM with the user's image, and for llamacpp. KAITO's Service always sends requests to port 5000, and
-//! KAITO adds node affinity and its own tolerations (pkg/workspace/manifests/manifests.go).
+//! The pod template for vLLM with the user's image, and for llamacpp. KAITO's Service always sends requests to port
+//! 5000, and KAITO adds node affinity and its own tolerations (pkg/workspace/manifests/manifests.go).
 
 use super::overrides::{self, Overrides};
 use super::{KaitoEngine, llamacpp};
@@ -19,8 +19,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// The target port of KAITO's Service and of the rendered one.
 pub(super) const PORT: u16 = 5000;
 
-/// The size limit of shared memory, which counts against the memory limit. The value is that of airunway's vLLM provider
-/// (docs/design/0010).
+/// The size limit of shared memory, which counts against the memory limit. The value is that of airunway's vLLM
+/// provider (docs/design/0010).
 const SHARED_MEMORY_LIMIT: &str = "20Gi";
 
 /// The labels that KAITO overwrites on pods (pkg/workspace/manifests/manifests.go).
@@ -129,7 +129,8 @@ pub(super) const TO_POD: &str = "KAITO's Service sends requests to the pod's add
 /// The addresses that stand for all interfaces.
 pub(super) const ANY_ADDRESS: &[&str] = &["0.0.0.0", "::"];
 
-/// Reports a flag that this provider sets, unless the user's value is one of `allowed`. Returns `Some` if the flag may stay.
+/// Reports a flag that this provider sets, unless the user's value is one of `allowed`. Returns `Some` if the flag may
+/// stay.
 pub(super) fn check_reserved(
     invocation: &Invocation,
     name: &'static str,

@@ -33,8 +33,8 @@ impl KaitoKind {
     }
 
     /// Returns the maximum length of the deployment's name. Pods of a StatefulSet have the label
-    /// `controller-revision-hash: <name>-<10 characters>` of at most 63 characters, and an InferenceSet names its Workspaces
-    /// `<name>-<5 characters>`.
+    /// `controller-revision-hash: <name>-<10 characters>` of at most 63 characters, and an InferenceSet names its
+    /// Workspaces `<name>-<5 characters>`.
     const fn max_name_length(self) -> usize {
         match self {
             Self::Workspace => 52,

@@ -10,9 +10,8 @@ use kubefoundry_diagnostics::Findings;
 /// ray-operator/controllers/ray/utils/constant.go).
 const MAX_NAME_LENGTH: usize = 47;
 
-/// The labels that KubeRay overwrites on pods. They are not written, because old operators let the template win and then lose
-/// track of their pods (`labelPod` and `BuildPod` in
-/// ray-operator/controllers/ray/common/pod.go).
+/// The labels that KubeRay overwrites on pods. They are not written, because old operators let the template win and
+/// then lose track of their pods (`labelPod` and `BuildPod` in ray-operator/controllers/ray/common/pod.go).
 pub(super) const RESERVED_POD_LABELS: [&str; 4] =
     ["ray.io/cluster", "ray.io/group", "ray.io/node-type", "ray.io/serve"];
 
@@ -28,7 +27,8 @@ pub(super) fn check_deployment(deployment: &Deployment, findings: &mut Findings<
     pod::ignore_further_compilation_caches(deployment, findings);
 }
 
-/// Checks the name as the controller does (`ValidateRayServiceMetadata`). The API server would accept an object that never runs.
+/// Checks the name as the controller does (`ValidateRayServiceMetadata`). The API server would accept an object that
+/// never runs.
 fn check_name(deployment: &Deployment, findings: &mut Findings<'_>) {
     metadata::check_name_length(
         deployment,

@@ -8,8 +8,8 @@ use kubefoundry_diagnostics::{FieldRef, Findings};
 /// 0.22.0), and Ray Serve fails the application on an unknown one (`VLLMEngineConfig.from_llm_config` of Ray 2.56.0).
 const PROGRAM_FLAGS: &[&str] = &["api-server-count", "config", "grpc", "headless"];
 
-/// The flags of vLLM's HTTP server, which does not run under Ray Serve. Ray Serve would accept them without effect, which is worst
-/// for `api-key`.
+/// The flags of vLLM's HTTP server, which does not run under Ray Serve. Ray Serve would accept them without effect,
+/// which is worst for `api-key`.
 const SERVER_FLAGS: &[&str] = &[
     "allow-credentials",
     "allowed-headers",
@@ -65,7 +65,8 @@ pub(super) fn check_flags(invocation: &Invocation, findings: &mut Findings<'_>) 
     refused.is_empty()
 }
 
-/// Returns whether vLLM's statistics are off. Ray then refuses to export them (`LLMConfig._check_log_stats_with_metrics`).
+/// Returns whether vLLM's statistics are off. Ray then refuses to export them
+/// (`LLMConfig._check_log_stats_with_metrics`).
 pub(super) fn has_statistics_off(invocation: &Invocation) -> bool {
     invocation.get("disable-log-stats").is_some_and(|argument| argument.value == ArgumentValue::On)
 }

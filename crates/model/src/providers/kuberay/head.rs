@@ -1,6 +1,6 @@
-//! The head pod: Ray's control plane, dashboard and entry point. It runs no replicas (`num-cpus: "0"`), so it has no GPU and no
-//! storage. It does not have the workers' node selector, because it would keep a GPU node alive while the model is scaled to zero.
-//! It has their tolerations, because every node of a cluster may be tainted.
+//! The head pod: Ray's control plane, dashboard and entry point. It runs no replicas (`num-cpus: "0"`), so it has no
+//! GPU and no storage. It does not have the workers' node selector, because it would keep a GPU node alive while the
+//! model is scaled to zero. It has their tolerations, because every node of a cluster may be tainted.
 
 use super::checks;
 use super::image::RayRuntime;
@@ -17,8 +17,8 @@ pub(super) const SERVE_PORT: u16 = 8000;
 /// The ports, with the names that KubeRay uses for the head's Services.
 const PORTS: [(&str, u16); 4] = [("gcs", 6379), ("dashboard", 8265), ("client", 10001), ("serve", SERVE_PORT)];
 
-/// Builds the head of a deployment. It has the image, token and environment of the workers, because it imports the engine to build
-/// the application.
+/// Builds the head of a deployment. It has the image, token and environment of the workers, because it imports the
+/// engine to build the application.
 pub(super) fn build_head(
     deployment: &Deployment,
     runtime: &RayRuntime<'_>,

@@ -70,8 +70,8 @@ fn report_assumed_version(
         ));
 }
 
-/// Returns the Ray version in an image's tag: `2.56.0-py312-cu130`, `ray-2.48.0-py311-cu128`. Only images with `ray` in their name
-/// count: the tag of another image is a version of something else.
+/// Returns the Ray version in an image's tag: `2.56.0-py312-cu130`, `ray-2.48.0-py311-cu128`. Only images with `ray` in
+/// their name count: the tag of another image is a version of something else.
 fn tag_version(image: &str) -> Option<&str> {
     let (path, tag) = kubefoundry_kubernetes::image::path_and_tag(image);
     let name = path.rsplit('/').next().unwrap_or(path);

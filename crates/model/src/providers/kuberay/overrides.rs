@@ -26,7 +26,8 @@ wire_object! {
     pub struct Head {
         /// The resources of the head.
         resources: HeadResources = "resources",
-        /// Options of `ray start --head`, with values as strings. By default `num-cpus: "0"` and `dashboard-host: 0.0.0.0`.
+        /// Options of `ray start --head`, with values as strings. By default `num-cpus: "0"` and `dashboard-host:
+        /// 0.0.0.0`.
         ray_start_params: Map<String> = "rayStartParams",
     }
 }
@@ -40,8 +41,8 @@ wire_object! {
     }
 }
 string_enum! {
-    /// A GPU model by Ray's name (`ray/util/accelerators/accelerators.py` of Ray 2.56.0, without TPUs and NPUs, which the vLLM images
-    /// of `ray-llm` do not support).
+    /// A GPU model by Ray's name (`ray/util/accelerators/accelerators.py` of Ray 2.56.0, without TPUs and NPUs, which
+    /// the vLLM images of `ray-llm` do not support).
     pub enum AcceleratorType {
         /// NVIDIA Tesla V100.
         V100 = "V100",
@@ -120,8 +121,8 @@ pub(super) fn path() -> PathOf<Overrides> {
     overrides::path::<Overrides>()
 }
 
-/// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the deployment
-/// is still checked. `ray` is the version whose options are known.
+/// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the
+/// deployment is still checked. `ray` is the version whose options are known.
 pub(super) fn read_settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> KubeRaySettings {
     let Overrides { head, accelerator_type, router_mode } = overrides::read(deployment, findings);
     if router_mode.is_some() {
@@ -150,9 +151,8 @@ fn pair(key: &str, value: &str) -> (String, String) {
     (key.to_owned(), value.to_owned())
 }
 
-/// Reports a router mode. Ray's KV-aware router is alpha, does not support prefill and decode, and needs packages that its images
-/// lack
-/// (docs/design/0013).
+/// Reports a router mode. Ray's KV-aware router is alpha, does not support prefill and decode, and needs packages that
+/// its images lack (docs/design/0013).
 fn refuse_router_mode(findings: &mut Findings<'_>) {
     let path = path().router_mode();
     let message = format!(

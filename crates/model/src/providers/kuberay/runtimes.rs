@@ -6,7 +6,8 @@ use crate::engines::{Launcher, Parser, ValueForm};
 /// The Ray releases with their vLLM versions, oldest first.
 const RELEASES: &[(&str, &str)] = &[("2.56.0", "0.22.0"), ("2.60.0", "0.29.0")];
 
-/// Returns the launcher `ray.serve.llm` of a Ray version. It takes flags as `engine_kwargs`, whose names cannot be abbreviated.
+/// Returns the launcher `ray.serve.llm` of a Ray version. It takes flags as `engine_kwargs`, whose names cannot be
+/// abbreviated.
 pub(crate) fn launcher(version: &str) -> Launcher {
     let vllm = RELEASES.iter().find(|(release, _)| *release == version).and_then(|(_, vllm)| flags::vllm(vllm));
     Launcher {

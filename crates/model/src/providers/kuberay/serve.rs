@@ -128,7 +128,8 @@ impl LlmConfig {
     }
 }
 
-/// Builds the text of `serveConfigV2`, with one application named after the deployment. Returns `None` if the model has no id.
+/// Builds the text of `serveConfigV2`, with one application named after the deployment. Returns `None` if the model has
+/// no id.
 pub(super) fn build_config(
     deployment: &Deployment,
     groups: &[WorkerGroup<'_>],

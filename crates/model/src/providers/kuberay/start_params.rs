@@ -62,8 +62,8 @@ const KNOWN_OPTIONS: &[&str] = &[
 /// The options that KubeRay sets.
 const RESERVED_OPTIONS: &[&str] = &["address", "block", "head"];
 
-/// Returns the valid options, with values in a form that is safe in a shell, and reports the others. `ray` is the version whose
-/// options are known.
+/// Returns the valid options, with values in a form that is safe in a shell, and reports the others. `ray` is the
+/// version whose options are known.
 pub(super) fn check_params(
     params: &[(String, String)],
     base: &FieldPath,
@@ -118,8 +118,9 @@ fn check_option(key: &str, path: &FieldPath, ray: &str, findings: &mut Findings<
     true
 }
 
-/// Converts a value to a safe word of a shell command: plain text stays, and a JSON object (`resources`, `system-config`) is
-/// serialized in single quotes. Returns `None` for text that a shell, or the kubelet's `$(NAME)` expansion, would interpret.
+/// Converts a value to a safe word of a shell command: plain text stays, and a JSON object (`resources`,
+/// `system-config`) is serialized in single quotes. Returns `None` for text that a shell, or the kubelet's `$(NAME)`
+/// expansion, would interpret.
 fn shell_word(value: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/:@=,+-".contains(&byte);
     if !value.is_empty() && value.bytes().all(is_plain) {
@@ -140,8 +141,8 @@ fn parse_object(value: &str) -> Option<Map<String, Value>> {
 }
 
 /// Serializes a JSON object in single quotes, for the shell and for KubeRay and Ray's autoscaler, which strip them
-/// (`getResourcesMap` in pod.go; `_get_custom_resources` in ray/autoscaler/_private/kuberay/autoscaling_config.py, which
-/// also drops backslashes).
+/// (`getResourcesMap` in pod.go; `_get_custom_resources` in ray/autoscaler/_private/kuberay/autoscaling_config.py,
+/// which also drops backslashes).
 fn quote_object(fields: &Map<String, Value>) -> Option<String> {
     let text = serde_json::to_string(fields).ok()?;
     let is_safe = !text.contains(['\'', '$', '\\']);

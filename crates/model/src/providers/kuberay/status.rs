@@ -1,5 +1,5 @@
-//! The status of a RayService, which has up to two clusters: the active one serves, and the pending one will replace it. The first
-//! cluster starts as the pending one.
+//! The status of a RayService, which has up to two clusters: the active one serves, and the pending one will replace
+//! it. The first cluster starts as the pending one.
 //!
 //! Sources, of ray-project/kuberay `ray-operator`: `apis/ray/v1/rayservice_types.go` (conditions and their reasons,
 //! application states), `controllers/ray/rayservice_controller.go`. `serviceStatus` is `Running` or empty; operators
@@ -27,7 +27,7 @@ pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
     let applications: Vec<&Application<'_>> = clusters.iter().flat_map(|cluster| &cluster.applications).collect();
     for application in &applications {
         if !APPLICATION_STATES.contains(&application.state) {
-            observed.note_unrecognized(application.path(), application.state);
+            observed.note_unrecognized(application.state_path(), application.state);
         }
     }
     let phase = determine_phase(&mut observed, &clusters, &applications);
@@ -138,7 +138,8 @@ fn read_clusters(object: &Value) -> Vec<Cluster<'_>> {
 }
 
 impl Application<'_> {
-    fn path(&self) -> String {
+    /// Returns the path of the application's state.
+    fn state_path(&self) -> String {
         format!("status.{}ServiceStatus.applicationStatuses[{:?}].status", self.role, self.name)
     }
 
@@ -176,7 +177,8 @@ impl Cluster<'_> {
     }
 }
 
-/// Counts the workers of the serving cluster, or else of the starting one. Without a cluster, only the desired count is known.
+/// Counts the workers of the serving cluster, or else of the starting one. Without a cluster, only the desired count is
+/// known.
 fn count_replicas(object: &Value, clusters: &[Cluster<'_>]) -> Option<Replicas> {
     let groups = object.pointer("/spec/rayClusterConfig/workerGroupSpecs").and_then(Value::as_array)?;
     let desired = groups.iter().map(|group| integer_at(group, "/replicas").unwrap_or(1)).sum();

@@ -20,7 +20,8 @@ pub(super) struct WorkerGroup<'d> {
 }
 
 impl<'d> WorkerGroup<'d> {
-    /// Resolves the workers of a role for a Ray version. Returns `None` after reporting flags that Ray Serve cannot pass on.
+    /// Resolves the workers of a role for a Ray version. Returns `None` after reporting flags that Ray Serve cannot
+    /// pass on.
     pub(super) fn resolve(
         deployment: &Deployment,
         worker: &'d Worker,
@@ -32,7 +33,8 @@ impl<'d> WorkerGroup<'d> {
             return None;
         }
         if let Some(transfer) = nixl::transfer_config(worker.role) {
-            // The value is a map instead of JSON text, because Ray reads the connector's name and adds engine_id, host and port.
+            // The value is a map instead of JSON text, because Ray reads the connector's name and adds engine_id, host
+            // and port.
             invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
         }
         Some(Self { worker, invocation })
@@ -40,8 +42,8 @@ impl<'d> WorkerGroup<'d> {
 }
 
 impl WorkerGroup<'_> {
-    /// Returns the custom Ray resource that binds a role to its group: every bundle of the role's placement groups requests 1 of it, and
-    /// only pods of that group have it. Aggregated workers need none.
+    /// Returns the custom Ray resource that binds a role to its group: every bundle of the role's placement groups
+    /// requests 1 of it, and only pods of that group have it. Aggregated workers need none.
     pub(super) fn role_resource(role: Role) -> Option<&'static str> {
         match role {
             Role::Aggregated => None,
@@ -57,7 +59,8 @@ impl WorkerGroup<'_> {
         }
     }
 
-    /// Builds the group's pods. With Ray's autoscaler (`has_autoscaler`), the spec states the resources of a pod before one exists.
+    /// Builds the group's pods. With Ray's autoscaler (`has_autoscaler`), the spec states the resources of a pod before
+    /// one exists.
     pub(super) fn build_spec(
         &self,
         deployment: &Deployment,
@@ -119,9 +122,9 @@ fn bundle_count(parallelism: Parallelism) -> u64 {
     u64::from(parallelism.tensor) * u64::from(parallelism.pipeline) * u64::from(parallelism.data)
 }
 
-/// Returns `num-cpus` if the pod's CPU request is too small. Ray schedules by that request: each replica actor, which is each data
-/// parallel rank, reserves 1 CPU, and the HTTP ingress reserves 1 more, which the head (0) does not have. With less, the
-/// application waits forever. The autoscaler also refuses a group without a CPU count.
+/// Returns `num-cpus` if the pod's CPU request is too small. Ray schedules by that request: each replica actor, which
+/// is each data parallel rank, reserves 1 CPU, and the HTTP ingress reserves 1 more, which the head (0) does not have.
+/// With less, the application waits forever. The autoscaler also refuses a group without a CPU count.
 fn logical_cpus(worker: &Worker, parallelism: Parallelism, has_autoscaler: bool) -> Option<u32> {
     let needed = parallelism.data.saturating_add(1);
     let is_enough = match &worker.cpu {
@@ -141,8 +144,8 @@ fn is_at_least(quantity: &str, needed: u32) -> bool {
     number.parse::<f64>().map_or(true, |number| (number * scale).ceil() >= f64::from(needed))
 }
 
-/// Returns `spec.env` and the variables for caches that the user does not set. They are set on the container instead of in Serve's
-/// `runtime_env`, so that secrets stay references and Ray's own processes see them too.
+/// Returns `spec.env` and the variables for caches that the user does not set. They are set on the container instead of
+/// in Serve's `runtime_env`, so that secrets stay references and Ray's own processes see them too.
 fn environment(deployment: &Deployment) -> Vec<EnvVar> {
     let mut env = deployment.env.clone();
     for variable in pod::model_cache_home(deployment).into_iter().chain(pod::compilation_cache_root(deployment)) {

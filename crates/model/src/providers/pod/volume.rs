@@ -31,15 +31,15 @@ pub(crate) fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
     deployment.model.volumes.iter().map(mount).collect()
 }
 
-/// Returns the variable `HF_HOME`, which makes the first `modelCache` volume hold the downloads from Hugging Face. The caller must
-/// keep a variable of the user with that name.
+/// Returns the variable `HF_HOME`, which makes the first `modelCache` volume hold the downloads from Hugging Face. The
+/// caller must keep a variable of the user with that name.
 pub(crate) fn model_cache_home(deployment: &Deployment) -> Option<EnvVar> {
     let (_, cache) = volumes_of_purpose(deployment, VolumePurpose::ModelCache).next()?;
     Some(env_value("HF_HOME", &cache.mount_path.value))
 }
 
-/// Returns the variable `VLLM_CACHE_ROOT`, which makes the first `compilationCache` volume hold vLLM's compilation results. The
-/// caller must keep a variable of the user with that name.
+/// Returns the variable `VLLM_CACHE_ROOT`, which makes the first `compilationCache` volume hold vLLM's compilation
+/// results. The caller must keep a variable of the user with that name.
 pub(crate) fn compilation_cache_root(deployment: &Deployment) -> Option<EnvVar> {
     let cache = compilation_caches(deployment).next()?;
     Some(env_value("VLLM_CACHE_ROOT", &cache.mount_path.value))
@@ -98,9 +98,9 @@ fn volumes_of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl I
     volumes.filter(move |(_, volume)| volume.purpose.value == purpose)
 }
 
-/// Returns a memory volume for `/dev/shm` with its mount, or `None` if a storage volume is mounted there. Tensor parallel ranks
-/// communicate through it, and the default of Kubernetes, 64 MiB, is too small (docs/design/0010). The name differs from those of
-/// the storage volumes.
+/// Returns a memory volume for `/dev/shm` with its mount, or `None` if a storage volume is mounted there. Tensor
+/// parallel ranks communicate through it, and the default of Kubernetes, 64 MiB, is too small (docs/design/0010). The
+/// name differs from those of the storage volumes.
 pub(crate) fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volume, VolumeMount)> {
     let volumes = &deployment.model.volumes;
     if find_shared_memory_mount(deployment).is_some() {
