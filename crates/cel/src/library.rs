@@ -77,7 +77,7 @@ impl Meter {
         self.take(&self.steps, steps, 1)
     }
 
-    /// Charges for a new value: for its bytes, and twice for its steps, because it is created and copied once.
+    /// Charges for a new value: its bytes, and its steps twice.
     fn charge_value(&self, value: &Value) -> Result<(), ExecutionError> {
         let (steps, bytes) = measure(value);
         self.spend(steps.saturating_mul(2))?;

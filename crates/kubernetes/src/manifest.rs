@@ -65,7 +65,7 @@ pub struct Manifest {
 pub struct Metadata {
     /// The name.
     pub name: String,
-    /// The namespace. It is omitted when the input has none, so that `kubectl --namespace` decides.
+    /// The namespace; an absent one stays absent in the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Labels, in order.
@@ -193,8 +193,7 @@ pub const MODEL_DEPLOYMENT: &str = "model-deployment";
 /// Marks an object as generated from another object, by the manager's label and the annotation that names the other
 /// object (docs/design/0016).
 ///
-/// A PersistentVolumeClaim does not get the label: tools that prune by this label would delete the data, which must
-/// survive its deployment.
+/// A PersistentVolumeClaim does not get the label, because its data outlives the deployment.
 pub fn mark_owned(
     manifest: &mut Manifest,
     api_group: &ApiGroup,
