@@ -1,7 +1,7 @@
-//! What the operator makes of a world in which things fail: after each fault everything has converged, nothing is there
-//! twice, nothing is left over, and no status is lost ([`world::settled`]).
+//! The operator under faults. After each one everything converges, without duplicates, orphans or lost status
+//! ([`world::settled`]).
 //!
-//! Each test has a control plane of its own, which it may hurt, and runs alone.
+//! Each test has its own control plane, which it may kill, and runs alone.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use crate::harness::cluster::{Namespace, condition, kinds, uid};
 use crate::harness::fighter::Fighter;
 use crate::harness::operator::{Operator, Options};
 use crate::harness::proxy::Proxy;
-use crate::harness::world::{self, deployment, text, total, uids, work};
+use crate::harness::world::{self, count_requests, deployment, text, total, uids};
 use crate::harness::{ControlPlane, crds, eventually, free_port, stays};
 use kube::Client;
 use kube::api::{Patch, PatchParams, WatchParams};
 use serde_json::{Value, json};
 
-/// How long everything may take to settle. Nothing waits for all of it when all is well.
+/// Timeout for convergence. Without a fault it takes a fraction of this.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A control plane with all CRDs and a namespace.
@@ -25,11 +25,11 @@ struct Scene {
     namespace: Namespace,
 }
 
-/// Nothing where there is no control plane to start.
+/// Starts a control plane with the CRDs; none if the tests are skipped.
 async fn scene(name: &str) -> Option<Scene> {
     let plane = ControlPlane::start().await?;
     let client = plane.admin().await;
-    crds::install_ours(&client).await;
+    crds::install_own(&client).await;
     crds::install_upstream(&client).await;
     Namespace::create(&client, "kubefoundry-system").await;
     let namespace = Namespace::create(&client, name).await;
@@ -37,7 +37,7 @@ async fn scene(name: &str) -> Option<Scene> {
 }
 
 impl Scene {
-    /// Applies the first so many deployments.
+    /// Applies the first `number` deployments.
     async fn deploy(&self, number: usize) {
         let deployments: Vec<Value> = (0..number).map(|number| deployment(&self.namespace.name, number)).collect();
         world::apply_all(&self.namespace, &deployments).await;
@@ -47,7 +47,7 @@ impl Scene {
         world::until_settled(&self.namespace, &[], operator, LONG).await;
     }
 
-    /// What upstream operators say is in every status, too.
+    /// Marks all models as serving, and waits until every status shows it.
     async fn serve(&self, operator: &Operator) {
         self.until_settled(operator).await;
         assert!(world::serve_all(&self.namespace).await.unwrap() > 0);
@@ -58,8 +58,8 @@ impl Scene {
         }
     }
 
-    /// A proxy before the apiserver, and the options of an operator that uses it.
-    fn proxied(&self) -> (Proxy, Options) {
+    /// Starts a proxy for the apiserver, and returns it with the options of an operator that uses it.
+    fn start_proxy(&self) -> (Proxy, Options) {
         let text = std::fs::read_to_string(self.plane.kubeconfig()).unwrap();
         let (_, rest) = text.split_once("https://127.0.0.1:").unwrap();
         let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
@@ -69,7 +69,7 @@ impl Scene {
     }
 }
 
-/// Without webhooks, and without verdicts about silent upstream operators.
+/// Options without webhooks, and with a `--stale-after` that is never reached.
 fn options() -> Options {
     Options::default().roles("core,selector,kaito,dynamo,kuberay").flag("--stale-after", "10m")
 }
@@ -93,7 +93,7 @@ async fn the_apiserver_is_restarted_while_deployments_are_created() {
     tokio::join!(scene.deploy(50), restart);
     scene.serve(&operator).await;
 
-    // Once more, when there is nothing to do: nothing is done.
+    // A second restart without pending changes recreates nothing.
     let before = uids(&scene.namespace).await;
     scene.plane.restart().await;
     eventually(LONG, "a drift repaired after the restart", async || {
@@ -107,7 +107,7 @@ async fn the_apiserver_is_restarted_while_deployments_are_created() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_webhook_is_away() {
+async fn the_webhook_is_not_available() {
     let Some(scene) = scene("webhook").await else { return };
     let address = format!("127.0.0.1:{}", free_port());
     let options = Options::default()
@@ -134,58 +134,58 @@ async fn the_webhook_is_away() {
     let mut operator = options.start_ready(&scene.plane, "webhook-away").await;
     let invalid = world::invalid(&scene.namespace.name, "wrong");
     let refusal = async |expected: &str| {
-        // A dry run, so that it is not there when the webhook is not there yet: what does not change is not refused.
+        // A dry run stores nothing. A stored object would not be refused later, because it does not change.
         let dry_run = PatchParams::apply("a-user").force().dry_run();
         eventually(LONG, "a refusal", async || {
             let api = scene.namespace.api(kinds::DEPLOYMENT);
             match api.patch("wrong", &dry_run, &Patch::Apply(&invalid)).await {
                 Err(error) if error.to_string().contains(expected) => Ok(()),
                 Err(error) => Err(error.to_string()),
-                Ok(_) => Err("it was taken".to_owned()),
+                Ok(_) => Err("it was accepted".to_owned()),
             }
         })
         .await;
     };
-    // It is there, and refuses.
+    // The webhook answers, and refuses.
     refusal("tensor-parallel-size").await;
 
-    // Away, and needed: nothing is stored, neither right nor wrong.
+    // Not available with `Fail`: no object is stored, valid or not.
     operator.kill().await;
     refusal("failed calling webhook").await;
-    let right = deployment(&scene.namespace.name, 0);
-    assert!(scene.namespace.apply(kinds::DEPLOYMENT, &right).await.is_err());
-    operator.start_again();
-    scene.deploy_when_possible(&right).await;
+    let valid = deployment(&scene.namespace.name, 0);
+    assert!(scene.namespace.apply(kinds::DEPLOYMENT, &valid).await.is_err());
+    operator.restart();
+    scene.deploy_when_possible(&valid).await;
     scene.until_settled(&operator).await;
     refusal("tensor-parallel-size").await;
 
-    // Away, and not needed: what is wrong is stored, and waits.
+    // Not available with `Ignore`: an invalid object is stored, and waits.
     operator.kill().await;
     configure("Ignore").await;
-    eventually(LONG, "the wrong one stored", async || {
+    eventually(LONG, "the invalid one stored", async || {
         scene.namespace.apply(kinds::DEPLOYMENT, &invalid).await.map_err(|error| error.to_string())
     })
     .await;
-    operator.start_again();
+    operator.restart();
     world::until_settled(&scene.namespace, &["wrong"], &operator, LONG).await;
     let waiting = scene.namespace.get(kinds::DEPLOYMENT, "wrong").await;
     assert!(text(&waiting, "/status/message").contains("tensor parallel 8"), "{}", waiting["status"]);
-    // Mended, it runs.
+    // After the correction it runs.
     scene.namespace.merge(kinds::DEPLOYMENT, "wrong", &json!({"spec": {"engine": {"args": null}}})).await;
     scene.serve(&operator).await;
 }
 
 impl Scene {
-    /// The webhook may take a moment to be back.
+    /// Applies a deployment once the webhook answers again.
     async fn deploy_when_possible(&self, deployment: &Value) {
-        eventually(LONG, "a deployment taken", async || {
+        eventually(LONG, "a deployment accepted", async || {
             self.namespace.apply(kinds::DEPLOYMENT, deployment).await.map_err(|error| error.to_string())
         })
         .await;
     }
 }
 
-/// Changes behind the operator's back: made while it sees nothing.
+/// Changes objects while the watches of the operator are cut.
 async fn change_unseen(scene: &Scene) {
     let namespace = &scene.namespace;
     for number in 10..13 {
@@ -202,7 +202,7 @@ async fn change_unseen(scene: &Scene) {
     namespace.merge(kinds::WORKSPACE, &name(0), &changed).await;
 }
 
-/// After [`change_unseen`]: what was not touched is as it was.
+/// Checks the objects after [`change_unseen`]: only the changed ones differ.
 async fn check_unseen(scene: &Scene, operator: &Operator, before: &std::collections::BTreeMap<String, String>) {
     scene.until_settled(operator).await;
     let after = uids(&scene.namespace).await;
@@ -212,7 +212,7 @@ async fn check_unseen(scene: &Scene, operator: &Operator, before: &std::collecti
         if key.ends_with(&name(1)) {
             assert_ne!(after.get(key), Some(uid), "{key} was deleted");
         } else if let Some(now) = after.get(key) {
-            assert_eq!(now, uid, "{key} was not to be made again");
+            assert_eq!(now, uid, "{key} must not be recreated");
         }
     }
     assert_eq!(after.len(), 9);
@@ -221,7 +221,7 @@ async fn check_unseen(scene: &Scene, operator: &Operator, before: &std::collecti
 #[tokio::test(flavor = "multi_thread")]
 async fn the_watch_breaks_and_changes_are_made_meanwhile() {
     let Some(scene) = scene("watch").await else { return };
-    let (proxy, options) = scene.proxied();
+    let (proxy, options) = scene.start_proxy();
     let operator = options.start_ready(&scene.plane, "watch").await;
     scene.deploy(10).await;
     scene.serve(&operator).await;
@@ -231,7 +231,7 @@ async fn the_watch_breaks_and_changes_are_made_meanwhile() {
     proxy.refuse(false);
     check_unseen(&scene, &operator, &before).await;
 
-    // Cut again and again in the midst of work.
+    // Connections are cut repeatedly during work.
     let accepted = proxy.accepted();
     let cuts = async {
         for _ in 0..20 {
@@ -243,20 +243,20 @@ async fn the_watch_breaks_and_changes_are_made_meanwhile() {
     scene.until_settled(&operator).await;
     assert!(proxy.accepted() > accepted, "it has connected again");
 
-    // A slow apiserver is no reason to do anything twice.
+    // With a slow apiserver nothing is done twice.
     proxy.delay(Duration::from_millis(50));
     scene.deploy(25).await;
     scene.serve(&operator).await;
 }
 
 impl Scene {
-    /// The resourceVersion of now.
+    /// The current resourceVersion.
     async fn version(&self) -> String {
         let list = self.namespace.api(kinds::DEPLOYMENT).list(&kube::api::ListParams::default()).await.unwrap();
         list.metadata.resource_version.unwrap()
     }
 
-    /// Waits until the apiserver does not know any more what followed a resourceVersion.
+    /// Waits until the apiserver answers a watch from this resourceVersion with 410 Gone.
     async fn until_forgotten(&self, seen: &str) {
         eventually(LONG, "410 Gone", async || {
             use futures::TryStreamExt as _;
@@ -276,9 +276,9 @@ impl Scene {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_watch_missed_is_forgotten_410() {
+async fn relists_after_410_gone() {
     let Some(scene) = scene("gone").await else { return };
-    let (proxy, options) = scene.proxied();
+    let (proxy, options) = scene.start_proxy();
     let operator = options.start_ready(&scene.plane, "gone").await;
     scene.deploy(10).await;
     scene.serve(&operator).await;
@@ -286,7 +286,7 @@ async fn what_the_watch_missed_is_forgotten_410() {
     let seen = scene.version().await;
     proxy.refuse(true);
     change_unseen(&scene).await;
-    // The apiserver's memory of what happened goes with it: who asks for what followed is told that it is gone.
+    // A restarted apiserver has lost its watch cache, so it answers older watches with 410.
     scene.plane.restart().await;
     scene.until_forgotten(&seen).await;
     proxy.refuse(false);
@@ -294,41 +294,41 @@ async fn what_the_watch_missed_is_forgotten_410() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_fights() {
+async fn a_competing_client_causes_few_requests() {
     let Some(scene) = scene("fight").await else { return };
     let operator = options().start_ready(&scene.plane, "fight").await;
     scene.deploy(10).await;
     scene.serve(&operator).await;
-    let before = work(&operator).await;
-    let fighter = Fighter::begin(&scene.namespace);
-    // Some seconds, and more where the machine is slow.
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(5) || fighter.writes() < 300 {
-        assert!(begun.elapsed() < LONG, "a fight of {} writes", fighter.writes());
+    let before = count_requests(&operator).await;
+    let fighter = Fighter::start(&scene.namespace);
+    // At least five seconds, and longer on a slow machine.
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(5) || fighter.writes() < 300 {
+        assert!(started.elapsed() < LONG, "a fight of {} writes", fighter.writes());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let writes = fighter.end().await;
+    let writes = fighter.stop().await;
     scene.until_settled(&operator).await;
-    let after = work(&operator).await;
+    let after = count_requests(&operator).await;
     let requests = total(&after) - total(&before);
     eprintln!("fight: {writes} writes, {requests} requests: {after:?}");
-    // Dry run and apply for each write at the most; in truth much less, since work on an object is joined.
+    // At most a dry run and an apply for each write. The queue merges changes of an object, so there are far fewer.
     assert!(requests <= 2 * writes + 100, "{requests} requests for {writes} writes: {after:?}");
 
-    // Then it is quiet.
-    let settled = total(&work(&operator).await);
+    // Afterwards no request is sent.
+    let settled = total(&count_requests(&operator).await);
     stays(Duration::from_secs(4), "quiet", async || {
-        let now = work(&operator).await;
+        let now = count_requests(&operator).await;
         if total(&now) == settled { Ok(()) } else { Err(format!("{settled} requests, then {now:?}")) }
     })
     .await;
 }
 
-/// The name of the finalizer by which an upstream operator holds its object.
-const HOLD: &str = "example.com/hold";
+/// A finalizer with which an upstream operator delays the deletion of its object.
+const UPSTREAM_FINALIZER: &str = "example.com/hold";
 
 impl Scene {
-    /// Waits until the Workspace of the first deployment is asked to go.
+    /// Waits until the Workspace of the first deployment is being deleted.
     async fn until_terminating(&self) {
         let namespace = &self.namespace;
         let terminating = |object: &Value| match object.pointer("/metadata/deletionTimestamp") {
@@ -338,15 +338,19 @@ impl Scene {
         namespace.until(kinds::WORKSPACE, &name(0), "terminating", terminating).await;
     }
 
-    async fn hold(&self) {
-        self.namespace.merge(kinds::WORKSPACE, &name(0), &json!({"metadata": {"finalizers": [HOLD]}})).await;
+    /// Blocks the deletion of the Workspace of the first deployment.
+    async fn block_deletion(&self) {
+        self.namespace
+            .merge(kinds::WORKSPACE, &name(0), &json!({"metadata": {"finalizers": [UPSTREAM_FINALIZER]}}))
+            .await;
     }
 
-    async fn release(&self) {
+    /// Lets the deletion proceed.
+    async fn unblock_deletion(&self) {
         self.namespace.merge(kinds::WORKSPACE, &name(0), &json!({"metadata": {"finalizers": null}})).await;
     }
 
-    /// Another model: another object.
+    /// Changes the model, which requires a new object.
     async fn change_identity(&self, model: &str) {
         self.namespace.merge(kinds::DEPLOYMENT, &name(0), &json!({"spec": {"model": {"id": model}}})).await;
     }
@@ -361,31 +365,31 @@ async fn the_operator_is_killed_between_delete_and_create() {
     scene.serve(&operator).await;
     let first = uid(&scene.namespace.get(kinds::WORKSPACE, &name(0)).await);
 
-    // The old one goes while nobody looks.
-    scene.hold().await;
+    // The old object disappears while the operator is down.
+    scene.block_deletion().await;
     scene.change_identity("org/second/model.gguf").await;
     scene.until_terminating().await;
     operator.kill().await;
-    scene.release().await;
+    scene.unblock_deletion().await;
     scene.namespace.until_gone(kinds::WORKSPACE, &name(0)).await;
-    operator.start_again();
+    operator.restart();
     scene.serve(&operator).await;
     let second = uid(&scene.namespace.get(kinds::WORKSPACE, &name(0)).await);
     assert_ne!(first, second);
 
-    // The old one is still going when the next one looks.
-    scene.hold().await;
+    // The old object is still being deleted when the operator starts again.
+    scene.block_deletion().await;
     scene.change_identity("org/third/model.gguf").await;
     scene.until_terminating().await;
     operator.kill().await;
-    operator.start_again();
+    operator.restart();
     operator.until_ready().await;
     stays(Duration::from_secs(3), "waiting for the old one", async || {
         let now = uid(&scene.namespace.get(kinds::WORKSPACE, &name(0)).await);
         if now == second { Ok(()) } else { Err(now) }
     })
     .await;
-    scene.release().await;
+    scene.unblock_deletion().await;
     scene.serve(&operator).await;
     assert_ne!(uid(&scene.namespace.get(kinds::WORKSPACE, &name(0)).await), second);
 }
@@ -393,23 +397,23 @@ async fn the_operator_is_killed_between_delete_and_create() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_is_killed_between_apply_and_status() {
     let Some(scene) = scene("killed").await else { return };
-    let (proxy, options) = scene.proxied();
+    let (proxy, options) = scene.start_proxy();
     let mut operator = options.start_ready(&scene.plane, "killed").await;
     for number in 0..5 {
-        // So that there is time between the two.
+        // The delay leaves time for the kill between apply and status.
         proxy.delay(Duration::from_millis(150));
         scene.namespace.apply(kinds::DEPLOYMENT, &deployment(&scene.namespace.name, number)).await.unwrap();
         let made = eventually(LONG, "the object there", async || {
             let uids = uids(&scene.namespace).await;
             let made = uids.into_iter().find(|(key, _)| key.ends_with(&name(number)));
-            made.ok_or_else(|| "it is not there".to_owned())
+            made.ok_or_else(|| "it does not exist".to_owned())
         })
         .await;
         operator.kill().await;
         let status = scene.namespace.get(kinds::DEPLOYMENT, &name(number)).await["status"].take();
         assert!(status.pointer("/provider/resourceName").is_none(), "killed too late: {status}");
         proxy.delay(Duration::ZERO);
-        operator.start_again();
+        operator.restart();
         scene.until_settled(&operator).await;
         assert_eq!(uids(&scene.namespace).await.get(&made.0), Some(&made.1), "it is the same object");
     }
@@ -425,10 +429,10 @@ async fn a_crd_is_removed_and_comes_back() {
     let before = uids(&scene.namespace).await;
     let missing = async |operator: &Operator| {
         for number in [0, 3] {
-            eventually(LONG, "the missing CRD said", async || {
+            eventually(LONG, "the missing CRD reported", async || {
                 let deployment = scene.namespace.get(kinds::DEPLOYMENT, &name(number)).await;
                 match condition(&deployment, "ProviderCompatible") {
-                    Some(it) if it["status"] == "False" && text(&it, "/message").contains(MISSING) => Ok(()),
+                    Some(it) if it["status"] == "False" && text(&it, "/message").contains(CRD_MISSING) => Ok(()),
                     _ => Err(format!("{}\n{}", deployment["status"], operator.end_of_log())),
                 }
             })
@@ -445,15 +449,15 @@ async fn a_crd_is_removed_and_comes_back() {
         assert_eq!(after[key] == *uid, !key.starts_with("Workspace"), "{key}");
     }
 
-    // Gone while the operator was away, and back while it runs.
+    // Removed while the operator is down, and installed while it runs.
     operator.kill().await;
     crds::remove(&scene.client, "workspaces.kaito.sh").await;
-    operator.start_again();
+    operator.restart();
     missing(&operator).await;
     crds::install(&scene.client, &[crds::WORKSPACE]).await;
     scene.serve(&operator).await;
 
-    // A deployment that goes while its kind is not there goes at once.
+    // A deployment that is deleted while the CRD is missing disappears at once.
     crds::remove(&scene.client, "workspaces.kaito.sh").await;
     missing(&operator).await;
     let asked = Instant::now();
@@ -464,26 +468,26 @@ async fn a_crd_is_removed_and_comes_back() {
     scene.serve(&operator).await;
 }
 
-/// What is said of a provider whose kind is not there (MD-2.5).
-const MISSING: &str = "Provider 'kaito' CRD not installed in cluster";
+/// The message for a provider without its CRD (MD-2.5).
+const CRD_MISSING: &str = "Provider 'kaito' CRD not installed in cluster";
 
-/// What the tests are made of: the proxy, and deployments that are as right, or as wrong, as is said of them.
+/// Checks the tools of these tests: the proxy, and the valid and invalid deployments.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tools_of_these_tests_work() {
     let Some(scene) = scene("tools").await else { return };
     scene.deploy(10).await;
     let wrong = world::invalid(&scene.namespace.name, "wrong");
     scene.namespace.apply(kinds::DEPLOYMENT, &wrong).await.unwrap();
-    // Nothing runs, so nothing is settled.
+    // Without an operator nothing is settled.
     let seen = world::settled(&scene.namespace, &["wrong"]).await.unwrap_err();
-    assert!(seen.contains("is not there") && seen.contains("6 more"), "{seen}");
+    assert!(seen.contains("does not exist") && seen.contains("6 more"), "{seen}");
 
-    let (proxy, _) = scene.proxied();
+    let (proxy, _) = scene.start_proxy();
     let path = proxy.kubeconfig(scene.plane.kubeconfig());
     let config = kube::config::Kubeconfig::read_from(path).unwrap();
     let config =
         kube::Config::from_custom_kubeconfig(config, &kube::config::KubeConfigOptions::default()).await.unwrap();
-    let through = scene.namespace.of(&Client::try_from(config).unwrap());
+    let through = scene.namespace.with_client(&Client::try_from(config).unwrap());
     assert_eq!(world::list(&through, kinds::DEPLOYMENT, "").await.unwrap().len(), 11);
     proxy.refuse(true);
     assert!(world::list(&through, kinds::DEPLOYMENT, "").await.is_err());

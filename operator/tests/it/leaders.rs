@@ -1,31 +1,31 @@
-//! Replicas: one of them works, and another takes over when it is gone, whatever their clocks say.
+//! Leader election: one replica reconciles, and another takes over when it is gone, whatever their clocks show.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::harness::cluster::{Namespace, kinds};
 use crate::harness::operator::{Operator, Options};
-use crate::harness::world::{self, deployment, text, times_said, total, uids, work};
+use crate::harness::world::{self, count_events, count_requests, deployment, text, total, uids};
 use crate::harness::{ControlPlane, crds, eventually, stays};
 use serde_json::{Value, json};
 
 const LONG: Duration = Duration::from_secs(60);
-/// How long a leader is believed, in these tests.
-const LEASE: Duration = Duration::from_secs(6);
-/// What a busy machine may add.
+/// The lease duration of these tests.
+const LEASE_DURATION: Duration = Duration::from_secs(6);
+/// Additional time for a busy machine.
 const SLACK: Duration = Duration::from_secs(6);
 
 struct Scene {
     plane: ControlPlane,
     namespace: Namespace,
-    /// The operator's own.
+    /// The namespace of the operator.
     system: Namespace,
 }
 
 async fn scene(name: &str) -> Option<Scene> {
     let plane = ControlPlane::start().await?;
     let client = plane.admin().await;
-    crds::install_ours(&client).await;
+    crds::install_own(&client).await;
     crds::install_upstream(&client).await;
     let system = Namespace::create(&client, "kubefoundry-system").await;
     let namespace = Namespace::create(&client, name).await;
@@ -36,7 +36,7 @@ fn options() -> Options {
     Options::default()
         .roles("core,selector,kaito,dynamo,kuberay")
         .flag("--stale-after", "10m")
-        .leader_election(&format!("{}s", LEASE.as_secs()))
+        .leader_election(&format!("{}s", LEASE_DURATION.as_secs()))
 }
 
 impl Scene {
@@ -49,14 +49,14 @@ impl Scene {
         world::until_settled(&self.namespace, &[], operator, LONG).await;
     }
 
-    /// Who holds the Leases. One Lease may be about who is there, not who leads: all count.
+    /// The holders of all Leases.
     async fn holders(&self) -> BTreeSet<String> {
         let leases = world::list(&self.system, kinds::LEASE, "").await.unwrap_or_default();
         leases.iter().map(|lease| text(lease, "/spec/holderIdentity").to_owned()).collect()
     }
 
-    /// Waits until a single replica holds every Lease, and not this one. Who it is.
-    async fn until_led(&self, not_by: &str) -> String {
+    /// Waits until a single replica other than this one holds every Lease, and returns its identity.
+    async fn until_led_by_other(&self, not_by: &str) -> String {
         eventually(LONG, "one leader", async || {
             let holders = self.holders().await;
             match holders.iter().next() {
@@ -72,80 +72,85 @@ impl Scene {
 async fn another_replica_takes_over() {
     let Some(scene) = scene("replicas").await else { return };
     let mut first = options().start_ready(&scene.plane, "replica-1").await;
-    let leader = scene.until_led("").await;
+    let leader = scene.until_led_by_other("").await;
     let mut second = options().start_ready(&scene.plane, "replica-2").await;
     scene.deploy(0..5).await;
     scene.until_settled(&first).await;
-    assert_eq!(scene.until_led("").await, leader);
-    assert_eq!(total(&work(&second).await), 0, "who does not lead writes nothing: {:?}", work(&second).await);
+    assert_eq!(scene.until_led_by_other("").await, leader);
+    assert_eq!(
+        total(&count_requests(&second).await),
+        0,
+        "a replica that does not lead sends no writes: {:?}",
+        count_requests(&second).await
+    );
 
-    // Killed: taken over when it has been silent for as long as it is believed, and not earlier.
+    // After a kill, another replica takes over when the lease has expired, and not earlier.
     let killed = Instant::now();
     first.kill().await;
     let before = uids(&scene.namespace).await;
     scene.deploy(5..10).await;
-    let next = scene.until_led(&leader).await;
+    let next = scene.until_led_by_other(&leader).await;
     let took = killed.elapsed();
-    eprintln!("killed: taken over after {took:?} with a lease of {LEASE:?}");
-    // It renews every third of that.
-    assert!(took + Duration::from_millis(200) > LEASE * 2 / 3, "{took:?}");
-    assert!(took < LEASE + LEASE / 3 + SLACK, "{took:?}");
+    eprintln!("killed: taken over after {took:?} with a lease of {LEASE_DURATION:?}");
+    // The last renewal was up to a third of the duration before the kill.
+    assert!(took + Duration::from_millis(200) > LEASE_DURATION * 2 / 3, "{took:?}");
+    assert!(took < LEASE_DURATION + LEASE_DURATION / 3 + SLACK, "{took:?}");
     scene.until_settled(&second).await;
     for (key, uid) in before {
-        assert_eq!(uids(&scene.namespace).await.get(&key), Some(&uid), "{key} was made again");
+        assert_eq!(uids(&scene.namespace).await.get(&key), Some(&uid), "{key} was recreated");
     }
 
-    // Asked to end: it gives up its Leases, and is followed at once.
+    // After SIGTERM the leader releases its Leases, so another replica takes over at once.
     let third = options().start_ready(&scene.plane, "replica-3").await;
     let asked = Instant::now();
     assert_eq!(second.terminate().await, Some(0), "{}", second.end_of_log());
-    scene.until_led(&next).await;
+    scene.until_led_by_other(&next).await;
     let took = asked.elapsed();
     eprintln!("asked to end: taken over after {took:?}");
-    assert!(took < LEASE * 2 / 3, "{took:?}");
+    assert!(took < LEASE_DURATION * 2 / 3, "{took:?}");
     scene.deploy(10..15).await;
     scene.until_settled(&third).await;
     for number in 0..15 {
         let name = text(&deployment("any", number), "/metadata/name").to_owned();
         for reason in ["ProviderSelected", "ResourceCreated"] {
-            assert_eq!(times_said(&scene.namespace, &name, reason).await, 1, "{reason} of {name}");
+            assert_eq!(count_events(&scene.namespace, &name, reason).await, 1, "{reason} of {name}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_slept_does_not_go_on() {
+async fn a_suspended_leader_does_not_continue() {
     let Some(scene) = scene("asleep").await else { return };
     let first = options().start_ready(&scene.plane, "asleep-1").await;
-    let leader = scene.until_led("").await;
+    let leader = scene.until_led_by_other("").await;
     let second = options().start_ready(&scene.plane, "asleep-2").await;
     scene.deploy(0..5).await;
     scene.until_settled(&first).await;
-    let done = work(&first).await;
+    let done = count_requests(&first).await;
     first.process().signal("STOP");
     scene.deploy(5..10).await;
-    scene.until_led(&leader).await;
+    scene.until_led_by_other(&leader).await;
     scene.until_settled(&second).await;
     scene.deploy(10..15).await;
     first.process().signal("CONT");
     scene.until_settled(&second).await;
-    // It has lost: it ends, so that it starts anew as one that follows.
-    assert_eq!(first.process().ended(LEASE + SLACK).await, Some(1), "{}", first.end_of_log());
+    // It lost its leases, so the process ends; a restart begins without them.
+    assert_eq!(first.process().wait(LEASE_DURATION + SLACK).await, Some(1), "{}", first.end_of_log());
     eprintln!("before it slept: {done:?}");
     for number in 0..15 {
         let name = text(&deployment("any", number), "/metadata/name").to_owned();
-        assert_eq!(times_said(&scene.namespace, &name, "ResourceCreated").await, 1, "{name}");
+        assert_eq!(count_events(&scene.namespace, &name, "ResourceCreated").await, 1, "{name}");
     }
 }
 
-/// A Lease of somebody else's, by their clock.
-async fn renew(scene: &Scene, hours: i64, round: u64) {
+/// Renews all Leases for another holder whose clock is off by some hours.
+async fn renew_as_other(scene: &Scene, hours: i64, round: u64) {
     for lease in world::list(&scene.system, kinds::LEASE, "").await.unwrap() {
         let now = k8s_openapi::jiff::Timestamp::now();
         let time = now + k8s_openapi::jiff::SignedDuration::from_hours(hours) + Duration::from_micros(round);
-        let seconds = i64::try_from(LEASE.as_secs()).unwrap();
+        let seconds = i64::try_from(LEASE_DURATION.as_secs()).unwrap();
         let spec = json!({"spec": {
-            "holderIdentity": "somebody-else", "leaseDurationSeconds": seconds,
+            "holderIdentity": "another-process", "leaseDurationSeconds": seconds,
             "acquireTime": format!("{time:.6}"), "renewTime": format!("{time:.6}"),
         }});
         scene.system.merge(kinds::LEASE, text(&lease, "/metadata/name"), &spec).await;
@@ -153,30 +158,30 @@ async fn renew(scene: &Scene, hours: i64, round: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_clock_of_a_leader_is_not_trusted() {
+async fn the_clock_of_the_leader_does_not_matter() {
     let Some(scene) = scene("clock").await else { return };
     let mut operator = options().start_ready(&scene.plane, "clock").await;
-    scene.until_led("").await;
+    scene.until_led_by_other("").await;
     operator.kill().await;
     for (round, hours) in [(0, 5), (100, -5)] {
-        // A leader whose clock is hours off is believed as long as it renews.
-        renew(&scene, hours, round).await;
-        operator.start_again();
+        // A leader whose clock is hours off keeps the lease as long as it renews.
+        renew_as_other(&scene, hours, round).await;
+        operator.restart();
         let mut renewals = round;
-        stays(LEASE * 2, "led by somebody else", async || {
+        stays(LEASE_DURATION * 2, "led by another process", async || {
             renewals += 1;
             if renewals % 10 == 0 {
-                renew(&scene, hours, renewals).await;
+                renew_as_other(&scene, hours, renewals).await;
             }
             let holders = scene.holders().await;
-            if holders.len() == 1 && holders.contains("somebody-else") { Ok(()) } else { Err(format!("{holders:?}")) }
+            if holders.len() == 1 && holders.contains("another-process") { Ok(()) } else { Err(format!("{holders:?}")) }
         })
         .await;
-        // And no longer.
+        // Without renewals the lease expires.
         let silent = Instant::now();
-        scene.until_led("somebody-else").await;
+        scene.until_led_by_other("another-process").await;
         eprintln!("a clock {hours} hours off: taken over after {:?}", silent.elapsed());
-        assert!(silent.elapsed() < LEASE + LEASE / 3 + SLACK, "{:?}", silent.elapsed());
+        assert!(silent.elapsed() < LEASE_DURATION + LEASE_DURATION / 3 + SLACK, "{:?}", silent.elapsed());
         scene.deploy(0..5).await;
         scene.until_settled(&operator).await;
         operator.kill().await;

@@ -1,6 +1,6 @@
-//! The operator as a process before a real kube-apiserver and etcd.
+//! Tests of the operator as a process, against a real kube-apiserver and etcd.
 //!
-//! One program for all tests, so that the harness and the Kubernetes client are compiled and linked once. Most tests
+//! There is one program for all tests, so that the harness and the Kubernetes client are compiled and linked once. Most tests
 //! kill, overload or reconfigure their cluster, or measure it: they take a turn ([`harness::turn`]) and run alone.
 //! Without `KUBEFOUNDRY_CONTROLPLANE` (`bash .ci/controlplane` prints its value) tests print that they are skipped.
 #![allow(

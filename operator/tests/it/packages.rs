@@ -1,7 +1,7 @@
-//! `deploy/operator` is what the program prints: the generated files are current, and each combination of components
-//! builds to the objects that the flags of the same meaning give.
+//! Checks `deploy/operator`: the generated files are current, and each combination of components builds to the objects
+//! that the program prints with the corresponding flags.
 //!
-//! `REWRITE=1 cargo test -p kubefoundry-operator --test it packages::` writes the generated files anew.
+//! `REWRITE=1 cargo test -p kubefoundry-operator --test it packages::` renews the generated files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ fn package() -> PathBuf {
     root().join("deploy/operator")
 }
 
-/// What the program prints.
+/// The output of `manifests`.
 fn manifests(flags: &[&str]) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_kubefoundry-operator"));
     let output = program.arg("manifests").args(flags).output().unwrap();
@@ -27,7 +27,7 @@ fn manifests(flags: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The objects of a text, in its order, each with its kind and name.
+/// The objects of a YAML stream in order, each with its key `Kind/name`.
 fn objects(text: &str) -> Vec<(String, Value)> {
     let parsed = parse(text, &Limits::default());
     assert!(parsed.failure.is_none(), "{:?}", parsed.failure);
@@ -40,21 +40,22 @@ fn objects(text: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-fn keyed(text: &str) -> BTreeMap<String, Value> {
+/// The objects of a YAML stream by key.
+fn objects_by_key(text: &str) -> BTreeMap<String, Value> {
     let objects = objects(text);
     let count = objects.len();
-    let keyed: BTreeMap<String, Value> = objects.into_iter().collect();
-    assert_eq!(keyed.len(), count, "an object is there twice");
-    keyed
+    let by_key: BTreeMap<String, Value> = objects.into_iter().collect();
+    assert_eq!(by_key.len(), count, "an object appears twice");
+    by_key
 }
 
 fn stream(objects: &[Value]) -> String {
     format!("# Written by the test `packages` of the operator; do not edit.\n{}", to_yaml_stream(objects))
 }
 
-/// What `one` has and `other` has not.
+/// The objects of `one` that `other` lacks.
 fn only_in(one: &str, other: &str) -> String {
-    let other = keyed(other);
+    let other = objects_by_key(other);
     stream(
         &objects(one)
             .into_iter()
@@ -64,10 +65,11 @@ fn only_in(one: &str, other: &str) -> String {
     )
 }
 
-/// What both have, as `one` has it, where it differs.
+/// The objects of `one` that differ in `other`.
 fn changed_in(one: &str, other: &str) -> String {
-    let other = keyed(other);
-    let changed = objects(one).into_iter().filter(|(key, object)| other.get(key).is_some_and(|there| there != object));
+    let other = objects_by_key(other);
+    let changed =
+        objects(one).into_iter().filter(|(key, object)| other.get(key).is_some_and(|existing| existing != object));
     stream(&changed.map(|(_, object)| object).collect::<Vec<_>>())
 }
 
@@ -94,8 +96,8 @@ fn generated_files_are_current() {
     }
 }
 
-/// What kubectl builds of a kustomization; none where there is no kubectl.
-fn build(directory: &Path) -> Option<String> {
+/// The output of `kubectl kustomize`; none if there is no kubectl.
+fn kustomize(directory: &Path) -> Option<String> {
     let output = match Command::new("kubectl").arg("kustomize").arg(directory).output() {
         Ok(output) => output,
         Err(error) => {
@@ -109,7 +111,7 @@ fn build(directory: &Path) -> Option<String> {
 }
 
 #[test]
-fn components_build_to_what_the_flags_give() {
+fn components_match_the_flags() {
     let cases: [(&[&str], &[&str]); 8] = [
         (&[], &[]),
         (&["ha"], &["--replicas", "2"]),
@@ -132,8 +134,8 @@ fn components_build_to_what_the_flags_give() {
             "components": components,
         });
         fs::write(overlay.path().join("kustomization.yaml"), kustomization.to_string()).unwrap();
-        let Some(built) = build(overlay.path()) else { return };
-        let (built, printed) = (keyed(&built), keyed(&manifests(flags)));
+        let Some(built) = kustomize(overlay.path()) else { return };
+        let (built, printed) = (objects_by_key(&built), objects_by_key(&manifests(flags)));
         let names = |objects: &BTreeMap<String, Value>| objects.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&built), names(&printed), "{flags:?}");
         for (key, object) in &printed {
@@ -142,7 +144,6 @@ fn components_build_to_what_the_flags_give() {
     }
 }
 
-/// The kustomization that the documentation shows builds.
 #[test]
 fn the_kustomization_in_the_documentation_builds() {
     let page = fs::read_to_string(root().join("docs/operator/install.md")).unwrap();
@@ -150,8 +151,8 @@ fn the_kustomization_in_the_documentation_builds() {
     let (_, text) = block.split_once('\n').unwrap();
     let overlay = tempfile::tempdir_in(root().join("target")).unwrap();
     fs::write(overlay.path().join("kustomization.yaml"), text.replace("kubefoundry/deploy", "../../deploy")).unwrap();
-    let Some(built) = build(overlay.path()) else { return };
-    let built = keyed(&built);
+    let Some(built) = kustomize(overlay.path()) else { return };
+    let built = objects_by_key(&built);
     let image = &built["Deployment/kubefoundry-controller"]["spec"]["template"]["spec"]["containers"][0]["image"];
     assert_eq!(image, "registry.example.com/kubefoundry-operator:0.1.0");
     let options = built["ConfigMap/kubefoundry-config"]["data"]["kubefoundry.yaml"].as_str().unwrap();

@@ -1,5 +1,4 @@
-//! What the operator applies is what `kubefoundry render` prints: for every ModelDeployment of the examples and
-//! goldens.
+//! The operator applies what `kubefoundry render` prints, for every ModelDeployment of the examples and goldens.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,15 +14,15 @@ use futures::stream::{self, StreamExt as _};
 use kubefoundry_diagnostics::Severity;
 use serde_json::Value;
 
-/// A ModelDeployment of the corpus, in a namespace of its own.
-struct Subject {
+/// A ModelDeployment of the corpus, in its own namespace.
+struct CorpusDeployment {
     file: PathBuf,
     kind: Kind,
     object: Value,
 }
 
-/// Every ModelDeployment of a folder without options and without a cluster of its own.
-fn corpus() -> Vec<Subject> {
+/// Every ModelDeployment of the folders without options and CRDs.
+fn corpus() -> Vec<CorpusDeployment> {
     let mut folders = folders_in(&root().join("examples"));
     for group in folders_in(&root().join("testdata/golden")) {
         folders.extend(folders_in(&group));
@@ -43,7 +42,7 @@ fn corpus() -> Vec<Subject> {
                 continue;
             }
             let metadata = object["metadata"].as_object_mut().unwrap();
-            // What another cluster knows of it.
+            // Metadata of another cluster.
             for field in
                 ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "ownerReferences"]
             {
@@ -51,7 +50,7 @@ fn corpus() -> Vec<Subject> {
             }
             object.as_object_mut().unwrap().remove("status");
             object["metadata"]["namespace"] = format!("corpus-{}", subjects.len()).into();
-            subjects.push(Subject { file: file.strip_prefix(root()).unwrap().to_owned(), kind, object });
+            subjects.push(CorpusDeployment { file: file.strip_prefix(root()).unwrap().to_owned(), kind, object });
         }
     }
     subjects
@@ -71,35 +70,35 @@ fn entries(path: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// The documents of a file that is text; goldens have broken ones.
+/// The documents of a file; none if it is not UTF-8, as some goldens.
 fn readable(file: &Path) -> Vec<Value> {
     if fs::read_to_string(file).is_ok() { documents(file) } else { Vec::new() }
 }
 
-/// What became of a subject.
-enum Outcome {
-    /// Its objects are in the cluster as they are rendered.
+/// The result of a comparison.
+enum ParityOutcome {
+    /// The cluster has the objects as rendered.
     Same,
-    /// It does not render, and waits with a message of the same words.
+    /// The deployment has errors, and waits with the same messages.
     Waits,
-    /// It is for somebody else's controller.
+    /// The provider is a third party's.
     Foreign,
-    /// The apiserver does not take it.
+    /// The apiserver refuses the deployment.
     Refused,
 }
 
 #[tokio::test]
-async fn the_cluster_has_what_is_rendered() {
+async fn the_operator_applies_what_render_prints() {
     let Some(plane) = ControlPlane::start().await else { return };
     let client = plane.admin().await;
-    crds::install_ours(&client).await;
+    crds::install_own(&client).await;
     crds::install_upstream(&client).await;
     Namespace::create(&client, "kubefoundry-system").await;
     let options = Options::default().roles("core,selector,kaito,dynamo,kuberay");
     let options = options.flag("--groups", "kubefoundry.ai,kubeairunway.ai").flag("--stale-after", "5m");
     let operator = options.start_ready(&plane, "parity").await;
     let subjects = corpus();
-    let outcomes: Vec<(&Subject, Result<Outcome, String>)> = stream::iter(&subjects)
+    let outcomes: Vec<(&CorpusDeployment, Result<ParityOutcome, String>)> = stream::iter(&subjects)
         .map(async |subject| (subject, check(&client, subject).await))
         .buffered(8)
         .collect()
@@ -108,52 +107,53 @@ async fn the_cluster_has_what_is_rendered() {
     let (mut same, mut waits, mut foreign, mut refused) = (0, 0, 0, 0);
     for (subject, outcome) in outcomes {
         match outcome {
-            Ok(Outcome::Same) => same += 1,
-            Ok(Outcome::Waits) => waits += 1,
-            Ok(Outcome::Foreign) => foreign += 1,
-            Ok(Outcome::Refused) => refused += 1,
-            Err(why) => wrong.push(format!("{}: {why}", subject.file.display())),
+            Ok(ParityOutcome::Same) => same += 1,
+            Ok(ParityOutcome::Waits) => waits += 1,
+            Ok(ParityOutcome::Foreign) => foreign += 1,
+            Ok(ParityOutcome::Refused) => refused += 1,
+            Err(reason) => wrong.push(format!("{}: {reason}", subject.file.display())),
         }
     }
     println!("{same} as rendered, {waits} wait with their message, {foreign} of others, {refused} refused by the CRD");
     assert!(wrong.is_empty(), "{} of {} differ:\n{}\n", wrong.len(), subjects.len(), wrong.join("\n"));
-    assert!(same > 100 && waits > 45, "the corpus is too small to say something: {same} and {waits}");
+    assert!(same > 100 && waits > 45, "the corpus is too small: {same} and {waits}");
     drop(operator);
 }
 
-async fn check(client: &kube::Client, subject: &Subject) -> Result<Outcome, String> {
-    let Subject { kind, object, .. } = subject;
+async fn check(client: &kube::Client, subject: &CorpusDeployment) -> Result<ParityOutcome, String> {
+    let CorpusDeployment { kind, object, .. } = subject;
     let name = object["metadata"]["name"].as_str().unwrap();
     let space = object["metadata"]["namespace"].as_str().unwrap();
     let namespace = Namespace::create(client, space).await;
-    let Ok(stored) = namespace.apply(*kind, object).await else { return Ok(Outcome::Refused) };
+    let Ok(stored) = namespace.apply(*kind, object).await else { return Ok(ParityOutcome::Refused) };
     let compilation = compile_alone(object);
     let generated: Vec<&Value> =
         compilation.outputs.iter().filter(|output| output.is_generated()).map(|output| &output.object).collect();
     let what = if compilation.has_errors() { "Pending" } else { "as rendered" };
     let stored = stored["metadata"]["name"].as_str().unwrap_or(name).to_owned();
     if !compilation.has_errors() && generated.is_empty() {
-        return Ok(Outcome::Foreign);
+        return Ok(ParityOutcome::Foreign);
     }
     let started = std::time::Instant::now();
     let mut last = String::new();
     while started.elapsed() < Duration::from_secs(60) {
         let deployment = namespace.get(*kind, &stored).await;
-        let answer = if compilation.has_errors() {
-            waits(&deployment, &compilation)
+        let result = if compilation.has_errors() {
+            check_waits(&deployment, &compilation)
         } else {
-            same(&namespace, &deployment, &generated).await
+            check_same(&namespace, &deployment, &generated).await
         };
-        match answer {
+        match result {
             Ok(outcome) => return Ok(outcome),
-            Err(why) => last = why,
+            Err(reason) => last = reason,
         }
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
     Err(format!("not {what} after {:?}: {last}", started.elapsed()))
 }
 
-async fn same(namespace: &Namespace, deployment: &Value, generated: &[&Value]) -> Result<Outcome, String> {
+/// Checks that the cluster has the rendered objects.
+async fn check_same(namespace: &Namespace, deployment: &Value, generated: &[&Value]) -> Result<ParityOutcome, String> {
     let created = condition(deployment, "ResourceCreated").is_some_and(|condition| condition["status"] == "True");
     if !created {
         return Err(format!("status {}", deployment["status"]));
@@ -161,18 +161,18 @@ async fn same(namespace: &Namespace, deployment: &Value, generated: &[&Value]) -
     for rendered in generated {
         let kind = kind_of(rendered);
         let name = rendered["metadata"]["name"].as_str().unwrap();
-        let live = namespace.find(kind, name).await.ok_or_else(|| format!("{} {name} is not there", kind.kind))?;
+        let live = namespace.find(kind, name).await.ok_or_else(|| format!("{} {name} does not exist", kind.kind))?;
         if let Some(difference) = difference(namespace, kind, rendered, &live).await {
             return Err(format!("{} {name}:\n{difference}", kind.kind));
         }
     }
-    Ok(Outcome::Same)
+    Ok(ParityOutcome::Same)
 }
 
-/// Pending, and the message says what rendering says.
-fn waits(deployment: &Value, compilation: &kubefoundry_compiler::Compilation) -> Result<Outcome, String> {
+/// Checks that the phase is Pending, with the messages of rendering.
+fn check_waits(deployment: &Value, compilation: &kubefoundry_compiler::Compilation) -> Result<ParityOutcome, String> {
     let status = &deployment["status"];
-    let said = status["message"].as_str().unwrap_or_default();
+    let message = status["message"].as_str().unwrap_or_default();
     let errors: Vec<&str> = compilation
         .diagnostics
         .iter()
@@ -180,11 +180,11 @@ fn waits(deployment: &Value, compilation: &kubefoundry_compiler::Compilation) ->
         .map(|diagnostic| &*diagnostic.message)
         .collect();
     if status["phase"] == "Pending"
-        && errors.iter().all(|error| said.contains(error) || said.contains(&*unquoted(error)))
+        && errors.iter().all(|error| message.contains(error) || message.contains(&*unquoted(error)))
     {
-        Ok(Outcome::Waits)
+        Ok(ParityOutcome::Waits)
     } else {
-        Err(format!("status {status}\nrendering says {errors:?}"))
+        Err(format!("status {status}\nrendering reports {errors:?}"))
     }
 }
 

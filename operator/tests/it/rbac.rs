@@ -1,5 +1,5 @@
-//! The operator runs with exactly the rights that are shipped; what is outside of them is refused, and nobody reaches
-//! through it what they may not.
+//! The operator runs with exactly the permissions of its manifests, and users cannot use it to exceed their own
+//! permissions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::harness::cluster::{Namespace, condition, kinds};
 use crate::harness::operator::{Operator, Options};
-use crate::harness::world::{self, MAIN, deployment, text};
+use crate::harness::world::{self, MAIN_KINDS, deployment, text};
 use crate::harness::{ControlPlane, crds, eventually, free_port, stays};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 const LONG: Duration = Duration::from_secs(60);
 const SYSTEM: &str = "kubefoundry-system";
 
-/// A cluster in which the operator is installed as `manifests` says, without its Deployment: it runs beside.
+/// A cluster with the manifests of the operator, but without its Deployment: the operator runs as a local process.
 struct Scene {
     plane: ControlPlane,
     client: Client,
     namespace: Namespace,
-    /// `system:serviceaccount:…`.
+    /// The user name of the service account: `system:serviceaccount:…`.
     account: String,
     options: Options,
 }
@@ -31,7 +31,7 @@ struct Scene {
 async fn scene(name: &str, flags: &[&str], webhooks: bool) -> Option<Scene> {
     let plane = ControlPlane::start().await?;
     let client = plane.admin().await;
-    crds::install_ours(&client).await;
+    crds::install_own(&client).await;
     crds::install_upstream(&client).await;
     let address = format!("127.0.0.1:{}", free_port());
     let mut accounts = Vec::new();
@@ -65,7 +65,7 @@ async fn scene(name: &str, flags: &[&str], webhooks: bool) -> Option<Scene> {
     Some(Scene { plane, client, namespace, account, options })
 }
 
-/// What the program says that it needs.
+/// The objects that `manifests` prints.
 fn manifests(flags: &[&str]) -> Vec<Value> {
     let program = Path::new(env!("CARGO_BIN_EXE_kubefoundry-operator"));
     let run = Command::new(program).args(["manifests", "--namespace", SYSTEM]).args(flags).output().unwrap();
@@ -78,7 +78,7 @@ fn manifests(flags: &[&str]) -> Vec<Value> {
     objects
 }
 
-/// There is no Service here: the apiserver is told where the webhooks are.
+/// Replaces the Service of a webhook configuration by a URL, because there is no Service here.
 fn reach_directly(configuration: &mut Value, address: &str) {
     for webhook in configuration["webhooks"].as_array_mut().unwrap() {
         let path = text(webhook, "/clientConfig/service/path").to_owned();
@@ -100,7 +100,7 @@ async fn install(client: &Client, object: &Value) {
     applied.unwrap_or_else(|error| panic!("{} {name}: {error}", resource.kind));
 }
 
-/// A kubeconfig of a service account.
+/// Writes a kubeconfig with a token of a service account.
 async fn token_of(plane: &ControlPlane, client: &Client, account: &str) -> PathBuf {
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
@@ -146,8 +146,8 @@ impl Scene {
         answer["status"]["allowed"] == true
     }
 
-    /// Gives `plain-user` rights in the namespace.
-    async fn allow(&self, name: &str, group: &str, resources: &[&str], verbs: &[&str]) {
+    /// Grants `plain-user` permissions in the namespace.
+    async fn grant(&self, name: &str, group: &str, resources: &[&str], verbs: &[&str]) {
         let namespace = &self.namespace.name;
         install(
             &self.client,
@@ -170,10 +170,10 @@ impl Scene {
         .await;
     }
 
-    /// `plain-user`, who may do everything with ModelDeployments here, and nothing else.
+    /// The namespace as `plain-user`, who has all permissions for ModelDeployments and no others.
     async fn plain_user(&self) -> Namespace {
-        self.allow("models", "kubefoundry.ai", &["modeldeployments"], &["*"]).await;
-        let user = self.namespace.of(&self.plane.plain_user().await);
+        self.grant("models", "kubefoundry.ai", &["modeldeployments"], &["*"]).await;
+        let user = self.namespace.with_client(&self.plane.plain_user().await);
         eventually(LONG, "the right in force", async || {
             user.api(kinds::DEPLOYMENT).list(&kube::api::ListParams::default()).await.map_err(|error| error.to_string())
         })
@@ -182,13 +182,13 @@ impl Scene {
     }
 }
 
-/// Whether the apiserver refused for want of rights.
+/// Whether the apiserver answered 403 Forbidden.
 fn is_forbidden<T>(answer: &Result<T, Error>) -> bool {
     matches!(answer, Err(Error::Api(status)) if status.code == 403)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rights_suffice_for_a_whole_life() {
+async fn the_permissions_suffice_for_the_whole_lifecycle() {
     let Some(scene) = scene("life", &[], true).await else { return };
     let namespace = &scene.namespace;
     let operator = scene.options.start_ready(&scene.plane, "rights").await;
@@ -202,22 +202,22 @@ async fn the_rights_suffice_for_a_whole_life() {
     world::serve_all(namespace).await.unwrap();
     scene.until_settled(&operator).await;
 
-    // What is wrong is refused: the webhooks work with these rights.
+    // The webhooks work with these permissions: they refuse an invalid object.
     let refused = namespace.apply(kinds::DEPLOYMENT, &world::invalid(&namespace.name, "wrong")).await.unwrap_err();
     assert!(refused.to_string().contains("tensor-parallel-size"), "{refused}");
 
-    // A Secret that is missed, and then there.
+    // A missing Secret is reported, and then created.
     namespace
         .merge(kinds::DEPLOYMENT, "m-00001", &json!({"spec": {"secrets": {"huggingFaceToken": "hf-token"}}}))
         .await;
-    let said = namespace.until_event("m-00001", "Warning", "SecretNotFound").await;
-    assert_eq!(said, format!("Secret 'hf-token' not found in namespace '{}'", namespace.name));
+    let message = namespace.until_event("m-00001", "Warning", "SecretNotFound").await;
+    assert_eq!(message, format!("Secret 'hf-token' not found in namespace '{}'", namespace.name));
     namespace
         .apply(kinds::SECRET, &json!({"metadata": {"name": "hf-token"}, "stringData": {"HF_TOKEN": "secret"}}))
         .await
         .unwrap();
 
-    // In place, another model, another number of replicas (another kind with KAITO), another provider, drift.
+    // Updates in place, a new model, a new provider, and drift.
     namespace.merge(kinds::DEPLOYMENT, "m-00002", &json!({"spec": {"scaling": {"replicas": 3}}})).await;
     namespace.merge(kinds::DEPLOYMENT, "m-00000", &json!({"spec": {"model": {"id": "org/other/model.gguf"}}})).await;
     namespace
@@ -231,7 +231,7 @@ async fn the_rights_suffice_for_a_whole_life() {
     namespace.until_event("m-00002", "Warning", "DriftDetected").await;
     scene.until_settled(&operator).await;
 
-    // A dry run, and a kind that goes and comes.
+    // A dry run, and a CRD that is removed and installed again.
     namespace.annotate(kinds::DEPLOYMENT, "m-00004", "kubefoundry.ai/dry-run", Some("true")).await;
     namespace
         .until(kinds::DEPLOYMENT, "m-00004", "with the result of a dry run", |deployment| {
@@ -251,11 +251,11 @@ async fn the_rights_suffice_for_a_whole_life() {
     for number in 0..5 {
         namespace.until_gone(kinds::DEPLOYMENT, &format!("m-0000{number}")).await;
     }
-    for kind in MAIN {
+    for kind in MAIN_KINDS {
         assert!(world::list(namespace, kind, "").await.unwrap().is_empty(), "{}", kind.kind);
     }
 
-    // Nothing of that was refused for want of rights.
+    // No request was forbidden.
     let forbidden = operator.metric("kubefoundry_reconciliation_errors_total", &[r#"error_type="forbidden""#]).await;
     assert!(forbidden < 1.0, "{forbidden}");
     let log = operator.log();
@@ -265,7 +265,7 @@ async fn the_rights_suffice_for_a_whole_life() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_outside_of_the_rights_is_refused() {
+async fn other_actions_are_forbidden() {
     let Some(scene) = scene("outside", &[], true).await else { return };
     let name = scene.namespace.name.as_str();
     let outside = [
@@ -305,20 +305,20 @@ async fn what_is_outside_of_the_rights_is_refused() {
     for action in outside {
         assert!(!scene.may(&scene.account, action).await, "it may {action:?}");
     }
-    // A check of the check.
+    // An allowed action, to show that the check works.
     assert!(scene.may(&scene.account, ("patch", "kaito.sh", "workspaces", name, "a")).await);
 
-    // Really refused, not only by opinion.
+    // Real requests are refused as well.
     let token = token_of(&scene.plane, &scene.client, scene.account.rsplit(':').next().unwrap()).await;
     let config = kube::config::Kubeconfig::read_from(token).unwrap();
     let config =
         kube::Config::from_custom_kubeconfig(config, &kube::config::KubeConfigOptions::default()).await.unwrap();
-    let operator = scene.namespace.of(&Client::try_from(config).unwrap());
+    let operator = scene.namespace.with_client(&Client::try_from(config).unwrap());
     assert!(is_forbidden(&operator.api(kinds::SECRET).list(&kube::api::ListParams::default()).await));
     assert!(is_forbidden(&operator.api(kinds::NAMESPACE).delete(name, &kube::api::DeleteParams::default()).await));
 }
 
-/// A model that would run on Dynamo, in a namespace that is for KAITO.
+/// Checks that deployments for Dynamo are refused and get no objects, in a namespace that allows only KAITO.
 async fn stays_without_dynamo(scene: &Scene, operator: &Operator, names: &[&str]) {
     for name in names {
         scene
@@ -347,13 +347,13 @@ async fn the_allow_list_holds_without_the_webhook() {
     let name = scene.namespace.name.as_str();
     scene.namespace.annotate(kinds::NAMESPACE, name, "kubefoundry.ai/allowed-providers", Some("kaito")).await;
 
-    // By themselves they reach nothing of it.
+    // The user has no direct access to the providers' objects or the namespace.
     assert!(is_forbidden(&user.apply(kinds::GRAPH, &json!({"metadata": {"name": "own"}, "spec": {}})).await));
     assert!(is_forbidden(&user.apply(kinds::WORKSPACE, &json!({"metadata": {"name": "own"}})).await));
     let open = json!({"metadata": {"name": name, "annotations": {"kubefoundry.ai/allowed-providers": "dynamo"}}});
     assert!(is_forbidden(&user.apply(kinds::NAMESPACE, &open).await));
 
-    // By name, and by a status of their own making, which is not taken.
+    // Neither a named provider nor a forged status helps; writing a status needs the subresource.
     let mut named = deployment(name, 1);
     named["metadata"]["name"] = json!("named");
     named["spec"]["provider"] = json!({"name": "dynamo"});
@@ -371,8 +371,8 @@ async fn the_allow_list_holds_without_the_webhook() {
             .await
     ));
 
-    // Even who may write the status gets nothing by it.
-    scene.allow("statuses", "kubefoundry.ai", &["modeldeployments/status"], &["*"]).await;
+    // Permission to write the status does not help either.
+    scene.grant("statuses", "kubefoundry.ai", &["modeldeployments/status"], &["*"]).await;
     let status = json!({"status": {"provider": {"name": "dynamo", "selectedReason": "because"}}});
     eventually(LONG, "the status written", async || {
         let patched =
@@ -382,7 +382,7 @@ async fn the_allow_list_holds_without_the_webhook() {
     .await;
     stays_without_dynamo(&scene, &operator, &["named"]).await;
 
-    // Selection takes what is allowed, or nothing.
+    // The selector chooses an allowed provider or none.
     let mut selected = deployment(name, 1);
     selected["metadata"]["name"] = json!("selected");
     user.apply(kinds::DEPLOYMENT, &selected).await.unwrap();
@@ -397,14 +397,14 @@ async fn the_allow_list_holds_without_the_webhook() {
     .await;
     stays_without_dynamo(&scene, &operator, &[]).await;
 
-    // The list is changed: what it allows now is made.
+    // After a change of the list, the objects are created.
     scene.namespace.annotate(kinds::NAMESPACE, name, "kubefoundry.ai/allowed-providers", Some("kaito,dynamo")).await;
     scene.namespace.until_condition("named", "ResourceCreated", "True").await;
-    scene.namespace.until_there(kinds::GRAPH, "named").await;
+    scene.namespace.until_exists(kinds::GRAPH, "named").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_webhook_asks_what_the_user_may() {
+async fn the_webhook_checks_the_access_of_the_user() {
     let Some(scene) = scene("access", &["--check-access"], true).await else { return };
     let operator = scene.options.start_ready(&scene.plane, "access").await;
     let user = scene.plain_user().await;
@@ -417,18 +417,18 @@ async fn the_webhook_asks_what_the_user_may() {
         })
         .await;
     };
-    // Without the right to make a Workspace, no Workspace by way of a model; nor one of another provider.
+    // Without the permission to create a Workspace, the user cannot create one through a model.
     refusal(&deployment(name, 0), "workspaces").await;
     refusal(&deployment(name, 1), "dynamographdeployments").await;
     assert!(world::list(&scene.namespace, kinds::DEPLOYMENT, "").await.unwrap().is_empty());
-    scene.allow("workspaces", "kaito.sh", &["workspaces"], &["create"]).await;
+    scene.grant("workspaces", "kaito.sh", &["workspaces"], &["create"]).await;
     eventually(LONG, "a model of KAITO", async || {
         user.apply(kinds::DEPLOYMENT, &deployment(name, 0)).await.map_err(|error| error.to_string())
     })
     .await;
     refusal(&deployment(name, 1), "dynamographdeployments").await;
     scene.namespace.until_condition("m-00000", "ResourceCreated", "True").await;
-    // Nor by a change of provider.
+    // A change of the provider is checked as well.
     user.apply(kinds::DEPLOYMENT, &deployment(name, 3)).await.unwrap();
     let moved = json!({"spec": {
         "provider": {"name": "kuberay", "overrides": null},
@@ -436,7 +436,7 @@ async fn the_webhook_asks_what_the_user_may() {
     }});
     let moved = user.api(kinds::DEPLOYMENT).patch("m-00003", &PatchParams::default(), &Patch::Merge(moved)).await;
     assert!(moved.as_ref().is_err_and(|error| error.to_string().contains("rayservices")), "{moved:?}");
-    // The administrator may, and so may their models.
+    // The administrator has the permission.
     scene.namespace.apply(kinds::DEPLOYMENT, &deployment(name, 1)).await.unwrap();
     scene.namespace.until_condition("m-00001", "ResourceCreated", "True").await;
 }

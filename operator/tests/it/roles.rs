@@ -1,4 +1,4 @@
-//! The operator in clusters where something is missing: CRDs, providers, roles; and with two API groups.
+//! The operator in clusters without some CRDs, providers or roles, and with two API groups.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ fn without_provider() -> Value {
 
 async fn cluster(plane: &ControlPlane) -> Namespace {
     let client = plane.admin().await;
-    crds::install_ours(&client).await;
+    crds::install_own(&client).await;
     Namespace::create(&client, "kubefoundry-system").await;
     Namespace::create(&client, "models").await
 }
 
 #[tokio::test]
 async fn a_provider_whose_crd_is_missing_waits_for_it() {
-    let Some(plane) = ControlPlane::start_beside("roles").await else { return };
+    let Some(plane) = ControlPlane::start_in_group("roles").await else { return };
     let models = cluster(&plane).await;
     let client = models.client.clone();
     let operator = Options::default().roles("core,selector,kaito,dynamo,kuberay").start_ready(&plane, "missing").await;
@@ -48,7 +48,7 @@ async fn a_provider_whose_crd_is_missing_waits_for_it() {
     assert!(config["status"]["lastHeartbeat"].is_string(), "{config}");
 
     crds::install(&client, crds::KAITO).await;
-    let first = models.until_there(WORKSPACE, "phi").await;
+    let first = models.until_exists(WORKSPACE, "phi").await;
     models.until_condition("phi", "ProviderCompatible", "True").await;
     let config = models
         .until(PROVIDER_CONFIG, "kaito", "ready", |config| {
@@ -59,7 +59,7 @@ async fn a_provider_whose_crd_is_missing_waits_for_it() {
     assert!(config["status"]["upstreamSchemaHash"].as_str().is_some_and(|hash| hash.len() >= 16), "{config}");
     assert!(config["status"]["version"].as_str().is_some_and(|version| version.contains("kaito")), "{config}");
 
-    // Its objects go with it.
+    // Its objects are deleted with the CRD.
     crds::remove(&client, "workspaces.kaito.sh").await;
     models
         .until(DEPLOYMENT, "phi", "without CRD", |deployment| {
@@ -68,15 +68,15 @@ async fn a_provider_whose_crd_is_missing_waits_for_it() {
         })
         .await;
     crds::install(&client, crds::KAITO).await;
-    let second = models.until_there(WORKSPACE, "phi").await;
+    let second = models.until_exists(WORKSPACE, "phi").await;
     assert_ne!(uid(&first), uid(&second));
     drop(operator);
 }
 
-/// An upgrade of a CRD takes effect without a restart: what it now requires is asked for, by its new schema.
+/// An upgrade of a CRD takes effect without a restart.
 #[tokio::test]
-async fn the_crd_of_a_provider_is_upgraded_while_all_runs() {
-    let Some(plane) = ControlPlane::start_beside("roles").await else { return };
+async fn the_crd_of_a_provider_is_upgraded_at_runtime() {
+    let Some(plane) = ControlPlane::start_in_group("roles").await else { return };
     let models = cluster(&plane).await;
     let client = models.client.clone();
     crds::install(&client, crds::OLDEST_DYNAMO).await;
@@ -95,41 +95,41 @@ async fn the_crd_of_a_provider_is_upgraded_while_all_runs() {
     crds::install(&client, crds::DYNAMO).await;
     fingerprint(Some(&before)).await;
     models.deploy("phi", &without_provider()).await;
-    models.until_there(GRAPH, "phi").await;
+    models.until_exists(GRAPH, "phi").await;
     drop(operator);
 }
 
 #[tokio::test]
-async fn roles_run_in_processes_of_their_own() {
-    let Some(plane) = ControlPlane::start_beside("roles").await else { return };
+async fn roles_run_in_separate_processes() {
+    let Some(plane) = ControlPlane::start_in_group("roles").await else { return };
     let models = cluster(&plane).await;
     crds::install_upstream(&models.client).await;
 
-    // Validation alone says what is missing.
+    // Core alone reports that no selector runs.
     let core = Options::default().roles("core").start_ready(&plane, "roles-core").await;
     models.deploy("phi", &without_provider()).await;
     let deployment = models.until_phase("phi", "Pending").await;
     let message = deployment["status"]["message"].as_str().unwrap();
     assert!(message.contains("No provider specified and provider-selector not installed"), "{message}");
-    // What names its provider needs no selector, but the provider.
+    // A deployment that names its provider needs that provider, but no selector.
     models.deploy("named", &with_kaito()).await;
     let deployment = models.until_phase("named", "Pending").await;
     let message = deployment["status"]["message"].as_str().unwrap();
     assert!(message.contains("there is no provider \"kaito\", and none is known"), "{message}");
     let mut kaito = Options::default().roles("kaito").start_ready(&plane, "roles-kaito").await;
-    models.until_there(WORKSPACE, "named").await;
+    models.until_exists(WORKSPACE, "named").await;
 
-    // A selector without any provider for this.
+    // A selector without a provider for this deployment.
     let selector = Options::default().roles("selector").start_ready(&plane, "roles-selector").await;
     let selected = models.until_condition("phi", "ProviderSelected", "False").await;
     assert!(!selected["message"].as_str().unwrap().is_empty(), "{selected}");
 
-    // A provider that comes is selected at once.
+    // A new provider is selected at once.
     let mut dynamo = Options::default().roles("dynamo").start_ready(&plane, "roles-dynamo").await;
-    models.until_there(GRAPH, "phi").await;
+    models.until_exists(GRAPH, "phi").await;
     assert_eq!(models.list(WORKSPACE).await.len(), 1);
 
-    // Providers that have been silent are selected no more.
+    // Providers without a heartbeat are not selected.
     dynamo.kill().await;
     kaito.kill().await;
     tokio::time::sleep(Duration::from_secs(12)).await;
@@ -139,47 +139,47 @@ async fn roles_run_in_processes_of_their_own() {
     let deployment = models.until_phase("late", "Pending").await;
     let message = deployment["status"]["message"].as_str().unwrap();
     assert!(message.contains("No healthy providers available"), "{message}");
-    // What was selected before stays.
+    // An earlier selection stays.
     let deployment = models.get(DEPLOYMENT, "phi").await;
     assert_eq!(deployment["status"]["provider"]["name"], "dynamo");
-    dynamo.start_again();
-    models.until_there(GRAPH, "late").await;
+    dynamo.restart();
+    models.until_exists(GRAPH, "late").await;
     drop((core, selector));
 }
 
 #[tokio::test]
-async fn both_groups_are_served_where_both_are_asked_for() {
-    let Some(plane) = ControlPlane::start_beside("roles").await else { return };
+async fn serves_both_groups_if_both_are_configured() {
+    let Some(plane) = ControlPlane::start_in_group("roles").await else { return };
     let models = cluster(&plane).await;
     crds::install_upstream(&models.client).await;
     let options = Options::default().roles("core,selector,kaito,dynamo,kuberay");
     let mut one = options.start_ready(&plane, "groups-one").await;
-    models.deploy("ours", &without_provider()).await;
-    let other = json!({"metadata": {"name": "theirs"}, "spec": without_provider()});
+    models.deploy("first-group", &without_provider()).await;
+    let other = json!({"metadata": {"name": "second-group"}, "spec": without_provider()});
     models.apply(AIRUNWAY_DEPLOYMENT, &other).await.unwrap();
-    models.until_there(GRAPH, "ours").await;
-    stays(Duration::from_secs(1), "left alone", async || {
-        let deployment = models.get(AIRUNWAY_DEPLOYMENT, "theirs").await;
+    models.until_exists(GRAPH, "first-group").await;
+    stays(Duration::from_secs(1), "unchanged", async || {
+        let deployment = models.get(AIRUNWAY_DEPLOYMENT, "second-group").await;
         if deployment["status"].is_null() { Ok(()) } else { Err(deployment["status"].to_string()) }
     })
     .await;
     assert_eq!(one.terminate().await, Some(0), "{}", one.end_of_log());
 
     let two = options.flag("--groups", "kubefoundry.ai,kubeairunway.ai").start_ready(&plane, "groups-two").await;
-    let graph = models.until_there(GRAPH, "theirs").await;
+    let graph = models.until_exists(GRAPH, "second-group").await;
     assert_eq!(graph["metadata"]["ownerReferences"][0]["apiVersion"], "kubeairunway.ai/v1alpha1");
     assert!(graph["metadata"]["annotations"]["kubeairunway.ai/identity-hash"].is_string(), "{graph}");
     let deployment = models
-        .until(AIRUNWAY_DEPLOYMENT, "theirs", "created", |deployment| {
+        .until(AIRUNWAY_DEPLOYMENT, "second-group", "created", |deployment| {
             let created = condition(deployment, "ResourceCreated").unwrap_or_default();
             if created["status"] == "True" { Ok(()) } else { Err(deployment["status"].to_string()) }
         })
         .await;
     assert_eq!(deployment["metadata"]["finalizers"], json!(["kubeairunway.ai/dynamo-provider"]));
-    models.delete(AIRUNWAY_DEPLOYMENT, "theirs").await;
-    models.until_gone(AIRUNWAY_DEPLOYMENT, "theirs").await;
-    assert_eq!(models.find(GRAPH, "theirs").await, None);
-    assert!(models.find(GRAPH, "ours").await.is_some());
+    models.delete(AIRUNWAY_DEPLOYMENT, "second-group").await;
+    models.until_gone(AIRUNWAY_DEPLOYMENT, "second-group").await;
+    assert_eq!(models.find(GRAPH, "second-group").await, None);
+    assert!(models.find(GRAPH, "first-group").await.is_some());
     assert_eq!(models.list(RAY_SERVICE).await, Vec::<Value>::new());
     drop(two);
 }

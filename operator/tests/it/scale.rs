@@ -1,14 +1,13 @@
-//! What the operator costs with many deployments. Bounded in count and time, and run by hand or, small, by
-//! `.ci/operator`:
+//! Measures the operator with many deployments. Run it by hand; `.ci/operator` runs it with few:
 //!
 //! ```sh
 //! export KUBEFOUNDRY_CONTROLPLANE=$(bash .ci/controlplane)
 //! SCALE=10000 cargo test --release -p kubefoundry-operator --test it scale:: -- --nocapture
 //! ```
-//! `SCALE` deployments (500) are there when the operator starts; then `SCALE_RATE` of them change a minute (1000) for
-//! `SCALE_SECONDS` (60); then everything is looked at again without a change, after `SCALE_RESYNC` since the start
-//! (`60s`).
-#![allow(clippy::cast_precision_loss, reason = "what is measured is printed with two digits")]
+//! `SCALE` deployments (500) exist when the operator starts. Then `SCALE_RATE` of them change per minute (1000) for
+//! `SCALE_SECONDS` (60). Then everything is reconciled without a change, by a resync `SCALE_RESYNC` (`60s`) after the
+//! start.
+#![allow(clippy::cast_precision_loss, reason = "measurements are printed with two digits")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +16,7 @@ use std::{env, fs};
 
 use crate::harness::cluster::{Namespace, condition, kinds};
 use crate::harness::operator::{Operator, Options};
-use crate::harness::world::{self, deployment, text, total, work};
+use crate::harness::world::{self, count_requests, deployment, text, total};
 use crate::harness::{ControlPlane, crds, eventually};
 use futures::StreamExt as _;
 use kube::Client;
@@ -31,26 +30,26 @@ fn setting(name: &str, default: usize) -> usize {
     env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
-/// What is known of a deployment.
+/// The observed progress of a deployment.
 #[derive(Clone, Default)]
-struct Seen {
+struct Progress {
     generation: i64,
-    /// Generations that the status was about, and since when.
+    /// The values of `observedGeneration`, and when each was seen first.
     observed: Vec<(i64, Instant)>,
     is_created: bool,
 }
 
-impl Seen {
+impl Progress {
     fn is_done(&self) -> bool {
         self.is_created && self.observed.last().is_some_and(|last| last.0 == self.generation)
     }
 }
 
-/// What a watch of all deployments has seen, by namespace and name.
-type Watched = Arc<Mutex<BTreeMap<(String, String), Seen>>>;
+/// The progress of all deployments, by namespace and name.
+type ProgressMap = Arc<Mutex<BTreeMap<(String, String), Progress>>>;
 
-fn watch(client: &Client) -> Watched {
-    let watched = Watched::default();
+fn watch(client: &Client) -> ProgressMap {
+    let watched = ProgressMap::default();
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kinds::DEPLOYMENT.resource());
     let shared = Arc::clone(&watched);
     tokio::spawn(async move {
@@ -73,7 +72,7 @@ fn watch(client: &Client) -> Watched {
     watched
 }
 
-/// What both programs have used at a moment.
+/// The resources that the operator and the control plane have used so far.
 struct Reading {
     at: Instant,
     operator: f64,
@@ -86,18 +85,18 @@ impl Reading {
     async fn now(operator: &Operator, plane: &ControlPlane) -> Self {
         Self {
             at: Instant::now(),
-            operator: cpu(operator.process().pid()),
-            plane: cpu(plane.pid().unwrap()),
-            requests: work(operator).await,
+            operator: cpu_seconds(operator.process().pid()),
+            plane: cpu_seconds(plane.pid().unwrap()),
+            requests: count_requests(operator).await,
             events: operator.metric("kubefoundry_api_requests_total", &[r#"resource="events""#]).await,
         }
     }
 }
 
-/// Seconds of CPU time that a process has used.
-fn cpu(pid: u32) -> f64 {
+/// The CPU time of a process in seconds.
+fn cpu_seconds(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // After the name, which may hold spaces; ticks of 10 ms.
+    // The fields after the name, which may contain spaces. Times are in ticks of 10 ms.
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
 }
@@ -116,8 +115,8 @@ fn memory(pid: u32) -> (f64, f64) {
     (megabytes(field("VmRSS:")), megabytes(field("VmHWM:")))
 }
 
-/// A row of the table, and what was sent.
-async fn report(what: &str, each: usize, from: &Reading, operator: &Operator, plane: &ControlPlane) -> Reading {
+/// Prints a row of the table and the requests since `from`, and returns the current reading.
+async fn print_row(what: &str, each: usize, from: &Reading, operator: &Operator, plane: &ControlPlane) -> Reading {
     let now = Reading::now(operator, plane).await;
     let sent = total(&now.requests) - total(&from.requests);
     let (resident, peak) = memory(operator.process().pid());
@@ -139,7 +138,7 @@ async fn report(what: &str, each: usize, from: &Reading, operator: &Operator, pl
     now
 }
 
-/// How many reconciliations there were: those of the busiest controller.
+/// The number of reconciliations of core, which handles every deployment.
 async fn reconciliations(operator: &Operator) -> f64 {
     operator.metric("kubefoundry_reconciliation_duration_seconds_count", &[r#"provider="core""#]).await
 }
@@ -153,7 +152,7 @@ async fn many_deployments() {
     let resync = env::var("SCALE_RESYNC").unwrap_or_else(|_| "60s".to_owned());
     let limit = Duration::from_secs(120 + count as u64 / 10);
     let client = plane.admin().await;
-    crds::install_ours(&client).await;
+    crds::install_own(&client).await;
     crds::install_upstream(&client).await;
     Namespace::create(&client, "kubefoundry-system").await;
     let mut namespaces = Vec::new();
@@ -163,7 +162,7 @@ async fn many_deployments() {
     let started = Instant::now();
     for (number, namespace) in namespaces.iter().enumerate() {
         let ours = (0..count).filter(|it| it % NAMESPACES == number);
-        // All five sorts in each namespace.
+        // Each namespace has all five variants.
         let ours: Vec<Value> = ours.map(|it| deployment(&namespace.name, it / NAMESPACES)).collect();
         world::apply_all(namespace, &ours).await;
     }
@@ -171,7 +170,7 @@ async fn many_deployments() {
     println!(
         "control plane: {:.0} MB, {:.1} s of CPU time\n",
         memory(plane.pid().unwrap()).0,
-        cpu(plane.pid().unwrap())
+        cpu_seconds(plane.pid().unwrap())
     );
     let watched = watch(&client);
     eventually(limit, "all seen", async || match watched.lock().unwrap().len() {
@@ -192,7 +191,7 @@ async fn many_deployments() {
         .flag("--resync", &resync)
         .flag("--log", "warn");
     let started = Instant::now();
-    let (before, plane_before) = (Instant::now(), cpu(plane.pid().unwrap()));
+    let (before, plane_before) = (Instant::now(), cpu_seconds(plane.pid().unwrap()));
     let mut operator = options.start_ready(&plane, "scale").await;
     let cold = Reading { at: before, operator: 0.0, plane: plane_before, requests: BTreeMap::new(), events: 0.0 };
     eventually(limit, "all converged", async || {
@@ -202,10 +201,10 @@ async fn many_deployments() {
         if done == count { Ok(()) } else { Err(format!("{done} of {count}")) }
     })
     .await;
-    let cold = report("cold start", count, &cold, &operator, &plane).await;
+    let cold = print_row("cold start", count, &cold, &operator, &plane).await;
     let per_create = total(&cold.requests) as f64 / count as f64;
 
-    // Those that upstream changes in place.
+    // Only the variants that are updated in place.
     let updated: Vec<usize> = (0..count).filter(|it| matches!(it / NAMESPACES % 5, 1 | 2 | 4)).collect();
     let updates = rate * seconds / 60;
     let mut ticks = tokio::time::interval(Duration::from_secs_f64(60.0 / rate as f64));
@@ -215,7 +214,7 @@ async fn many_deployments() {
         let number = updated[update % updated.len()];
         let namespace = namespaces[number % NAMESPACES].clone();
         let name = text(&deployment("any", number / NAMESPACES), "/metadata/name").to_owned();
-        // Another number each time that its turn comes.
+        // The number of replicas alternates with each round.
         let replicas = 3 + update / updated.len() % 2;
         asked.push(tokio::spawn(async move {
             let at = Instant::now();
@@ -236,11 +235,11 @@ async fn many_deployments() {
         lags.push(lag);
     }
     lags.sort();
-    let warm = report(&format!("{updates} updates, {rate} a minute"), updates, &cold, &operator, &plane).await;
+    let warm = print_row(&format!("{updates} updates, {rate} a minute"), updates, &cold, &operator, &plane).await;
     let at = |hundredth: usize| lags[(lags.len() - 1) * hundredth / 100].as_secs_f64() * 1000.0;
     println!("<!-- lag of an update: median {:.0} ms, 99 of 100 {:.0} ms, most {:.0} ms -->", at(50), at(99), at(100));
 
-    // Everything is looked at again, by every controller.
+    // The resync reconciles everything with every controller.
     let looked = reconciliations(&operator).await;
     eventually(Duration::from_secs(900), "a resync", async || {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -248,14 +247,14 @@ async fn many_deployments() {
         if now >= looked + count as f64 { Ok(()) } else { Err(format!("{looked}, {now}")) }
     })
     .await;
-    let quiet = report("resync without a change", count, &warm, &operator, &plane).await;
+    let quiet = print_row("resync without a change", count, &warm, &operator, &plane).await;
     let per_resync = (total(&quiet.requests) - total(&warm.requests)) as f64 / count as f64;
 
-    // Started again with everything as it should be.
+    // A restart without pending changes.
     operator.kill().await;
-    let before = cpu(plane.pid().unwrap());
+    let before = cpu_seconds(plane.pid().unwrap());
     let again = Instant::now();
-    operator.start_again();
+    operator.restart();
     operator.until_ready().await;
     eventually(limit, "everything looked at after the start", async || {
         let now = reconciliations(&operator).await;
@@ -263,7 +262,7 @@ async fn many_deployments() {
     })
     .await;
     let from = Reading { at: again, operator: 0.0, plane: before, requests: BTreeMap::new(), events: 0.0 };
-    let restart = report("started again without a change", count, &from, &operator, &plane).await;
+    let restart = print_row("started again without a change", count, &from, &operator, &plane).await;
     let per_restart = total(&restart.requests) as f64 / count as f64;
     println!("\nall of it took {:.0} s", started.elapsed().as_secs_f64());
 

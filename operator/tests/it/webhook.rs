@@ -1,4 +1,4 @@
-//! What the apiserver asks the webhooks, and what its clients see of the answers.
+//! The webhooks behind a real apiserver, as its clients see them.
 
 use std::process::Command;
 use std::time::Duration;
@@ -15,10 +15,10 @@ fn with_dynamo() -> Value {
     json!({"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}})
 }
 
-/// Of what [`invalid`] is refused for.
+/// A part of the message with which [`invalid`] is refused.
 const REASON: &str = "expected one of auto, Workspace, InferenceSet";
 
-/// Two mistakes that the schema lets pass.
+/// A specification with two mistakes that the CRD accepts.
 fn invalid() -> Value {
     json!({
         "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
@@ -26,12 +26,11 @@ fn invalid() -> Value {
     })
 }
 
-/// A namespace of a cluster whose webhooks answer. In the namespace `before` an object is stored that they would
-/// refuse.
+/// A namespace of a cluster with webhooks. The namespace `before` has an invalid object from before their installation.
 async fn namespace(name: &str) -> Option<SharedNamespace> {
     SharedNamespace::create("webhook", name, async |plane| {
         let client = plane.admin().await;
-        crds::install_ours(&client).await;
+        crds::install_own(&client).await;
         crds::install_upstream(&client).await;
         Namespace::create(&client, "kubefoundry-system").await;
         let before = Namespace::create(&client, "before").await;
@@ -42,11 +41,11 @@ async fn namespace(name: &str) -> Option<SharedNamespace> {
         operator.until_ready().await;
         let mut attempt = 0;
         eventually(SOON, "an invalid object refused", async || {
-            // Each is another one: what is stored may stay as it is.
+            // A new name each time: an object that is already stored would not be refused.
             attempt += 1;
             let probe = json!({"metadata": {"name": format!("probe-{attempt}")}, "spec": invalid()});
             match before.apply(DEPLOYMENT, &probe).await {
-                // Before its providers have registered there are none.
+                // Another error is possible until the providers have registered.
                 Err(error) if error.to_string().contains(REASON) => Ok(()),
                 Err(error) => Err(error.to_string()),
                 Ok(_) => Err("it is accepted".to_owned()),
@@ -84,18 +83,18 @@ async fn configure(cluster: &Namespace, operator: &Operator) {
 }
 
 #[tokio::test]
-async fn defaults_are_written_down() {
+async fn stores_defaults() {
     let Some(namespace) = namespace("defaults").await else { return };
     let deployment = namespace.deploy("phi", &with_dynamo()).await;
     let spec = &deployment["spec"];
     assert_eq!(spec["model"]["source"], "huggingface");
     assert_eq!(spec["serving"]["mode"], "aggregated");
     assert_eq!(spec["scaling"]["replicas"], 1);
-    namespace.until_there(GRAPH, "phi").await;
+    namespace.until_exists(GRAPH, "phi").await;
 }
 
 #[tokio::test]
-async fn what_is_invalid_is_refused_with_all_that_is_wrong() {
+async fn refuses_an_invalid_object_with_all_errors() {
     let Some(namespace) = namespace("refused").await else { return };
     let object = json!({"metadata": {"name": "phi"}, "spec": invalid()});
     let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
@@ -103,14 +102,14 @@ async fn what_is_invalid_is_refused_with_all_that_is_wrong() {
         assert!(refused.contains(expected), "{expected} is not in: {refused}");
     }
     assert_eq!(namespace.find(DEPLOYMENT, "phi").await, None);
-    // Also when it becomes so later.
+    // An update is refused as well.
     namespace.deploy("phi", &with_dynamo()).await;
     let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
     assert!(refused.contains(REASON), "{refused}");
 }
 
 #[tokio::test]
-async fn what_lint_warns_of_the_client_shows() {
+async fn clients_get_the_warnings_of_lint() {
     let Some(namespace) = namespace("warnings").await else { return };
     let object = json!({
         "apiVersion": DEPLOYMENT.api_version, "kind": "ModelDeployment", "metadata": {"name": "phi"},
@@ -131,7 +130,7 @@ async fn what_lint_warns_of_the_client_shows() {
 }
 
 #[tokio::test]
-async fn what_a_namespace_does_not_allow_is_refused() {
+async fn refuses_a_provider_that_the_namespace_does_not_allow() {
     let Some(namespace) = namespace("forbidden").await else { return };
     namespace.annotate(NAMESPACE, "forbidden", "kubefoundry.ai/allowed-providers", Some("kaito")).await;
     let object = json!({"metadata": {"name": "phi"}, "spec": with_dynamo()});
@@ -150,7 +149,7 @@ async fn what_a_namespace_does_not_allow_is_refused() {
     assert_eq!(namespace.list(GRAPH).await, Vec::<Value>::new());
 }
 
-/// It was stored before there was a webhook: whoever cannot mend it must be able to label and to delete it.
+/// Users must be able to label and delete an invalid object that was stored before the webhook was installed.
 #[tokio::test]
 async fn an_invalid_object_that_is_stored_can_be_deleted() {
     let Some(other) = namespace("stored").await else { return };
@@ -165,9 +164,9 @@ async fn an_invalid_object_that_is_stored_can_be_deleted() {
     before.until_gone(DEPLOYMENT, "invalid").await;
 }
 
-/// The certificates live for 20 s here: what is asked meanwhile is always answered, by the old one or the new.
+/// Certificates live for 20 s here. Every request is answered, with the old certificate or the new one.
 #[tokio::test]
-async fn certificates_are_renewed_while_all_goes_on() {
+async fn renews_certificates_without_interruption() {
     let Some(namespace) = namespace("renewed").await else { return };
     let bundle = async || {
         let found = namespace.get(VALIDATING, "kubefoundry").await;
@@ -191,7 +190,7 @@ async fn certificates_are_renewed_while_all_goes_on() {
 }
 
 #[tokio::test]
-async fn a_bundle_that_somebody_takes_away_is_put_back() {
+async fn restores_a_removed_ca_bundle() {
     let Some(namespace) = namespace("bundle").await else { return };
     let mut stripped = namespace.get(MUTATING, "kubefoundry").await;
     stripped["webhooks"][0]["clientConfig"].as_object_mut().unwrap().remove("caBundle");

@@ -1,4 +1,4 @@
-//! What tests do with the objects of a cluster, as values.
+//! Reads and writes objects of a cluster as JSON values.
 
 use std::time::Duration;
 
@@ -10,19 +10,16 @@ use serde_json::{Value, json};
 
 use super::eventually;
 
-/// How long tests wait for what takes a moment. Long, because the machine may be busy: nothing waits for all of it when
-/// all is well.
+/// Timeout for changes that usually take a moment. It is long because the machine may be busy.
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::struct_field_names, reason = "they are named as in a manifest")]
+#[allow(clippy::struct_field_names, reason = "the fields are named as in a manifest")]
 pub struct Kind {
-    /// As in a manifest.
     pub api_version: &'static str,
-    /// As in a manifest.
     pub kind: &'static str,
-    /// As in a path.
+    /// The name in URLs.
     pub plural: &'static str,
 }
 
@@ -30,7 +27,7 @@ const fn kind(api_version: &'static str, kind: &'static str, plural: &'static st
     Kind { api_version, kind, plural }
 }
 
-/// The kinds that tests look at.
+/// The kinds that tests use.
 pub mod kinds {
     use super::{Kind, kind};
 
@@ -61,7 +58,6 @@ pub mod kinds {
 }
 
 impl Kind {
-    /// For the client.
     pub fn resource(self) -> ApiResource {
         let (group, version) = self.api_version.split_once('/').unwrap_or(("", self.api_version));
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, self.kind), self.plural)
@@ -74,7 +70,7 @@ impl Kind {
     }
 }
 
-/// A namespace, and a client of somebody who works in it.
+/// A namespace, and the client of a user who works in it.
 #[derive(Clone)]
 pub struct Namespace {
     pub client: Client,
@@ -82,19 +78,19 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes one that no other test uses.
+    /// Creates the namespace.
     pub async fn create(client: &Client, name: &str) -> Self {
         let namespace = Self { client: client.clone(), name: name.to_owned() };
         namespace.apply(kinds::NAMESPACE, &json!({"metadata": {"name": name}})).await.unwrap();
         namespace
     }
 
-    /// The same namespace, for another user.
-    pub fn of(&self, client: &Client) -> Self {
+    /// The same namespace with the client of another user.
+    pub fn with_client(&self, client: &Client) -> Self {
         Self { client: client.clone(), name: self.name.clone() }
     }
 
-    /// The objects of a kind: of the namespace, where the kind has namespaces.
+    /// The client for a kind, in the namespace if the kind is namespaced.
     pub fn api(&self, kind: Kind) -> Api<DynamicObject> {
         let resource = kind.resource();
         if kind.is_namespaced() {
@@ -104,19 +100,19 @@ impl Namespace {
         }
     }
 
-    /// An object, or nothing.
+    /// Reads an object; none if it does not exist.
     pub async fn find(&self, kind: Kind, name: &str) -> Option<Value> {
         self.look_up(kind, name).await.unwrap_or_else(|error| panic!("{} {name}: {error}", kind.kind))
     }
 
-    /// The same, where the server may be away.
+    /// Like [`Self::find`], but returns errors, because the server may not be available.
     async fn look_up(&self, kind: Kind, name: &str) -> Result<Option<Value>, String> {
         self.api(kind).get_opt(name).await.map(|found| found.map(value)).map_err(|error| error.to_string())
     }
 
-    /// An object that must be there.
+    /// Reads an object that must exist.
     pub async fn get(&self, kind: Kind, name: &str) -> Value {
-        self.find(kind, name).await.unwrap_or_else(|| panic!("{} {name} is not there", kind.kind))
+        self.find(kind, name).await.unwrap_or_else(|| panic!("{} {name} does not exist", kind.kind))
     }
 
     /// All objects of a kind, by name.
@@ -130,7 +126,7 @@ impl Namespace {
         self.apply_as("a-user", kind, object).await
     }
 
-    /// Applies as somebody. Conflicts are taken over.
+    /// Applies with this field manager, and takes over fields in conflict.
     pub async fn apply_as(&self, manager: &str, kind: Kind, object: &Value) -> Result<Value, Error> {
         let mut object = object.clone();
         object["apiVersion"] = kind.api_version.into();
@@ -140,7 +136,7 @@ impl Namespace {
         self.api(kind).patch(&name, &parameters, &Patch::Apply(object)).await.map(value)
     }
 
-    /// Creates or replaces a ModelDeployment: its name and its specification.
+    /// Applies a ModelDeployment with this specification.
     pub async fn deploy(&self, name: &str, spec: &Value) -> Value {
         let object = json!({"metadata": {"name": name}, "spec": spec});
         self.apply(kinds::DEPLOYMENT, &object).await.unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -158,7 +154,7 @@ impl Namespace {
         self.merge(kind, name, &json!({"metadata": {"annotations": {key: text}}})).await;
     }
 
-    /// Writes a status as the controller of an upstream object does; the fields given replace theirs.
+    /// Merges fields into a status, as the controller of an upstream object does.
     pub async fn patch_status(&self, kind: Kind, name: &str, status: &Value) {
         let patch = Patch::Merge(json!({"status": status}));
         let patched = self.api(kind).patch_status(name, &PatchParams::default(), &patch).await;
@@ -172,7 +168,7 @@ impl Namespace {
         self.api(kind).delete(name, &parameters).await.unwrap_or_else(|error| panic!("{} {name}: {error}", kind.kind));
     }
 
-    /// Waits until an object is there and a closure is content with it; `Err` says what it misses.
+    /// Waits until an object exists and `look` returns `Ok` for it.
     pub async fn until(
         &self,
         kind: Kind,
@@ -182,18 +178,18 @@ impl Namespace {
     ) -> Value {
         let what = format!("{} {}/{name}: {what}", kind.kind, self.name);
         eventually(SOON, &what, async || {
-            let object = self.look_up(kind, name).await?.ok_or("it is not there")?;
+            let object = self.look_up(kind, name).await?.ok_or("it does not exist")?;
             look(&object).map(|()| object)
         })
         .await
     }
 
-    /// Waits until an object is there.
-    pub async fn until_there(&self, kind: Kind, name: &str) -> Value {
+    /// Waits until an object exists.
+    pub async fn until_exists(&self, kind: Kind, name: &str) -> Value {
         self.until(kind, name, "there", |_| Ok(())).await
     }
 
-    /// Waits until an object is gone.
+    /// Waits until an object does not exist any more.
     pub async fn until_gone(&self, kind: Kind, name: &str) {
         let what = format!("{} {}/{name} gone", kind.kind, self.name);
         eventually(SOON, &what, async || match self.look_up(kind, name).await? {
@@ -206,12 +202,12 @@ impl Namespace {
     /// Waits until a ModelDeployment is in a phase.
     pub async fn until_phase(&self, name: &str, phase: &str) -> Value {
         self.until(kinds::DEPLOYMENT, name, &format!("in phase {phase}"), |deployment| {
-            equal(&deployment["status"]["phase"], phase).map_err(|_| format!("status {}", deployment["status"]))
+            expect_text(&deployment["status"]["phase"], phase).map_err(|_| format!("status {}", deployment["status"]))
         })
         .await
     }
 
-    /// Waits until a condition of a ModelDeployment has a status, and gives the condition.
+    /// Waits until a condition of a ModelDeployment has a status, and returns the condition.
     pub async fn until_condition(&self, name: &str, kind: &str, status: &str) -> Value {
         let what = format!("with the condition {kind}={status}");
         let deployment = self
@@ -232,7 +228,7 @@ impl Namespace {
         events.iter().map(|event| (text(&event["type"]), text(&event["reason"]), text(&event["note"]))).collect()
     }
 
-    /// Waits for an event about a ModelDeployment, and gives its message.
+    /// Waits for an event about a ModelDeployment, and returns its message.
     pub async fn until_event(&self, name: &str, kind: &str, reason: &str) -> String {
         eventually(SOON, &format!("event {kind} {reason} of {}/{name}", self.name), async || {
             let events = self.events(name).await;
@@ -249,8 +245,8 @@ pub fn condition(object: &Value, kind: &str) -> Option<Value> {
     conditions.iter().find(|condition| condition["type"] == kind).cloned()
 }
 
-/// `Ok` when a value is a text.
-pub fn equal(found: &Value, expected: &str) -> Result<(), String> {
+/// `Ok` when a value is the expected string.
+pub fn expect_text(found: &Value, expected: &str) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("{found} instead of {expected}")) }
 }
 

@@ -1,4 +1,4 @@
-//! The CRDs that tests install: ours, and skeletons of those of the providers.
+//! The CRDs that tests install: those of KubeFoundry, and skeletons of the providers' CRDs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,31 +11,31 @@ use serde_json::Value;
 use super::cluster::{Namespace, SOON, condition, kinds};
 use super::{eventually, root};
 
-/// A CRD of upstream: the kind as `group/Kind`, and the release, where that is not the newest.
-pub type Upstream = (&'static str, Option<&'static str>);
+/// A CRD of a provider: the kind as `group/Kind`, and the release if it is not the newest.
+pub type UpstreamCrd = (&'static str, Option<&'static str>);
 
 /// `Workspace` and `InferenceSet`.
-pub const KAITO: &[Upstream] = &[WORKSPACE, ("kaito.sh/InferenceSet", None)];
+pub const KAITO: &[UpstreamCrd] = &[WORKSPACE, ("kaito.sh/InferenceSet", None)];
 /// `Workspace` alone.
-pub const WORKSPACE: Upstream = ("kaito.sh/Workspace", None);
-/// One that serves both versions and stores `v1alpha1`, the one that is written: without the conversion webhook of Dynamo,
-/// a later one keeps nothing of it.
-pub const DYNAMO: &[Upstream] = &[("nvidia.com/DynamoGraphDeployment", Some("1.2.0"))];
-/// One of before there was `v1beta1`.
-pub const OLDEST_DYNAMO: &[Upstream] = &[("nvidia.com/DynamoGraphDeployment", Some("0.4.1"))];
+pub const WORKSPACE: UpstreamCrd = ("kaito.sh/Workspace", None);
+/// A release that serves both versions and stores `v1alpha1`, the CRD version that is written. A later release needs the
+/// conversion webhook of Dynamo, without which the stored object would be empty.
+pub const DYNAMO: &[UpstreamCrd] = &[("nvidia.com/DynamoGraphDeployment", Some("1.2.0"))];
+/// A release before `v1beta1`.
+pub const OLDEST_DYNAMO: &[UpstreamCrd] = &[("nvidia.com/DynamoGraphDeployment", Some("0.4.1"))];
 /// `RayService`.
-pub const KUBERAY: &[Upstream] = &[("ray.io/RayService", None)];
+pub const KUBERAY: &[UpstreamCrd] = &[("ray.io/RayService", None)];
 
-/// A CRD of upstream, as its skeleton has it.
-pub fn definition((kind, release): Upstream) -> Value {
+/// The CRD of a provider, built from its skeleton.
+pub fn definition((kind, release): UpstreamCrd) -> Value {
     let (group, kind) = kind.split_once('/').unwrap();
     let skeleton = upstream::skeleton(group, kind, release).unwrap_or_else(|| panic!("no skeleton of {kind}"));
     assert!(release.is_none() || skeleton.origin().release == release, "no skeleton of {kind} {release:?}");
     skeleton.to_crd().unwrap()
 }
 
-/// Installs our CRDs of every group.
-pub async fn install_ours(client: &Client) {
+/// Installs the CRDs of KubeFoundry for every API group.
+pub async fn install_own(client: &Client) {
     let mut files: Vec<PathBuf> =
         fs::read_dir(root().join("schemas")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
@@ -48,14 +48,14 @@ pub async fn install_ours(client: &Client) {
     }
 }
 
-/// Installs CRDs of upstream.
-pub async fn install(client: &Client, crds: &[Upstream]) {
+/// Installs CRDs of providers.
+pub async fn install(client: &Client, crds: &[UpstreamCrd]) {
     for crd in crds {
         install_definition(client, definition(*crd)).await;
     }
 }
 
-/// Installs those of every provider.
+/// Installs the CRDs of all providers.
 pub async fn install_upstream(client: &Client) {
     for crds in [KAITO, DYNAMO, KUBERAY] {
         install(client, crds).await;
@@ -64,15 +64,15 @@ pub async fn install_upstream(client: &Client) {
 
 async fn install_definition(client: &Client, mut definition: Value) {
     let cluster = Namespace { client: client.clone(), name: "default".to_owned() };
-    // Nothing here answers for conversion.
+    // No conversion webhook runs in these tests.
     definition["spec"].as_object_mut().unwrap().remove("conversion");
     definition.as_object_mut().unwrap().remove("status");
     let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
     cluster.apply(kinds::CRD, &definition).await.unwrap_or_else(|error| panic!("{name}: {error}"));
     eventually(SOON, &format!("{name} established"), async || {
-        let found = cluster.get(kinds::CRD, &name).await;
-        let established = condition(&found, "Established").is_some_and(|condition| condition["status"] == "True");
-        if established { Ok(()) } else { Err(found["status"].to_string()) }
+        let crd = cluster.get(kinds::CRD, &name).await;
+        let established = condition(&crd, "Established").is_some_and(|condition| condition["status"] == "True");
+        if established { Ok(()) } else { Err(crd["status"].to_string()) }
     })
     .await;
 }
@@ -84,7 +84,7 @@ pub async fn remove(client: &Client, name: &str) {
     cluster.until_gone(kinds::CRD, name).await;
 }
 
-/// The documents of a file of YAML.
+/// The documents of a YAML file.
 pub fn documents(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let parsed = yaml::parse(&text, &yaml::Limits::default());

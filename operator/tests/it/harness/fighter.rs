@@ -1,4 +1,5 @@
-//! A client that fights with the operator: it changes what the operator reads and writes, as fast as it can.
+//! A client that competes with the operator: it changes the objects that the operator reads and writes, as fast as it
+//! can.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,33 +10,34 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::cluster::{Namespace, kinds};
-use super::world::{MAIN, list, text};
+use super::world::{MAIN_KINDS, list, text};
 
-/// A fight that goes on until it is stopped.
+/// A client that keeps writing until [`Self::stop`].
 pub struct Fighter {
-    stop: Arc<AtomicBool>,
+    should_stop: Arc<AtomicBool>,
     writes: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
 impl Fighter {
-    /// Begins: labels of the deployments (their resourceVersion changes, what they become does not), and of the
-    /// upstream objects an annotation that is nobody's and our own `managed-by` label.
-    pub fn begin(namespace: &Namespace) -> Self {
-        let (stop, writes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (stopped, written, namespace) = (Arc::clone(&stop), Arc::clone(&writes), namespace.clone());
+    /// Starts to change labels of the deployments, which changes their resourceVersion but not what they render to, and an
+    /// annotation and the `managed-by` label of the upstream objects. The operator renders that label, but not the
+    /// annotation.
+    pub fn start(namespace: &Namespace) -> Self {
+        let (should_stop, writes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stopped, written, namespace) = (Arc::clone(&should_stop), Arc::clone(&writes), namespace.clone());
         let task = tokio::spawn(async move {
             let mut round = 0_u64;
             while !stopped.load(Ordering::SeqCst) {
                 round += 1;
-                let said = round.to_string();
-                for kind in [kinds::DEPLOYMENT].into_iter().chain(MAIN) {
+                let value = round.to_string();
+                for kind in [kinds::DEPLOYMENT].into_iter().chain(MAIN_KINDS) {
                     let patch = if kind == kinds::DEPLOYMENT {
-                        json!({"metadata": {"labels": {"example.com/round": said}}})
+                        json!({"metadata": {"labels": {"example.com/round": value}}})
                     } else if round.is_multiple_of(5) {
-                        json!({"metadata": {"labels": {"kubefoundry.ai/managed-by": format!("fighter-{said}")}}})
+                        json!({"metadata": {"labels": {"kubefoundry.ai/managed-by": format!("fighter-{value}")}}})
                     } else {
-                        json!({"metadata": {"annotations": {"example.com/round": said}}})
+                        json!({"metadata": {"annotations": {"example.com/round": value}}})
                     };
                     let parameters =
                         PatchParams { field_manager: Some("a-fighter".to_owned()), ..PatchParams::default() };
@@ -43,23 +45,23 @@ impl Fighter {
                     let objects = list(&namespace, kind, "").await.unwrap_or_default();
                     let patched =
                         objects.iter().map(|object| api.patch(text(object, "/metadata/name"), &parameters, &patch));
-                    let answers = join_all(patched.collect::<Vec<_>>()).await;
-                    let taken = answers.iter().filter(|answer| answer.is_ok()).count();
-                    written.fetch_add(taken as u64, Ordering::SeqCst);
+                    let results = join_all(patched.collect::<Vec<_>>()).await;
+                    let accepted = results.iter().filter(|result| result.is_ok()).count();
+                    written.fetch_add(accepted as u64, Ordering::SeqCst);
                 }
             }
         });
-        Self { stop, writes, task }
+        Self { should_stop, writes, task }
     }
 
-    /// How often it has written so far.
+    /// The number of successful writes so far.
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::SeqCst)
     }
 
-    /// Ends the fight. How often it wrote.
-    pub async fn end(self) -> u64 {
-        self.stop.store(true, Ordering::SeqCst);
+    /// Stops the client, and returns the number of its successful writes.
+    pub async fn stop(self) -> u64 {
+        self.should_stop.store(true, Ordering::SeqCst);
         self.task.await.unwrap();
         self.writes.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! A real kube-apiserver, the operator as a process before it, and what tests do with both.
+//! A real kube-apiserver, the operator as a separate process, and helpers for tests of both.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -35,21 +35,21 @@ pub struct ControlPlane {
     directory: PathBuf,
     kubeconfig: PathBuf,
     process: Mutex<Option<Process>>,
-    /// Passed on after the process has ended.
+    /// Dropped last, so that the next test starts after the process has ended.
     _turn: Option<Turn>,
 }
 
 impl ControlPlane {
     /// Waits for a turn without other tests, and starts a control plane for the caller. It ends when the value is
-    /// dropped. None where there is no program to start.
+    /// dropped. None if KUBEFOUNDRY_CONTROLPLANE is not set.
     pub async fn start() -> Option<Self> {
         let turn = turn::alone().await;
         Some(Self { _turn: Some(turn), ..Self::launch().await? })
     }
 
-    /// The same while other tests of this group run, each with a control plane of its own.
-    pub async fn start_beside(group: &'static str) -> Option<Self> {
-        let turn = turn::beside(group).await;
+    /// Starts a control plane while other tests of this group run, each with its own control plane.
+    pub async fn start_in_group(group: &'static str) -> Option<Self> {
+        let turn = turn::in_group(group).await;
         Some(Self { _turn: Some(turn), ..Self::launch().await? })
     }
 
@@ -69,12 +69,12 @@ impl ControlPlane {
             _turn: None,
         };
         plane.restart().await;
-        // The program takes its own file away while it is not ready; clients may start at any time.
+        // The program removes its own kubeconfig while it is not ready. Clients use this copy, so they can start at any time.
         fs::copy(plane.directory.join("kubeconfig"), &plane.kubeconfig).unwrap();
         Some(plane)
     }
 
-    /// Kills it as a power cut would. What it stored stays.
+    /// Kills the control plane with SIGKILL. Its data stays.
     pub async fn kill(&self) {
         let process = self.process.lock().unwrap().take();
         if let Some(process) = process {
@@ -82,14 +82,14 @@ impl ControlPlane {
         }
     }
 
-    /// Kills it where it runs, and starts it again with what it stored: the same cluster, port and certificates.
+    /// Kills the control plane if it runs, and starts it again with the same data, port and certificates.
     pub async fn restart(&self) {
         self.kill().await;
         let log = self.directory.join("log");
         let arguments = ["-dir".to_owned(), self.directory.display().to_string()];
         let ready = self.directory.join("kubeconfig");
         if ready.exists() {
-            // It is there again when this run is ready.
+            // The program writes the file again when it is ready.
             fs::rename(&ready, self.directory.join("kubeconfig.pending")).unwrap();
         }
         let process = Process::start(&self.program, &arguments, &log, Some(&self.directory));
@@ -110,7 +110,7 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// Where files may be put that go when the control plane goes.
+    /// A directory for files that are removed together with the control plane.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -120,12 +120,12 @@ impl ControlPlane {
         self.process.lock().unwrap().as_ref().map(Process::pid)
     }
 
-    /// A client that may do everything. It belongs to the runtime of the test that asks.
+    /// A client with all permissions. It belongs to the tokio runtime of the calling test.
     pub async fn admin(&self) -> Client {
         self.client("admin").await
     }
 
-    /// A client of the user `plain-user` of the group `plain-users`, who may do nothing unless a test allows it.
+    /// A client of the user `plain-user` of the group `plain-users`, who has no permissions unless a test grants them.
     pub async fn plain_user(&self) -> Client {
         self.client("plain-user").await
     }
@@ -137,7 +137,7 @@ impl ControlPlane {
         Client::try_from(config).unwrap()
     }
 
-    /// Writes a kubeconfig for somebody with a token, and says where.
+    /// Writes a kubeconfig for a user with this token, and returns its path.
     pub fn kubeconfig_with_token(&self, name: &str, token: &str) -> PathBuf {
         let mut file = Kubeconfig::read_from(&self.kubeconfig).unwrap();
         let cluster = file.clusters.first().unwrap().name.clone();
@@ -154,25 +154,25 @@ impl ControlPlane {
     }
 }
 
-/// Waits until a closure answers `Ok`, and gives that; `Err` says what it saw instead.
+/// Polls until `look` returns `Ok`, and returns the value. An `Err` describes the state that was seen instead.
 ///
 /// # Panics
-/// After the timeout, with what was seen last.
+/// After the timeout, with the last state.
 pub async fn eventually<T>(timeout: Duration, what: &str, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
     let started = Instant::now();
     loop {
         match look().await {
-            Ok(found) => return found,
+            Ok(value) => return value,
             Err(seen) if started.elapsed() > timeout => panic!("after {timeout:?}: not {what}; seen last: {seen}"),
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
 }
 
-/// Checks again and again that something stays as it is.
+/// Polls for a time to check that a state does not change.
 ///
 /// # Panics
-/// As soon as the closure answers `Err`.
+/// As soon as `look` returns `Err`.
 pub async fn stays(time: Duration, what: &str, mut look: impl AsyncFnMut() -> Result<(), String>) {
     let started = Instant::now();
     while started.elapsed() < time {
@@ -183,17 +183,17 @@ pub async fn stays(time: Duration, what: &str, mut look: impl AsyncFnMut() -> Re
     }
 }
 
-/// A port that nobody listens on now.
+/// A port on which no process listens now.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The project's folder.
+/// The root directory of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The last lines of a log.
+/// The last 40 lines of a log.
 pub fn end_of(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::process::Process;
 use super::{ControlPlane, end_of, eventually, free_port};
 
-/// How to start it. All addresses are on loopback and free; times are short, and there is no leader election, unless a
+/// The options of an operator process. All addresses are on loopback and free; times are short, and there is no leader election, unless a
 /// flag says otherwise.
 #[derive(Clone)]
 pub struct Options {
@@ -39,7 +39,7 @@ impl Options {
         self
     }
 
-    /// Runs some roles only.
+    /// Sets `--roles`.
     pub fn roles(self, roles: &str) -> Self {
         self.flag("--roles", roles)
     }
@@ -50,19 +50,19 @@ impl Options {
         self
     }
 
-    /// With a Lease, believed for this long.
+    /// Enables leader election with this lease duration.
     pub fn leader_election(mut self, lease_duration: &str) -> Self {
         self.switches.retain(|switch| switch != "--no-leader-election");
         self.flag("--lease-duration", lease_duration)
     }
 
-    /// As somebody else than the administrator.
+    /// Sets the kubeconfig, which is the administrator's by default.
     pub fn kubeconfig(mut self, path: &Path) -> Self {
         self.kubeconfig = Some(path.to_owned());
         self
     }
 
-    /// Starts it. `name` names its log in `target/tmp`.
+    /// Starts the operator. `name` is part of the name of its log in `target/tmp`.
     pub fn start(&self, plane: &ControlPlane, name: &str) -> Operator {
         let (webhook, metrics, health) = (free_port(), free_port(), free_port());
         let mut flags = vec![
@@ -79,9 +79,9 @@ impl Options {
         arguments.extend(self.switches.iter().cloned());
         let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("operator-{name}.log"));
         let _ = fs::remove_file(&log);
-        // The static program of a release, say, to be measured.
-        let given = std::env::var_os("KUBEFOUNDRY_OPERATOR").map(PathBuf::from);
-        let program = given.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_kubefoundry-operator")));
+        // Measurements can use another program, such as the static one of a release.
+        let from_env = std::env::var_os("KUBEFOUNDRY_OPERATOR").map(PathBuf::from);
+        let program = from_env.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_kubefoundry-operator")));
         let process = Some(Process::start(&program, &arguments, &log, None));
         let address = |flag: &str| flags.iter().find(|(given, _)| given == flag).unwrap().1.clone();
         Operator {
@@ -95,7 +95,7 @@ impl Options {
         }
     }
 
-    /// Starts it, and waits until it says that it is ready.
+    /// Starts the operator, and waits until it is ready.
     pub async fn start_ready(&self, plane: &ControlPlane, name: &str) -> Operator {
         let operator = self.start(plane, name);
         operator.until_ready().await;
@@ -103,7 +103,7 @@ impl Options {
     }
 }
 
-/// A running operator. It is killed when the value is dropped, and when the test is gone.
+/// A running operator. It is killed when the value is dropped, or when the test process ends.
 pub struct Operator {
     program: PathBuf,
     arguments: Vec<String>,
@@ -115,12 +115,12 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// The process; it has been started.
+    /// The running process.
     pub fn process(&self) -> &Process {
         self.process.as_ref().expect("it has been killed")
     }
 
-    /// Waits until `/readyz` answers that all is well.
+    /// Waits until `/readyz` answers 200.
     pub async fn until_ready(&self) {
         eventually(Duration::from_secs(30), "the operator ready", async || {
             assert!(self.process().is_running(), "the operator has ended:\n{}", self.end_of_log());
@@ -132,42 +132,42 @@ impl Operator {
         .await;
     }
 
-    /// Kills it as a power cut would.
+    /// Kills the operator with SIGKILL.
     pub async fn kill(&mut self) {
         if let Some(process) = self.process.take() {
             process.kill().await;
         }
     }
 
-    /// Asks it to end, and gives its exit code.
+    /// Sends SIGTERM, and returns the exit code.
     pub async fn terminate(&mut self) -> Option<i32> {
         let process = self.process.take()?;
         process.signal("TERM");
-        process.ended(Duration::from_secs(20)).await
+        process.wait(Duration::from_secs(20)).await
     }
 
-    /// Starts it again, with the same flags; the log goes on.
-    pub fn start_again(&mut self) {
+    /// Starts the operator again with the same flags. The log is continued.
+    pub fn restart(&mut self) {
         drop(self.process.take());
         self.process = Some(Process::start(&self.program, &self.arguments, &self.log, None));
     }
 
-    /// What it logged.
+    /// The whole log.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// The last lines that it logged.
+    /// The last lines of the log.
     pub fn end_of_log(&self) -> String {
         end_of(&self.log)
     }
 
-    /// Where its webhooks listen.
+    /// The listen address of the webhooks.
     pub fn webhook_address(&self) -> &str {
         &self.webhook
     }
 
-    /// Its metrics.
+    /// The text of `/metrics`.
     pub async fn metrics(&self) -> String {
         let (code, text) = self.get(&self.metrics, "/metrics").await.unwrap();
         assert_eq!(code, 200, "{text}");
@@ -179,14 +179,15 @@ impl Operator {
         let text = self.metrics().await;
         let samples = text.lines().filter_map(|line| {
             let rest = line.strip_prefix(name)?;
-            let (found, value) = rest.rsplit_once(' ')?;
-            let ours = found.is_empty() || found.starts_with('{');
-            (ours && labels.iter().all(|label| found.contains(label))).then(|| value.parse::<f64>().unwrap())
+            let (sample_labels, value) = rest.rsplit_once(' ')?;
+            let is_same_metric = sample_labels.is_empty() || sample_labels.starts_with('{');
+            (is_same_metric && labels.iter().all(|label| sample_labels.contains(label)))
+                .then(|| value.parse::<f64>().unwrap())
         });
         samples.sum()
     }
 
-    /// A plain HTTP request: code and body.
+    /// Sends a plain HTTP request, and returns the status code and the body.
     pub async fn get(&self, address: &str, path: &str) -> Result<(u16, String), String> {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
         let read = async {
@@ -202,7 +203,7 @@ impl Operator {
         let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("{answer:?}"))?;
         let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| head.to_owned())?;
         let body = if head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
-            joined(body)
+            decode_chunked(body)
         } else {
             body.to_owned()
         };
@@ -210,8 +211,8 @@ impl Operator {
     }
 }
 
-/// A body that came in chunks.
-fn joined(mut chunks: &str) -> String {
+/// Decodes a chunked body.
+fn decode_chunked(mut chunks: &str) -> String {
     let mut body = String::new();
     while let Some((length, rest)) = chunks.split_once("\r\n") {
         let length = usize::from_str_radix(length.trim(), 16).unwrap();

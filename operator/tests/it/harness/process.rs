@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Runs the program, says its process id, and ends with it. When the test is gone, however it ended, so is its side of
-/// the pipe: then the program is killed, and the folder that it worked in is removed.
-const KEEPER: &str = r#"
+/// A shell script that runs the program, prints its process id, and exits with its code. When the test process ends,
+/// however that happens, its end of the pipe closes: then the script kills the program and removes its folder.
+const SUPERVISOR: &str = r#"
 log=$1 folder=$2; shift 2
 exec 3<&0
 "$@" </dev/null >>"$log" 2>&1 3<&- &
@@ -25,54 +25,53 @@ kill "$reader" 2>/dev/null
 exit "$code"
 "#;
 
-/// A running program, and its log.
+/// A running program.
 pub struct Process {
-    keeper: Mutex<Child>,
+    supervisor: Mutex<Child>,
     pid: u32,
 }
 
 impl Process {
-    /// Starts a program; what it says is appended to a file. `folder` is removed when the test ends before the program.
+    /// Starts a program, whose output is appended to `log`. `folder` is removed when the test ends before the program.
     pub fn start(program: &Path, arguments: &[String], log: &Path, folder: Option<&Path>) -> Self {
-        let mut keeper = Command::new("bash")
-            .args(["-c", KEEPER, "keeper"])
+        let mut supervisor = Command::new("bash")
+            .args(["-c", SUPERVISOR, "supervisor"])
             .arg(log)
             .arg(folder.unwrap_or_else(|| Path::new("")))
             .arg(program)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // What it says of its own: that it killed something.
+            // Bash itself reports here that it killed the program.
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(supervisor.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let pid = line.trim().parse().unwrap_or_else(|_| panic!("no process id of {}: {line:?}", program.display()));
-        Self { keeper: Mutex::new(keeper), pid }
+        Self { supervisor: Mutex::new(supervisor), pid }
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Whether it has not ended.
+    /// Whether the program still runs.
     pub fn is_running(&self) -> bool {
-        self.keeper.lock().unwrap().try_wait().unwrap().is_none()
+        self.supervisor.lock().unwrap().try_wait().unwrap().is_none()
     }
 
     /// Sends a signal by its name: `TERM`, `STOP`, `CONT`.
     pub fn signal(&self, name: &str) {
-        // It may have ended on its own.
+        // The program may have ended already.
         let _ = Command::new("kill").arg(format!("-{name}")).arg(self.pid.to_string()).stderr(Stdio::null()).status();
     }
 
-    /// Waits until it has ended: its exit code, 128 and the number of the signal that killed it, or nothing in time.
-    pub async fn ended(&self, within: Duration) -> Option<i32> {
+    /// Waits until the program ends, and returns its exit code; 128 plus the number for a signal. None after the timeout.
+    pub async fn wait(&self, within: Duration) -> Option<i32> {
         let started = Instant::now();
         loop {
-            if let Some(status) = self.keeper.lock().unwrap().try_wait().unwrap() {
+            if let Some(status) = self.supervisor.lock().unwrap().try_wait().unwrap() {
                 return status.code();
             }
             if started.elapsed() > within {
@@ -82,18 +81,18 @@ impl Process {
         }
     }
 
-    /// Kills it as a power cut would, and waits until it is gone.
+    /// Kills the program with SIGKILL, and waits until it has ended.
     pub async fn kill(self) {
         self.signal("KILL");
-        assert!(self.ended(Duration::from_secs(10)).await.is_some(), "{} cannot be killed", self.pid);
+        assert!(self.wait(Duration::from_secs(10)).await.is_some(), "{} cannot be killed", self.pid);
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let mut keeper = self.keeper.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // The keeper kills it, and removes its folder.
-        drop(keeper.stdin.take());
-        let _ = keeper.wait();
+        let mut supervisor = self.supervisor.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // The supervisor kills the program, and removes its folder.
+        drop(supervisor.stdin.take());
+        let _ = supervisor.wait();
     }
 }

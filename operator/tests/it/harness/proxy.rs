@@ -1,4 +1,4 @@
-//! A TCP proxy on loopback between a client and the apiserver, which can be cut, closed and slowed down.
+//! A TCP proxy on loopback between a client and the apiserver. Tests cut, refuse and delay its connections.
 //!
 //! TLS passes through: the server's certificate holds for 127.0.0.1, whatever the port.
 
@@ -17,10 +17,10 @@ pub struct Proxy {
 }
 
 struct State {
-    target: u16,
+    server_port: u16,
     /// New connections are closed at once.
     refusing: AtomicBool,
-    /// What is waited before each piece that a client sends.
+    /// The delay before each piece of data from a client.
     delay_ms: AtomicU64,
     accepted: AtomicUsize,
     closed: AtomicBool,
@@ -28,12 +28,12 @@ struct State {
 }
 
 impl Proxy {
-    /// Listens on a free port, and passes on to `target`.
-    pub fn start(target: u16) -> Self {
+    /// Listens on a free port, and forwards to the port of a server.
+    pub fn start(server_port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(State {
-            target,
+            server_port,
             refusing: AtomicBool::new(false),
             delay_ms: AtomicU64::new(0),
             accepted: AtomicUsize::new(0),
@@ -50,8 +50,8 @@ impl Proxy {
                     && !shared.refusing.load(Ordering::SeqCst)
                 {
                     shared.accepted.fetch_add(1, Ordering::SeqCst);
-                    // A server that is not there: the client's connection ends, as it would without us.
-                    let _ = shared.pass(client);
+                    // If the server does not run, the client's connection ends, as it would without the proxy.
+                    let _ = shared.forward(client);
                 }
             }
         });
@@ -61,21 +61,21 @@ impl Proxy {
     /// A copy of a kubeconfig whose server is this proxy.
     pub fn kubeconfig(&self, original: &Path) -> PathBuf {
         let text = fs::read_to_string(original).unwrap();
-        let server = format!("https://127.0.0.1:{}", self.state.target);
+        let server = format!("https://127.0.0.1:{}", self.state.server_port);
         assert!(text.contains(&server), "{text}");
         let path = original.with_file_name(format!("kubeconfig-{}", self.port));
         fs::write(&path, text.replace(&server, &format!("https://127.0.0.1:{}", self.port))).unwrap();
         path
     }
 
-    /// Ends every connection that is open.
+    /// Closes every open connection.
     pub fn cut(&self) {
         for stream in self.state.open.lock().unwrap().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Closes new connections at once, and those that are open; or lets them through again.
+    /// Refuses new connections and closes the open ones, or accepts connections again.
     pub fn refuse(&self, refuse: bool) {
         self.state.refusing.store(refuse, Ordering::SeqCst);
         if refuse {
@@ -83,12 +83,12 @@ impl Proxy {
         }
     }
 
-    /// Waits before each piece that a client sends.
+    /// Sets a delay before each piece of data from a client.
     pub fn delay(&self, time: Duration) {
         self.state.delay_ms.store(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
     }
 
-    /// How many connections were let through so far.
+    /// The number of connections that were accepted so far.
     pub fn accepted(&self) -> usize {
         self.state.accepted.load(Ordering::SeqCst)
     }
@@ -104,8 +104,8 @@ impl Drop for Proxy {
 }
 
 impl State {
-    fn pass(self: &Arc<Self>, client: TcpStream) -> std::io::Result<()> {
-        let server = TcpStream::connect(("127.0.0.1", self.target))?;
+    fn forward(self: &Arc<Self>, client: TcpStream) -> std::io::Result<()> {
+        let server = TcpStream::connect(("127.0.0.1", self.server_port))?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         {
@@ -122,7 +122,7 @@ impl State {
     }
 }
 
-/// Until one side ends; then both do.
+/// Copies data until one side closes, then closes both.
 fn copy(mut from: TcpStream, mut to: TcpStream, delay_ms: impl Fn() -> u64) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer) {

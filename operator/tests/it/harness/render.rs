@@ -1,4 +1,4 @@
-//! What `kubefoundry render` says, and whether the cluster has just that.
+//! Renders deployments as `kubefoundry render` does, and compares the result with the objects of the cluster.
 
 use std::sync::OnceLock;
 
@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 use super::cluster::{Kind, Namespace};
 use super::crds;
 
-/// Annotations that the operator alone writes, without their prefix.
+/// Annotations that only the operator writes, without their prefix.
 const OWN_ANNOTATIONS: [&str; 2] = ["identity-hash", "rendered-hash"];
 
 /// Renders a ModelDeployment on its own, as `kubefoundry render --crds` does with the CRDs that tests install.
 pub fn compile_alone(deployment: &Value) -> Compilation {
-    static DUMP: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    static CRDS: OnceLock<Vec<(String, String)>> = OnceLock::new();
     let mut sources = SourceSet::default();
     sources.add("input.yaml", deployment.to_string());
-    for (name, text) in DUMP.get_or_init(dump) {
+    for (name, text) in CRDS.get_or_init(installed_crds) {
         sources.add_for(Purpose::Crds, name.clone(), text.clone());
     }
     compile(&sources, Thoroughness::Needed)
 }
 
 /// The CRDs that tests install, by the names under which the operator's messages show them.
-fn dump() -> Vec<(String, String)> {
+fn installed_crds() -> Vec<(String, String)> {
     let all = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].concat();
     let named = all.into_iter().map(|crd| {
         let definition = crds::definition(crd);
@@ -52,25 +52,25 @@ pub fn render(deployment: &Value) -> Vec<Value> {
     compilation.outputs.into_iter().map(|output| output.object).collect()
 }
 
-/// Compares an object of the cluster with what is rendered: the difference may be its owner, the operator's own
-/// annotations, what the server adds to metadata, and the defaults that this server fills in on its own. Those are
-/// known by a dry run of the rendered object under another name.
+/// Compares an object of the cluster with the rendered one, and describes a difference. Owners, the operator's annotations
+/// and server metadata are ignored. The defaults of the server are taken from a dry run of the rendered object under
+/// another name.
 pub async fn difference(namespace: &Namespace, kind: Kind, rendered: &Value, live: &Value) -> Option<String> {
     let mut copy = rendered.clone();
-    // Short, so that it is a name for every kind.
+    // Short, because some kinds limit the length of names.
     copy["metadata"]["name"] = "dry-run-copy".into();
     copy["metadata"]["namespace"] = namespace.name.clone().into();
     let parameters = PatchParams::apply("a-dry-run").dry_run().validation_strict();
     let expected = namespace.api(kind).patch("dry-run-copy", &parameters, &Patch::Apply(&copy)).await;
     let expected = match expected {
         Ok(expected) => serde_json::to_value(expected).unwrap(),
-        Err(error) => return Some(format!("the server does not take what is rendered: {error}")),
+        Err(error) => return Some(format!("the server refuses the rendered object: {error}")),
     };
-    let (expected, found) = (comparable(&expected, rendered), comparable(live, rendered));
-    (expected != found).then(|| format!("rendered {expected}\nfound    {found}"))
+    let (expected, actual) = (comparable(&expected, rendered), comparable(live, rendered));
+    (expected != actual).then(|| format!("rendered {expected}\nfound    {actual}"))
 }
 
-/// An object without what only one cluster knows.
+/// An object without the fields that depend on the cluster.
 fn comparable(object: &Value, rendered: &Value) -> Value {
     let mut object = object.clone();
     let metadata = object["metadata"].take();
@@ -82,7 +82,7 @@ fn comparable(object: &Value, rendered: &Value) -> Value {
         "name": rendered["metadata"]["name"], "labels": metadata["labels"], "annotations": annotations,
     });
     if object["kind"] == "Service" {
-        // An address of its own.
+        // The server assigns the addresses.
         for field in ["clusterIP", "clusterIPs"] {
             object["spec"].as_object_mut().unwrap().remove(field);
         }
@@ -90,10 +90,10 @@ fn comparable(object: &Value, rendered: &Value) -> Value {
     object
 }
 
-/// The kind of an object, of those that providers write.
+/// The kind of an object, among those that providers write.
 pub fn kind_of(object: &Value) -> Kind {
     use super::cluster::kinds::{BETA_GRAPH, CLAIM, CONFIG_MAP, GRAPH, INFERENCE_SET, RAY_SERVICE, SERVICE, WORKSPACE};
     let known = [BETA_GRAPH, CLAIM, CONFIG_MAP, GRAPH, INFERENCE_SET, RAY_SERVICE, SERVICE, WORKSPACE];
-    let found = known.into_iter().find(|kind| object["apiVersion"] == kind.api_version && object["kind"] == kind.kind);
-    found.unwrap_or_else(|| panic!("{} {}", object["apiVersion"], object["kind"]))
+    let kind = known.into_iter().find(|kind| object["apiVersion"] == kind.api_version && object["kind"] == kind.kind);
+    kind.unwrap_or_else(|| panic!("{} {}", object["apiVersion"], object["kind"]))
 }

@@ -1,4 +1,4 @@
-//! A cluster and an operator that the tests of a group share, each in a namespace of its own.
+//! A cluster and an operator that the tests of a group share. Each test has its own namespace.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use super::cluster::Namespace;
 use super::operator::Operator;
 use super::turn::{self, Turn};
 
-struct Cluster {
-    // Ends before its control plane.
+struct SharedCluster {
+    // Fields drop in this order: the operator ends before its control plane.
     _operator: Operator,
     plane: ControlPlane,
 }
 
-/// A namespace of the shared cluster. The cluster does not end while a test has one.
+/// A namespace of the shared cluster. The cluster runs as long as a test has one.
 pub struct SharedNamespace {
     namespace: Namespace,
-    _cluster: Arc<Cluster>,
+    _cluster: Arc<SharedCluster>,
     _turn: Turn,
 }
 
@@ -36,11 +36,11 @@ impl SharedNamespace {
         name: &str,
         start: impl AsyncFnOnce(&ControlPlane) -> Operator,
     ) -> Option<Self> {
-        let turn = turn::beside(group).await;
+        let turn = turn::in_group(group).await;
         let start = async {
             let plane = ControlPlane::launch().await?;
             let operator = start(&plane).await;
-            Some(Cluster { _operator: operator, plane })
+            Some(SharedCluster { _operator: operator, plane })
         };
         let cluster = turn::shared(Box::pin(start)).await?;
         let namespace = Namespace::create(&cluster.plane.admin().await, name).await;

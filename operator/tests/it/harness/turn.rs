@@ -2,7 +2,7 @@
 //!
 //! libtest runs as many tests at once as the machine has cores. A test that kills the apiserver, counts requests or
 //! measures how soon a lease is taken over must not share the cores with another one, so it runs alone. Tests that only
-//! use a cluster form a group, and run beside each other: each has a namespace of its own, or a cluster of its own.
+//! use a cluster form a group, and run at the same time: each has its own namespace or its own cluster.
 //!
 //! Tests of one module are contiguous in libtest's order, so the cluster that a group shares ([`shared`]) is started
 //! once. It ends when the turn passes to another group or to a test that runs alone: an idle apiserver would take
@@ -25,17 +25,17 @@ struct Stage {
     /// The group whose turn it is; none while a test runs alone.
     group: Option<&'static str>,
     running: usize,
-    /// What the tests of the group share.
-    shared: Option<Arc<OnceCell<Start>>>,
-    /// The numbers of those that wait, in the order of their arrival.
+    /// The value that the tests of the group share.
+    shared: Option<Arc<OnceCell<SharedStart>>>,
+    /// The numbers of waiting tests, in the order of their arrival.
     waiting: VecDeque<u64>,
     arrived: u64,
 }
 
-/// The result of starting what a group shares.
-enum Start {
+/// The result of starting the shared value of a group.
+enum SharedStart {
     Done(Arc<dyn Any + Send + Sync>),
-    /// There is nothing to start here.
+    /// The tests of the group are skipped.
     Skipped,
     Failed,
 }
@@ -56,25 +56,26 @@ pub async fn alone() -> Turn {
 }
 
 /// Waits until only tests of this group run.
-pub async fn beside(group: &'static str) -> Turn {
+pub async fn in_group(group: &'static str) -> Turn {
     enter(Some(group)).await
 }
 
 async fn enter(group: Option<&'static str>) -> Turn {
-    let place = Place::last();
+    let ticket = QueueTicket::take();
     loop {
-        if let Some(turn) = try_enter(group, place.0) {
+        if let Some(turn) = try_enter(group, ticket.0) {
             return turn;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// A place among those that wait, until it is dropped.
-struct Place(u64);
+/// A position in the queue of waiting tests, until it is dropped.
+struct QueueTicket(u64);
 
-impl Place {
-    fn last() -> Self {
+impl QueueTicket {
+    /// Takes a position at the end of the queue.
+    fn take() -> Self {
         let mut stage = stage();
         stage.arrived += 1;
         let number = stage.arrived;
@@ -83,18 +84,18 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueTicket {
     fn drop(&mut self) {
         stage().waiting.retain(|number| *number != self.0);
     }
 }
 
-fn try_enter(group: Option<&'static str>, place: u64) -> Option<Turn> {
+fn try_enter(group: Option<&'static str>, ticket: u64) -> Option<Turn> {
     let mut stage = stage();
     // A test of the current group joins it, whoever waits. A test may take several turns of its group, and would wait
     // forever behind another one that waits for the group to end.
     let joins = group.is_some() && stage.group == group;
-    if !joins && (stage.running > 0 || stage.waiting.front() != Some(&place)) {
+    if !joins && (stage.running > 0 || stage.waiting.front() != Some(&ticket)) {
         return None;
     }
     stage.running += 1;
@@ -113,8 +114,8 @@ fn stage() -> MutexGuard<'static, Stage> {
     STAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the tests of the current group share, started by the first of them; none when there is nothing to start. The
-/// caller has a turn of its group.
+/// The shared value of the current group, which its first test starts; none if the tests are skipped. The caller must have a
+/// turn of its group.
 ///
 /// # Panics
 /// When the start failed, for this test or an earlier one.
@@ -122,15 +123,17 @@ pub async fn shared<T: Send + Sync + 'static>(start: impl Future<Output = Option
     let cell = stage().shared.clone().expect("the caller has a turn");
     let start = async {
         match AssertUnwindSafe(start).catch_unwind().await {
-            Ok(Some(value)) => Start::Done(Arc::new(value)),
-            Ok(None) => Start::Skipped,
-            Err(_) => Start::Failed,
+            Ok(Some(value)) => SharedStart::Done(Arc::new(value)),
+            Ok(None) => SharedStart::Skipped,
+            Err(_) => SharedStart::Failed,
         }
     };
     match cell.get_or_init(|| start).await {
-        Start::Done(value) => Some(Arc::clone(value).downcast().expect("a group shares one thing")),
-        Start::Skipped => None,
-        Start::Failed => panic!("what the tests of this group share did not start: the first of them says why"),
+        SharedStart::Done(value) => Some(Arc::clone(value).downcast().expect("a group shares one thing")),
+        SharedStart::Skipped => None,
+        SharedStart::Failed => {
+            panic!("the shared cluster of this group did not start; the first test of the group reports why")
+        }
     }
 }
 
@@ -140,18 +143,18 @@ mod tests {
     /// Like its neighbour it takes turns with all other tests, so it may only assert what holds whatever they do.
     #[tokio::test]
     async fn a_test_alone_waits_for_a_group_and_the_group_waits_for_it() {
-        let first = beside("turns").await;
+        let first = in_group("turns").await;
         // A test may take several turns of its group.
-        let second = beside("turns").await;
-        let place = Place::last();
-        assert!(try_enter(None, place.0).is_none() && try_enter(Some("others"), place.0).is_none());
+        let second = in_group("turns").await;
+        let ticket = QueueTicket::take();
+        assert!(try_enter(None, ticket.0).is_none() && try_enter(Some("others"), ticket.0).is_none());
         drop(first);
-        assert!(try_enter(None, place.0).is_none());
-        drop((second, place));
+        assert!(try_enter(None, ticket.0).is_none());
+        drop((second, ticket));
         let turn = alone().await;
-        let place = Place::last();
-        assert!(try_enter(Some("turns"), place.0).is_none() && try_enter(None, place.0).is_none());
-        drop((turn, place));
+        let ticket = QueueTicket::take();
+        assert!(try_enter(Some("turns"), ticket.0).is_none() && try_enter(None, ticket.0).is_none());
+        drop((turn, ticket));
     }
 
     #[tokio::test]
@@ -163,12 +166,12 @@ mod tests {
             }
         }
         let ended = Arc::new(Mutex::new(false));
-        let turn = beside("sharing").await;
+        let turn = in_group("sharing").await;
         let flag = shared(async { Some(Flag(Arc::clone(&ended))) }).await.unwrap();
         let again = shared(async { panic!("it is started once") as Option<Flag> }).await.unwrap();
         assert!(Arc::ptr_eq(&flag.0, &again.0));
         drop((flag, again));
-        let next = beside("sharing").await;
+        let next = in_group("sharing").await;
         drop(turn);
         assert!(!*ended.lock().unwrap(), "the group goes on");
         drop(next);

@@ -1,4 +1,4 @@
-//! Deployments to work with, the objects that they become, and what holds when everything has settled.
+//! Sample deployments, the objects that they render to, and the check that everything has converged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,36 +18,36 @@ use super::cluster::{Kind, Namespace, condition, kinds, uid};
 use super::crds;
 use super::operator::Operator;
 
-/// The kinds in which a model runs.
-pub const MAIN: [Kind; 4] = [kinds::WORKSPACE, kinds::INFERENCE_SET, kinds::GRAPH, kinds::RAY_SERVICE];
-/// The kinds beside them.
-const SUPPORTING: [Kind; 3] = [kinds::CONFIG_MAP, kinds::SERVICE, kinds::CLAIM];
-/// The label of everything that the operator makes.
-const OURS: &str = "kubefoundry.ai/managed-by=kubefoundry";
+/// The kinds of main objects, in which models run.
+pub const MAIN_KINDS: [Kind; 4] = [kinds::WORKSPACE, kinds::INFERENCE_SET, kinds::GRAPH, kinds::RAY_SERVICE];
+/// The kinds of supporting objects.
+const SUPPORTING_KINDS: [Kind; 3] = [kinds::CONFIG_MAP, kinds::SERVICE, kinds::CLAIM];
+/// Selects the objects that the operator creates.
+const OPERATOR_SELECTOR: &str = "kubefoundry.ai/managed-by=kubefoundry";
 
-/// All objects of a kind in a namespace; none when the kind is not there.
+/// All objects of a kind in a namespace; none if the kind is not installed.
 pub async fn list(namespace: &Namespace, kind: Kind, selector: &str) -> Result<Vec<Value>, String> {
     match namespace.api(kind).list(&ListParams::default().labels(selector)).await {
-        Ok(list) => Ok(list.items.iter().map(|object| whole(kind.api_version, kind.kind, object)).collect()),
+        Ok(list) => Ok(list.items.iter().map(|object| with_kind(kind.api_version, kind.kind, object)).collect()),
         Err(Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
         Err(error) => Err(format!("list of {}: {error}", kind.kind)),
     }
 }
 
-/// Items of lists do not say what they are.
-fn whole(api_version: &str, kind: &str, object: &DynamicObject) -> Value {
+/// The object with `apiVersion` and `kind`, which list items lack.
+fn with_kind(api_version: &str, kind: &str, object: &DynamicObject) -> Value {
     let mut value = serde_json::to_value(object).unwrap();
     value["apiVersion"] = json!(api_version);
     value["kind"] = json!(kind);
     value
 }
 
-/// A text at a JSON pointer; empty without one.
+/// The string at a JSON pointer; empty if absent.
 pub fn text<'o>(object: &'o Value, pointer: &str) -> &'o str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A deployment by its number: one of five, for all three providers; names are `m-<number>`.
+/// The sample deployment of a number, named `m-<number>`. There are five variants, for all three providers.
 pub fn deployment(namespace: &str, number: usize) -> Value {
     let spec = match number % 5 {
         // KAITO, selected.
@@ -99,7 +99,7 @@ pub fn deployment(namespace: &str, number: usize) -> Value {
     })
 }
 
-/// What the CRDs accept and `lint` does not: more ranks than GPUs.
+/// A deployment that the CRDs accept and `lint` refuses: it has more ranks than GPUs.
 pub fn invalid(namespace: &str, name: &str) -> Value {
     json!({
         "apiVersion": "kubefoundry.ai/v1alpha1",
@@ -113,7 +113,7 @@ pub fn invalid(namespace: &str, name: &str) -> Value {
     })
 }
 
-/// Applies deployments, some at a time; what the apiserver cannot take now is tried again.
+/// Applies deployments, eight at a time. Retries while the apiserver is not available or throttles.
 pub async fn apply_all(namespace: &Namespace, deployments: &[Value]) {
     let applied = stream::iter(deployments).map(|deployment| async move {
         for _ in 0..600 {
@@ -122,7 +122,7 @@ pub async fn apply_all(namespace: &Namespace, deployments: &[Value]) {
                 Err(Error::Api(status)) if (400..429).contains(&status.code) => {
                     panic!("{}: {status}", text(deployment, "/metadata/name"))
                 }
-                // The apiserver is away, or has no time.
+                // The apiserver is not available, or throttles.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
@@ -131,7 +131,7 @@ pub async fn apply_all(namespace: &Namespace, deployments: &[Value]) {
     applied.buffer_unordered(8).collect::<Vec<()>>().await;
 }
 
-/// Says what the upstream operator would of an object that serves.
+/// Writes the status that the upstream operator writes for a model that serves.
 pub async fn serve(namespace: &Namespace, kind: Kind, object: &Value) -> Result<(), Error> {
     let now = "2026-01-30T09:12:00Z";
     let condition = |kind: &str, reason: &str| json!({"type": kind, "status": "True", "reason": reason, "message": "it serves", "lastTransitionTime": now});
@@ -174,11 +174,11 @@ pub async fn serve(namespace: &Namespace, kind: Kind, object: &Value) -> Result<
     Ok(())
 }
 
-/// Lets everything in a namespace serve, as it is now.
+/// Marks all main objects of a namespace as serving, and returns their number.
 pub async fn serve_all(namespace: &Namespace) -> Result<usize, String> {
     let mut served = 0;
-    for kind in MAIN {
-        for object in list(namespace, kind, OURS).await? {
+    for kind in MAIN_KINDS {
+        for object in list(namespace, kind, OPERATOR_SELECTOR).await? {
             serve(namespace, kind, &object).await.map_err(|error| error.to_string())?;
             served += 1;
         }
@@ -186,14 +186,14 @@ pub async fn serve_all(namespace: &Namespace) -> Result<usize, String> {
     Ok(served)
 }
 
-/// The upstream CRDs: the operator chooses versions and fields by them.
+/// The upstream CRDs, which determine the rendered versions and fields.
 static CRDS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let all = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].concat();
     all.into_iter().map(|crd| crds::definition(crd).to_string()).collect()
 });
 
-/// What deployments become, each by its name: their objects, supporting ones first.
-fn rendered(deployments: &[&Value]) -> BTreeMap<String, Vec<Value>> {
+/// The rendered objects of deployments by name, supporting ones first.
+fn render_all(deployments: &[&Value]) -> BTreeMap<String, Vec<Value>> {
     let mut sources = SourceSet::default();
     for text in CRDS.iter() {
         sources.add_for(Purpose::Crds, "crd.yaml", text.as_str());
@@ -222,23 +222,23 @@ fn rendered(deployments: &[&Value]) -> BTreeMap<String, Vec<Value>> {
     rendered
 }
 
-/// The first place at which a rendered object is not in the live one.
-fn missing(rendered: &Value, live: &Value, path: &mut String) -> Option<String> {
+/// Describes the first rendered value that a live object lacks.
+fn first_difference(rendered: &Value, live: &Value, path: &mut String) -> Option<String> {
     match (rendered, live) {
         (Value::Object(rendered), Value::Object(live)) => rendered.iter().find_map(|(key, value)| {
             let length = path.len();
             let _ = write!(path, ".{key}");
-            let found = missing(value, live.get(key).unwrap_or(&Value::Null), path);
+            let difference = first_difference(value, live.get(key).unwrap_or(&Value::Null), path);
             path.truncate(length);
-            found
+            difference
         }),
         (Value::Array(rendered), Value::Array(live)) if rendered.len() == live.len() => {
             rendered.iter().zip(live).enumerate().find_map(|(index, (rendered, live))| {
                 let length = path.len();
                 let _ = write!(path, "[{index}]");
-                let found = missing(rendered, live, path);
+                let difference = first_difference(rendered, live, path);
                 path.truncate(length);
-                found
+                difference
             })
         }
         _ if rendered == live => None,
@@ -246,29 +246,29 @@ fn missing(rendered: &Value, live: &Value, path: &mut String) -> Option<String> 
     }
 }
 
-/// The managers that have written the status of an object.
+/// The field managers of an object's status.
 fn status_managers(object: &Value) -> BTreeSet<&str> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let of_status = entries.into_iter().flatten().filter(|entry| entry["subresource"] == "status");
     of_status.map(|entry| text(entry, "/manager")).collect()
 }
 
-/// Converged, nothing duplicated, nothing orphaned, no lost status: of every deployment in a namespace exactly what it
-/// renders to is there, as rendered and owned by it; its status says what its object says, every controller's part of
-/// it; and there is nothing else of ours. `invalid` are those that wait with a message, and have nothing.
+/// Checks that a namespace has converged: the objects of every deployment exist as rendered and are owned by it, its status
+/// is complete and matches its main object, and there are no other objects of the operator. The deployments in `invalid`
+/// must wait with a message, and have no objects.
 pub async fn settled(namespace: &Namespace, invalid: &[&str]) -> Result<(), String> {
     let deployments = list(namespace, kinds::DEPLOYMENT, "").await?;
     let mut live: BTreeMap<(String, String), Value> = BTreeMap::new();
-    for kind in MAIN.iter().chain(&SUPPORTING) {
-        // Claims bear no label of ours.
-        let selector = if *kind == kinds::CLAIM { "" } else { OURS };
+    for kind in MAIN_KINDS.iter().chain(&SUPPORTING_KINDS) {
+        // Claims do not have the label.
+        let selector = if *kind == kinds::CLAIM { "" } else { OPERATOR_SELECTOR };
         for object in list(namespace, *kind, selector).await? {
             live.insert((kind.kind.to_owned(), text(&object, "/metadata/name").to_owned()), object);
         }
     }
     let (waiting, running): (Vec<&Value>, Vec<&Value>) =
         deployments.iter().partition(|deployment| invalid.contains(&text(deployment, "/metadata/name")));
-    let rendered = rendered(&running);
+    let rendered = render_all(&running);
     let mut wrong: Vec<String> = Vec::new();
     let mut expected: BTreeSet<(String, String)> = BTreeSet::new();
     for deployment in &running {
@@ -282,13 +282,15 @@ pub async fn settled(namespace: &Namespace, invalid: &[&str]) -> Result<(), Stri
         }
     }
     for deployment in waiting {
-        let is_said = condition(deployment, "Validated").is_some_and(|it| it["status"] == "False");
-        if text(deployment, "/status/phase") != "Pending" || text(deployment, "/status/message").is_empty() || !is_said
+        let is_reported = condition(deployment, "Validated").is_some_and(|it| it["status"] == "False");
+        if text(deployment, "/status/phase") != "Pending"
+            || text(deployment, "/status/message").is_empty()
+            || !is_reported
         {
             wrong.push(format!("{} does not wait: {}", text(deployment, "/metadata/name"), deployment["status"]));
         }
     }
-    // Claims hold data: they outlive their deployment.
+    // Claims outlive their deployment, because they hold data.
     let orphans = live.keys().filter(|key| !expected.contains(*key) && key.0 != "PersistentVolumeClaim");
     wrong.extend(orphans.map(|(kind, name)| format!("{kind} {name} belongs to nothing")));
     if wrong.is_empty() {
@@ -313,7 +315,7 @@ async fn is_settled(
     for object in rendered {
         let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
         let found =
-            live.get(&(kind.to_owned(), name.to_owned())).ok_or_else(|| format!("{kind} {name} is not there"))?;
+            live.get(&(kind.to_owned(), name.to_owned())).ok_or_else(|| format!("{kind} {name} does not exist"))?;
         if found.pointer("/metadata/deletionTimestamp").is_some() {
             return Err(format!("{kind} {name} is being deleted"));
         }
@@ -325,14 +327,19 @@ async fn is_settled(
                 return Err(format!("{kind} {name} is owned by {owners:?}, not {uid}"));
             }
         }
-        // In the version that was rendered.
+        // Read in the rendered version: the list above may use another one.
         let (group, version) = text(object, "/apiVersion").split_once('/').unwrap_or(("", text(object, "/apiVersion")));
-        let known =
-            MAIN.iter().chain(&SUPPORTING).find(|known| known.kind == kind).ok_or("a kind that is not known")?;
+        let known = MAIN_KINDS
+            .iter()
+            .chain(&SUPPORTING_KINDS)
+            .find(|known| known.kind == kind)
+            .ok_or("a kind that is not known")?;
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), known.plural);
         let api: Api<DynamicObject> = Api::namespaced_with(namespace.client.clone(), &namespace.name, &resource);
         let found = api.get(name).await.map_err(|error| format!("{kind} {name}: {error}"))?;
-        if let Some(difference) = missing(object, &whole(&resource.api_version, kind, &found), &mut String::new()) {
+        if let Some(difference) =
+            first_difference(object, &with_kind(&resource.api_version, kind, &found), &mut String::new())
+        {
             return Err(format!("{kind} {name}: {difference}"));
         }
     }
@@ -343,7 +350,7 @@ async fn is_settled(
     let managers = status_managers(deployment);
     for manager in ["kubefoundry-core", "provider-selector", of_provider.as_str()] {
         if !managers.contains(manager) {
-            return Err(format!("{manager} has written nothing into the status: {status}"));
+            return Err(format!("{manager} has not written the status: {status}"));
         }
     }
     if status["observedGeneration"] != deployment["metadata"]["generation"] {
@@ -358,12 +365,12 @@ async fn is_settled(
         || status["provider"]["resourceName"] != main["metadata"]["name"]
         || status["provider"]["resourceKind"] != main["kind"]
     {
-        return Err(format!("the provider is not as it should be: {status}"));
+        return Err(format!("the provider fields are wrong: {status}"));
     }
     let upstream = &live[&(text(main, "/kind").to_owned(), text(main, "/metadata/name").to_owned())];
-    let said = providers::find(provider).ok_or("no such provider")?.translate_status(upstream);
-    let said = said.map_err(|error| error.to_string())?;
-    if let Some(phase) = said.phase
+    let translated = providers::find(provider).ok_or("no such provider")?.translate_status(upstream);
+    let translated = translated.map_err(|error| error.to_string())?;
+    if let Some(phase) = translated.phase
         && text(status, "/phase") != phase.as_str()
     {
         return Err(format!("{} says {}, and the status {status}", text(main, "/kind"), phase.as_str()));
@@ -378,28 +385,28 @@ async fn is_settled(
 /// The uid of each main object in a namespace, by kind and name.
 pub async fn uids(namespace: &Namespace) -> BTreeMap<String, String> {
     let mut uids = BTreeMap::new();
-    for kind in MAIN {
-        for object in list(namespace, kind, OURS).await.unwrap() {
+    for kind in MAIN_KINDS {
+        for object in list(namespace, kind, OPERATOR_SELECTOR).await.unwrap() {
             uids.insert(format!("{} {}", kind.kind, text(&object, "/metadata/name")), uid(&object));
         }
     }
     uids
 }
 
-/// How often something was said of a deployment.
-pub async fn times_said(namespace: &Namespace, name: &str, reason: &str) -> u64 {
+/// The number of events with this reason about a deployment, repetitions included.
+pub async fn count_events(namespace: &Namespace, name: &str, reason: &str) -> u64 {
     let events = list(namespace, kinds::EVENT, "").await.unwrap();
-    let of_it = events.iter().filter(|event| {
+    let matching = events.iter().filter(|event| {
         let about = (text(event, "/regarding/kind"), text(event, "/regarding/name"), text(event, "/reason"));
         about == ("ModelDeployment", name, reason)
     });
-    of_it.map(|event| event.pointer("/series/count").and_then(Value::as_u64).unwrap_or(1)).sum()
+    matching.map(|event| event.pointer("/series/count").and_then(Value::as_u64).unwrap_or(1)).sum()
 }
 
-/// Waits until everything is [`settled`].
+/// Waits until a namespace is [`settled`].
 ///
 /// # Panics
-/// After the timeout, with what is wrong and what the operator said last.
+/// After the timeout, with the differences and the end of the operator's log.
 pub async fn until_settled(namespace: &Namespace, invalid: &[&str], operator: &Operator, timeout: Duration) {
     let started = Instant::now();
     loop {
@@ -413,28 +420,28 @@ pub async fn until_settled(namespace: &Namespace, invalid: &[&str], operator: &O
     }
 }
 
-/// The requests that an operator has sent about deployments and what they become, by verb and resource. Leases,
-/// heartbeats, events, lists and watches are no work.
-pub async fn work(operator: &Operator) -> BTreeMap<String, u64> {
+/// The number of requests that an operator has sent about deployments and their objects, by verb and resource. Leases,
+/// heartbeats, events, lists and watches do not count.
+pub async fn count_requests(operator: &Operator) -> BTreeMap<String, u64> {
     let label = |labels: &str, key: &str| -> String {
         let found = labels.split_once(&format!("{key}=\"")).and_then(|(_, rest)| rest.split_once('"'));
         found.unwrap_or_else(|| panic!("no {key} in {labels}")).0.to_owned()
     };
-    let mut work = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for line in operator.metrics().await.lines() {
         let Some(rest) = line.strip_prefix("kubefoundry_api_requests_total{") else { continue };
         let (labels, count) = rest.rsplit_once(' ').unwrap();
         let (verb, resource) = (label(labels, "verb"), label(labels, "resource"));
-        let is_work = !matches!(verb.as_str(), "list" | "watch")
+        let counts_as_work = !matches!(verb.as_str(), "list" | "watch")
             && !["leases", "events", "inferenceproviderconfigs"].iter().any(|other| resource.starts_with(other));
-        if is_work {
-            *work.entry(format!("{verb} {resource}")).or_default() += count.parse::<u64>().unwrap();
+        if counts_as_work {
+            *counts.entry(format!("{verb} {resource}")).or_default() += count.parse::<u64>().unwrap();
         }
     }
-    work
+    counts
 }
 
-/// How many requests that is.
-pub fn total(work: &BTreeMap<String, u64>) -> u64 {
-    work.values().sum()
+/// The sum of [`count_requests`].
+pub fn total(counts: &BTreeMap<String, u64>) -> u64 {
+    counts.values().sum()
 }

@@ -1,4 +1,4 @@
-//! The providers, and what every story starts with.
+//! The providers under test, and the setup of every test.
 
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -9,21 +9,20 @@ use crate::harness::operator::Options;
 use crate::harness::shared::SharedNamespace;
 use crate::harness::{crds, eventually};
 
-/// One provider, and what is particular about it.
-pub struct Case {
+/// A provider with its test data.
+pub struct ProviderCase {
     pub provider: &'static str,
     pub kind: Kind,
-    /// A specification; nothing in it names the provider where that is selected.
+    /// A specification. It names the provider unless the selector should choose it.
     pub spec: Value,
     pub reason: &'static str,
-    /// What its controller writes when the model runs.
+    /// The status that the upstream operator writes when the model runs.
     pub running: Value,
     pub service: &'static str,
     pub port: u16,
-    /// A change that its controller carries out: a merge patch of `spec`, and the field of the main object that shows
-    /// it.
+    /// A change that the upstream operator carries out: a merge patch of `spec`, and the changed field of the main object.
     pub in_place: (Value, &'static str),
-    /// A field of the main object, and a value that nobody asked for.
+    /// A field of the main object, and a value that differs from the rendered one.
     pub drift: (&'static str, Value),
 }
 
@@ -31,10 +30,10 @@ pub fn time() -> &'static str {
     "2026-01-30T10:00:00Z"
 }
 
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<ProviderCase> {
     let gpu = json!({"gpu": {"count": 1}, "memory": "32Gi"});
     vec![
-        Case {
+        ProviderCase {
             provider: "kaito",
             kind: WORKSPACE,
             spec: json!({
@@ -56,7 +55,7 @@ pub fn cases() -> Vec<Case> {
             in_place: (json!({"engine": {"contextLength": 16384}}), "/inference/config"),
             drift: ("/resource/labelSelector/matchLabels/kubernetes.io~1os", json!("windows")),
         },
-        Case {
+        ProviderCase {
             provider: "dynamo",
             kind: GRAPH,
             spec: json!({
@@ -80,7 +79,7 @@ pub fn cases() -> Vec<Case> {
             in_place: (json!({"scaling": {"replicas": 2}}), "/spec/services/VllmWorker/replicas"),
             drift: ("/spec/services/VllmWorker/replicas", json!(7)),
         },
-        Case {
+        ProviderCase {
             provider: "kuberay",
             kind: RAY_SERVICE,
             spec: json!({
@@ -111,11 +110,11 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// A namespace of a cluster with every CRD, in which one operator without webhooks serves all tests of this module.
+/// A namespace of a cluster with every CRD. One operator without webhooks serves all tests of this module.
 pub async fn namespace(name: &str) -> Option<SharedNamespace> {
     SharedNamespace::create("lifecycle", name, async |plane| {
         let client = plane.admin().await;
-        crds::install_ours(&client).await;
+        crds::install_own(&client).await;
         crds::install_upstream(&client).await;
         Namespace::create(&client, "kubefoundry-system").await;
         Options::default().roles("core,selector,kaito,dynamo,kuberay").start_ready(plane, "lifecycle").await
@@ -123,27 +122,27 @@ pub async fn namespace(name: &str) -> Option<SharedNamespace> {
     .await
 }
 
-/// Runs a story with every provider, at the same time.
-pub async fn with_each_provider(story: &str, run: impl AsyncFn(&Namespace, &Case)) {
+/// Runs a test with every provider at the same time. `test` is a part of the namespaces' names.
+pub async fn with_each_provider(test: &str, run: impl AsyncFn(&Namespace, &ProviderCase)) {
     let cases = cases();
     let runs = cases.iter().map(async |case| {
-        if let Some(namespace) = namespace(&format!("{story}-{}", case.provider)).await {
+        if let Some(namespace) = namespace(&format!("{test}-{}", case.provider)).await {
             run(&namespace, case).await;
         }
     });
     join_all(runs).await;
 }
 
-/// Deploys `phi`, lets its provider run it, and gives the main object.
-pub async fn run(namespace: &Namespace, case: &Case) -> Value {
+/// Deploys `phi`, marks it as running, and returns the main object.
+pub async fn run(namespace: &Namespace, case: &ProviderCase) -> Value {
     namespace.deploy("phi", &case.spec).await;
-    namespace.until_there(case.kind, "phi").await;
+    namespace.until_exists(case.kind, "phi").await;
     namespace.patch_status(case.kind, "phi", &case.running).await;
     namespace.until_phase("phi", "Running").await;
     namespace.get(case.kind, "phi").await
 }
 
-/// Waits until there is another main object of the same name, and checks that there was never a second one.
+/// Waits until a new main object has replaced `before`, and checks that the two never existed together.
 pub async fn until_replaced(namespace: &Namespace, kind: Kind, before: &Value) -> Value {
     eventually(SOON, &format!("another {} in {}", kind.kind, namespace.name), async || {
         let all = namespace.list(kind).await;
@@ -168,7 +167,7 @@ pub fn assert_owned(object: &Value, deployment: &Value) {
 }
 
 /// Replaces one field of the main object, as `kubectl edit` does.
-pub async fn edit(namespace: &Namespace, case: &Case, path: &str, value: &Value) {
+pub async fn edit(namespace: &Namespace, case: &ProviderCase, path: &str, value: &Value) {
     use kube::api::{Patch, PatchParams};
     let patch = serde_json::from_value(json!([{"op": "replace", "path": path, "value": value}])).unwrap();
     let parameters = PatchParams { field_manager: Some("kubectl-edit".to_owned()), ..PatchParams::default() };

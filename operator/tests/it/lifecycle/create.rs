@@ -1,4 +1,4 @@
-//! From a specification to a model that runs.
+//! Creation: from a specification to a running model.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::harness::render::{difference, kind_of, render};
 use crate::harness::stays;
 
 #[tokio::test]
-async fn what_is_created_is_selected_applied_and_runs() {
+async fn a_deployment_is_selected_applied_and_runs() {
     with_each_provider("create", async |namespace, case| {
         namespace.deploy("phi", &case.spec).await;
-        let main = namespace.until_there(case.kind, "phi").await;
+        let main = namespace.until_exists(case.kind, "phi").await;
         let pending = namespace.until_condition("phi", "ResourceCreated", "True").await;
         assert!(!pending["lastTransitionTime"].is_null(), "{pending}");
         let deployment = namespace.until_condition("phi", "Ready", "False").await;
@@ -59,7 +59,7 @@ async fn what_is_created_is_selected_applied_and_runs() {
     .await;
 }
 
-/// Each controller writes its own fields, and no field twice (OP-6.1).
+/// No two controllers own the same status field (OP-6.1).
 #[tokio::test]
 async fn each_field_of_status_has_one_manager() {
     with_each_provider("managers", async |namespace, case| {
@@ -101,10 +101,10 @@ fn leaves(path: &str, fields: &Value, found: &mut Vec<String>) {
 }
 
 #[tokio::test]
-async fn what_the_provider_says_shows() {
+async fn reports_failures_of_the_provider() {
     with_each_provider("failing", async |namespace, case| {
         run(namespace, case).await;
-        let (status, phase, said) = match case.provider {
+        let (status, phase, expected) = match case.provider {
             "kaito" => (
                 json!({"state": "Failed", "conditions": [{
                     "type": "WorkspaceSucceeded", "status": "False", "reason": "workspaceFailed",
@@ -133,20 +133,20 @@ async fn what_the_provider_says_shows() {
         namespace.patch_status(case.kind, "phi", &status).await;
         let deployment = namespace.until_phase("phi", phase).await;
         let message = deployment["status"]["message"].as_str().unwrap();
-        assert!(message.contains(said), "{message}");
+        assert!(message.contains(expected), "{message}");
         let ready = condition(&deployment, "Ready").unwrap();
         assert_eq!(ready["status"], "False");
         let message = namespace.until_event("phi", "Warning", "ProviderError").await;
-        assert!(message.starts_with("Provider resource in error state: ") && message.contains(said), "{message}");
+        assert!(message.starts_with("Provider resource in error state: ") && message.contains(expected), "{message}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_provider_that_is_silent_for_too_long_is_noticed() {
+async fn reports_a_stale_status() {
     with_each_provider("stale", async |namespace, case| {
         namespace.deploy("phi", &case.spec).await;
-        namespace.until_there(case.kind, "phi").await;
+        namespace.until_exists(case.kind, "phi").await;
         let stale = namespace.until_condition("phi", "StaleStatus", "True").await;
         assert!(!stale["message"].as_str().unwrap_or_default().is_empty(), "{stale}");
         namespace.patch_status(case.kind, "phi", &case.running).await;
@@ -157,7 +157,7 @@ async fn a_provider_that_is_silent_for_too_long_is_noticed() {
                 if is_stale { Err(deployment["status"].to_string()) } else { Ok(()) }
             })
             .await;
-        // What runs may be silent.
+        // A running model never gets stale.
         stays(Duration::from_secs(3), "fresh", async || {
             let deployment = namespace.get(DEPLOYMENT, "phi").await;
             let stale = condition(&deployment, "StaleStatus").is_some_and(|condition| condition["status"] == "True");
@@ -169,21 +169,21 @@ async fn a_provider_that_is_silent_for_too_long_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_there_is_said() {
+async fn reports_a_missing_secret() {
     with_each_provider("secret", async |namespace, case| {
         let mut spec = case.spec.clone();
         spec["secrets"] = json!({"huggingFaceToken": "hf-token"});
         namespace.deploy("phi", &spec).await;
         let message = namespace.until_event("phi", "Warning", "SecretNotFound").await;
         assert_eq!(message, format!("Secret 'hf-token' not found in namespace '{}'", namespace.name));
-        // It is applied all the same: the secret may come later.
-        namespace.until_there(case.kind, "phi").await;
+        // The objects are applied all the same, because the Secret may be created later.
+        namespace.until_exists(case.kind, "phi").await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_dry_run_shows_and_applies_nothing() {
+async fn a_dry_run_writes_the_result_and_applies_nothing() {
     with_each_provider("dry", async |namespace, case| {
         let key = "kubefoundry.ai/dry-run";
         let object = json!({"metadata": {"name": "phi", "annotations": {key: "true"}}, "spec": case.spec});
@@ -202,7 +202,7 @@ async fn a_dry_run_shows_and_applies_nothing() {
         })
         .await;
         namespace.annotate(DEPLOYMENT, "phi", key, None).await;
-        namespace.until_there(case.kind, "phi").await;
+        namespace.until_exists(case.kind, "phi").await;
         namespace
             .until(DEPLOYMENT, "phi", "without the result", |deployment| {
                 let result = &deployment["metadata"]["annotations"]["kubefoundry.ai/dry-run-result"];

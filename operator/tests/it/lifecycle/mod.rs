@@ -1,5 +1,5 @@
-//! The life of a ModelDeployment with each provider, before a real apiserver. There is no provider's controller: tests
-//! write the status that it would write.
+//! The lifecycle of a ModelDeployment with each provider, against a real apiserver. No upstream operators run: tests write
+//! the status that they would write.
 
 mod cases;
 mod create;

@@ -1,4 +1,4 @@
-//! Who runs it, and whether it may run.
+//! Selection of providers, allow lists, and invalid specifications.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::cases::{assert_owned, cases, namespace, run};
 use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, NAMESPACE, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
-use crate::harness::cluster::{SOON, equal, uid};
+use crate::harness::cluster::{SOON, expect_text, uid};
 use crate::harness::{eventually, stays};
 
 #[tokio::test]
@@ -17,13 +17,13 @@ async fn a_deployment_moves_from_one_provider_to_another_and_back() {
     run(&namespace, dynamo).await;
     for (from, to) in [(dynamo, kuberay), (kuberay, dynamo)] {
         namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"provider": {"name": to.provider}}})).await;
-        let main = namespace.until_there(to.kind, "phi").await;
+        let main = namespace.until_exists(to.kind, "phi").await;
         assert_eq!(namespace.find(from.kind, "phi").await, None, "never two");
         let deployment = namespace
             .until(DEPLOYMENT, "phi", "moved", |deployment| {
                 let status = &deployment["status"];
-                equal(&status["provider"]["name"], to.provider)?;
-                equal(&status["provider"]["resourceKind"], to.kind.kind).map_err(|_| status.to_string())
+                expect_text(&status["provider"]["name"], to.provider)?;
+                expect_text(&status["provider"]["resourceKind"], to.kind.kind).map_err(|_| status.to_string())
             })
             .await;
         assert_owned(&main, &deployment);
@@ -40,7 +40,7 @@ async fn a_deployment_moves_from_one_provider_to_another_and_back() {
     }
 }
 
-/// What was selected stays, also when the rules would now say otherwise (OP-2.3).
+/// A selection stays, even if the selection rules would now choose another provider (OP-2.3).
 #[tokio::test]
 async fn a_selection_stays() {
     let Some(namespace) = namespace("sticky").await else { return };
@@ -48,7 +48,7 @@ async fn a_selection_stays() {
         "model": {"id": "org/phi-gguf"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
     });
     namespace.deploy("phi", &spec).await;
-    let before = namespace.until_there(GRAPH, "phi").await;
+    let before = namespace.until_exists(GRAPH, "phi").await;
     namespace.annotate(DEPLOYMENT, "phi", "example.com/touched", Some("1")).await;
     namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"resources": {"memory": "64Gi"}}})).await;
     let after = namespace
@@ -68,7 +68,7 @@ async fn a_selection_stays() {
 }
 
 #[tokio::test]
-async fn a_deployment_of_a_third_party_is_left_to_it() {
+async fn a_deployment_of_a_third_party_is_not_touched() {
     let Some(namespace) = namespace("third-party").await else { return };
     let config = json!({
         "metadata": {"name": "acme"},
@@ -86,10 +86,10 @@ async fn a_deployment_of_a_third_party_is_left_to_it() {
     namespace.deploy("phi", &spec).await;
     namespace
         .until(DEPLOYMENT, "phi", "selected", |deployment| {
-            equal(&deployment["status"]["provider"]["name"], "acme").map_err(|_| deployment["status"].to_string())
+            expect_text(&deployment["status"]["provider"]["name"], "acme").map_err(|_| deployment["status"].to_string())
         })
         .await;
-    // Its own controller writes the rest, and no conflict stops it.
+    // The third party's controller writes the rest of the status without a conflict.
     let patch = kube::api::Patch::Apply(json!({
         "apiVersion": DEPLOYMENT.api_version, "kind": "ModelDeployment", "metadata": {"name": "phi"},
         "status": {"phase": "Running", "message": "it runs", "provider": {"resourceName": "phi", "resourceKind": "AcmeModel"}},
@@ -100,10 +100,10 @@ async fn a_deployment_of_a_third_party_is_left_to_it() {
         applied.map(|_| ()).map_err(|error| error.to_string())
     })
     .await;
-    stays(Duration::from_secs(1), "as the third party says", async || {
+    stays(Duration::from_secs(1), "as the third party wrote it", async || {
         let deployment = namespace.get(DEPLOYMENT, "phi").await;
-        equal(&deployment["status"]["phase"], "Running")?;
-        equal(&deployment["status"]["message"], "it runs")?;
+        expect_text(&deployment["status"]["phase"], "Running")?;
+        expect_text(&deployment["status"]["message"], "it runs")?;
         let finalizers = &deployment["metadata"]["finalizers"];
         if finalizers.is_null() { Ok(()) } else { Err(finalizers.to_string()) }
     })
@@ -116,11 +116,11 @@ async fn a_deployment_of_a_third_party_is_left_to_it() {
 }
 
 #[tokio::test]
-async fn a_namespace_allows_what_it_names() {
+async fn a_namespace_restricts_providers() {
     let Some(namespace) = namespace("allowed").await else { return };
     let key = "kubefoundry.ai/allowed-providers";
     namespace.annotate(NAMESPACE, "allowed", key, Some("kaito")).await;
-    // The operator sees namespaces in another watch than deployments.
+    // Namespaces and deployments have separate watches, so the annotation may arrive later.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let case = &cases()[2];
     namespace.deploy("phi", &case.spec).await;
@@ -133,12 +133,12 @@ async fn a_namespace_allows_what_it_names() {
     })
     .await;
     namespace.annotate(NAMESPACE, "allowed", key, Some("kaito, kuberay")).await;
-    namespace.until_there(case.kind, "phi").await;
+    namespace.until_exists(case.kind, "phi").await;
 }
 
-/// The webhook is away: what it would have refused waits, and says why (OP-7.3).
+/// Without the webhook, an invalid deployment is stored, and waits with its errors in the status (OP-7.3).
 #[tokio::test]
-async fn what_is_invalid_waits_until_it_is_mended() {
+async fn an_invalid_deployment_waits_until_it_is_corrected() {
     let Some(namespace) = namespace("invalid").await else { return };
     let case = &cases()[0];
     let mut spec = case.spec.clone();
@@ -152,29 +152,29 @@ async fn what_is_invalid_waits_until_it_is_mended() {
         .until(DEPLOYMENT, "phi", "Pending with both messages", |deployment| {
             let status = &deployment["status"];
             let message = status["message"].as_str().unwrap_or_default();
-            let says_all = status["phase"] == "Pending" && expected.iter().all(|one| message.contains(one));
-            if says_all { Ok(()) } else { Err(status.to_string()) }
+            let has_all = status["phase"] == "Pending" && expected.iter().all(|one| message.contains(one));
+            if has_all { Ok(()) } else { Err(status.to_string()) }
         })
         .await;
     let conditions = deployment["status"]["conditions"].as_array().unwrap();
-    let against = conditions.iter().find(|condition| {
-        let is_its = condition["type"] == "Validated" || condition["type"] == "ProviderCompatible";
-        is_its && condition["status"] == "False"
+    let failed = conditions.iter().find(|condition| {
+        let is_relevant = condition["type"] == "Validated" || condition["type"] == "ProviderCompatible";
+        is_relevant && condition["status"] == "False"
     });
-    let message = against.unwrap()["message"].as_str().unwrap();
-    assert!(expected.iter().all(|one| message.contains(one)), "{against:?}");
+    let message = failed.unwrap()["message"].as_str().unwrap();
+    assert!(expected.iter().all(|one| message.contains(one)), "{failed:?}");
     assert_eq!(namespace.find(WORKSPACE, "phi").await, None);
     namespace.deploy("phi", &case.spec).await;
-    namespace.until_there(WORKSPACE, "phi").await;
+    namespace.until_exists(WORKSPACE, "phi").await;
     namespace.until_condition("phi", "Validated", "True").await;
     namespace.until_condition("phi", "ProviderCompatible", "True").await;
     namespace.patch_status(WORKSPACE, "phi", &case.running).await;
     namespace.until_phase("phi", "Running").await;
 }
 
-/// What runs goes on running when its specification becomes invalid, and the message says what is wrong.
+/// A running model keeps running when its specification becomes invalid, and the status has the errors.
 #[tokio::test]
-async fn an_invalid_change_leaves_what_runs() {
+async fn an_invalid_change_keeps_the_running_model() {
     let Some(namespace) = namespace("invalid-later").await else { return };
     let case = &cases()[0];
     let before = run(&namespace, case).await;
@@ -189,7 +189,7 @@ async fn an_invalid_change_leaves_what_runs() {
     assert!(!deployment["status"]["message"].is_null());
     stays(Duration::from_secs(1), "there", async || {
         let main = namespace.find(case.kind, "phi").await.ok_or("it is gone")?;
-        equal(&main["metadata"]["uid"], &uid(&before))
+        expect_text(&main["metadata"]["uid"], &uid(&before))
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! What changes: by its user, by others, and in the time between.
+//! Updates by users, drift by other clients, and pauses.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::cases::{assert_owned, cases, edit, equal_number, namespace, run, until_replaced, with_each_provider};
 use crate::harness::cluster::kinds::{CONFIG_MAP, DEPLOYMENT, WORKSPACE};
-use crate::harness::cluster::{SOON, equal, uid};
+use crate::harness::cluster::{SOON, expect_text, uid};
 use crate::harness::render::{difference, render};
 use crate::harness::{eventually, stays};
 
 #[tokio::test]
-async fn a_change_that_the_provider_carries_out_is_made_in_place() {
+async fn supported_changes_are_updated_in_place() {
     with_each_provider("update", async |namespace, case| {
         let before = run(namespace, case).await;
         let (patch, path) = &case.in_place;
@@ -19,8 +19,8 @@ async fn a_change_that_the_provider_carries_out_is_made_in_place() {
         let rendered = render(&deployment).pop().unwrap();
         let after = namespace
             .until(case.kind, "phi", "changed", |main| {
-                let (found, expected) = (main.pointer(path), rendered.pointer(path));
-                if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
+                let (actual, expected) = (main.pointer(path), rendered.pointer(path));
+                if actual == expected { Ok(()) } else { Err(format!("{actual:?} instead of {expected:?}")) }
             })
             .await;
         assert_ne!(after.pointer(path), before.pointer(path));
@@ -36,7 +36,7 @@ async fn a_change_that_the_provider_carries_out_is_made_in_place() {
 }
 
 #[tokio::test]
-async fn another_model_is_another_object() {
+async fn another_model_recreates_the_object() {
     with_each_provider("identity", async |namespace, case| {
         let before = run(namespace, case).await;
         let patch = json!({"spec": {"model": {"id": "Qwen/Qwen3-8B"}}});
@@ -45,7 +45,7 @@ async fn another_model_is_another_object() {
         let rendered = render(&deployment).pop().unwrap();
         assert_eq!(difference(namespace, case.kind, &rendered, &after).await, None);
         assert_owned(&after, &deployment);
-        // It starts anew.
+        // The new object is not ready yet.
         let deployment = namespace.until_condition("phi", "Ready", "False").await;
         assert!(!deployment.is_null());
         namespace.patch_status(case.kind, "phi", &case.running).await;
@@ -54,16 +54,16 @@ async fn another_model_is_another_object() {
     .await;
 }
 
-/// KAITO makes the workload of a template once (docs/plan.md); KubeRay leaves replicas out of what it looks at.
+/// KAITO creates the workload of a template once, and ignores later changes (docs/plan.md).
 #[tokio::test]
-async fn a_change_that_the_provider_ignores_is_another_object() {
+async fn ignored_changes_recreate_the_object() {
     let Some(namespace) = namespace("ignored-kaito").await else { return };
     let spec = json!({
         "model": {"id": "google/gemma-3-1b-it-qat-q8_0-gguf"}, "engine": {"type": "llamacpp"},
         "resources": {"memory": "16Gi", "cpu": "8"}, "image": "ghcr.io/sozercan/llama-cpp-runner:latest",
     });
     namespace.deploy("phi", &spec).await;
-    let before = namespace.until_there(WORKSPACE, "phi").await;
+    let before = namespace.until_exists(WORKSPACE, "phi").await;
     let patch = json!({"spec": {"env": [{"name": "LOG_LEVEL", "value": "debug"}]}});
     let deployment = namespace.merge(DEPLOYMENT, "phi", &patch).await;
     let after = until_replaced(&namespace, WORKSPACE, &before).await;
@@ -77,7 +77,7 @@ async fn a_change_that_the_provider_ignores_is_another_object() {
 }
 
 #[tokio::test]
-async fn settings_that_change_leave_no_old_ones_behind() {
+async fn a_replaced_config_map_is_deleted() {
     let Some(namespace) = namespace("settings").await else { return };
     let case = &cases()[0];
     let names = async || {
@@ -100,14 +100,14 @@ async fn settings_that_change_leave_no_old_ones_behind() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_changes_is_put_back() {
+async fn drift_is_repaired() {
     with_each_provider("drift", async |namespace, case| {
         let before = run(namespace, case).await;
         let (path, value) = &case.drift;
         edit(namespace, case, path, value).await;
         let original = before.pointer(path).unwrap();
         let after = namespace
-            .until(case.kind, "phi", "put back", |main| {
+            .until(case.kind, "phi", "restored", |main| {
                 let found = main.pointer(path).unwrap();
                 if found == original { Ok(()) } else { Err(found.to_string()) }
             })
@@ -115,11 +115,11 @@ async fn what_somebody_else_changes_is_put_back() {
         assert_eq!(uid(&after), uid(&before));
         let message = namespace.until_event("phi", "Warning", "DriftDetected").await;
         assert!(message.starts_with("Provider resource was modified directly, reconciling"), "{message}");
-        // What nobody rendered is nobody's drift.
+        // A field that is not rendered is no drift.
         namespace.merge(case.kind, "phi", &json!({"metadata": {"labels": {"team": "search"}}})).await;
         stays(Duration::from_secs(1), "labelled", async || {
             let main = namespace.get(case.kind, "phi").await;
-            equal(&main["metadata"]["labels"]["team"], "search")
+            expect_text(&main["metadata"]["labels"]["team"], "search")
         })
         .await;
         let drifts = namespace.events("phi").await.into_iter().filter(|event| event.1 == "DriftDetected").count();
@@ -128,9 +128,8 @@ async fn what_somebody_else_changes_is_put_back() {
     .await;
 }
 
-/// An object that somebody deletes is made again.
 #[tokio::test]
-async fn an_object_that_somebody_deletes_is_made_again() {
+async fn a_deleted_object_is_recreated() {
     with_each_provider("deleted", async |namespace, case| {
         let before = run(namespace, case).await;
         namespace.delete(case.kind, "phi").await;
@@ -140,12 +139,12 @@ async fn an_object_that_somebody_deletes_is_made_again() {
 }
 
 #[tokio::test]
-async fn what_is_paused_is_left_alone() {
+async fn a_paused_deployment_is_not_changed() {
     with_each_provider("pause", async |namespace, case| {
         let before = run(namespace, case).await;
         let key = "kubefoundry.ai/reconcile-paused";
         namespace.annotate(DEPLOYMENT, "phi", key, Some("true")).await;
-        // Whatever saw it before that is done.
+        // A reconciliation that started before the annotation may still run.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let (path, value) = &case.drift;
         edit(namespace, case, path, value).await;
