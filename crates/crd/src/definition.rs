@@ -129,7 +129,7 @@ impl CrdDefinition {
     /// let object = serde_json::json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {}});
     /// let found = schema.check(&object);
     /// assert_eq!(found[0].sentence("RayService m", schema),
-    ///     "RayService m would have spec, expected only fields of ray.io/v1 RayService in the CRDs of KubeRay 1.3");
+    ///     "RayService m would have spec, which ray.io/v1 RayService in the CRDs of KubeRay 1.3 does not have");
     /// ```
     ///
     /// # Errors
