@@ -58,8 +58,8 @@ pub(super) fn refused_value(
             let limit = whole.schema_at(&path).and_then(|schema| schema.get(keyword));
             // Only a limit is worth quoting, not a schema or a reference to one.
             match limit.filter(|limit| !limit.is_object() && !limit.is_array() && *keyword != "not") {
-                Some(limit) => format!("a value that {keyword} {} of the schema allows", shorten(&limit.to_string())),
-                None => format!("a value that {keyword} of the schema allows"),
+                Some(limit) => format!("a value that the schema allows ({keyword}: {})", shorten(&limit.to_string())),
+                None => format!("a value that the schema allows ({keyword})"),
             }
         }
     };

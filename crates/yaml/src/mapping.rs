@@ -111,7 +111,7 @@ impl<'t> MappingFrame<'t> {
             *earlier = entry;
             self.merged.remove(position);
         } else {
-            let message = format!("the key {:?} a second time in one mapping; expected it once", entry.key);
+            let message = format!("the key {:?} occurs twice in one mapping", entry.key);
             let failure = Failure::new(FailureKind::DuplicateKey, entry.key_span, message);
             found.push(failure.with_related(earlier.key_span, "first set here"));
         }
@@ -171,6 +171,6 @@ impl<'t> MappingFrame<'t> {
 }
 
 fn merge_override_failure(key: &str, span: Span, other: Span) -> Failure {
-    let message = format!("the key {key:?} both merged through `<<` and set again; expected it once");
+    let message = format!("the key {key:?} is merged through `<<` and set again");
     Failure::new(FailureKind::MergeOverride, span, message).with_related(other, "also set here")
 }

@@ -25,7 +25,7 @@ pub(super) fn autoscaling(
         } else {
             wire::LlamaStackDistribution::path().spec().replicas().to_string()
         };
-        let message = format!("{max_path} is {max}, expected at least {min}, which {source} asks for");
+        let message = format!("{max_path} is {max}, expected at least {min}, the value of {source}");
         check.findings.report(&shared::INVALID_VALUE, &max_path, message);
     }
     Some(Autoscaling {

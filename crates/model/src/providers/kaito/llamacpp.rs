@@ -31,7 +31,7 @@ pub(super) fn build_command(
         return Some(start_without_model(deployment, runner, overrides, findings));
     };
     let Some(runner) = runner else {
-        let message = format!("it is not known how to start the image {:?}", shorten(image));
+        let message = format!("kubefoundry does not know how to start the image {:?}", shorten(image));
         findings
             .report(&UNKNOWN_RUNNER, image_place(deployment), message)
             .help(format!("set {} to llama-server, llama-cpp-runner or aikit", overrides::path().runner()));

@@ -147,7 +147,7 @@ pub(super) fn check_reserved(
     if is_allowed {
         return Some(());
     }
-    let message = format!("--{name} cannot be changed: {why}");
+    let message = format!("--{name} cannot be set: {why}");
     findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove the flag");
     None
 }
