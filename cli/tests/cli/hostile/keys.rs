@@ -6,11 +6,7 @@ use crate::sandbox::model;
 #[test]
 fn duplicate_keys() {
     let twice = model("a") + "    gpu:\n      count: 2\n";
-    assert_rejected(
-        "a.yaml",
-        twice,
-        &["a.yaml:14:5: error[KF0002] found the key \"gpu\" a second time in one mapping"],
-    );
+    assert_rejected("a.yaml", twice, &["a.yaml:14:5: error[KF0002]"]);
     let same = format!("{HEADER}  a: 1\n{}", "  a: 1\n".repeat(100_000));
     assert_rejected("a.yaml", same, &["a.yaml:1:1: error[KF0004] the document has"]);
 }
@@ -18,11 +14,7 @@ fn duplicate_keys() {
 #[test]
 fn duplicates_through_merge_keys() {
     let merged = model("a").replace("    gpu:\n", "    gpu: &gpu\n") + "      <<: {count: 2}\n";
-    assert_rejected(
-        "a.yaml",
-        merged,
-        &["a.yaml:14:7: error[KF0002] found the key \"count\" both merged through `<<` and set"],
-    );
+    assert_rejected("a.yaml", merged, &["a.yaml:14:7: error[KF0002]"]);
     let twice = model("a").replace("      count: 1\n", "      <<: [{count: 1}, {count: 2}]\n");
     assert_rejected("a.yaml", twice, &["a.yaml:13:7: error[KF0002]"]);
     let cycle = model("a").replace("    gpu:\n      count: 1\n", "    gpu: &gpu\n      <<: *gpu\n");
