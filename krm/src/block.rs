@@ -1,5 +1,4 @@
-//! A `ResourceList` in block style: where each item starts and ends, and how a list in brackets is brought into that
-//! style.
+//! A `ResourceList` in block style: finds the text range of each item, and converts a flow-style list to block style.
 
 use std::ops::Range;
 
@@ -8,7 +7,7 @@ use kubefoundry_yaml::{Node, Value};
 
 use crate::envelope::Envelope;
 
-/// Whether items can be edited where they stand: a block-style list in a block-style document, or one without items.
+/// Whether items can be edited in place: the document and its list of items have block style, or the list is empty.
 pub(crate) fn is_block(envelope: &Envelope<'_>) -> bool {
     let starts_with =
         |node: &Node<'_>, open: &str| envelope.text.get(node.span.start..).is_some_and(|text| text.starts_with(open));
@@ -16,22 +15,22 @@ pub(crate) fn is_block(envelope: &Envelope<'_>) -> bool {
     !starts_with(envelope.root(), "{") && list.is_none_or(|list| starts_with(list, "-"))
 }
 
-/// The items of a list in block style, with the comments above them.
-pub(crate) fn items(envelope: &Envelope<'_>) -> Vec<BlockItem> {
+/// Returns the items of a list in block style, each with the comments above it.
+pub(crate) fn find_items(envelope: &Envelope<'_>) -> Vec<BlockItem> {
     let Some(entry) = envelope.root().entry("items").filter(|_| is_block(envelope)) else { return Vec::new() };
     let key_end = entry.key_span.end;
     let line = envelope.text.get(key_end..).and_then(|rest| rest.find('\n')).map_or(key_end, |end| key_end + end + 1);
     block_items(envelope.text, &entry.node, line.min(entry.node.span.start))
 }
 
-/// An item as a document of its own: its dash becomes a blank, so that every other byte keeps its line and column.
+/// Converts an item to a document: its dash becomes a space, so that all other text keeps its line and column.
 pub(crate) fn item_text(text: &str, item: &BlockItem) -> String {
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
     format!("{} {}", part(item.range.start..item.dash), part(item.dash + 1..item.range.end))
 }
 
-/// The whole list in block style, with the values as they were written.
-pub(crate) fn to_block(envelope: &Envelope<'_>) -> String {
+/// Converts the whole list to block style and keeps the text of the values.
+pub(crate) fn to_block_style(envelope: &Envelope<'_>) -> String {
     let slice = |node: &Node<'_>| envelope.text.get(node.span.start..node.span.end).unwrap_or_default();
     let mut out = String::new();
     for entry in envelope.root().entries() {
@@ -42,12 +41,12 @@ pub(crate) fn to_block(envelope: &Envelope<'_>) -> String {
                 out.push('\n');
                 for item in items {
                     out.push_str("- ");
-                    push_indented(&mut out, &envelope.alone(item).0, 0);
+                    push_indented(&mut out, &envelope.extract_text(item).0, 0);
                 }
             }
             Value::Mapping(_) | Value::Sequence(_) if !slice(&entry.node).starts_with(['{', '[']) => {
                 out.push('\n');
-                push_indented(&mut out, &envelope.alone(&entry.node).0, 2);
+                push_indented(&mut out, &envelope.extract_text(&entry.node).0, 2);
             }
             _ => {
                 out.push(' ');
@@ -58,11 +57,11 @@ pub(crate) fn to_block(envelope: &Envelope<'_>) -> String {
     out
 }
 
-/// Adds lines, all but the first of them indented by two more columns, and a line break at the end.
-fn push_indented(out: &mut String, text: &str, first: usize) {
+/// Appends lines: the first indented by `first_indent` spaces, the others by two. The last line gets a line break.
+fn push_indented(out: &mut String, text: &str, first_indent: usize) {
     for (position, line) in text.lines().enumerate() {
         if !line.is_empty() {
-            out.push_str(&" ".repeat(if position == 0 { first } else { 2 }));
+            out.push_str(&" ".repeat(if position == 0 { first_indent } else { 2 }));
         }
         out.push_str(line);
         out.push('\n');

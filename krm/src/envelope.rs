@@ -1,15 +1,15 @@
-//! The `ResourceList`: what it must be before anything in it is looked at.
+//! Parses the `ResourceList` and checks its envelope: everything except the items.
 
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Document, Failure, FailureKind, Limits, Node, Value};
 
-/// The group of a `ResourceList`.
+/// The API group of a `ResourceList`.
 const GROUP: &str = "config.kubernetes.io";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
-/// Why standard input cannot be worked on. It is echoed then: a client that parses it fails as it would have without
-/// us, and one that does not gets back what it gave.
+/// Reasons why standard input is not a usable `ResourceList`. The function then returns its input unchanged: a client
+/// that parses it reports its own error, and any other client loses nothing.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum EnvelopeError {
     #[error("standard input is not UTF-8 (byte {0}), {EXPECTED}")]
@@ -17,9 +17,9 @@ pub(crate) enum EnvelopeError {
     #[error("standard input is empty, {EXPECTED}")]
     Empty,
     #[error("standard input, line {line}: {message}")]
-    NotRead { line: usize, message: String },
+    Invalid { line: usize, message: String },
     #[error("standard input has {0} documents, {EXPECTED}")]
-    NotAlone(usize),
+    SeveralDocuments(usize),
     #[error("standard input is {0}, {EXPECTED}")]
     NotAResourceList(String),
     #[error("ResourceList has apiVersion {0:?}, expected {GROUP}/v1, {GROUP}/v1beta1 or {GROUP}/v1alpha1")]
@@ -30,7 +30,7 @@ pub(crate) enum EnvelopeError {
 
 const EXPECTED: &str = "expected one ResourceList of config.kubernetes.io/v1";
 
-/// A `ResourceList` that was read.
+/// A parsed `ResourceList`.
 #[derive(Debug)]
 pub(crate) struct Envelope<'t> {
     pub(crate) text: &'t str,
@@ -38,21 +38,21 @@ pub(crate) struct Envelope<'t> {
 }
 
 impl<'t> Envelope<'t> {
-    /// Reads a `ResourceList`; what is in its items is not judged.
-    pub(crate) fn read(text: &'t str) -> Result<Self, EnvelopeError> {
+    /// Parses a `ResourceList` without checking its items.
+    pub(crate) fn parse(text: &'t str) -> Result<Self, EnvelopeError> {
         let parsed = yaml::parse(text, &limits(text));
         if let Some(failure) = &parsed.failure {
-            return Err(not_read(text, failure));
+            return Err(invalid(text, failure));
         }
         let count = parsed.documents.len();
         let mut documents = parsed.documents.into_iter();
         let (Some(document), None) = (documents.next(), documents.next()) else {
-            return Err(if count == 0 { EnvelopeError::Empty } else { EnvelopeError::NotAlone(count) });
+            return Err(if count == 0 { EnvelopeError::Empty } else { EnvelopeError::SeveralDocuments(count) });
         };
         let envelope = Self { text, document };
         envelope.check_header()?;
-        if let Some(problem) = envelope.document.problems.iter().find(|problem| envelope.is_own(problem)) {
-            return Err(not_read(text, problem));
+        if let Some(problem) = envelope.document.problems.iter().find(|problem| envelope.is_envelope_problem(problem)) {
+            return Err(invalid(text, problem));
         }
         match envelope.root().get("items").map(|items| (&items.value, items.describe())) {
             None | Some((Value::Null | Value::Sequence(_), _)) => Ok(envelope),
@@ -61,8 +61,8 @@ impl<'t> Envelope<'t> {
     }
 
     fn check_header(&self) -> Result<(), EnvelopeError> {
-        let word = |key: &str| self.root().get(key).and_then(Node::as_str).unwrap_or_default();
-        let (api_version, kind) = (word("apiVersion"), word("kind"));
+        let text_of = |key: &str| self.root().get(key).and_then(Node::as_str).unwrap_or_default();
+        let (api_version, kind) = (text_of("apiVersion"), text_of("kind"));
         if kind != "ResourceList" {
             let found = if kind.is_empty() { self.root().describe().to_owned() } else { format!("a {kind}") };
             return Err(EnvelopeError::NotAResourceList(found));
@@ -72,9 +72,9 @@ impl<'t> Envelope<'t> {
         if known { Ok(()) } else { Err(EnvelopeError::UnknownVersion(api_version.to_owned())) }
     }
 
-    /// Whether a problem is one of the list, not of an item: an item's matters to whoever reads that item. What is
-    /// nested too deeply is left out of the tree, and stands in the text all the same.
-    fn is_own(&self, problem: &Failure) -> bool {
+    /// Whether a problem is in the list itself. Problems in an item are reported only if that item is read. Nodes that
+    /// are nested too deeply are missing in the tree, but their text is kept, so they are no problem here.
+    fn is_envelope_problem(&self, problem: &Failure) -> bool {
         let inside = |node: &Node<'_>| node.span.start <= problem.span.start && problem.span.end <= node.span.end;
         match problem.kind {
             FailureKind::TooDeep => false,
@@ -83,22 +83,20 @@ impl<'t> Envelope<'t> {
         }
     }
 
-    /// The list itself.
     pub(crate) fn root(&self) -> &Node<'t> {
         &self.document.root
     }
 
-    /// The limits for a list that was made of this one.
+    /// Limits for parsing a changed version of this list, which may be longer.
     pub(crate) fn limits(&self) -> Limits {
         Limits { document_bytes: usize::MAX, ..limits(self.text) }
     }
 
-    /// The objects.
     pub(crate) fn items(&self) -> &[Node<'t>] {
         self.root().get("items").map(Node::items).unwrap_or_default()
     }
 
-    /// The configuration, when there is any.
+    /// Returns the configuration unless it is null or empty.
     pub(crate) fn function_config(&self) -> Option<&Node<'t>> {
         self.root().get("functionConfig").filter(|config| match &config.value {
             Value::Null => false,
@@ -107,31 +105,31 @@ impl<'t> Envelope<'t> {
         })
     }
 
-    /// A part of the text as a text of its own, at the column at which it stands, so that its lines stay aligned; and
-    /// where that text would start in the whole.
-    pub(crate) fn alone(&self, node: &Node<'_>) -> (String, usize) {
+    /// Extracts the text of a node, indented to its original column so that its lines stay aligned. Also returns the
+    /// offset of the extracted text in the list.
+    pub(crate) fn extract_text(&self, node: &Node<'_>) -> (String, usize) {
         let before = self.text.get(..node.span.start).unwrap_or_default();
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
-        let own = self.text.get(node.span.start..node.span.end).unwrap_or_default();
-        let indent = if own.starts_with(['{', '[']) { 0 } else { column };
-        (format!("{}{own}", " ".repeat(indent)), node.span.start - indent)
+        let node_text = self.text.get(node.span.start..node.span.end).unwrap_or_default();
+        let indent = if node_text.starts_with(['{', '[']) { 0 } else { column };
+        (format!("{}{node_text}", " ".repeat(indent)), node.span.start - indent)
     }
 }
 
-/// The whole list is one document, so the limits of one document do not apply; each item is held to them when it is
-/// rendered. What aliases stand for is bounded all the same.
+/// Limits for the list as one document. The limits of documents apply to each item when it is rendered; only the
+/// expansion of aliases is limited here, too.
 fn limits(text: &str) -> Limits {
-    let usual = Limits::default();
+    let defaults = Limits::default();
     Limits {
-        documents: usual.documents,
-        document_bytes: usual.document_bytes.max(text.len()),
+        documents: defaults.documents,
+        document_bytes: defaults.document_bytes.max(text.len()),
         nodes: usize::MAX,
         depth: 250,
-        alias_nodes: usual.alias_nodes,
+        alias_nodes: defaults.alias_nodes,
     }
 }
 
-fn not_read(text: &str, failure: &Failure) -> EnvelopeError {
+fn invalid(text: &str, failure: &Failure) -> EnvelopeError {
     let line = LineIndex::new(text).position(failure.span.start).line;
-    EnvelopeError::NotRead { line, message: failure.sentence() }
+    EnvelopeError::Invalid { line, message: failure.sentence() }
 }

@@ -1,4 +1,4 @@
-//! The functionConfig: options as a `Render`, options as a ConfigMap's text values, or a ModelDeployment.
+//! Reads functionConfig: a `Render`, a ConfigMap with options as text, or a ModelDeployment.
 
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::options::render;
@@ -11,21 +11,20 @@ use serde_json::{Map, Value as Json};
 use crate::envelope::Envelope;
 use crate::item;
 
-/// What the functionConfig is.
+/// The parsed functionConfig.
 #[derive(Debug, Default)]
 pub(crate) struct FunctionConfig {
-    /// A `Render` document.
+    /// The text of a `Render` document.
     pub(crate) options: Option<String>,
-    /// Whether that was made from a ConfigMap: then its fields are keys of `data`.
+    /// Whether `options` was converted from a ConfigMap. Findings then refer to keys of `data`.
     pub(crate) from_config_map: bool,
-    /// Whether it is a ModelDeployment itself.
+    /// Whether functionConfig is a ModelDeployment.
     pub(crate) is_deployment: bool,
-    /// What is wrong with it.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Keys of a ConfigMap's `data`: paths of fields of `Render`.
-const SWITCHES: [&str; 7] = [
+/// Boolean keys of `data` in a ConfigMap. All keys are field paths of `Render`.
+const BOOLEANS: [&str; 7] = [
     "allowEmpty",
     "kaito.nodeAutoProvisioning",
     "llamaStack.nativeExtraProviders",
@@ -43,7 +42,7 @@ const NUMBERS: [&str; 7] = [
     "limits.ruleBytes",
     "limits.ruleSteps",
 ];
-const WORDS: [&str; 11] = [
+const STRINGS: [&str; 11] = [
     "actor.gatewayURL",
     "actor.kserveDefaultMode",
     "actor.runtimeScript",
@@ -56,7 +55,7 @@ const WORDS: [&str; 11] = [
     "llamaStack.volumeSizeLimit",
     "output",
 ];
-/// Keys with a part of the user's choice behind the dot: a provider, an image prefix, a distribution, a diagnostic.
+/// Keys that end with a name chosen by the user, such as a provider or an image prefix, and their documented form.
 const MAPS: [(&str, &str); 6] = [
     ("images", "images.PREFIX"),
     ("llamaStack.distributions", "llamaStack.distributions.NAME"),
@@ -67,15 +66,17 @@ const MAPS: [(&str, &str); 6] = [
 ];
 
 impl FunctionConfig {
-    /// Reads the functionConfig. None at all is fine: everything has a default.
+    /// Reads functionConfig. If it is missing, all options have their defaults.
     pub(crate) fn read(envelope: &Envelope<'_>) -> Self {
         let Some(config) = envelope.function_config() else { return Self::default() };
         let (api_version, kind) = item::type_of(config);
-        let is_ours = ApiGroup::find(api_version.split('/').next().unwrap_or_default()).is_some();
+        let is_known_group = ApiGroup::find(api_version.split('/').next().unwrap_or_default()).is_some();
         match (api_version, kind) {
-            (render::API_VERSION, "Render") => Self { options: Some(envelope.alone(config).0), ..Self::default() },
+            (render::API_VERSION, "Render") => {
+                Self { options: Some(envelope.extract_text(config).0), ..Self::default() }
+            }
             ("v1", "ConfigMap") => Self::from_data(config.get("data")),
-            (_, kubefoundry_model::KIND) if is_ours => Self { is_deployment: true, ..Self::default() },
+            (_, kubefoundry_model::KIND) if is_known_group => Self { is_deployment: true, ..Self::default() },
             _ => {
                 let found = match (kind, api_version) {
                     ("", _) => format!("{} without a kind", config.describe()),
@@ -91,57 +92,58 @@ impl FunctionConfig {
         }
     }
 
-    /// Whether a function with this configuration may be this one: any other it refuses, and fails.
-    pub(crate) fn may_be(config: &Node<'_>) -> bool {
+    /// Whether this function would accept a configuration, so that a function that uses it may be this one.
+    pub(crate) fn is_acceptable(config: &Node<'_>) -> bool {
         let (api_version, kind) = item::type_of(config);
         match (api_version, kind) {
             (render::API_VERSION, "Render") => true,
-            ("v1", "ConfigMap") => Self::may_be_data(config.get("data")),
+            ("v1", "ConfigMap") => Self::is_acceptable_data(config.get("data")),
             _ => item::is_model_deployment(config),
         }
     }
 
-    /// The same, of the `data` of a ConfigMap.
-    pub(crate) fn may_be_data(data: Option<&Node<'_>>) -> bool {
+    /// Like [`Self::is_acceptable`], for the `data` of a ConfigMap.
+    pub(crate) fn is_acceptable_data(data: Option<&Node<'_>>) -> bool {
         Self::from_data(data).diagnostics.is_empty()
     }
 
     fn from_data(data: Option<&Node<'_>>) -> Self {
-        let mut read = Self { from_config_map: true, ..Self::default() };
+        let mut function_config = Self { from_config_map: true, ..Self::default() };
         let mut render = Map::new();
         render.insert("apiVersion".to_owned(), Json::from(render::API_VERSION));
         render.insert("kind".to_owned(), Json::from("Render"));
         if let Some(data) = data
             && !matches!(data.value, Value::Mapping(_) | Value::Null)
         {
-            read.refuse(format!("data is {}, expected a mapping of keys to text", data.describe()), None);
+            function_config
+                .report_error(format!("data is {}, expected a mapping of keys to text", data.describe()), None);
         }
         for entry in data.map(Node::entries).unwrap_or_default() {
-            read.option(&entry.key, &entry.node, &mut render);
+            function_config.read_option(&entry.key, &entry.node, &mut render);
         }
-        read.options = Some(Json::Object(render).to_string());
-        read
+        function_config.options = Some(Json::Object(render).to_string());
+        function_config
     }
 
-    /// Takes in one key. Its value is text, as everything in a ConfigMap; `strict: true` without quotes is understood.
-    fn option(&mut self, key: &str, value: &Node<'_>, render: &mut Map<String, Json>) {
+    /// Adds one key to `render`. Values in a ConfigMap are text, but unquoted `strict: true` is accepted, too.
+    fn read_option(&mut self, key: &str, value: &Node<'_>, render: &mut Map<String, Json>) {
         let text = match &value.value {
             Value::String(text) => text.clone().into_owned(),
             Value::Bool(_) | Value::Integer(_) | Value::Float(_) => value.to_json().to_string(),
-            _ => return self.refuse(format!("data[{key:?}] is {}, expected text", value.describe()), None),
+            _ => return self.report_error(format!("data[{key:?}] is {}, expected text", value.describe()), None),
         };
-        let value = if SWITCHES.contains(&key) {
+        let value = if BOOLEANS.contains(&key) {
             match text.as_str() {
                 "true" => Json::from(true),
                 "false" => Json::from(false),
-                _ => return self.refuse(format!("data[{key:?}] is {text:?}, expected true or false"), None),
+                _ => return self.report_error(format!("data[{key:?}] is {text:?}, expected true or false"), None),
             }
         } else if NUMBERS.contains(&key) {
             match text.parse::<i64>() {
                 Ok(number) => Json::from(number),
-                Err(_) => return self.refuse(format!("data[{key:?}] is {text:?}, expected an integer"), None),
+                Err(_) => return self.report_error(format!("data[{key:?}] is {text:?}, expected an integer"), None),
             }
-        } else if WORDS.contains(&key) || is_map_key(key) {
+        } else if STRINGS.contains(&key) || is_map_key(key) {
             Json::from(text)
         } else {
             let known: Vec<&str> = known_keys().collect();
@@ -150,31 +152,32 @@ impl FunctionConfig {
                 .find_map(|(old, new)| Some(format!("write {new}{}", key.strip_prefix(old)?)));
             let help =
                 renamed.or_else(|| closest(key, known.iter().copied()).map(|meant| format!("did you mean {meant}?")));
-            return self.refuse(format!("unknown key {key:?} in data, expected one of {}", known.join(", ")), help);
+            return self
+                .report_error(format!("unknown key {key:?} in data, expected one of {}", known.join(", ")), help);
         };
-        insert(render, key, value);
+        insert_value(render, key, value);
     }
 
-    fn refuse(&mut self, message: String, help: Option<String>) {
+    fn report_error(&mut self, message: String, help: Option<String>) {
         let mut diagnostic = Diagnostic::new(&codes::INVALID_OPTION, message);
         diagnostic.help = help;
         self.diagnostics.push(diagnostic);
     }
 }
 
-/// The map of a key with a part of the user's choice, and that part.
-fn in_map(key: &str) -> Option<(&'static str, &str)> {
+/// Splits a key of [`MAPS`] into the map and the name chosen by the user.
+fn split_map_key(key: &str) -> Option<(&'static str, &str)> {
     let rest = |map: &str| key.strip_prefix(map)?.strip_prefix('.').filter(|rest| !rest.is_empty());
     MAPS.iter().find_map(|(map, _)| Some((*map, rest(map)?)))
 }
 
 fn is_map_key(key: &str) -> bool {
-    in_map(key).is_some()
+    split_map_key(key).is_some()
 }
 
-/// Puts a value where a key says. Only what a user chose may have dots in it.
-fn insert(render: &mut Map<String, Json>, key: &str, value: Json) {
-    let (path, last) = in_map(key).or_else(|| key.rsplit_once('.')).unwrap_or_default();
+/// Inserts a value at the path of a key. Only the name chosen by the user may contain dots.
+fn insert_value(render: &mut Map<String, Json>, key: &str, value: Json) {
+    let (path, last) = split_map_key(key).or_else(|| key.rsplit_once('.')).unwrap_or_default();
     let mut fields = render;
     for field in path.split('.').filter(|field| !field.is_empty()) {
         let inner = fields.entry(field).or_insert_with(|| Json::Object(Map::new()));
@@ -185,14 +188,14 @@ fn insert(render: &mut Map<String, Json>, key: &str, value: Json) {
 }
 
 fn known_keys() -> impl Iterator<Item = &'static str> {
-    SWITCHES.into_iter().chain(WORDS).chain(MAPS.into_iter().map(|(_, shown)| shown)).chain(NUMBERS)
+    BOOLEANS.into_iter().chain(STRINGS).chain(MAPS.into_iter().map(|(_, shown)| shown)).chain(NUMBERS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// An option that `Render` gets is one that a ConfigMap can say, but for whole objects.
+    /// Every option of `Render` must have a key, except for those that are whole objects.
     #[test]
     fn every_option_of_render_is_a_key() {
         let fields = |known: &mut dyn Iterator<Item = &'static str>| -> Vec<&'static str> {
@@ -237,7 +240,7 @@ mod tests {
         assert_eq!(llama_stack, known);
     }
 
-    /// The function's page names every key.
+    /// The README must list every key.
     #[test]
     fn every_key_is_documented() {
         let page = include_str!("../README.md");

@@ -1,8 +1,8 @@
-//! kubefoundry as a KRM function: a `ResourceList` in, the same list with what its ModelDeployments become out.
+//! kubefoundry as a KRM function: adds the objects generated from the ModelDeployments of a `ResourceList` to it.
 //!
-//! A pure function of the bytes on standard input, as the engine is: no file, no environment, no clock. Clients
-//! (kustomize, kpt) write to disk whatever comes back, and delete whatever does not; so every item that is not ours
-//! comes back byte for byte, and an error comes back with the whole list.
+//! The output depends only on standard input: the function reads no file, no environment and no clock. Clients
+//! (kustomize, kpt) write every returned item to disk and delete all others. Therefore all foreign items are returned
+//! byte for byte, and an error is returned together with the whole list.
 //!
 //! ```text
 //! envelope ─ function_config ─ sources ─ kubefoundry_compiler::compile ─ plan (─ prune) ─ results ─ changes
@@ -33,19 +33,19 @@ use function_config::FunctionConfig;
 use results::Finding;
 use sources::Sources;
 
-/// What a client is to be given.
+/// The output of the function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// For standard output: a `ResourceList`, whatever happened. Of a text that is none, that text.
+    /// Standard output: a `ResourceList` even after an error. If the input is not a `ResourceList`, the input itself.
     pub stdout: Vec<u8>,
-    /// For standard error: errors, one a line; of some clients it is all that they show.
+    /// Standard error: one line for each error. Some clients show nothing else.
     pub stderr: String,
-    /// The exit status: 0, or 1 where there is an error; then no client writes anything.
+    /// The exit status: 0, or 1 for an error, after which clients write nothing.
     pub status: u8,
 }
 
-/// Runs the function on what a client wrote to its standard input (KRM functions specification, `ResourceList` v1,
-/// v1beta1 or v1alpha1, YAML or JSON).
+/// Runs the function on the standard input from a client (KRM functions specification, `ResourceList` v1, v1beta1 or
+/// v1alpha1, YAML or JSON).
 ///
 /// ```
 /// let answer = kubefoundry_krm::run(b"\
@@ -65,18 +65,18 @@ pub struct Answer {
 /// assert!(out.contains("metadata: {name: phi} # kept as it is") && out.contains("kind: DynamoGraphDeployment"));
 /// ```
 pub fn run(input: &[u8]) -> Answer {
-    let answered = match std::str::from_utf8(input) {
-        Ok(text) => answer(text),
+    let result = match std::str::from_utf8(input) {
+        Ok(text) => run_on_text(text),
         Err(error) => Err(EnvelopeError::NotUtf8(error.valid_up_to())),
     };
-    answered.unwrap_or_else(|error| Answer {
-        stdout: echo(input, &error),
+    result.unwrap_or_else(|error| Answer {
+        stdout: echo_input(input, &error),
         stderr: format!("error: kubefoundry-fn: {error}\n"),
         status: 1,
     })
 }
 
-/// Answers without running, because the function was started wrongly: the whole list, with the message as a result.
+/// Returns the whole list with an error as a result, without running the function, because it was started wrongly.
 ///
 /// ```
 /// let list = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {kind: A}\n";
@@ -85,46 +85,48 @@ pub fn run(input: &[u8]) -> Answer {
 /// assert_eq!(answer.stderr, "error: kubefoundry-fn: argument \"x\", expected none\n");
 /// ```
 pub fn refuse(input: &[u8], message: &str) -> Answer {
-    let refused = std::str::from_utf8(input).map_err(|error| EnvelopeError::NotUtf8(error.valid_up_to()));
-    let stdout = refused.and_then(Envelope::read).map(|envelope| {
+    let text = std::str::from_utf8(input).map_err(|error| EnvelopeError::NotUtf8(error.valid_up_to()));
+    let stdout = text.and_then(Envelope::parse).map(|envelope| {
         let findings = [Finding::error(message.to_owned())];
-        let changes = Changes { results: plan::results(&envelope, &findings), ..Changes::default() };
-        changes::write(&envelope, &changes).map_or_else(|_| input.to_vec(), String::into_bytes)
+        let changes = Changes { results: plan::merge_results(&envelope, &findings), ..Changes::default() };
+        changes::apply(&envelope, &changes).map_or_else(|_| input.to_vec(), String::into_bytes)
     });
     Answer {
-        stdout: stdout.unwrap_or_else(|error| echo(input, &error)),
+        stdout: stdout.unwrap_or_else(|error| echo_input(input, &error)),
         stderr: format!("error: kubefoundry-fn: {message}\n"),
         status: 1,
     }
 }
 
-/// In place of nothing at all.
+/// The output for empty input.
 const EMPTY_LIST: &[u8] = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
 
-/// What stands for a list that cannot be read: the same bytes. Never nothing, which clients take for "delete all".
-fn echo(input: &[u8], error: &EnvelopeError) -> Vec<u8> {
+/// The output for input that cannot be read: the same bytes. It is never empty, because clients would delete
+/// everything.
+fn echo_input(input: &[u8], error: &EnvelopeError) -> Vec<u8> {
     match error {
         EnvelopeError::Empty => EMPTY_LIST.to_vec(),
         _ => input.to_vec(),
     }
 }
 
-fn answer(text: &str) -> Result<Answer, EnvelopeError> {
-    let envelope = Envelope::read(text)?;
+fn run_on_text(text: &str) -> Result<Answer, EnvelopeError> {
+    let envelope = Envelope::parse(text)?;
     let config = FunctionConfig::read(&envelope);
     let sources = Sources::new(&envelope, &config);
     let compilation = compile(&sources.set, Thoroughness::Needed);
-    let mut own = config.diagnostics;
-    own.extend(plan::refusals(&compilation, &sources, &envelope));
-    let mut findings = results::findings(&compilation, &own, &sources, &envelope, config.from_config_map);
-    let earlier = results::errors_of_others(&envelope);
-    let mut failed = !earlier.is_empty() || findings.iter().any(|finding| finding.severity == Severity::Error);
+    let mut diagnostics = config.diagnostics;
+    diagnostics.extend(plan::check_output_mode(&compilation, &sources, &envelope));
+    let mut findings = results::to_findings(&compilation, &diagnostics, &sources, &envelope, config.from_config_map);
+    // An error of an earlier function must not be hidden by the success of this one.
+    let earlier_errors = results::errors_of_others(&envelope);
+    let mut failed = !earlier_errors.is_empty() || findings.iter().any(|finding| finding.severity == Severity::Error);
     let mut stdout = None;
     if !failed {
-        let (mut changes, said) = plan::plan(&compilation, &sources, &envelope);
-        findings.extend(said);
-        changes.results = plan::results(&envelope, &findings);
-        match changes::write(&envelope, &changes) {
+        let (mut changes, plan_findings) = plan::plan_changes(&compilation, &sources, &envelope);
+        findings.extend(plan_findings);
+        changes.results = plan::merge_results(&envelope, &findings);
+        match changes::apply(&envelope, &changes) {
             Ok(text) => stdout = Some(text),
             Err(error) => {
                 failed = true;
@@ -133,19 +135,20 @@ fn answer(text: &str) -> Result<Answer, EnvelopeError> {
         }
     }
     let stdout = stdout.unwrap_or_else(|| {
-        let only = Changes { results: plan::results(&envelope, &findings), ..Changes::default() };
-        changes::write(&envelope, &only).unwrap_or_else(|_| text.to_owned())
+        let results_only = Changes { results: plan::merge_results(&envelope, &findings), ..Changes::default() };
+        changes::apply(&envelope, &results_only).unwrap_or_else(|_| text.to_owned())
     });
-    let mut stderr = stderr(&findings, failed, &envelope);
-    for message in earlier {
+    let mut stderr = format_stderr(&findings, failed, &envelope);
+    for message in earlier_errors {
         let _ = writeln!(stderr, "error: {}", message.escape_debug());
     }
     Ok(Answer { stdout: stdout.into_bytes(), stderr, status: u8::from(failed) })
 }
 
-/// Errors, for every client. Warnings only where results are not shown: kpt shows them beside standard error.
-fn stderr(findings: &[Finding], failed: bool, envelope: &Envelope<'_>) -> String {
+/// Formats the findings for standard error. Warnings are omitted for kpt, which also shows the results, and after an
+/// error.
+fn format_stderr(findings: &[Finding], failed: bool, envelope: &Envelope<'_>) -> String {
     let is_kpt = envelope.items().iter().any(|object| item::annotation(object, item::KPT_INDENT).is_some());
-    let least = if failed || is_kpt { Severity::Error } else { Severity::Warning };
-    findings.iter().filter(|finding| finding.severity <= least).map(Finding::line).collect()
+    let threshold = if failed || is_kpt { Severity::Error } else { Severity::Warning };
+    findings.iter().filter(|finding| finding.severity <= threshold).map(Finding::to_line).collect()
 }

@@ -1,15 +1,15 @@
 //! `kubefoundry-fn`: a ResourceList on standard input, a ResourceList on standard output.
 //!
-//! It has no flags: a client's options are in the functionConfig.
+//! It has no flags: clients set its options in functionConfig.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-Renders ModelDeployments as a KRM function, for kustomize and kpt.
+Render ModelDeployments as a KRM function of kustomize or kpt
 
-Reads a ResourceList from standard input and prints one. Options are in its functionConfig: a Render of
-config.kubefoundry.ai/v1alpha1, or a ConfigMap whose data has keys such as runtimes.dynamo and strict.
+The function reads a ResourceList from standard input and prints the resulting ResourceList. Its options are in
+functionConfig: a Render of config.kubefoundry.ai/v1alpha1, or a ConfigMap whose data has keys such as runtimes.dynamo.
 
 Examples:
   kustomize build --enable-alpha-plugins --enable-exec DIR
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Some("--help" | "-h") => USAGE.to_owned(),
         Some("--version" | "-V") => format!("kubefoundry-fn {}\n", env!("CARGO_PKG_VERSION")),
         Some(other) => {
-            let message = format!("argument {other:?}, expected none: options are in the functionConfig");
+            let message = format!("unexpected argument {other:?}; set options in functionConfig");
             return ExitCode::from(kubefoundry_krm::serve_refusal(&message));
         }
     };

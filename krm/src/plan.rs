@@ -1,4 +1,4 @@
-//! What becomes of each item: kept, replaced by what is generated in its place, or removed where that was asked for.
+//! Decides for each item whether it is kept, replaced by a generated object, or removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,28 +10,35 @@ use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_kubernetes::manifest::Identity;
 use serde_json::Value;
 
-use crate::changes::{Change, Changes};
+use crate::changes::{Changes, ItemChange};
 use crate::envelope::Envelope;
-use crate::generated::{self, Places};
+use crate::generated::{self, FileIndexes};
 use crate::item::{self, Origin};
 use crate::prune;
 use crate::results::Finding;
-use crate::sources::{Made, Sources};
+use crate::sources::{SourceOrigin, Sources};
 
-/// What is asked for and cannot be done without taking something from the user.
-pub(crate) fn refusals(compilation: &Compilation, sources: &Sources, envelope: &Envelope<'_>) -> Vec<Diagnostic> {
-    let mut refusals = Vec::new();
+/// Reports output modes with which the client would delete files, and a generator without input.
+pub(crate) fn check_output_mode(
+    compilation: &Compilation,
+    sources: &Sources,
+    envelope: &Envelope<'_>,
+) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     match compilation.options.output {
         Some(OutputMode::Generated) => {
             let message = "output: generated would drop every object of the input, expected append or replace";
-            refusals.push(Diagnostic::new(&codes::INVALID_OPTION, message));
+            diagnostics.push(Diagnostic::new(&codes::INVALID_OPTION, message));
         }
         Some(OutputMode::Replace) => {
-            let rendered = rendered(compilation, sources);
-            let file = rendered.iter().filter_map(|position| envelope.items().get(*position)).find_map(Origin::of);
+            let rendered = rendered_items(compilation, sources);
+            let file = rendered
+                .iter()
+                .filter_map(|position| envelope.items().get(*position))
+                .find_map(Origin::from_annotations);
             if let Some(Origin { path, .. }) = file {
                 let message = format!("output: replace would make the client delete {path}, expected append");
-                refusals.push(Diagnostic::new(&codes::INVALID_OPTION, message).help(
+                diagnostics.push(Diagnostic::new(&codes::INVALID_OPTION, message).help(
                     "replace is for kustomize build; to keep a ModelDeployment out of a cluster elsewhere, \
                      annotate it with config.kubernetes.io/local-config: \"true\"",
                 ));
@@ -41,43 +48,47 @@ pub(crate) fn refusals(compilation: &Compilation, sources: &Sources, envelope: &
     }
     if is_empty_generator(envelope) {
         let message = "a kustomize generator gets no resources, so there is no ModelDeployment to render";
-        refusals.push(
+        diagnostics.push(
             Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
                 .help("list this file under transformers, or make the ModelDeployment itself the generator"),
         );
     }
-    refusals
+    diagnostics
 }
 
-/// Whether this is a generator of `kustomize build` whose configuration is not a ModelDeployment: its only item is its
-/// configuration, and that comes from no file.
+/// Whether this is a generator of `kustomize build` whose configuration is not a ModelDeployment. Its only item is then
+/// its own configuration, which has no file.
 fn is_empty_generator(envelope: &Envelope<'_>) -> bool {
-    let ([only], Some(config)) = (envelope.items(), envelope.function_config()) else { return false };
-    item::identity(only) == item::identity(config)
-        && item::annotation(only, item::FUNCTION).is_some()
-        && Origin::of(only).is_none()
-        && item::type_of(only).1 != kubefoundry_model::wire::KIND
+    let ([item], Some(config)) = (envelope.items(), envelope.function_config()) else { return false };
+    item::identity(item) == item::identity(config)
+        && item::annotation(item, item::FUNCTION).is_some()
+        && Origin::from_annotations(item).is_none()
+        && item::type_of(item).1 != kubefoundry_model::wire::KIND
 }
 
-/// The items that were rendered.
-fn rendered(compilation: &Compilation, sources: &Sources) -> Vec<usize> {
+/// Returns the indexes of the items that were rendered.
+fn rendered_items(compilation: &Compilation, sources: &Sources) -> Vec<usize> {
     let inputs = compilation.inputs.iter().filter(|input| input.rendered);
     inputs
-        .filter_map(|input| match sources.made(input.source) {
-            Made::Item(position) => Some(position),
-            Made::FunctionConfig | Made::Defaults => None,
+        .filter_map(|input| match sources.origin(input.source) {
+            SourceOrigin::Item(position) => Some(position),
+            SourceOrigin::FunctionConfig | SourceOrigin::Defaults => None,
         })
         .collect()
 }
 
-/// The changes, and what is to be said about them.
-pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Envelope<'_>) -> (Changes, Vec<Finding>) {
+/// Plans the changes of all items. Also returns findings about removed and kept objects.
+pub(crate) fn plan_changes(
+    compilation: &Compilation,
+    sources: &Sources,
+    envelope: &Envelope<'_>,
+) -> (Changes, Vec<Finding>) {
     let items = envelope.items();
-    let origins: Vec<Option<Origin>> = items.iter().map(Origin::of).collect();
-    let mut changes = Changes { items: vec![Change::Keep; items.len()], ..Changes::default() };
-    let mut places = Places::taken_by(origins.iter().flatten());
-    // What has no mark of ours is a patch for what has: another object of that name is a collision, and an error by
-    // now.
+    let origins: Vec<Option<Origin>> = items.iter().map(Origin::from_annotations).collect();
+    let mut changes = Changes { items: vec![ItemChange::Keep; items.len()], ..Changes::default() };
+    let mut file_indexes = FileIndexes::from_origins(origins.iter().flatten());
+    // Only items that kubefoundry generated, passed on or changed can be replaced. Another object with the same
+    // identity is a collision, which the compiler has already reported as an error.
     let mut present: BTreeMap<Identity, usize> = BTreeMap::new();
     let changed = compilation.outputs.iter().filter(|output| output.role == OutputRole::Changed);
     let changed: BTreeSet<&Identity> = changed.map(|output| &output.identity).collect();
@@ -88,26 +99,27 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
         }
     }
     for output in &compilation.outputs {
-        let source = compilation.decisions.get(output.decision).map(|decision| sources.made(decision.source));
+        let source = compilation.decisions.get(output.decision).map(|decision| sources.origin(decision.source));
         let present = present.get(&output.identity).copied();
         if let Some(position) = present
             && let (Some(object), Some(change)) = (items.get(position), changes.items.get_mut(position))
         {
-            if !generated::is_same(output, object) {
+            if !generated::is_up_to_date(output, object) {
                 let new = generated::replacement(output, object);
-                *change = if output.role == OutputRole::Changed { Change::Patch(new) } else { Change::Replace(new) };
+                *change =
+                    if output.role == OutputRole::Changed { ItemChange::Patch(new) } else { ItemChange::Replace(new) };
             }
             continue;
         }
         let origin = match source {
-            Some(Made::Item(position)) => origins.get(position).and_then(Option::as_ref),
+            Some(SourceOrigin::Item(position)) => origins.get(position).and_then(Option::as_ref),
             _ => None,
         };
-        let place = origin.map(|origin| places.beside(origin, &output.identity));
+        let new_origin = origin.map(|origin| file_indexes.assign(origin, &output.identity));
         changes.added.push(if output.role == OutputRole::PassedOn {
-            generated::plain(output)
+            generated::plain_item(output)
         } else {
-            generated::new_item(output, place.as_ref())
+            generated::new_item(output, new_origin.as_ref())
         });
     }
     if compilation.options.output == Some(OutputMode::Replace) {
@@ -117,25 +129,25 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
             .filter(|output| output.role == OutputRole::PassedOn)
             .map(|output| &output.identity)
             .collect();
-        for position in rendered(compilation, sources) {
-            // An item that is a List holds other objects, too.
-            let goes = items
+        for position in rendered_items(compilation, sources) {
+            // An item of kind List may contain other objects, so it is kept.
+            let is_removed = items
                 .get(position)
                 .is_some_and(|object| item::is_source(object) && !passed_on.contains(&item::identity(object)));
-            if let Some(change) = changes.items.get_mut(position).filter(|_| goes) {
-                *change = Change::Remove;
+            if let Some(change) = changes.items.get_mut(position).filter(|_| is_removed) {
+                *change = ItemChange::Remove;
             }
         }
     }
-    let said = prune::prune(compilation, envelope, &mut changes);
-    (changes, said)
+    let findings = prune::prune(compilation, envelope, &mut changes);
+    (changes, findings)
 }
 
-/// All results: those of functions before us, and ours.
-pub(crate) fn results(envelope: &Envelope<'_>, findings: &[Finding]) -> Vec<Value> {
-    let ours: Vec<Value> = findings.iter().map(|finding| finding.result.clone()).collect();
-    if ours.is_empty() && envelope.root().get("results").is_none() {
-        return ours;
+/// Merges the results of this function with those of earlier functions.
+pub(crate) fn merge_results(envelope: &Envelope<'_>, findings: &[Finding]) -> Vec<Value> {
+    let own: Vec<Value> = findings.iter().map(|finding| finding.result.clone()).collect();
+    if own.is_empty() && envelope.root().get("results").is_none() {
+        return own;
     }
-    ours.into_iter().chain(crate::results::of_others(envelope)).collect()
+    own.into_iter().chain(crate::results::results_of_others(envelope)).collect()
 }

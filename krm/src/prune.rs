@@ -1,7 +1,10 @@
-//! Removing what is not generated any more. Only on request, and only what is certainly ours and, as far as a function
-//! can tell, stale: it sees what its client chose to show it, and what it does not give back, the client deletes.
+//! Removes objects that are no longer generated.
+//!
+//! The function sees only the objects that its client passes to it, and the client deletes every object that it does
+//! not return. So it prunes only on request, and only objects that kubefoundry certainly generated and that appear to
+//! be stale.
 
-mod doubt;
+mod keep_reason;
 
 use std::collections::BTreeSet;
 
@@ -12,116 +15,124 @@ use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_yaml::Node;
 
-use crate::changes::{Change, Changes};
+use crate::changes::{Changes, ItemChange};
 use crate::envelope::Envelope;
 use crate::item::{self, Origin};
 use crate::results::Finding;
 
-/// An object of ours that is not generated any more.
-struct Stale<'n> {
+/// An object that kubefoundry generated earlier and no longer generates.
+struct StaleObject<'n> {
     position: usize,
     identity: Identity,
     owner: &'n str,
     origin: Origin,
-    /// Whether its ModelDeployment is there, and generates something else.
+    /// Whether its ModelDeployment still exists and generates other objects.
     has_owner: bool,
-    /// Why it stays.
+    /// The reason to keep the object; `None` removes it.
     reason: Option<&'static str>,
 }
 
-/// Marks stale items for removal, and says so; where something keeps it from doing that, says what.
+/// Marks stale items for removal. Returns a finding for each removed object, and for each kept one with the reason.
 pub(crate) fn prune(compilation: &Compilation, envelope: &Envelope<'_>, changes: &mut Changes) -> Vec<Finding> {
     let mode = compilation.options.output.unwrap_or(OutputMode::Append);
     if !compilation.options.prune || mode != OutputMode::Append {
         return Vec::new();
     }
     let items = envelope.items();
-    let made: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
-    let mut stale = stale(items, &made);
+    let generated: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
+    let mut stale = find_stale(items, &generated);
     if stale.is_empty() {
         return Vec::new();
     }
-    let of_run = doubt::of_run(items, envelope);
-    let removal = doubt::Removal::new(compilation, items, envelope);
+    let run_reason = keep_reason::for_run(items, envelope);
+    let missing_owner = keep_reason::MissingOwner::new(compilation, items, envelope);
     for it in &mut stale {
-        it.has_owner = doubt::owner_in_package(it, items).is_some();
-        it.reason = of_run.or_else(|| doubt::of_object(it, items, &removal));
+        it.has_owner = keep_reason::find_owner(it, items).is_some();
+        it.reason = run_reason.or_else(|| keep_reason::for_object(it, items, &missing_owner));
     }
-    keep_what_is_referred_to(&mut stale, items, &made);
+    keep_referenced(&mut stale, items, &generated);
     if stale.iter().filter(|it| it.reason.is_none()).count() == items.len() && changes.added.is_empty() {
-        // An empty list is nothing to write for one client, and everything to delete for another.
+        // Clients differ on an empty list: some write nothing, others delete everything. So it is never returned.
         for it in &mut stale {
-            it.reason = Some("nothing else is here, and an answer is never empty");
+            it.reason = Some("the list would be empty without it");
         }
     }
-    let mut said = Vec::new();
-    for Stale { position, identity, owner, origin, has_owner, reason } in stale {
+    let mut findings = Vec::new();
+    for StaleObject { position, identity, owner, origin, has_owner, reason } in stale {
         let (Some(object), Some(change)) = (items.get(position), changes.items.get_mut(position)) else { continue };
         let name = format!("{} {}", identity.kind, owner_name(identity.namespace.as_deref(), &identity.name));
         let message = match reason {
-            Some(reason) => format!("{}: {name} is not generated any more, and is kept: {reason}", origin.path),
-            None if has_owner => format!("{}: removed {name}, which {owner} does not generate any more", origin.path),
-            None => format!("{}: removed {name}, whose ModelDeployment {owner} is not there any more", origin.path),
+            Some(reason) => format!("{}: {name} is no longer generated, but is kept: {reason}", origin.path),
+            None if has_owner => format!("{}: removed {name}, which {owner} no longer generates", origin.path),
+            None => format!("{}: removed {name}, whose ModelDeployment {owner} no longer exists", origin.path),
         };
         if reason.is_none() {
-            *change = Change::Remove;
+            *change = ItemChange::Remove;
         }
-        said.push(Finding::info(message, object));
+        findings.push(Finding::info(message, object));
     }
-    said
+    findings
 }
 
-/// Claims are never among them: data outlives a model.
-fn stale<'n>(items: &'n [Node<'_>], made: &BTreeSet<&Identity>) -> Vec<Stale<'n>> {
+/// Finds stale objects. PersistentVolumeClaims are never pruned, because data must outlive the model.
+fn find_stale<'n>(items: &'n [Node<'_>], generated: &BTreeSet<&Identity>) -> Vec<StaleObject<'n>> {
     let stale = items.iter().enumerate().filter_map(|(position, object)| {
         let owner = owner(object).filter(|_| is_managed(object))?;
         let identity = item::identity(object);
-        if made.contains(&identity) || &*identity.kind == "PersistentVolumeClaim" {
+        if generated.contains(&identity) || &*identity.kind == "PersistentVolumeClaim" {
             return None;
         }
-        Some(Stale { position, identity, owner, origin: Origin::of(object)?, has_owner: false, reason: None })
+        Some(StaleObject {
+            position,
+            identity,
+            owner,
+            origin: Origin::from_annotations(object)?,
+            has_owner: false,
+            reason: None,
+        })
     });
     stale.collect()
 }
 
-/// Keeps what an object that stays names, and what that names. What is generated now names nothing that is not.
-fn keep_what_is_referred_to(stale: &mut [Stale<'_>], items: &[Node<'_>], made: &BTreeSet<&Identity>) {
-    let going: BTreeSet<usize> = stale.iter().filter(|it| it.reason.is_none()).map(|it| it.position).collect();
-    if going.is_empty() {
+/// Keeps stale objects whose name occurs in an object that stays, transitively. Generated objects refer only to
+/// generated ones, so they are not searched.
+fn keep_referenced(stale: &mut [StaleObject<'_>], items: &[Node<'_>], generated: &BTreeSet<&Identity>) {
+    let to_remove: BTreeSet<usize> = stale.iter().filter(|it| it.reason.is_none()).map(|it| it.position).collect();
+    if to_remove.is_empty() {
         return;
     }
-    let mut words = BTreeSet::new();
+    let mut texts = BTreeSet::new();
     for (position, object) in items.iter().enumerate() {
-        let stays = !going.contains(&position) && !made.contains(&item::identity(object));
+        let stays = !to_remove.contains(&position) && !generated.contains(&item::identity(object));
         if stays && !item::is_model_deployment(object) {
-            add_words_of(object, &mut words);
+            add_texts(object, &mut texts);
         }
     }
     let is_named =
-        |it: &&mut Stale<'_>, words: &BTreeSet<&str>| it.reason.is_none() && words.contains(&*it.identity.name);
-    while let Some(it) = stale.iter_mut().find(|it| is_named(it, &words)) {
+        |it: &&mut StaleObject<'_>, texts: &BTreeSet<&str>| it.reason.is_none() && texts.contains(&*it.identity.name);
+    while let Some(it) = stale.iter_mut().find(|it| is_named(it, &texts)) {
         it.reason = Some("an object that stays refers to it");
-        items.get(it.position).into_iter().for_each(|object| add_words_of(object, &mut words));
+        items.get(it.position).into_iter().for_each(|object| add_texts(object, &mut texts));
     }
 }
 
-/// All text in an object, but for its metadata.
-fn add_words_of<'n>(object: &'n Node<'_>, words: &mut BTreeSet<&'n str>) {
+/// Collects all text values of an object, except for its metadata.
+fn add_texts<'n>(object: &'n Node<'_>, texts: &mut BTreeSet<&'n str>) {
     let entries = object.entries().iter().filter(|entry| entry.key != "metadata");
     let mut nodes: Vec<&Node<'_>> = entries.map(|entry| &entry.node).collect();
     while let Some(node) = nodes.pop() {
-        words.extend(node.as_str());
+        texts.extend(node.as_str());
         nodes.extend(node.items());
         nodes.extend(node.entries().iter().map(|entry| &entry.node));
     }
 }
 
-/// What an object says it was generated from.
+/// Returns the owner annotation, which names the object that an object was generated from.
 pub(crate) fn owner<'n>(object: &'n Node<'_>) -> Option<&'n str> {
     composition::owner_annotations().find_map(|key| item::annotation(object, &key))
 }
 
-/// Whether it bears our label, too.
+/// Whether an object has the `managed-by` label of kubefoundry.
 fn is_managed(object: &Node<'_>) -> bool {
     let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
     let label = |api_group: &ApiGroup| labels?.get(&api_group.label("managed-by"))?.as_str();

@@ -1,4 +1,4 @@
-//! Findings as results, and as the lines on standard error that every client shows.
+//! Converts findings to results of the `ResourceList` and to lines on standard error.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::envelope::Envelope;
 use crate::item::{self, Origin};
-use crate::sources::{Made, Sources};
+use crate::sources::{SourceOrigin, Sources};
 
-/// One result, and the line that says the same.
+/// A result with its message for standard error.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) severity: Severity,
@@ -22,46 +22,48 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// The line on standard error.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         format!("{}: {}\n", self.severity, self.message)
     }
 
-    /// An error about the whole list.
+    /// Creates an error about the whole list.
     pub(crate) fn error(message: String) -> Self {
-        let result = Json::Object(start(Severity::Error, &message));
+        let result = Json::Object(new_result(Severity::Error, &message));
         Self { severity: Severity::Error, message, result }
     }
 
-    /// What was done, about an item.
+    /// Creates an info about an item.
     pub(crate) fn info(message: String, object: &Node<'_>) -> Self {
-        let mut result = start(Severity::Info, &message);
+        let mut result = new_result(Severity::Info, &message);
         result.insert("resourceRef".to_owned(), json!(item::reference(object)));
-        result.extend(file(object));
+        result.extend(file_entry(object));
         Self { severity: Severity::Info, message, result: Json::Object(result) }
     }
 }
 
-fn start(severity: Severity, message: &str) -> Map<String, Json> {
+fn new_result(severity: Severity, message: &str) -> Map<String, Json> {
     Map::from_iter([("message".to_owned(), json!(message)), ("severity".to_owned(), json!(severity))])
 }
 
-fn file(object: &Node<'_>) -> Option<(String, Json)> {
-    let origin = Origin::of(object)?;
+fn file_entry(object: &Node<'_>) -> Option<(String, Json)> {
+    let origin = Origin::from_annotations(object)?;
     Some(("file".to_owned(), json!({"path": origin.path, "index": origin.index})))
 }
 
-/// Every finding, errors first: of results and of standard error kpt shows the first four.
-pub(crate) fn findings(
+/// Converts all findings, errors first, because kpt shows only the first four results.
+pub(crate) fn to_findings(
     compilation: &Compilation,
-    more: &[Diagnostic],
+    function_diagnostics: &[Diagnostic],
     sources: &Sources,
     envelope: &Envelope<'_>,
     from_config_map: bool,
 ) -> Vec<Finding> {
     let context = Context { sources, envelope, from_config_map };
-    let mut findings: Vec<Finding> =
-        more.iter().chain(&compilation.diagnostics).map(|diagnostic| context.finding(diagnostic)).collect();
+    let mut findings: Vec<Finding> = function_diagnostics
+        .iter()
+        .chain(&compilation.diagnostics)
+        .map(|diagnostic| context.to_finding(diagnostic))
+        .collect();
     findings.sort_by_key(|finding| finding.severity);
     findings
 }
@@ -73,31 +75,31 @@ struct Context<'c, 't> {
 }
 
 impl Context<'_, '_> {
-    fn finding(&self, diagnostic: &Diagnostic) -> Finding {
+    fn to_finding(&self, diagnostic: &Diagnostic) -> Finding {
         let location = diagnostic.location.as_ref();
         let object = location.and_then(|location| self.sources.object(self.envelope, location.source));
-        let place = self.place(diagnostic, object);
+        let prefix = self.location_prefix(diagnostic, object);
         let help = diagnostic.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-        let related = self.related(diagnostic);
-        let message = format!("{} {place}{}{related}{help}", diagnostic.code.id, diagnostic.message);
-        let mut result = start(diagnostic.severity, &message);
+        let related = self.format_related(diagnostic);
+        let message = format!("{} {prefix}{}{related}{help}", diagnostic.code.id, diagnostic.message);
+        let mut result = new_result(diagnostic.severity, &message);
         if let Some(reference) = &diagnostic.object {
             result.insert("resourceRef".to_owned(), json!(reference));
         }
         if let Some(location) = location
-            && let Some(field) = self.field(diagnostic, location)
+            && let Some(field) = self.field_entry(diagnostic, location)
         {
             result.insert("field".to_owned(), Json::Object(field));
         }
-        result.extend(object.and_then(file));
+        result.extend(object.and_then(file_entry));
         result.insert("tags".to_owned(), json!({"code": diagnostic.code.id, "name": diagnostic.code.name}));
         Finding { severity: diagnostic.severity, message, result: Json::Object(result) }
     }
 
-    /// `models/llama.yaml:8: `, or the object where no file is known.
-    fn place(&self, diagnostic: &Diagnostic, object: Option<&Node<'_>>) -> String {
+    /// `models/llama.yaml:8: `, or the object if its file is unknown.
+    fn location_prefix(&self, diagnostic: &Diagnostic, object: Option<&Node<'_>>) -> String {
         if let Some(location) = &diagnostic.location
-            && object.and_then(Origin::of).is_some()
+            && object.and_then(Origin::from_annotations).is_some()
         {
             return format!("{}: ", self.file_and_line(location));
         }
@@ -110,40 +112,41 @@ impl Context<'_, '_> {
 
     fn file_and_line(&self, location: &Location) -> String {
         let name = &self.sources.set.get(location.source).name;
-        self.sources.line(self.envelope, location).map_or_else(|| name.clone(), |line| format!("{name}:{line}"))
+        self.sources.line_in_file(self.envelope, location).map_or_else(|| name.clone(), |line| format!("{name}:{line}"))
     }
 
-    /// Other places, where they have files: `; given here: mine.yaml:4`.
-    fn related(&self, diagnostic: &Diagnostic) -> String {
+    /// Formats related locations that have files: `; given here: mine.yaml:4`.
+    fn format_related(&self, diagnostic: &Diagnostic) -> String {
         let mut text = String::new();
         for related in &diagnostic.related {
             let object = self.sources.object(self.envelope, related.location.source);
-            if object.and_then(Origin::of).is_some() {
+            if object.and_then(Origin::from_annotations).is_some() {
                 let _ = write!(text, "; {}: {}", related.message, self.file_and_line(&related.location));
             }
         }
         text
     }
 
-    /// The field, its value, and the value that a fix would give it.
-    fn field(&self, diagnostic: &Diagnostic, location: &Location) -> Option<Map<String, Json>> {
+    /// The `field` of a result: its path, its value, and the value that a fix proposes.
+    fn field_entry(&self, diagnostic: &Diagnostic, location: &Location) -> Option<Map<String, Json>> {
         if location.path == FieldPath::root() {
             return None;
         }
         let object = self.sources.object(self.envelope, location.source);
-        let is_data = self.from_config_map && self.sources.made(location.source) == Made::FunctionConfig;
-        let path = if is_data { FieldPath::parse("data").key(joined(&location.path)) } else { location.path.clone() };
+        let is_data = self.from_config_map && self.sources.origin(location.source) == SourceOrigin::FunctionConfig;
+        let path =
+            if is_data { FieldPath::parse("data").key(join_path(&location.path)) } else { location.path.clone() };
         let mut field = Map::from_iter([("path".to_owned(), json!(path.to_string()))]);
         let value = object.and_then(|object| object.at(&path));
         if let Some(value) = value.filter(|value| !matches!(value.value, Value::Sequence(_) | Value::Mapping(_))) {
             field.insert("currentValue".to_owned(), value.to_json());
         }
-        // A fix may rename the key; only what stands in the value's place is a proposed value.
-        let stands_at = |value: &Node<'_>, edit: &TextEdit| {
-            value.span.start < value.span.end && self.sources.in_list(location.source, edit.range) == value.span
+        // A fix may also rename the key; it proposes a value only if it replaces exactly the value.
+        let replaces_value = |value: &Node<'_>, edit: &TextEdit| {
+            value.span.start < value.span.end && self.sources.span_in_list(location.source, edit.range) == value.span
         };
         if let Some([edit]) = diagnostic.fix.as_ref().map(|fix| fix.edits.as_slice())
-            && value.is_some_and(|value| stands_at(value, edit))
+            && value.is_some_and(|value| replaces_value(value, edit))
             && let [proposed] = parse(&edit.replacement, &Limits::default()).documents.as_slice()
         {
             field.insert("proposedValue".to_owned(), proposed.root.to_json());
@@ -152,7 +155,8 @@ impl Context<'_, '_> {
     }
 }
 
-fn joined(path: &FieldPath) -> String {
+/// Joins a path with dots, as in the keys of a ConfigMap.
+fn join_path(path: &FieldPath) -> String {
     let part = |segment: &Segment| match segment {
         Segment::Key(key) => key.clone().into_owned(),
         Segment::Index(index) => index.to_string(),
@@ -160,20 +164,20 @@ fn joined(path: &FieldPath) -> String {
     path.segments().iter().map(part).collect::<Vec<_>>().join(".")
 }
 
-/// The results of functions before us, without those of an earlier run of ours.
-pub(crate) fn of_others(envelope: &Envelope<'_>) -> Vec<Json> {
-    let given = envelope.root().get("results").map(Node::items).unwrap_or_default();
-    let ours = |result: &&Node<'_>| {
-        let code = item::word(result, &["tags", "code"]);
+/// Returns the results of earlier functions, without those of an earlier run of this one.
+pub(crate) fn results_of_others(envelope: &Envelope<'_>) -> Vec<Json> {
+    let results = envelope.root().get("results").map(Node::items).unwrap_or_default();
+    let is_own = |result: &&Node<'_>| {
+        let code = item::text_at(result, &["tags", "code"]);
         code.is_some_and(|code| kubefoundry_compiler::registry::code(code).is_some())
     };
-    given.iter().filter(|result| !ours(result)).map(Node::to_json).collect()
+    results.iter().filter(|result| !is_own(result)).map(Node::to_json).collect()
 }
 
-/// What functions before us failed with. Where clients run functions, such a list never arrives; in a shell's pipe it
-/// does, and passing it on as a success would hide the failure.
+/// Returns the errors of earlier functions. Clients stop after an error, but in a shell pipeline the list arrives here,
+/// and a success would hide the failure.
 pub(crate) fn errors_of_others(envelope: &Envelope<'_>) -> Vec<String> {
     let is_error = |result: &Json| result.get("severity").and_then(Json::as_str) == Some("error");
     let message = |result: &Json| result.get("message").and_then(Json::as_str).unwrap_or("no message").to_owned();
-    of_others(envelope).iter().filter(|result| is_error(result)).map(message).collect()
+    results_of_others(envelope).iter().filter(|result| is_error(result)).map(message).collect()
 }

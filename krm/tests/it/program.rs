@@ -21,7 +21,7 @@ fn program(arguments: &[&str], input: &str) -> Output {
 fn an_argument_is_an_error_with_the_whole_list() {
     let input = format!("{HEAD}- {}", deployment("phi", ""));
     let answer = program(&["--strict", "x"], &input);
-    let says = "argument \"--strict\", expected none: options are in the functionConfig";
+    let says = "unexpected argument \"--strict\"; set options in functionConfig";
     assert_eq!(answer.status.code(), Some(1));
     assert_eq!(String::from_utf8(answer.stderr).unwrap(), format!("error: kubefoundry-fn: {says}\n"));
     assert!(answer.stdout.starts_with(input.as_bytes()));
