@@ -44,7 +44,7 @@ fn an_argument_is_an_error_whatever_is_given() {
 fn it_runs_without_arguments() {
     let answer = program(&[], &format!("{HEAD}- {}", deployment("phi", "")));
     assert!(answer.status.success() && String::from_utf8(answer.stdout).unwrap().contains("DynamoGraphDeployment"));
-    for (argument, says) in [("--help", "Reads a ResourceList"), ("--version", "kubefoundry-fn ")] {
+    for (argument, says) in [("--help", "reads a ResourceList"), ("--version", "kubefoundry-fn ")] {
         let answer = program(&[argument], "");
         assert!(answer.status.success() && String::from_utf8(answer.stdout).unwrap().contains(says), "{argument}");
     }
