@@ -37,6 +37,7 @@ mod llamastack_merge;
 mod migrate;
 mod past_failures;
 mod path_literals;
+mod plain_english;
 mod plan;
 mod properties;
 mod public_api;

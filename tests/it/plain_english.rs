@@ -1,0 +1,125 @@
+//! The words of the repository: phrases that a reader stumbles over stay out, and limits are named alike.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::rust_source::rust_files;
+
+const LIST: &str = include_str!("banned_phrases.txt");
+
+/// Folders that hold no text of this project: build output, other projects' files, and what is made from them.
+const FOREIGN: [&str; 10] = [
+    ".git",
+    "target",
+    "node_modules",
+    "crates/upstream/schemas",
+    "crates/model/src/engines/flags/data",
+    "testdata/upstream",
+    "xtask/facts",
+    "schemas/kubefoundry.json",
+    "schemas/modeldeployment.json",
+    "Cargo.lock",
+];
+
+/// Files that name the phrases in order to refuse them.
+const EXEMPT: [&str; 2] = ["tests/it/banned_phrases.txt", "docs/glossary.md"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files of the repository with text of this project, relative to its root.
+fn text_files(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(root().join(folder))
+        .unwrap()
+        .map(|entry| folder.join(entry.unwrap().file_name()))
+        .filter(|path| !FOREIGN.iter().any(|foreign| path == Path::new(foreign) || path.ends_with(foreign)))
+        .collect();
+    entries.sort();
+    let files = entries.into_iter().flat_map(|path| {
+        let absolute = root().join(&path);
+        if absolute.is_dir() && !absolute.is_symlink() { text_files(&path) } else { vec![path] }
+    });
+    files.collect()
+}
+
+/// A text as one line: markers of comments and indentation are removed, so that a phrase is found across a line break.
+/// The second value holds the offset at which each line begins.
+fn join_lines(text: &str) -> (String, Vec<usize>) {
+    let mut joined = String::with_capacity(text.len());
+    let mut starts = Vec::new();
+    for line in text.lines() {
+        starts.push(joined.len());
+        let line = line.trim();
+        let line = ["//!", "///", "//", "#", "* "].iter().find_map(|marker| line.strip_prefix(marker)).unwrap_or(line);
+        joined.push_str(&line.trim().to_lowercase());
+        joined.push(' ');
+    }
+    (joined, starts)
+}
+
+/// The lines, counted from 1, on which a phrase begins. It must consist of whole words.
+fn lines_with(phrase: &str, joined: &str, starts: &[usize]) -> Vec<usize> {
+    let is_part_of_word = |character: Option<char>| character.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    let is_whole = |at: usize| {
+        !is_part_of_word(joined[..at].chars().next_back())
+            && !is_part_of_word(joined[at + phrase.len()..].chars().next())
+    };
+    let offsets = joined.match_indices(phrase).map(|(at, _)| at).filter(|at| is_whole(*at));
+    offsets.map(|at| starts.partition_point(|start| *start <= at)).collect()
+}
+
+fn banned_phrases() -> Vec<(&'static str, &'static str)> {
+    LIST.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(": ").unwrap()).collect()
+}
+
+#[test]
+fn no_text_contains_a_banned_phrase() {
+    let phrases = banned_phrases();
+    let mut found = Vec::new();
+    for path in text_files(Path::new("")).iter().filter(|path| !EXEMPT.iter().any(|exempt| *path == Path::new(exempt)))
+    {
+        let Ok(text) = fs::read_to_string(root().join(path)) else { continue };
+        let (joined, starts) = join_lines(&text);
+        for (phrase, instead) in &phrases {
+            for line in lines_with(phrase, &joined, &starts) {
+                found.push(format!("{}:{line}: {phrase:?}, write: {instead}", path.display()));
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "{} banned phrases (see tests/it/banned_phrases.txt):\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+/// A constant for an upper bound is named `MAX_*`, so that one search finds all of them.
+#[test]
+fn limits_are_named_max() {
+    let folders = ["crates", "src", "cli/src", "krm/src", "operator/src", "xtask/src", "benches"];
+    for file in folders.iter().flat_map(|folder| rust_files(&root().join(folder))) {
+        let source = fs::read_to_string(&file).unwrap();
+        let old = source
+            .split(|it: char| !it.is_alphanumeric() && it != '_')
+            .find(|word| ["MOST_", "LONGEST_", "LARGEST_", "DEEPEST_"].iter().any(|start| word.starts_with(start)));
+        assert_eq!(old, None, "{}: a limit is named MAX_*", file.display());
+    }
+}
+
+#[test]
+fn a_phrase_is_found_across_lines_and_as_whole_words_only() {
+    let (joined, starts) = join_lines("/// What is\n/// said of it.\nlet x = 1; // Nobody\nnobody_else\n");
+    assert_eq!(lines_with("is said", &joined, &starts), [1]);
+    assert_eq!(lines_with("said of", &joined, &starts), [2]);
+    assert_eq!(lines_with("nobody", &joined, &starts), [3]);
+    assert_eq!(lines_with("absent", &joined, &starts), [0; 0]);
+}
+
+#[test]
+fn the_list_is_sorted_and_says_what_to_write() {
+    let phrases = banned_phrases();
+    assert!(phrases.windows(2).all(|pair| pair[0].0 < pair[1].0), "sort tests/it/banned_phrases.txt");
+    assert!(phrases.iter().all(|(phrase, instead)| *phrase == phrase.to_lowercase() && !instead.is_empty()));
+}
