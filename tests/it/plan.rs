@@ -164,14 +164,14 @@ fn check_accounts(old: &State, new: &State) -> Result<(), TestCaseError> {
         }
         for (object, path) in &moved {
             let is_told = outputs.iter().any(|(other, told)| other == object && overlap(told, path));
-            prop_assert!(is_told, "{object} {path} moved, and nobody says why: {:#?}", deployment.changes);
+            prop_assert!(is_told, "{object} {path} changed, but no change of the plan explains it: {:#?}", deployment.changes);
         }
         for (object, told) in &outputs {
             let has_moved = moved.iter().any(|(other, path)| other == object && overlap(told, path));
-            prop_assert!(has_moved, "{object} {told} is told to move, and does not");
+            prop_assert!(has_moved, "{object} {told} should change, but does not");
         }
-        let gravest = deployment.changes.iter().map(|change| change.class).max();
-        prop_assert_eq!(deployment.class, gravest.filter(|_| deployment.action == Action::Changed));
+        let most_severe = deployment.changes.iter().map(|change| change.class).max();
+        prop_assert_eq!(deployment.class, most_severe.filter(|_| deployment.action == Action::Changed));
         prop_assert_eq!(deployment.action == Action::Unchanged, deployment.changes.is_empty());
     }
     prop_assert_eq!(seen + plan.summary.created + plan.summary.deleted, plan.deployments.len());

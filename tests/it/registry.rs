@@ -189,7 +189,7 @@ fn every_flag_that_we_pass_exists() {
         for name in names.into_iter().chain(keys.iter().map(String::as_str)) {
             if !tables.iter().any(|(_, table)| table.lookup(name).is_some()) {
                 wrong.push(format!(
-                    "crates/model/src/engines: the engine {word} is told --{name}, which is in none of the flag tables \
+                    "crates/model/src/engines: the engine {word} gets --{name}, which no flag table has \
                      {programs:?}. Correct the name in its PROFILE"
                 ));
             }

@@ -132,7 +132,7 @@ pub(crate) struct LeaseManager {
     identity: Arc<str>,
     duration: Duration,
     observed: Observed,
-    /// Claims the Lease whoever holds it. For a single process that publishes its presence and does not compete.
+    /// Claims the Lease even if another holder has it. For a single process that publishes its presence and does not compete.
     unopposed: bool,
 }
 

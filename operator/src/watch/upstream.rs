@@ -154,7 +154,8 @@ impl Upstream {
         self.read().iter().flatten().flat_map(|(_, kind)| kind.objects.owned(uid)).collect()
     }
 
-    /// An object by kind and name, whoever owns it; of built-in kinds only with the labels of the operator.
+    /// Returns an object by kind and name, independent of its owner. An object of a built-in kind is found only if it has the
+    /// labels of the operator.
     pub(crate) fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<UpstreamObject>> {
         let key = Key::new(namespace, name);
         let kinds = self.read();

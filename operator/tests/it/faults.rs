@@ -97,7 +97,7 @@ async fn the_apiserver_is_restarted_while_deployments_are_created() {
     let before = uids(&scene.namespace).await;
     scene.plane.restart().await;
     eventually(LONG, "a drift repaired after the restart", async || {
-        let changed = json!({"metadata": {"labels": {"kubefoundry.ai/model-source": "nobody"}}});
+        let changed = json!({"metadata": {"labels": {"kubefoundry.ai/model-source": "unknown"}}});
         scene.namespace.merge(kinds::WORKSPACE, &name(0), &changed).await;
         scene.until_settled(&operator).await;
         Ok(())
@@ -198,7 +198,7 @@ async fn change_unseen(scene: &Scene) {
     let scaled = json!({"spec": {"scaling": {"replicas": 3}}});
     namespace.merge(kinds::DEPLOYMENT, &name(4), &scaled).await;
     namespace.delete(kinds::GRAPH, &name(1)).await;
-    let changed = json!({"metadata": {"labels": {"kubefoundry.ai/model-source": "nobody"}}});
+    let changed = json!({"metadata": {"labels": {"kubefoundry.ai/model-source": "unknown"}}});
     namespace.merge(kinds::WORKSPACE, &name(0), &changed).await;
 }
 

@@ -184,5 +184,5 @@ async fn installs_upgrades_and_uninstalls() {
     // The cluster cannot be reached.
     let nowhere = Path::new("/nonexistent");
     assert_eq!(operator(nowhere, &["install"]).status, 2);
-    assert_eq!(run(&["install", "--context", "nobody"]).status, 2);
+    assert_eq!(run(&["install", "--context", "unknown"]).status, 2);
 }

@@ -226,7 +226,7 @@ async fn the_permissions_suffice_for_the_whole_lifecycle() {
     scene.until_settled(&operator).await;
     namespace.merge(kinds::DEPLOYMENT, "m-00001", &json!({"spec": {"provider": {"name": "kuberay"}}})).await;
     scene.until_settled(&operator).await;
-    let changed = json!({"metadata": {"labels": {"kubefoundry.ai/managed-by": "nobody"}}});
+    let changed = json!({"metadata": {"labels": {"kubefoundry.ai/managed-by": "unknown"}}});
     namespace.merge(kinds::RAY_SERVICE, "m-00002", &changed).await;
     namespace.until_event("m-00002", "Warning", "DriftDetected").await;
     scene.until_settled(&operator).await;

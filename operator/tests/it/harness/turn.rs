@@ -92,7 +92,7 @@ impl Drop for QueueTicket {
 
 fn try_enter(group: Option<&'static str>, ticket: u64) -> Option<Turn> {
     let mut stage = stage();
-    // A test of the current group joins it, whoever waits. A test may take several turns of its group, and would wait
+    // A test of the current group joins it, even if other groups wait. A test may take several turns of its group, and would wait
     // forever behind another one that waits for the group to end.
     let joins = group.is_some() && stage.group == group;
     if !joins && (stage.running > 0 || stage.waiting.front() != Some(&ticket)) {
