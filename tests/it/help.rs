@@ -258,7 +258,7 @@ fn edited(sources: &SourceSet, finding: &Diagnostic, steps: &[Step]) -> Result<S
         let Some(place) = place.filter(|it| is_place(it)) else { continue };
         let other = steps.iter().find_map(|step| if let Step::In(document) = step { Some(*document) } else { None });
         let edited = with_steps(&texts[index].text, other.unwrap_or(place.document), steps)?;
-        texts[index].text = edited.into();
+        texts[index].text = edited;
     }
     let mut out = SourceSet::default();
     let options: Vec<&Value> =
@@ -270,7 +270,7 @@ fn edited(sources: &SourceSet, finding: &Diagnostic, steps: &[Step]) -> Result<S
     for source in texts {
         let text = match source.purpose {
             Purpose::Options => with_options(&source.text, &options)?,
-            _ => source.text.to_string(),
+            _ => source.text.clone(),
         };
         out.add_for(source.purpose, source.name.clone(), text);
     }

@@ -148,7 +148,7 @@ const MODEL: &[Field] = &[
 const ENGINE: &[Field] = &[
     field("spec.engine.args", |doc, start, text| set_argument(doc, text_flag(start), text)),
     field("spec.engine.args", |doc, start, text| {
-        set_argument(doc, json_flag(start), json!({"k": text, text: 1}).to_string())
+        set_argument(doc, json_flag(start), json!({"k": text, text: 1}).to_string());
     }),
     field("spec.engine.args", |doc, start, text| set_argument(doc, json_flag(start), raw_json(text))),
     field("spec.engine.args", |doc, start, text| set_argument(doc, list_flag(start), text)),
@@ -162,10 +162,10 @@ const ENGINE: &[Field] = &[
     field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &[&format!("--{text}")])),
     field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &[&format!("--{text}=1")])),
     field("spec.engine.extraArgs", |doc, start, text| {
-        set_extra_arguments(doc, &[&format!("--{}={text}", text_flag(start))])
+        set_extra_arguments(doc, &[&format!("--{}={text}", text_flag(start))]);
     }),
     field("spec.engine.extraArgs", |doc, start, text| {
-        set_extra_arguments(doc, &[&format!("--{}", text_flag(start)), text])
+        set_extra_arguments(doc, &[&format!("--{}", text_flag(start)), text]);
     }),
     field("spec.engine.extraArgs", |doc, start, text| {
         set_extra_arguments(doc, &[&format!("--{}", json_flag(start)), &raw_json(text)]);
@@ -176,12 +176,12 @@ const ENGINE: &[Field] = &[
         set_extra_arguments(doc, &[&format!("--{}", list_flag(start)), "a", text]);
     }),
     field("spec.engine.extraArgs", |doc, start, text| {
-        set_extra_arguments(doc, &[&format!("--{}", list_flag(start)), text, "a"])
+        set_extra_arguments(doc, &[&format!("--{}", list_flag(start)), text, "a"]);
     }),
     field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &[&format!("--mystery-flag={text}")])),
     field("spec.engine.extraArgs", |doc, _, text| set_extra_arguments(doc, &["--mystery-flag", text])),
     field("spec.engine.extraArgs", |doc, start, text| {
-        set_extra_arguments(doc, &[&format!("--{}=a", text_flag(start)), text])
+        set_extra_arguments(doc, &[&format!("--{}=a", text_flag(start)), text]);
     }),
 ];
 

@@ -164,7 +164,11 @@ fn check_accounts(old: &State, new: &State) -> Result<(), TestCaseError> {
         }
         for (object, path) in &moved {
             let is_told = outputs.iter().any(|(other, told)| other == object && overlap(told, path));
-            prop_assert!(is_told, "{object} {path} changed, but no change of the plan explains it: {:#?}", deployment.changes);
+            prop_assert!(
+                is_told,
+                "{object} {path} changed, but no change of the plan explains it: {:#?}",
+                deployment.changes
+            );
         }
         for (object, told) in &outputs {
             let has_moved = moved.iter().any(|(other, path)| other == object && overlap(told, path));

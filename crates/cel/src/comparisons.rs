@@ -174,7 +174,7 @@ fn collect_operands(node: &Node, fields: &mut Vec<(FieldPath, FieldDomain, bool)
             collect_operands(value, fields, constants);
         }),
         Kind::Select { operand, .. } | Kind::Not(operand) | Kind::Negate(operand) => {
-            collect_operands(operand, fields, constants)
+            collect_operands(operand, fields, constants);
         }
         Kind::Index { operand: left, index: right } | Kind::Binary { left, right, .. } => {
             collect_operands(left, fields, constants);

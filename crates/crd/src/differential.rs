@@ -83,7 +83,7 @@ impl ReferenceValidator {
                 out.push(refuse(&RefusalReason::Type(kinds.iter().map(String::as_str).collect())));
             }
             ValidationErrorKind::Enum { options } => {
-                out.push(refuse(&RefusalReason::Enum(options.as_array().unwrap())))
+                out.push(refuse(&RefusalReason::Enum(options.as_array().unwrap())));
             }
             ValidationErrorKind::Custom { message, .. } => out.push(refuse(&RefusalReason::Pattern(message))),
             ValidationErrorKind::Format { format } => out.push(refuse(&RefusalReason::Format(format))),

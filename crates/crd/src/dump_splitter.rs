@@ -61,7 +61,7 @@ impl DumpSplitter<'_> {
             SplitState::Start if line.starts_with('#') => {}
             SplitState::Start if line.starts_with(['{', '[']) => self.state = SplitState::Flow(None),
             SplitState::Start | SplitState::Block | SplitState::Item if line.starts_with("- ") => {
-                self.start_part(at, SplitState::Item)
+                self.start_part(at, SplitState::Item);
             }
             SplitState::Start => self.state = SplitState::Block,
             // Keys of the `List` after its items are not part of the last item.

@@ -241,7 +241,7 @@ fn check_node(
                 let property = schema.get("properties").and_then(|properties| properties.get(name));
                 match (property, node.properties.get(name)) {
                     (Some(schema), Some(node)) => {
-                        check_node(node, schema, values, &path.key(name.clone()), machine, out)
+                        check_node(node, schema, values, &path.key(name.clone()), machine, out);
                     }
                     (Some(_), None) => {}
                     (None, _) => {

@@ -22,7 +22,7 @@ impl WalkPath<'_> {
         WalkPath::Index(self, position)
     }
 
-    pub(super) fn to_field_path(&self) -> FieldPath {
+    pub(super) fn to_field_path(self) -> FieldPath {
         match self {
             WalkPath::Start(path) => (*path).clone(),
             WalkPath::Key(above, name) => above.to_field_path().key((*name).to_owned()),

@@ -301,7 +301,7 @@ impl<'t> Builder<'t> {
         match &mut frame.contents {
             OpenCollection::Sequence(items) => items.push(done.node),
             OpenCollection::Mapping(mapping) if mapping.awaits_key() => {
-                mapping.begin_entry(PendingKey::new(done, &mut failures))
+                mapping.begin_entry(PendingKey::new(done, &mut failures));
             }
             OpenCollection::Mapping(mapping) => mapping.finish_entry(done, &mut failures),
         }

@@ -93,7 +93,7 @@ impl<'t> MappingFrame<'t> {
             KeyRole::Refused => {}
             KeyRole::Merge => self.merge_value(key.span, done, found),
             KeyRole::Name(name) => {
-                self.set_entry(MappingEntry { key: name, key_span: key.span, node: done.node }, found)
+                self.set_entry(MappingEntry { key: name, key_span: key.span, node: done.node }, found);
             }
         }
     }

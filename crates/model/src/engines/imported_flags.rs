@@ -49,7 +49,7 @@ pub fn flags_from_argv(argv: &[String]) -> Vec<ImportedFlag> {
                 takes_values = value.is_none();
             }
             (None, Some(last)) if takes_values && !looks_like_flag(element) => {
-                last.values.push(unescape_expansion(element))
+                last.values.push(unescape_expansion(element));
             }
             _ => {
                 flags.push(ImportedFlag { name: String::new(), values: vec![unescape_expansion(element)] });

@@ -69,7 +69,7 @@ fn add_setting(
     match setting {
         BooleanSetting::Switch(name) => push(invocation, name, ArgumentValue::On, path),
         BooleanSetting::ReplacedSwitch(name, _) if !launcher.is_deprecated(name) => {
-            push(invocation, name, ArgumentValue::On, path)
+            push(invocation, name, ArgumentValue::On, path);
         }
         BooleanSetting::ReplacedSwitch(_, flags) => {
             for (name, value) in flags {

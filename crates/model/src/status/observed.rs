@@ -82,7 +82,7 @@ impl<'o> ObservedObject<'o> {
         match (status, conditions) {
             (Some(status), _) if !status.is_object() => self.note_unrecognized("status", status.clone()),
             (_, Some(conditions)) if !conditions.is_array() => {
-                self.note_unrecognized("status.conditions", conditions.clone())
+                self.note_unrecognized("status.conditions", conditions.clone());
             }
             _ => {}
         }

@@ -366,7 +366,7 @@ impl<'t> ChangeWriter<'t> {
             match place {
                 NodePosition::FlowEntry { key, .. } => match after_colon(self.text, key.end) {
                     Some(colon) if span.start < span.end => {
-                        self.push_edit(self.value_start(colon, span), span.end, text)
+                        self.push_edit(self.value_start(colon, span), span.end, text);
                     }
                     Some(colon) => self.push_edit(colon, skip_blanks(self.text, colon), format!(" {text}")),
                     None => self.push_edit(key.end, key.end, format!(": {text}")),
