@@ -26,7 +26,7 @@ impl WalkPath<'_> {
         match self {
             WalkPath::Start(path) => (*path).clone(),
             WalkPath::Key(above, name) => above.to_field_path().key((*name).to_owned()),
-            WalkPath::Index(above, position) => above.to_field_path().index(*position),
+            WalkPath::Index(above, position) => above.to_field_path().index(position),
         }
     }
 }
