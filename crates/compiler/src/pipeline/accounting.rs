@@ -1,8 +1,10 @@
-//! Fields that reach nothing, and of which nobody says so: found while linting, for as much work as a run may take.
+//! Finds fields that have no effect and that no finding mentions. Only `lint` looks for them, within a budget per run.
 //!
-//! Deployments that are written alike behave alike: the first of each kind is tried, field by field, and what was learned
-//! holds for the others. So the cost follows the number of kinds, not of deployments, and it is bounded. What is learned
-//! of a kind depends on its first deployment alone, and on how much work the kinds before it took.
+//! Trying every field of every deployment would cost far too much. Deployments with the same pattern (the same fields,
+//! and the same words that decide how others are read) behave alike, so only the first of each pattern is tried, and
+//! the result holds for the others. The cost follows the number of patterns and is bounded. The result for a pattern
+//! depends only on its first deployment and on the work spent on earlier patterns, so it does not depend on the number
+//! of threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -20,37 +22,37 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::{Node, Value};
 
-/// What all trials of a run may take, in nodes of the documents that are run again: some tenths of a second.
+/// Work budget of a run, in nodes of the documents that are transformed again: a few tenths of a second.
 const MAX_WORK_NODES: usize = 150_000;
 
-/// Trials of one field, for the estimate of what a deployment takes.
+/// Number of trials per field, for the estimate of a deployment's work.
 const ESTIMATED_TRIALS_PER_FIELD: usize = 2;
 
-/// Items of a list that are each tried; those behind them are as the first of these.
+/// Number of list items that are told apart; later items count as one more.
 const MAX_TRIED_ITEMS: usize = 8;
 
-/// StepBudget of rules that all trials of a run may take, as a multiple of the steps of one evaluation. Each kind gets the share
-/// of them that it has in the work.
+/// Step budget of the selection rules for all trials of a run, as a multiple of the steps of one evaluation. Each
+/// pattern gets a share in proportion to its work.
 const RULE_STEPS_FACTOR: u64 = 16;
 
-/// How a deployment is written: which fields it has, and which of the words that decide what else is read.
+/// Hash of how a deployment is written: its fields, and the words in it that decide how other fields are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DeploymentPattern(u64);
 
-/// The fields of one kind of deployment that reach nothing.
+/// The fields without effect in deployments of one pattern, as classes of paths.
 pub(super) type SilentFields = Arc<BTreeSet<String>>;
 
-/// What was learned so far.
+/// The patterns seen so far, and the remaining budget.
 #[derive(Debug, Clone)]
 pub(super) struct Accounting {
-    /// Every kind that was seen; nothing is known of those for which no work was left.
+    /// Every pattern seen. The set is empty for patterns that exceeded the budget.
     silent: BTreeMap<DeploymentPattern, SilentFields>,
     work: usize,
     steps: u64,
 }
 
 impl DeploymentPattern {
-    /// The kind of a deployment, and about how much it takes to try its fields.
+    /// The pattern of a deployment, and the estimated work of trying its fields.
     pub(super) fn of(root: &Node<'_>) -> (Self, usize) {
         let mut walk = PatternBuilder { class: String::new(), traits: String::new(), leaves: 0, tried: 0 };
         walk.node(root);
@@ -58,12 +60,12 @@ impl DeploymentPattern {
     }
 }
 
-/// Writes down what makes the kind of a deployment. It is done for every one, so it takes no more room than it must.
+/// Builds the text that identifies a pattern. This runs for every deployment, so it allocates as little as possible.
 struct PatternBuilder {
     class: String,
     traits: String,
     leaves: usize,
-    /// The fields that would be tried.
+    /// Number of fields to try.
     tried: usize,
 }
 
@@ -83,10 +85,10 @@ impl PatternBuilder {
                 }
             }
             Value::Mapping(entries) if !entries.is_empty() => {
-                // Of labels the first stands for all.
-                let most = if is_free(&self.class) { 1 } else { entries.len() };
-                self.leaves += entries.len() - most;
-                for entry in entries.iter().take(most) {
+                // The keys of labels are arbitrary, so the first entry stands for all.
+                let told_apart = if has_free_keys(&self.class) { 1 } else { entries.len() };
+                self.leaves += entries.len() - told_apart;
+                for entry in entries.iter().take(told_apart) {
                     push_key(&mut self.class, &entry.key);
                     self.node(&entry.node);
                     self.class.truncate(end);
@@ -104,8 +106,8 @@ impl PatternBuilder {
     }
 }
 
-/// A field, whatever its key among labels, and its place in a list beyond the first.
-fn class(path: &FieldPath) -> String {
+/// The class of a path: arbitrary keys and later list positions are replaced by placeholders.
+fn path_class(path: &FieldPath) -> String {
     let mut class = String::new();
     for segment in path.segments() {
         push_step(&mut class, segment);
@@ -122,19 +124,19 @@ fn push_step(class: &mut String, segment: &Segment) {
 }
 
 fn push_key(class: &mut String, key: &str) {
-    let key = if is_free(class) { "*" } else { key };
+    let key = if has_free_keys(class) { "*" } else { key };
     class.push('.');
     class.push_str(key);
 }
 
-/// Whether the keys below a field are anybody's.
-fn is_free(class: &str) -> bool {
+/// Whether users choose the keys below a field.
+fn has_free_keys(class: &str) -> bool {
     [".labels", ".annotations", ".nodeSelector"].iter().any(|end| class.ends_with(end))
 }
 
-/// What of a value may decide how others are read.
+/// Appends the part of a value that may decide how other fields are read.
 fn push_value(class: &str, value: &Value<'_>, out: &mut String) {
-    let trait_of = match value {
+    let decisive_part = match value {
         Value::Null => "null",
         Value::Bool(true) => "true",
         Value::Bool(false) => "false",
@@ -161,10 +163,10 @@ fn push_value(class: &str, value: &Value<'_>, out: &mut String) {
             _ => "text",
         },
     };
-    out.push_str(trait_of);
+    out.push_str(decisive_part);
 }
 
-/// Whether a field holds one of few words.
+/// Whether a field holds one of few known words.
 fn is_word(class: &str) -> bool {
     matches!(
         class,
@@ -174,64 +176,64 @@ fn is_word(class: &str) -> bool {
 }
 
 impl Accounting {
-    /// Nothing is known yet. `limits` are those of rules.
+    /// Starts without any pattern. `limits` are those of selection rules.
     pub(super) fn new(limits: cel::Limits) -> Self {
         Self { silent: BTreeMap::new(), work: MAX_WORK_NODES, steps: limits.steps.saturating_mul(RULE_STEPS_FACTOR) }
     }
 
-    /// Learns of every kind that is new among deployments, as long as there is work left. What is learned does not
-    /// depend on the number of threads. Returns the kinds that were learned.
+    /// Tries the fields of deployments with a new pattern while the budget lasts. Returns the patterns that were tried.
+    /// The result does not depend on the number of threads.
     pub(super) fn learn(
         &mut self,
         subjects: Vec<(DeploymentPattern, usize, InputDeployment<'_>)>,
     ) -> Vec<DeploymentPattern> {
         let mut new = Vec::new();
-        for (kind, work, subject) in subjects {
-            if self.admit(kind, work) {
-                new.push((kind, self.steps(work), subject));
+        for (pattern, work, subject) in subjects {
+            if self.admit(pattern, work) {
+                new.push((pattern, self.steps(work), subject));
             }
         }
-        let learned = |(kind, steps, subject): (DeploymentPattern, u64, InputDeployment<'_>)| {
+        let learned = |(pattern, steps, subject): (DeploymentPattern, u64, InputDeployment<'_>)| {
             let mut probe = Probe::new(subject, StepBudget::new(steps));
-            (kind, SilentFields::new(silent(subject, &mut probe)))
+            (pattern, SilentFields::new(find_silent_fields(subject, &mut probe)))
         };
         let learned: Vec<_> = if new.len() > 1 {
             new.into_par_iter().map(learned).collect()
         } else {
             new.into_iter().map(learned).collect()
         };
-        let kinds = learned.iter().map(|(kind, _)| *kind).collect();
+        let patterns = learned.iter().map(|(pattern, _)| *pattern).collect();
         self.silent.extend(learned);
-        kinds
+        patterns
     }
 
-    /// Does what [`Accounting::learn`] does with a deployment of which is known what was learned. Returns false when its
-    /// kind is new and nothing was learned from it.
-    pub(super) fn adopt(&mut self, kind: DeploymentPattern, work: usize, learned: Option<&SilentFields>) -> bool {
-        if self.silent.contains_key(&kind) {
+    /// Replays [`Accounting::learn`] for a deployment whose result is known from an earlier run. Returns false if the
+    /// pattern is new and nothing is known.
+    pub(super) fn adopt(&mut self, pattern: DeploymentPattern, work: usize, learned: Option<&SilentFields>) -> bool {
+        if self.silent.contains_key(&pattern) {
             return true;
         }
         if work <= self.work && learned.is_none() {
             return false;
         }
-        if let (true, Some(learned)) = (self.admit(kind, work), learned) {
-            self.silent.insert(kind, Arc::clone(learned));
+        if let (true, Some(learned)) = (self.admit(pattern, work), learned) {
+            self.silent.insert(pattern, Arc::clone(learned));
         }
         true
     }
 
-    /// What is known of a kind.
-    pub(super) fn known(&self, kind: DeploymentPattern) -> SilentFields {
-        self.silent.get(&kind).cloned().unwrap_or_default()
+    /// The fields without effect of a pattern.
+    pub(super) fn known(&self, pattern: DeploymentPattern) -> SilentFields {
+        self.silent.get(&pattern).cloned().unwrap_or_default()
     }
 
-    /// Whether a kind is new and there is work left for it. That work is then spent; without any the kind stays unknown,
-    /// whatever later deployments of it would take.
-    fn admit(&mut self, kind: DeploymentPattern, work: usize) -> bool {
-        if self.silent.contains_key(&kind) {
+    /// Records a new pattern. Returns whether the budget allows to try it, and then spends the work. A pattern that is
+    /// too expensive stays unknown for the rest of the run, even if later deployments of it would cost less.
+    fn admit(&mut self, pattern: DeploymentPattern, work: usize) -> bool {
+        if self.silent.contains_key(&pattern) {
             return false;
         }
-        self.silent.insert(kind, SilentFields::default());
+        self.silent.insert(pattern, SilentFields::default());
         let is_affordable = work <= self.work;
         if is_affordable {
             self.work -= work;
@@ -239,17 +241,17 @@ impl Accounting {
         is_affordable
     }
 
-    /// StepBudget that the rules may take while the fields of one kind are tried.
+    /// Step budget of the selection rules for one pattern.
     fn steps(&self, work: usize) -> u64 {
         let share = u128::from(self.steps) * work as u128 / MAX_WORK_NODES as u128;
         u64::try_from(share).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Reports the fields of a deployment that reach nothing, as those of its kind do, and that no finding names.
-    pub(super) fn report(&self, kind: DeploymentPattern, root: &Node<'_>, findings: &mut Findings<'_>) {
-        let Some(silent) = self.silent.get(&kind).filter(|silent| !silent.is_empty()) else { return };
+    /// Reports the fields of a deployment that have no effect by its pattern and that no finding mentions.
+    pub(super) fn report(&self, pattern: DeploymentPattern, root: &Node<'_>, findings: &mut Findings<'_>) {
+        let Some(silent) = self.silent.get(&pattern).filter(|silent| !silent.is_empty()) else { return };
         for (path, _) in root.leaves() {
-            if silent.contains(&class(&path)) && !findings.iter().any(|found| is_about(found, &path)) {
+            if silent.contains(&path_class(&path)) && !findings.iter().any(|found| is_about(found, &path)) {
                 let message = format!("{path} has no effect: with any other value the output is the same");
                 findings
                     .report(&codes::FIELD_REACHES_NOTHING, &path, message)
@@ -259,8 +261,8 @@ impl Accounting {
     }
 }
 
-/// The fields of a deployment that reach nothing.
-fn silent(subject: InputDeployment<'_>, probe: &mut Probe<'_>) -> BTreeSet<String> {
+/// Tries the fields of a deployment, and returns the classes of those without effect.
+fn find_silent_fields(subject: InputDeployment<'_>, probe: &mut Probe<'_>) -> BTreeSet<String> {
     let mut silent = BTreeSet::new();
     if probe.base.is_refused() {
         return silent;
@@ -268,13 +270,13 @@ fn silent(subject: InputDeployment<'_>, probe: &mut Probe<'_>) -> BTreeSet<Strin
     let mut seen = BTreeSet::new();
     for (path, node) in subject.root().leaves() {
         let value = node.to_json();
-        if is_nothing(&value) || !path.starts_with(&FieldPath::parse("spec")) || !seen.insert(class(&path)) {
+        if is_nothing(&value) || !path.starts_with(&FieldPath::parse("spec")) || !seen.insert(path_class(&path)) {
             continue;
         }
         if !probe.base.findings.iter().any(|found| is_about(found, &path))
             && fate(&probe.field(&path, &value), &path) == Fate::Nothing
         {
-            silent.insert(class(&path));
+            silent.insert(path_class(&path));
         }
     }
     silent

@@ -26,7 +26,7 @@ use super::run::Run;
 use super::scan::ReadPlan;
 use super::set;
 use super::split::{self, TextPart};
-use super::stream::{self, CHUNK, Mapper, PatternCosts};
+use super::stream::{self, CHUNK_BYTES, Mapper, PatternCosts};
 use super::survey::{Survey, comes_late};
 use crate::composition;
 use crate::reading::Documents;
@@ -268,7 +268,7 @@ impl<'t> CachePass<'_, 't> {
         let map = |slot| {
             let UnitState::Read(mut unit) = slot else { return slot };
             let documents = mem::take(&mut unit.documents);
-            let mut made = if bytes(&documents) > CHUNK {
+            let mut made = if bytes(&documents) > CHUNK_BYTES {
                 mapper.map_in_parallel(documents, &unit.written)
             } else {
                 mapper.map_in_turn(documents, &unit.written)
@@ -277,7 +277,11 @@ impl<'t> CachePass<'_, 't> {
             unit.results = made;
             UnitState::Read(unit)
         };
-        if total > CHUNK { slots.into_par_iter().map(map).collect() } else { slots.into_iter().map(map).collect() }
+        if total > CHUNK_BYTES {
+            slots.into_par_iter().map(map).collect()
+        } else {
+            slots.into_iter().map(map).collect()
+        }
     }
 
     fn mapper(&self) -> Mapper<'_, 't> {

@@ -1,4 +1,4 @@
-//! What was decided for one object, and how its objects come to be in the output.
+//! The decision about one object, and the roles of its objects in the output.
 
 use serde::Serialize;
 
@@ -6,71 +6,70 @@ use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_transform::{Endpoint, GpuCount, ResolvedField, Selection};
 
-/// Which providers can be chosen.
+/// The set of providers that can be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Providers {
-    /// The built-in ones, and those that are configured.
+    /// The built-in providers and the configured ones.
     #[default]
     All,
-    /// Those that are configured: what the built-in ones are chosen for, their own configurations say where they are
-    /// installed.
+    /// Only the configured providers. Used in a cluster, where each installed provider brings its own configuration.
     Given,
 }
 
-/// How an object comes to be in the output.
+/// The role of an object in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputRole {
-    /// It was generated, and is marked as ours.
+    /// Generated for one input object, with the ownership marks of kubefoundry.
     Generated,
-    /// It is the ModelDeployment itself, passed on for a provider that this program does not render.
+    /// The ModelDeployment itself, for a provider that kubefoundry does not render.
     PassedOn,
-    /// It is an object of the input with additions.
+    /// An input object with additions.
     Changed,
-    /// It was generated for several objects, and belongs to none of them.
+    /// Generated for several input objects and owned by none of them.
     Shared,
 }
 
-/// What was decided for one object of a kind that is transformed, and what it became.
+/// The decision about one object of a transformed kind, and the objects generated for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Decision {
-    /// The object, a ModelDeployment for the most part.
+    /// The transformed object, usually a ModelDeployment.
     pub object: ObjectRef,
-    /// Where it stands.
+    /// The text that contains it.
     #[serde(skip)]
     pub source: SourceId,
-    /// Which document of it.
+    /// The index of the document in that text.
     #[serde(skip)]
     pub document: usize,
-    /// Which provider, and why; of a ModelDeployment.
+    /// The provider selection of a ModelDeployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
-    /// The CRD version that is written.
+    /// The CRD version of the main object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crd_version: Option<String>,
-    /// The schema of the main object in the dump of CRDs, by its content.
+    /// The fingerprint of the main object's schema in the dump of CRDs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_fingerprint: Option<String>,
     /// The runtime version that flags and images are for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// Where the model answers once it runs.
+    /// The endpoint of the running model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
-    /// The objects it became.
+    /// The generated objects.
     pub objects: Vec<ObjectRef>,
-    /// The GPUs that it asks for.
+    /// The requested GPUs.
     #[serde(skip)]
     pub gpus: Vec<GpuCount>,
-    /// Every value of the validated deployment, with its field and where it came from; with
-    /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything) only.
+    /// Every value of the validated deployment, with its field and origin; only with
+    /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything).
     pub fields: Vec<ResolvedField>,
 }
 
 impl Decision {
-    /// What is known before anything is decided.
+    /// A decision with nothing decided yet.
     pub(crate) fn new(object: ObjectRef, source: SourceId, document: usize) -> Self {
         Self {
             object,
@@ -87,12 +86,12 @@ impl Decision {
         }
     }
 
-    /// The provider that was chosen, if this is about a ModelDeployment and there is one.
+    /// The selected provider of a ModelDeployment, if there is one.
     pub fn provider(&self) -> Option<&str> {
         self.selection.as_ref()?.provider.as_deref()
     }
 
-    /// Why it was chosen.
+    /// The reason for the selection.
     pub fn reason(&self) -> Option<&str> {
         self.selection.as_ref()?.reason.as_deref()
     }

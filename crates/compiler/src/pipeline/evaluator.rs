@@ -1,4 +1,4 @@
-//! One deployment at a time, with all that is known of a cluster: options, provider configurations, CRDs.
+//! Evaluates single deployments with the options, provider configurations and CRDs of a cluster.
 
 use std::sync::Arc;
 
@@ -40,55 +40,56 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{MappingEntry, Node, Span};
 
-/// Fields of an object that say nothing of what is wanted, and may be most of it.
-const REPORTED: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
+/// Fields that controllers and the API server write. They do not affect the result and can be most of an object, so
+/// they are dropped before evaluation.
+const REPORTED_FIELDS: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
 
-/// Options, provider configurations and CRDs, and single deployments that are transformed with them. It borrows nothing,
-/// and a clone of it costs nothing.
+/// Options, provider configurations and CRDs for evaluating single deployments. It borrows nothing and is cheap to
+/// clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Evaluator {
     options: Arc<Options>,
     catalog: Arc<Catalog>,
     crds: Option<Arc<Crds<'static>>>,
-    /// What is asked without CRDs.
+    /// The schemas to check against without CRDs.
     skeletons: Arc<Skeletons>,
-    /// The source that deployments are said to stand in: the one behind all that were given.
+    /// The source of deployments in findings: an id after all given sources, because they have no text.
     source: SourceId,
 }
 
-/// What a deployment comes to.
+/// The result of evaluating a deployment.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation {
-    /// What was decided; none when the deployment could not be read so far.
+    /// The decision; `None` if the deployment could not be read far enough.
     pub decision: Option<Decision>,
-    /// The objects to apply in this order: supporting ones first, the main one last. None with an error, and none for a
-    /// provider that this program does not render: its own controller makes them.
+    /// The objects to apply in this order: supporting ones first, the main one last. Empty if there is an error, or for
+    /// a provider that kubefoundry does not render.
     pub objects: Vec<Value>,
-    /// What was found, ordered by field: what the options turn off and what the deployment says to ignore is left out.
-    /// Places are paths of fields; there is no text with lines.
+    /// The findings, ordered by field, without those that the options turn off or the deployment suppresses. Locations
+    /// are field paths; there is no text with lines.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Evaluation {
-    /// Whether an error was found: then there are no objects.
+    /// Whether there is an error and therefore no objects.
     pub fn has_errors(&self) -> bool {
         self.errors().next().is_some()
     }
 
-    /// The errors that were found, in order.
+    /// The errors, in order.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|found| found.severity == Severity::Error)
     }
 
-    /// The provider that was chosen.
+    /// The selected provider.
     pub fn provider(&self) -> Option<&str> {
         self.decision.as_ref()?.provider()
     }
 }
 
 impl Evaluator {
-    /// With these parts.
+    /// Creates an evaluator from its parts.
     pub(super) fn new(options: Options, catalog: Catalog, crds: Option<Crds<'static>>, sources: &SourceSet) -> Self {
         let source = SourceId(sources.iter().count());
         Self {
@@ -100,10 +101,10 @@ impl Evaluator {
         }
     }
 
-    /// With the options and the CRDs of these texts, and no provider.
+    /// Reads the options and CRDs of `sources`, without any provider.
     ///
     /// # Errors
-    /// What is wrong with options or with texts that should hold CRDs.
+    /// Returns the findings in options, or in texts that should contain CRDs.
     pub(crate) fn read(sources: &SourceSet) -> Result<Self, Vec<Diagnostic>> {
         let mut diagnostics = Vec::new();
         let options = options_of(sources, &mut diagnostics);
@@ -115,7 +116,7 @@ impl Evaluator {
         Ok(Self::new(options, catalog, crds, sources))
     }
 
-    /// The same with the provider configurations of these texts, and what is wrong with those.
+    /// Returns an evaluator with the provider configurations in `sources`, and the findings in them.
     pub(crate) fn with_providers(&self, sources: &SourceSet, providers: Providers) -> (Self, Vec<Diagnostic>) {
         let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(sources));
         let mut catalog = prepared::catalog(&self.options, providers);
@@ -125,38 +126,38 @@ impl Evaluator {
         (Self { catalog: Arc::new(catalog), source, ..self.clone() }, problems.collect())
     }
 
-    /// The same with other options.
+    /// Returns an evaluator with other options.
     pub(crate) fn with_options(&self, options: Options) -> Self {
         Self { options: Arc::new(options), ..self.clone() }
     }
 
-    /// The same with the provider configurations of another one.
+    /// Returns an evaluator with the provider configurations of another one.
     pub(super) fn with_catalog_of(&self, other: &Self) -> Self {
         Self { catalog: Arc::clone(&other.catalog), ..self.clone() }
     }
 
-    /// The same with the CRDs of another one.
+    /// Returns an evaluator with the CRDs of another one.
     pub(super) fn with_crds_of(&self, other: &Self) -> Self {
         Self { crds: other.crds.clone(), ..self.clone() }
     }
 
-    /// The options that apply.
+    /// The options.
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The providers that can be chosen.
+    /// The providers that can be selected.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// The CRDs, when it is known what is installed.
+    /// The CRDs, if it is known what is installed.
     pub(crate) fn crds(&self) -> Option<&Crds<'static>> {
         self.crds.as_deref()
     }
 
-    /// Sends a deployment through. `problems` are what is wrong with provider configurations, which may be why none is
-    /// selected.
+    /// Evaluates a deployment. `problems` are the findings in provider configurations; they are reported when no
+    /// provider is selected, because they may be the reason.
     pub(crate) fn evaluate(
         &self,
         deployment: &Value,
@@ -164,7 +165,7 @@ impl Evaluator {
         thoroughness: Thoroughness,
         problems: &[Diagnostic],
     ) -> Evaluation {
-        let mut document = Document::without_text(self.source, wanted(deployment));
+        let mut document = Document::without_text(self.source, user_fields(deployment));
         let mut findings = Findings::new(document.scope());
         let role = Role::of(&document, Purpose::Input, false, &self.options, &mut findings);
         let is_model = role.transform().is_some_and(|transform| !transform.needs_set());
@@ -181,7 +182,7 @@ impl Evaluator {
         }
         let mut attempt = self.attempt(&document, chosen, thoroughness);
         if thoroughness != Thoroughness::Needed && attempt.errors().is_empty() {
-            let without_effect = self.without_effect(&mut document, &attempt.findings);
+            let without_effect = self.report_fields_without_effect(&mut document, &attempt.findings);
             attempt.findings.extend(without_effect);
         }
         let Attempt { mut objects, decision, findings } = attempt;
@@ -191,20 +192,20 @@ impl Evaluator {
         }
         let is_undecided = decision.as_ref().is_some_and(|decision| decision.provider().is_none());
         if is_undecided && !found.has_errors() {
-            // Nothing is said of the deployment when what could not be read may have been the one.
+            // An invalid configuration may have been the one that would have won.
             problems.iter().cloned().for_each(|problem| found.add(problem));
         }
         if decision.as_ref().and_then(Decision::provider).is_some_and(|name| providers::find(name).is_none()) {
             objects.clear();
         }
-        let diagnostics = self.said(found, &document, thoroughness);
+        let diagnostics = self.finalize(found, &document, thoroughness);
         if diagnostics.iter().any(|found| found.severity == Severity::Error) {
             objects.clear();
         }
         Evaluation { decision, objects, diagnostics }
     }
 
-    /// Runs one deployment.
+    /// Transforms one deployment.
     pub(super) fn attempt(
         &self,
         document: &Document<'_>,
@@ -233,8 +234,8 @@ impl Evaluator {
         }
     }
 
-    /// What `lint` says of fields that reach nothing and that nothing else is said of.
-    fn without_effect(&self, document: &mut Document<'_>, said: &[Diagnostic]) -> Vec<Diagnostic> {
+    /// Reports fields without effect, as `lint` does, unless `reported` already has a finding about them.
+    fn report_fields_without_effect(&self, document: &mut Document<'_>, reported: &[Diagnostic]) -> Vec<Diagnostic> {
         let (kind, work) = accounting::DeploymentPattern::of(&document.root);
         let schemas = self.schemas();
         let environment = self.environment(schemas.as_ref());
@@ -242,31 +243,31 @@ impl Evaluator {
         let subject = InputDeployment::new(document, &environment);
         accounting.learn(subject.into_iter().map(|subject| (kind, work, subject)).collect());
         let mut findings = Findings::new(document.scope());
-        said.iter().cloned().for_each(|said| findings.add(said));
+        reported.iter().cloned().for_each(|finding| findings.add(finding));
         accounting.report(kind, &document.root, &mut findings);
-        findings.into_diagnostics().split_off(said.len())
+        findings.into_diagnostics().split_off(reported.len())
     }
 
-    /// What is said of all that was found.
-    fn said(&self, mut found: RunFindings, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
+    /// Applies suppressions and options to the findings, sorts them and removes duplicates.
+    fn finalize(&self, mut found: RunFindings, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
         let suppressions = Suppression::of(document).into_iter().collect();
         found.suppress(suppressions, thoroughness != Thoroughness::Needed);
         let found = found.into_parts().0.into_iter();
-        let mut said: Vec<Diagnostic> = found.filter_map(|found| self.options.adjust(found)).collect();
-        for found in &mut said {
-            // There is no text that a machine may mend; people may.
+        let mut diagnostics: Vec<Diagnostic> = found.filter_map(|found| self.options.adjust(found)).collect();
+        for found in &mut diagnostics {
+            // Without text there is nothing to fix automatically, so the title of the fix becomes help.
             let fix = found.fix.take();
             found.help = found.help.take().or_else(|| fix.map(|fix| fix.title));
         }
-        said.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
-        said.dedup();
-        deduplicate_run_findings(&mut said);
-        said
+        diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+        diagnostics.dedup();
+        deduplicate_run_findings(&mut diagnostics);
+        diagnostics
     }
 
-    /// A deployment with its defaults, as far as it can be read, and whether anything is wrong with it.
+    /// Reads a deployment with its defaults, as far as possible. The second value is whether it has errors.
     pub(crate) fn read_deployment(&self, deployment: &Value) -> (Option<Deployment>, bool) {
-        let document = Document::without_text(self.source, wanted(deployment));
+        let document = Document::without_text(self.source, user_fields(deployment));
         let mut findings = Findings::new(document.scope());
         let mut read = || {
             let api_group = ApiGroup::find(document.header.group())?;
@@ -279,7 +280,7 @@ impl Evaluator {
         (read, findings.has_errors())
     }
 
-    /// The CRD version that is written for a provider, and why there is none.
+    /// Chooses the CRD version of a provider, or returns the finding that explains why there is none.
     pub(crate) fn find_crd_version(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
         let Some(provider) = providers::find(provider) else { return (None, None) };
         let root = Node { value: yaml::Value::Null, span: Span::default() };
@@ -289,7 +290,7 @@ impl Evaluator {
         let context = self.environment(schemas.as_ref()).context();
         let crd_version = conformance::choose_crd_version(provider, &context, &mut findings);
         let problem = findings.into_diagnostics().into_iter().next().map(|mut problem| {
-            // Of what is missing there is no place.
+            // A missing CRD has no location.
             problem.location = problem.location.filter(|location| location.source != self.source);
             problem
         });
@@ -297,10 +298,10 @@ impl Evaluator {
     }
 }
 
-/// What an object says is wanted, without what was reported of it.
-fn wanted(object: &Value) -> Node<'_> {
+/// The fields of an object that users write, without those in [`REPORTED_FIELDS`].
+fn user_fields(object: &Value) -> Node<'_> {
     let Value::Object(fields) = object else { return Node::from(object) };
-    let is_reported = |outer: &str, inner: Option<&str>| REPORTED.contains(&(outer, inner));
+    let is_reported = |outer: &str, inner: Option<&str>| REPORTED_FIELDS.contains(&(outer, inner));
     let entries = fields.iter().filter(|(key, _)| !is_reported(key, None)).map(|(key, value)| {
         let node = match value {
             Value::Object(inner) => {
@@ -314,7 +315,7 @@ fn wanted(object: &Value) -> Node<'_> {
     mapping(entries)
 }
 
-/// A mapping that is in no text.
+/// A mapping node without a place in a text.
 fn mapping<'v>(entries: impl Iterator<Item = (&'v str, Node<'v>)>) -> Node<'v> {
     let span = Span::default();
     let entries = entries.map(|(key, node)| MappingEntry { key: key.into(), key_span: span, node });

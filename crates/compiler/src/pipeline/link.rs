@@ -1,4 +1,5 @@
-//! Phase 3: what needs the whole set. No object may be made twice, or made where the input already has one.
+//! Links the results of all documents: reports objects that are generated twice or that the input already has, and lays
+//! out the output in input order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_yaml::{Node, Span, Value};
 
-/// Where an object was first seen.
+/// The place where an object was first seen.
 #[derive(Debug, Clone, Copy)]
 struct FirstOccurrence {
     source: SourceId,
@@ -24,7 +25,8 @@ struct FirstOccurrence {
     span: Span,
 }
 
-/// Looks for collisions and lays everything out in input order.
+/// Reports collisions, and lays everything out in input order. Duplicate deployments are found first: all objects of a
+/// duplicate collide, and one finding about the deployment replaces one for each of them.
 pub(super) fn link<O>(
     deployments: Vec<ObjectResult<O>>,
     inputs: &[InputDocument],
@@ -40,21 +42,21 @@ pub(super) fn link<O>(
         let (Some(mapped), Some(document)) = (mapped, inputs.get(input)) else { continue };
         let TransformedObject { mut decision, objects } = *mapped;
         decision.objects.reserve_exact(objects.len());
-        for made in objects {
-            decision.objects.push(made.reference());
-            let GeneratedObject { identity, object, role, .. } = made;
+        for generated in objects {
+            decision.objects.push(generated.reference());
+            let GeneratedObject { identity, object, role, .. } = generated;
             outputs.push(Output { identity, object, decision: decisions.len(), role });
         }
         decisions.push(decision);
-        // Of a deployment that is there twice, all objects are: one finding says it.
+        // All objects of a duplicate deployment collide; the finding about the deployment covers them.
         origins.push(Some(document).filter(|_| !repeated.contains(&input)));
     }
     collisions(&outputs, &origins, inputs, &mut report);
     (outputs, decisions)
 }
 
-/// One ModelDeployment twice: the same name in the same namespace, whatever its group spells.
-/// Returns the positions of the later ones.
+/// Reports ModelDeployments with the same name and namespace, whatever the spelling of their group. Returns the
+/// positions of the later ones.
 fn duplicate_deployments<O>(
     deployments: &[ObjectResult<O>],
     inputs: &[InputDocument],
@@ -83,9 +85,8 @@ fn duplicate_deployments<O>(
     repeated
 }
 
-/// An object that is made twice, or that the input has; one there may be generated again by the deployment that it was
-/// generated from earlier. `origins` are the ModelDeployments by decision, those left
-/// out that are there twice.
+/// Reports objects that are generated twice, or that the input has too. An input object may be generated again by the
+/// deployment that its ownership annotation names. `origins` are the ModelDeployments by decision, without duplicates.
 fn collisions<O>(
     outputs: &[Output<O>],
     origins: &[Option<&InputDocument>],
@@ -93,34 +94,36 @@ fn collisions<O>(
     report: &mut CollisionReporter<'_>,
 ) {
     let foreign = inputs.iter().filter(|input| !input.rendered && !input.patch && !input.header.name.is_empty());
-    let given: BTreeMap<IdentityKey<'_>, &InputDocument> = foreign.map(|input| (key_of(input), input)).collect();
-    let owned = given.values().any(|input| input.owner.is_some());
+    let input_objects: BTreeMap<IdentityKey<'_>, &InputDocument> =
+        foreign.map(|input| (key_of(input), input)).collect();
+    let owned = input_objects.values().any(|input| input.owner.is_some());
     let deployments = inputs.iter().filter(|input| owned && input.rendered);
     let owners: BTreeSet<String> = deployments.map(owner_of).collect();
-    let mut made: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
+    let mut generated: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
     for Output { identity, decision, .. } in outputs.iter().filter(|output| output.is_generated()) {
         let Some(origin) = origins.get(*decision).copied().flatten() else { continue };
         let Identity { group, kind, namespace, name } = identity;
         let key: IdentityKey<'_> = (group, kind, namespace.as_deref(), name);
         let object = (&**kind, namespace.as_deref(), &**name);
         let code = &codes::OBJECT_COLLISION;
-        if let Some(first) = made.get(&key) {
+        if let Some(first) = generated.get(&key) {
             report.collision(code, origin, object, "is generated twice", *first, "first generated here");
             continue;
         }
         let own = owner_of(origin);
-        // An object whose ModelDeployment is gone, or has another name or namespace by now (a name prefix, a namespace set
-        // further down a pipeline), is nobody else's.
-        let of_another = |owner: &String| *owner != own && owners.contains(owner);
-        if let Some(other) = given.get(&key).filter(|other| other.owner.as_ref().is_none_or(of_another)) {
+        // If its ModelDeployment is gone or was renamed (by a name prefix, or a namespace set later in the pipeline),
+        // no other deployment owns the object.
+        let belongs_to_another = |owner: &String| *owner != own && owners.contains(owner);
+        if let Some(other) = input_objects.get(&key).filter(|other| other.owner.as_ref().is_none_or(belongs_to_another))
+        {
             let verb = "is generated, but the input has one already";
             report.collision(code, origin, object, verb, place_of(other), "in the input here");
         }
-        made.insert(key, place_of(origin));
+        generated.insert(key, place_of(origin));
     }
 }
 
-/// What tells an object from others, as [`Identity`] has it: group, kind, namespace, name.
+/// The identity of an object, as in [`Identity`]: group, kind, namespace, name.
 type IdentityKey<'i> = (&'i str, &'i str, Option<&'i str>, &'i str);
 
 fn key_of(input: &InputDocument) -> IdentityKey<'_> {
@@ -128,7 +131,7 @@ fn key_of(input: &InputDocument) -> IdentityKey<'_> {
     (header.group(), &header.kind, header.namespace.as_deref(), &header.name)
 }
 
-/// How objects name a deployment that they were generated from.
+/// The text by which generated objects name their deployment.
 fn owner_of(input: &InputDocument) -> String {
     format!("{} {}", input.header.kind, owner_name(input.header.namespace.as_deref(), &input.header.name))
 }
@@ -137,7 +140,7 @@ fn place_of(input: &InputDocument) -> FirstOccurrence {
     FirstOccurrence { source: input.source, document: input.index, span: input.name_span }
 }
 
-/// Where collisions are reported.
+/// Reports collisions to the findings of the run.
 struct CollisionReporter<'r> {
     sources: &'r SourceSet,
     found: &'r mut RunFindings,
@@ -155,7 +158,7 @@ impl CollisionReporter<'_> {
     ) {
         let object = owner_name(namespace, name);
         let message = format!("{kind} {object} {verb}");
-        // The documents are gone; where their names stand is known.
+        // The documents have been dropped; only the places of their names are left.
         let root = Node { value: Value::Null, span: input.span };
         let text = &self.sources.get(input.source).text;
         let object = Some(input.header.object());

@@ -1,4 +1,4 @@
-//! The pipeline: texts in, objects and findings out.
+//! The pipeline: compiles texts to objects and findings.
 //!
 //! ```text
 //! sources ─ options ─ scan ──► what is read first, what is kept for the set, what is not read at all
@@ -10,9 +10,9 @@
 //!                                                  ├─ transformed, in a set ─► kept ─ set ─────┼─ link ─ Compilation
 //!                                                  └─ configuration, patch, other ► findings ──┘
 //! ```
-//! The scan is a look at each text for the kinds that it names; what a document is, its header decides once it is read.
-//! When a document turns up that the scan did not see (its kind is written with escapes) and that changes what had to be
-//! read first or kept, the run starts again, once, with everything read first and everything kept: slower, never wrong.
+//! The scan only searches each text for the kinds that it names; the header of a parsed document decides what the
+//! document is. If a document that changes what must be read first or kept turns up too late (its kind is written with
+//! escapes), the run starts again, once, with everything read first and kept: slower, but correct.
 
 mod accounting;
 mod cache;
@@ -75,7 +75,7 @@ use results::DocumentResults;
 use run::Run;
 use skeletons::Skeletons;
 
-/// Runs the whole pipeline. Total: every mistake of the input is a diagnostic, and nothing panics.
+/// Runs the whole pipeline. It never fails: every mistake in the input is a diagnostic.
 ///
 /// ```
 /// use kubefoundry_compiler::{Thoroughness, compile};
@@ -99,9 +99,9 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
     compile_as(sources, thoroughness)
 }
 
-/// The same, with each object in the form that the caller needs.
+/// Like [`compile`], with each object in the form that the caller needs.
 ///
-/// Of many objects, texts take a tenth of the room that values take.
+/// For many objects, text takes a tenth of the memory of values.
 ///
 /// ```
 /// use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
@@ -125,12 +125,12 @@ pub fn compile_as<O: OutputForm>(sources: &SourceSet, thoroughness: Thoroughness
     compile_with(sources, thoroughness, |run| run.results())
 }
 
-/// The same as [`compile`], from what `cache` knows of documents that did not change.
+/// Like [`compile`], but reuses the results that `cache` has for unchanged documents.
 pub(crate) fn compile_cached(sources: &SourceSet, thoroughness: Thoroughness, cache: &mut ResultCache) -> Compilation {
     compile_with(sources, thoroughness, |run| cache.results(run))
 }
 
-/// The same, with what the documents left behind given by `results`.
+/// Runs the pipeline with the document results that `results` provides.
 fn compile_with<O>(
     sources: &SourceSet,
     thoroughness: Thoroughness,
@@ -139,7 +139,7 @@ fn compile_with<O>(
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
     if diagnostics.iter().any(|found| found.severity == Severity::Error) {
-        // With options that do not say what they should, whatever is found in the input may be wrong.
+        // With invalid options, any finding in the input could be wrong.
         sort(&mut diagnostics, sources);
         return Compilation {
             outputs: Vec::new(),
@@ -168,12 +168,12 @@ fn compile_with<O>(
         let message = format!("the input has no {} to render", composition::MODELS.kind().1);
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("pass a file or directory with one, or set allowEmpty: true in the Render options");
-        if let Some(takes_what) = inputs.iter().find_map(left_to_its_controller) {
+        if let Some(takes_what) = inputs.iter().find_map(help_for_untransformed) {
             diagnostic = diagnostic.help(takes_what.to_owned());
         }
-        diagnostic.location = only_empty_text(sources, inputs.is_empty() && trouble.foreign.is_empty());
+        diagnostic.location = location_of_empty_input(sources, inputs.is_empty() && trouble.foreign.is_empty());
         found.add(diagnostic);
-        // What was passed over as none of our business may be the reason.
+        // A text that was ignored as foreign may be the reason.
         trouble.foreign.into_iter().for_each(|foreign| found.add(foreign));
     }
     let every_finding = thoroughness != Thoroughness::Needed;
@@ -190,33 +190,33 @@ fn compile_with<O>(
     Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }
 }
 
-/// What would make an object be transformed that is of such a kind and was not.
-fn left_to_its_controller(input: &InputDocument) -> Option<&'static str> {
+/// For an object left to its own controller, explains how to have it transformed.
+fn help_for_untransformed(input: &InputDocument) -> Option<&'static str> {
     let header = &input.header;
     let transform = composition::transform_of_kind(header.group(), &header.kind);
     let transform = transform.filter(|transform| transform.needs_set() && !input.rendered && !input.patch)?;
     Some(transform.handled_description())
 }
 
-/// The place to point at when there is nothing to render: the one text, when there is nothing in it at all.
-fn only_empty_text(sources: &SourceSet, is_empty: bool) -> Option<Location> {
+/// The location for "nothing to render": the only input text, if it is empty.
+fn location_of_empty_input(sources: &SourceSet, is_empty: bool) -> Option<Location> {
     let mut texts = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
     let (source, _) = texts.next().filter(|_| texts.next().is_none())?;
     is_empty.then(|| Location::from_source(source))
 }
 
-/// Orders findings by file, line, code, then column and text. Those without a place come first.
+/// Sorts findings by file, line, code, column and text. Findings without a location come first.
 fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
     let mut lines: BTreeMap<SourceId, LineIndex<'_>> = BTreeMap::new();
     for location in diagnostics.iter().filter_map(|diagnostic| diagnostic.location.as_ref()) {
         lines.entry(location.source).or_insert_with(|| LineIndex::new(&sources.get(location.source).text));
     }
     diagnostics.sort_by_cached_key(|diagnostic| {
-        let place = diagnostic.location.as_ref().map(|location| {
+        let file_and_line = diagnostic.location.as_ref().map(|location| {
             let line = lines.get(&location.source).map_or(0, |lines| lines.position(location.span.start).line);
             (location.source, line)
         });
         let span = diagnostic.location.as_ref().map(|location| location.span);
-        (place, diagnostic.code.id, span, diagnostic.message.clone())
+        (file_and_line, diagnostic.code.id, span, diagnostic.message.clone())
     });
 }

@@ -1,4 +1,4 @@
-//! What becomes of a document, by what it says it is.
+//! Decides the role of a document from its header.
 
 use super::document::Document;
 use crate::codes;
@@ -13,31 +13,31 @@ use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{AllSettings, AnyTransform};
 use kubefoundry_yaml::{FieldPart, Node, Span};
 
-/// Where a document that is not ours stands, so that it can be passed through byte for byte.
+/// An input document: its type and its place, so that it can be passed through byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputDocument {
-    /// Which text.
+    /// The text that contains it.
     pub source: SourceId,
-    /// Its position in the text.
+    /// The index of the document in the text.
     pub index: usize,
-    /// Its own bytes there.
+    /// The bytes of the document in the text.
     pub span: Span,
-    /// Whether it is an item of a list: then its indentation and its anchors are those of the list.
+    /// Whether it is an item of a list, whose indentation and anchors belong to the list.
     pub item: bool,
-    /// What it is.
+    /// Its API version, kind, namespace and name.
     pub header: Header,
-    /// Where its name stands.
+    /// The bytes of its name.
     pub name_span: Span,
-    /// Whether it is of a kind that is turned into objects, and is not left to its controller.
+    /// Whether it is transformed, and not left to its own controller.
     pub rendered: bool,
-    /// Whether a kustomization applies it as a patch: then it is a part of an object, and no object.
+    /// Whether a kustomization applies it as a patch: it is then part of an object.
     pub patch: bool,
-    /// What it was generated from earlier, by its annotation.
+    /// The object that it was generated from earlier, from its annotation.
     pub owner: Option<String>,
 }
 
 impl InputDocument {
-    pub(super) fn of(document: &Document<'_>, is_patch: bool, settings: &AllSettings) -> Self {
+    pub(super) fn new(document: &Document<'_>, is_patch: bool, settings: &AllSettings) -> Self {
         let header = &document.header;
         let transform = composition::transform_of_kind(header.group(), &header.kind).filter(|_| !is_patch);
         Self {
@@ -54,21 +54,21 @@ impl InputDocument {
     }
 }
 
-/// What becomes of a document.
+/// The role of a document in a run.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     /// It is transformed.
     Transformed(&'static dyn AnyTransform),
     /// It configures a transformation.
     Configuration,
-    /// A kustomization applies it to an object of a transformation, or to a configuration of one: it is a part of one.
+    /// A kustomization applies it as a patch to an object or a configuration of a transformation.
     Patch(&'static dyn AnyTransform),
-    /// It is passed through, or a finding says what is wrong with it.
+    /// It is passed through, or a finding rejects it.
     Other,
 }
 
 impl Role {
-    /// Decides it. Findings say what is wrong with a document that is nothing to us and should be.
+    /// Decides the role of a document. Reports documents that look like input of kubefoundry but are not recognized.
     pub(super) fn of(
         document: &Document<'_>,
         purpose: Purpose,
@@ -78,7 +78,7 @@ impl Role {
     ) -> Self {
         let header = &document.header;
         if document.is_partial() && (header.api_version.is_empty() || header.kind.is_empty()) {
-            // What says whose it is may stand behind the limit.
+            // The missing type may come after the limit.
             if document.mentions_input_kinds() {
                 document.report_problems(findings);
             }
@@ -106,7 +106,7 @@ impl Role {
         Self::Other
     }
 
-    /// Decides it for a document of a group that belongs to a transformation alone.
+    /// Decides the role of a document whose API group belongs to one transformation.
     fn in_own_group(
         header: &Header,
         transform: &'static dyn AnyTransform,
@@ -130,7 +130,7 @@ impl Role {
         Self::Other
     }
 
-    /// What transforms the document.
+    /// The transformation of the document, if it is transformed.
     pub(super) fn transform(self) -> Option<&'static dyn AnyTransform> {
         if let Self::Transformed(transform) = self { Some(transform) } else { None }
     }
@@ -161,14 +161,14 @@ fn report_unknown_kind(header: &Header, transform: &dyn AnyTransform, findings: 
     }
 }
 
-/// Whether options are those of a KRM function, which its client reads: by the marks that kustomize and kpt know.
+/// Whether a `Render` document configures a KRM function, by the annotations that kustomize and kpt use.
 fn is_of_a_function(root: &Node<'_>) -> bool {
     let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"));
     let marks = ["config.kubernetes.io/function", "config.kubernetes.io/local-config"];
     annotations.is_some_and(|annotations| marks.iter().any(|mark| annotations.get(mark).is_some()))
 }
 
-/// What an object of ours names as its origin: the kind of another object, and its `namespace/name`.
+/// The origin that an object names in its ownership annotation: kind and `namespace/name`.
 fn owner_of(root: &Node<'_>) -> Option<String> {
     TRANSFORMS.iter().find_map(|transform| {
         let owner = annotation(root, transform.mark_groups(), transform.owner_annotation())?;
@@ -176,7 +176,8 @@ fn owner_of(root: &Node<'_>) -> Option<String> {
     })
 }
 
-/// An annotation of one of some groups. Asked several times of every document: no key is put together for it.
+/// Finds an annotation with the prefix of any of the groups. It is called several times per document, so it builds no
+/// key strings.
 pub(super) fn annotation<'n>(root: &'n Node<'_>, groups: &[ApiGroup], name: &str) -> Option<&'n str> {
     let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"))?;
     let value = |api_group: &ApiGroup| {

@@ -1,21 +1,23 @@
-//! What the selection rules of a run may cost, all together.
+//! The step budget of selection rules, shared by all deployments of a run. It bounds the cost of hostile rules for any
+//! number of deployments.
 
 use kubefoundry_cel::Limits;
 
-/// As many times the steps of one evaluation may the rules take for one deployment,
-const OF_DEPLOYMENT: u64 = 4;
+/// Budget of one deployment, as a multiple of the steps of one evaluation.
+const DEPLOYMENT_FACTOR: u64 = 4;
 
-/// and for all deployments of a run, before they get less each,
-const OF_RUN: u64 = 16;
+/// Budget of all deployments of a run, as a multiple of the steps of one evaluation.
+const RUN_FACTOR: u64 = 16;
 
-/// and one part in so many is what each gets however many there are: no run of ordinary rules needs more.
-const LEAST: u64 = 500;
+/// Divisor of the steps of one evaluation that gives the minimum for each deployment, however many there are. Ordinary
+/// rules need less.
+const MINIMUM_DIVISOR: u64 = 500;
 
-/// Steps that the rules may take for each of some deployments, when those before them took `spent`.
+/// Returns the step budget for each of the next `deployments`, after earlier ones took `spent` steps.
 pub(super) fn allowance(limits: Limits, spent: u64, deployments: usize) -> u64 {
-    let left = limits.steps.saturating_mul(OF_RUN).saturating_sub(spent);
+    let left = limits.steps.saturating_mul(RUN_FACTOR).saturating_sub(spent);
     let each = left / u64::try_from(deployments).unwrap_or(u64::MAX).max(1);
-    each.max(limits.steps / LEAST).max(1).min(limits.steps.saturating_mul(OF_DEPLOYMENT))
+    each.max(limits.steps / MINIMUM_DIVISOR).max(1).min(limits.steps.saturating_mul(DEPLOYMENT_FACTOR))
 }
 
 #[cfg(test)]
@@ -23,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_deployment_gets_its_part() {
+    fn shares_the_budget_among_deployments() {
         let limits = Limits::default();
         assert_eq!(allowance(limits, 0, 1), 4_000_000);
         assert_eq!(allowance(limits, 0, 16), 1_000_000);

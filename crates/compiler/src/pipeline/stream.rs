@@ -1,7 +1,8 @@
-//! Every text in its turn, a document at a time: read, transformed, let go. What stays is what it leaves behind.
+//! Streams documents through the pipeline: each is read, transformed and dropped. Only its results stay.
 //!
-//! Documents go through in chunks. While the documents of one chunk are transformed, by as many threads as there are, the
-//! next chunk is read. So memory holds two chunks, and what comes out is in input order whichever thread made it.
+//! Documents are processed in chunks. While all threads transform one chunk, one thread reads the next, because a text
+//! can be read only from its start. Memory therefore holds two chunks of documents, whatever the size of the input, and
+//! results are appended in input order, whichever thread produced them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -30,10 +31,10 @@ use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_transform::{AnyTransform, StepBudget, Thoroughness};
 use kubefoundry_yaml as yaml;
 
-/// Bytes of text whose documents make a chunk: enough for threads to be worth it, few enough to stay in a cache.
-pub(super) const CHUNK: usize = 64 * 1024;
+/// Bytes of text per chunk: enough to be worth distributing, few enough to stay in a CPU cache.
+pub(super) const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Sends every document through. `kept` are the documents of the texts that were read before.
+/// Processes every document. `kept` has the documents of texts that were already read for the survey.
 pub(super) fn run<'t, O: OutputForm>(
     sources: &'t SourceSet,
     environment: &Environment<'_>,
@@ -45,31 +46,32 @@ pub(super) fn run<'t, O: OutputForm>(
     let rule_limits = environment.options.rule_limits;
     let mut reading = ChunkReader::new(sources, limits, kept, plan);
     let mut results = DocumentResults::default();
-    let mut chunk = reading.chunk();
+    let mut chunk = reading.next_chunk();
     let accounts = environment.thoroughness != Thoroughness::Needed;
     let mut accounting = accounts.then(|| Accounting::new(rule_limits));
     while !chunk.is_empty() {
-        // Chunks come one after the other, however many threads there are: what is left is the same each time.
+        // The budget depends only on the chunks before this one, which come in a fixed order, so it does not depend on
+        // the number of threads.
         let alone = chunk.iter().filter(|document| runs_alone(document).is_some()).count();
         let rule_steps = allowance(rule_limits, results.rule_steps, alone);
-        let written =
+        let patterns =
             accounting.as_mut().map(|accounting| learn(accounting, &chunk, environment).0).unwrap_or_default();
         let accounting = accounting.as_ref();
         let mapper = Mapper { sources, environment, survey, rule_steps, accounting, keeps_set: plan.keeps_set };
-        let made = if reading.is_done() {
-            // Nothing to read meanwhile; and for the one chunk of a small input no thread is started.
+        let mapped = if reading.is_done() {
+            // Nothing is left to read. A small input is a single chunk, for which no thread is started.
             let parallel = !results.inputs.is_empty();
             let chunk = mem::take(&mut chunk);
-            if parallel { mapper.map_in_parallel(chunk, &written) } else { mapper.map_in_turn(chunk, &written) }
+            if parallel { mapper.map_in_parallel(chunk, &patterns) } else { mapper.map_in_turn(chunk, &patterns) }
         } else {
-            let (next, made) = {
+            let (next, mapped) = {
                 let chunk = mem::take(&mut chunk);
-                rayon::join(|| reading.chunk(), || mapper.map_in_parallel(chunk, &written))
+                rayon::join(|| reading.next_chunk(), || mapper.map_in_parallel(chunk, &patterns))
             };
             chunk = next;
-            made
+            mapped
         };
-        results.append(made);
+        results.append(mapped);
     }
     results.found.append(reading.found);
     results.trouble.append(reading.trouble);
@@ -77,43 +79,43 @@ pub(super) fn run<'t, O: OutputForm>(
     results
 }
 
-/// The transformation of a document, when that needs no other document.
+/// The transformation of a document that needs no other document.
 fn runs_alone(document: &Document<'_>) -> Option<&'static dyn AnyTransform> {
     let header = &document.header;
     composition::transform_of_kind(header.group(), &header.kind).filter(|transform| !transform.needs_set())
 }
 
-/// How the objects among some documents are written that are whole and transformed alone, and how much work it takes to
-/// try their fields: one for each document.
+/// For each document, the pattern of a complete object that is transformed alone, and the estimated cost of trying its
+/// fields.
 pub(super) type PatternCosts = Vec<Option<(accounting::DeploymentPattern, usize)>>;
 
-/// Tries the fields of objects that are written as none before. Returns also the kinds that were new.
+/// Tries the fields of objects with a new pattern. Returns the patterns of all documents, and the new ones among them.
 pub(super) fn learn(
     accounting: &mut Accounting,
     documents: &[Document<'_>],
     environment: &Environment<'_>,
 ) -> (PatternCosts, Vec<accounting::DeploymentPattern>) {
-    let written = |document: &Document<'_>| {
+    let pattern = |document: &Document<'_>| {
         let is_whole = runs_alone(document).is_some() && document.problems.is_empty();
         is_whole.then(|| accounting::DeploymentPattern::of(&document.root))
     };
-    let written: PatternCosts = documents.iter().map(written).collect();
-    let subjects = documents.iter().zip(&written).filter_map(|(document, written)| {
-        let (kind, work) = (*written)?;
+    let patterns: PatternCosts = documents.iter().map(pattern).collect();
+    let subjects = documents.iter().zip(&patterns).filter_map(|(document, patterns)| {
+        let (kind, work) = (*patterns)?;
         Some((kind, work, InputDeployment::new(document, environment)?))
     });
     let learned = accounting.learn(subjects.collect());
-    (written, learned)
+    (patterns, learned)
 }
 
-/// The texts as chunks of documents.
+/// Reads texts as chunks of documents.
 struct ChunkReader<'t> {
     texts: VecDeque<(SourceId, &'t Source, Option<Vec<Document<'t>>>)>,
     current: Option<(SourceId, &'t Source, Documents<'t>)>,
     limits: yaml::Limits,
     found: RunFindings,
     trouble: ReadFailures,
-    /// Whether a document came that had to be read before the others.
+    /// Whether a document turned up that should have been read before the others.
     is_late: bool,
 }
 
@@ -134,11 +136,11 @@ impl<'t> ChunkReader<'t> {
         self.texts.is_empty() && self.current.is_none()
     }
 
-    /// The next documents; none at the end.
-    fn chunk(&mut self) -> Vec<Document<'t>> {
+    /// Reads the next chunk; empty at the end.
+    fn next_chunk(&mut self) -> Vec<Document<'t>> {
         let mut chunk = Vec::new();
         let mut bytes = 0;
-        while bytes < CHUNK {
+        while bytes < CHUNK_BYTES {
             let Some((id, source, documents)) = &mut self.current else {
                 match self.texts.pop_front() {
                     Some((_, source, Some(kept))) => {
@@ -170,30 +172,29 @@ impl<'t> ChunkReader<'t> {
     }
 }
 
-/// Sends documents through, each on its own.
+/// Transforms documents, each on its own.
 pub(super) struct Mapper<'s, 't> {
     pub(super) sources: &'t SourceSet,
     pub(super) environment: &'s Environment<'s>,
     pub(super) survey: &'s Survey<'t>,
-    /// Steps that the rules may take for each object.
+    /// Step budget of the selection rules for each object.
     pub(super) rule_steps: u64,
-    /// Where fields go that reach nothing, when that is looked for.
+    /// The known fields without effect, if they are to be reported.
     pub(super) accounting: Option<&'s Accounting>,
-    /// Whether objects are kept that transformations may need to see.
+    /// Whether to keep objects that other transformations may need to see.
     pub(super) keeps_set: bool,
 }
 
 impl<'t> Mapper<'_, 't> {
-    /// Sends documents through on as many threads as there are. `written` is that of the documents, or empty without
-    /// accounting.
+    /// Transforms documents on all threads. `patterns` are those of the documents, or empty without accounting.
     pub(super) fn map_in_parallel<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
-        written: &[Option<(accounting::DeploymentPattern, usize)>],
+        patterns: &[Option<(accounting::DeploymentPattern, usize)>],
     ) -> DocumentResults<'t, O> {
         let documents = documents.into_par_iter().enumerate();
         let parts = documents.fold(DocumentResults::default, |mut results, (position, document)| {
-            self.map(document, kind_at(written, position), &mut results);
+            self.map(document, pattern_at(patterns, position), &mut results);
             results
         });
         let mut all = DocumentResults::default();
@@ -201,15 +202,15 @@ impl<'t> Mapper<'_, 't> {
         all
     }
 
-    /// The same on this thread.
+    /// Transforms documents on this thread.
     pub(super) fn map_in_turn<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
-        written: &[Option<(accounting::DeploymentPattern, usize)>],
+        patterns: &[Option<(accounting::DeploymentPattern, usize)>],
     ) -> DocumentResults<'t, O> {
         let mut results = DocumentResults::default();
         for (position, document) in documents.into_iter().enumerate() {
-            self.map(document, kind_at(written, position), &mut results);
+            self.map(document, pattern_at(patterns, position), &mut results);
         }
         results
     }
@@ -217,7 +218,7 @@ impl<'t> Mapper<'_, 't> {
     fn map<O: OutputForm>(
         &self,
         document: Document<'t>,
-        written: Option<accounting::DeploymentPattern>,
+        patterns: Option<accounting::DeploymentPattern>,
         results: &mut DocumentResults<'t, O>,
     ) {
         let source = self.sources.get(document.source);
@@ -226,7 +227,7 @@ impl<'t> Mapper<'_, 't> {
         let mut findings = Findings::new(document.scope());
         let role = Role::of(&document, source.purpose, is_patch, options, &mut findings);
         if source.purpose == Purpose::Input {
-            results.inputs.push(InputDocument::of(&document, is_patch, &options.settings));
+            results.inputs.push(InputDocument::new(&document, is_patch, &options.settings));
         }
         let before = results.suppressions.len();
         if matches!(role, Role::Transformed(_) | Role::Configuration) {
@@ -243,7 +244,7 @@ impl<'t> Mapper<'_, 't> {
                 let outcome = map::transform(transform, &document, self.environment, &mut steps, findings);
                 let TransformOutcome { mapped, findings: found, .. } = outcome;
                 findings = found;
-                if let (Some(accounting), Some(kind)) = (self.accounting, written)
+                if let (Some(accounting), Some(kind)) = (self.accounting, patterns)
                     && !findings.has_errors()
                 {
                     accounting.report(kind, &document.root, &mut findings);
@@ -258,7 +259,7 @@ impl<'t> Mapper<'_, 't> {
                 document.report_problems(&mut findings);
                 transform.check_patch(&document.header.kind, &document.root, &mut findings);
             }
-            // What it says was read before.
+            // The survey has already read it.
             Role::Configuration => drop(results.configured.insert(document.source)),
             Role::Other => {}
         }
@@ -272,7 +273,8 @@ impl<'t> Mapper<'_, 't> {
         }
     }
 
-    /// Keeps an object that transformations may need to see, or notes that one of them does.
+    /// Keeps an object that transformations may need to see. If nothing is kept, records that an object would have been
+    /// needed.
     fn keep<O>(&self, document: Document<'t>, role: Role, results: &mut DocumentResults<'t, O>) {
         let transform = role.transform().filter(|transform| transform.needs_set());
         let is_seen =
@@ -288,7 +290,7 @@ impl<'t> Mapper<'_, 't> {
         results.set.push(SetObject { input: results.inputs.len() - 1, object: document.object, transformed });
     }
 
-    /// What is wrong with patches that are no objects: operations in a file, and those that stand in a kustomization.
+    /// Checks patches that are no objects: operations in a file, and patches inside a kustomization.
     fn check_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
         if is_kustomization(source, &document.header) {
             return inline_patch::check(document, source, self.environment.options, self.survey.is_among_ours);
@@ -304,21 +306,21 @@ impl<'t> Mapper<'_, 't> {
 }
 
 impl<O> DocumentResults<'_, O> {
-    /// Adds what the last of the inputs became.
+    /// Adds the result of the last input.
     fn add_transformed(&mut self, mapped: Option<Box<map::TransformedObject<O>>>, copy: Option<Box<RunFindings>>) {
         self.late.transformed = true;
         self.transformed.push(ObjectResult { input: self.inputs.len() - 1, mapped, copy });
     }
 }
 
-fn kind_at(
-    written: &[Option<(accounting::DeploymentPattern, usize)>],
+fn pattern_at(
+    patterns: &[Option<(accounting::DeploymentPattern, usize)>],
     position: usize,
 ) -> Option<accounting::DeploymentPattern> {
-    written.get(position).copied().flatten().map(|(kind, _)| kind)
+    patterns.get(position).copied().flatten().map(|(kind, _)| kind)
 }
 
-/// Whether an earlier run changed an object of the input.
+/// Whether an earlier run changed this input object.
 fn is_changed(document: &Document<'_>) -> bool {
     let annotations = document.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
     annotations.is_some_and(|it| composition::change_annotations().any(|key| it.get(key).is_some()))
