@@ -1,4 +1,4 @@
-//! What two objects say differently, field by field.
+//! Compares an imported object with its rendering, field by field.
 
 use serde_json::{Map, Value};
 
@@ -12,21 +12,21 @@ use kubefoundry_model::wire;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// A field that a given object and a rendered one do not have in common.
+/// A field that differs between an imported object and its rendering.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldDifference {
-    /// Where, in the given object.
+    /// The path in the imported object.
     pub path: FieldPath,
-    /// What it is in the given object; absent when only the rendered one has it.
+    /// The imported value; `None` if only the rendering has the field.
     pub given: Option<Value>,
-    /// What it is in the rendered object; absent when only the given one has it.
+    /// The rendered value; `None` if only the imported object has the field.
     pub rendered: Option<Value>,
 }
 
-/// The keys by which items of lists of Kubernetes are known.
+/// The keys that identify the items of Kubernetes lists.
 const KEYS: &[&str] = &["name", "mountPath", "containerPort"];
 
-/// What an apiserver or a client writes into an object: nobody's wish.
+/// Fields that an API server or a client sets without a user's intention.
 const WRITTEN_BY_OTHERS: &[&str] = &[
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -39,35 +39,35 @@ const WRITTEN_BY_OTHERS: &[&str] = &[
     "uid",
 ];
 
-/// Annotations of clients that repeat the object.
+/// Annotations in which a client stores a copy of the object.
 const REPEATED: &[&str] = &["kubectl.kubernetes.io/last-applied-configuration"];
 
-/// The annotation that says why a provider was selected: what configurations there were is not known.
+/// The annotation with the reason of a selection. It is ignored, because the configurations of that time are unknown.
 const REASON: &str = "/selected-reason";
 
-/// Marks that every rendered object bears.
+/// Labels and annotations of every rendered object.
 const MARKS: &[&str] = &["managed-by", "model-deployment", "selected-reason", "model-source"];
 
-/// What a rendered object says differently from a given one. Left out is what others than users write, the marks that say
-/// whose a rendered object is, and the order in which nothing depends on it: of flags, and of lists whose items have names.
-/// `names` are items and entries that are called otherwise in the rendered object.
+/// Returns the differences between an imported object and its rendering. It ignores fields that servers and clients set, the
+/// labels and annotations of ownership, and orders without effect: of flags, and of lists whose items have names.
+/// `names` are items and entries with another name in the rendering.
 pub fn differences(given: &Value, rendered: &Value, names: &PartRenames) -> Vec<FieldDifference> {
     let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default();
     let mut found = Comparison { names, kind, found: Vec::new() };
-    let (given, rendered) = (tidy(given), tidy(rendered));
-    found.values(&FieldPath::root(), &given, &rendered);
+    let (given, rendered) = (user_fields(given), user_fields(rendered));
+    found.compare_values(&FieldPath::root(), &given, &rendered);
     found.found
 }
 
-/// An object without what others than users write.
-fn tidy(object: &Value) -> Value {
+/// Returns an object without the fields that servers and clients set.
+fn user_fields(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
         fields.shift_remove("status");
     }
     if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
         metadata.retain(|key, _| !WRITTEN_BY_OTHERS.contains(&key.as_str()));
-        // Who renders the import will be the owner.
+        // The new owner is the ModelDeployment that results from the import.
         if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
             owners.retain(|owner| owner.get("kind").and_then(Value::as_str) != Some(wire::KIND));
         }
@@ -95,12 +95,12 @@ impl Comparison<'_> {
         }
     }
 
-    fn values(&mut self, path: &FieldPath, given: &Value, rendered: &Value) {
+    fn compare_values(&mut self, path: &FieldPath, given: &Value, rendered: &Value) {
         match (given, rendered) {
-            (Value::Object(one), Value::Object(other)) => self.objects(path, one, other),
-            (Value::Array(one), Value::Array(other)) => self.lists(path, one, other),
+            (Value::Object(one), Value::Object(other)) => self.compare_objects(path, one, other),
+            (Value::Array(one), Value::Array(other)) => self.compare_lists(path, one, other),
             (Value::String(one), Value::String(other)) if one != other => match (mapping(one), mapping(other)) {
-                (Some(one), Some(other)) => self.values(path, &one, &other),
+                (Some(one), Some(other)) => self.compare_values(path, &one, &other),
                 _ => self.add(path, Some(given), Some(rendered)),
             },
             _ if same_scalar(path, given, rendered) => {}
@@ -108,8 +108,8 @@ impl Comparison<'_> {
         }
     }
 
-    fn objects(&mut self, path: &FieldPath, given: &Map<String, Value>, rendered: &Map<String, Value>) {
-        // Names stand for others in the mapping of components only.
+    fn compare_objects(&mut self, path: &FieldPath, given: &Map<String, Value>, rendered: &Map<String, Value>) {
+        // Only the map of components has renamed entries.
         let renames = !self.names.pairs.is_empty() && path.to_string() == self.names.mapping;
         let ours = |key: &str| {
             let renamed = self.names.pairs.iter().find(|(theirs, _)| renames && theirs == key);
@@ -119,30 +119,30 @@ impl Comparison<'_> {
         for (key, ours) in &keys {
             let at = path.key((*key).clone());
             let (one, other) = (
-                given.get(*key).filter(|value| is_something(value)),
-                rendered.get(ours).filter(|value| is_something(value)),
+                given.get(*key).filter(|value| is_non_empty(value)),
+                rendered.get(ours).filter(|value| is_non_empty(value)),
             );
             match (one, other) {
                 (Some(one), Some(other)) => {
                     if *key != ours {
                         self.add(&at, Some(&Value::from(key.as_str())), Some(&Value::from(ours.as_str())));
                     }
-                    self.values(&at, one, other);
+                    self.compare_values(&at, one, other);
                 }
                 (Some(one), None) => self.add(&at, Some(one), None),
-                (None, Some(other)) => self.added(&at, other),
+                (None, Some(other)) => self.compare_added(&at, other),
                 (None, None) => {}
             }
         }
-        for (key, other) in rendered.iter().filter(|(_, other)| is_something(other)) {
+        for (key, other) in rendered.iter().filter(|(_, other)| is_non_empty(other)) {
             if !keys.iter().any(|(_, ours)| ours == key) {
-                self.added(&path.key(key.clone()), other);
+                self.compare_added(&path.key(key.clone()), other);
             }
         }
     }
 
-    /// Something that only the rendered object has; of labels and annotations, each.
-    fn added(&mut self, path: &FieldPath, rendered: &Value) {
+    /// Records a field that only the rendering has; labels and annotations are recorded one by one.
+    fn compare_added(&mut self, path: &FieldPath, rendered: &Value) {
         match rendered {
             Value::Object(entries) if *path == *metadata().labels() || *path == *metadata().annotations() => {
                 for (key, value) in entries {
@@ -153,10 +153,10 @@ impl Comparison<'_> {
         }
     }
 
-    fn lists(&mut self, path: &FieldPath, given: &[Value], rendered: &[Value]) {
+    fn compare_lists(&mut self, path: &FieldPath, given: &[Value], rendered: &[Value]) {
         let is_args = path.to_string().ends_with("args");
         if let (Some(one), Some(other), true) = (texts(given), texts(rendered), is_args) {
-            self.arguments(path, &one, &other);
+            self.compare_arguments(path, &one, &other);
             return;
         }
         let all: Vec<&Value> = given.iter().chain(rendered).collect();
@@ -164,13 +164,13 @@ impl Comparison<'_> {
             && one.is_object()
             && other.is_object()
         {
-            self.values(&path.index(0), one, other);
+            self.compare_values(&path.index(0), one, other);
             return;
         }
         let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().list_keys).flat_map(|list| list.keys);
         let mut keys = KEYS.iter().chain(of_providers);
         let Some(key) = keys.find(|key| all.iter().all(|item| item.get(**key).is_some())) else {
-            self.unnamed(path, given, rendered);
+            self.compare_unnamed_items(path, given, rendered);
             return;
         };
         let name = |item: &Value| item.get(*key).map_or(String::new(), Value::to_string);
@@ -183,14 +183,14 @@ impl Comparison<'_> {
         for (index, (item, wanted)) in given.iter().zip(&wanted).enumerate() {
             let at = path.index(index);
             match rendered.iter().find(|other| name(other) == *wanted) {
-                Some(other) => self.values(&at, item, other),
+                Some(other) => self.compare_values(&at, item, other),
                 None => self.add(&at, Some(item), None),
             }
         }
         for other in rendered.iter().filter(|other| !wanted.contains(&name(other))) {
             self.add(path, None, Some(other));
         }
-        // A variable may use those before it.
+        // A variable may refer to earlier ones, so the order can matter.
         let uses = |item: &&Value| item.get("value").and_then(Value::as_str).is_some_and(|value| value.contains("$("));
         let order = |items: &[Value]| items.iter().map(name).collect::<Vec<_>>();
         let mut sorted = (wanted.clone(), order(rendered));
@@ -201,8 +201,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Items without names: what one list has and the other has not.
-    fn unnamed(&mut self, path: &FieldPath, given: &[Value], rendered: &[Value]) {
+    /// Compares lists whose items have no names: records the items that only one of them has.
+    fn compare_unnamed_items(&mut self, path: &FieldPath, given: &[Value], rendered: &[Value]) {
         let mut left: Vec<&Value> = rendered.iter().collect();
         let mut lost = false;
         for (index, item) in given.iter().enumerate() {
@@ -222,8 +222,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Flags of a command line, whatever their order and form.
-    fn arguments(&mut self, path: &FieldPath, given: &[String], rendered: &[String]) {
+    /// Compares flags of a command line, independent of their order and spelling.
+    fn compare_arguments(&mut self, path: &FieldPath, given: &[String], rendered: &[String]) {
         let (one, mut other) = (flags_from_argv(given), flags_from_argv(rendered));
         let mut left = Vec::new();
         let mut start = 0;
@@ -238,20 +238,20 @@ impl Comparison<'_> {
                 None => left.push((at, flag)),
             }
         }
-        // What is left has another value, or is not there.
+        // The remaining flags have another value or exist on one side only.
         for (at, flag) in left {
             let position = other.iter().position(|other| other.name == flag.name && !flag.name.is_empty());
             let replaced = position.map(|position| other.remove(position));
-            self.add(&at, Some(&written(&flag)), replaced.as_ref().map(written).as_ref());
+            self.add(&at, Some(&flag_text(&flag)), replaced.as_ref().map(flag_text).as_ref());
         }
         for flag in &other {
-            self.add(path, None, Some(&written(flag)));
+            self.add(path, None, Some(&flag_text(flag)));
         }
     }
 }
 
-/// A flag as a command line says it.
-fn written(flag: &ImportedFlag) -> Value {
+/// Returns a flag as it is written on a command line.
+fn flag_text(flag: &ImportedFlag) -> Value {
     let values = flag.values.join(" ");
     Value::from(match (flag.name.as_str(), flag.values.len()) {
         ("", _) => values,
@@ -261,7 +261,7 @@ fn written(flag: &ImportedFlag) -> Value {
     })
 }
 
-/// Whether values are the same, JSON however it is written.
+/// Returns whether two lists of values are equal. JSON texts are compared by value.
 pub(super) fn same_values(given: &[String], rendered: &[String]) -> bool {
     let json = |values: &[String]| match values {
         [value] if value.starts_with(['{', '[']) => serde_json::from_str::<Value>(value).ok(),
@@ -274,8 +274,8 @@ fn texts(items: &[Value]) -> Option<Vec<String>> {
     items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-/// Whether a field says anything: what is empty might as well not be there.
-fn is_something(value: &Value) -> bool {
+/// Returns whether a value is not empty. An empty value is equivalent to an absent one.
+fn is_non_empty(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Object(fields) => !fields.is_empty(),
@@ -284,7 +284,7 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-/// Equal, or an amount that is written as a number here and as text there.
+/// Returns whether two scalars are equal, or are the same quantity, once as a number and once as text.
 fn same_scalar(path: &FieldPath, given: &Value, rendered: &Value) -> bool {
     let is_amount = path.to_string().split(['.', '[']).any(|step| matches!(step, "limits" | "requests"));
     let plain = |value: &Value| match value {
@@ -295,32 +295,32 @@ fn same_scalar(path: &FieldPath, given: &Value, rendered: &Value) -> bool {
     given == rendered || is_amount && plain(given).is_some() && plain(given) == plain(rendered)
 }
 
-/// The mapping that a text of several lines is.
+/// Parses a text of several lines as a mapping.
 fn mapping(text: &str) -> Option<Value> {
     let parsed = yaml::parse(text, &yaml::Limits::default());
     let [document] = parsed.documents.as_slice() else { return None };
     Some(document.root.to_json()).filter(|value| value.is_object() && parsed.failure.is_none())
 }
 
-const fn filled_in(kind: &'static str, path: &'static str, value: &'static str) -> ServerDefault {
+const fn server_default(kind: &'static str, path: &'static str, value: &'static str) -> ServerDefault {
     ServerDefault { kind, path, value }
 }
 
-/// Fields of Kubernetes' own types that an apiserver or a controller fills in. Providers know those of their objects.
+/// Fields of built-in types that an API server or a controller sets by default. Providers list those of their own kinds.
 const BUILT_IN: &[ServerDefault] = &[
-    filled_in("", "protocol", r#""TCP""#),
-    filled_in("PersistentVolumeClaim", "spec.volumeMode", r#""Filesystem""#),
-    filled_in("PersistentVolumeClaim", "spec.volumeName", ""),
-    filled_in("Service", "spec.clusterIP", ""),
-    filled_in("Service", "spec.clusterIPs", ""),
-    filled_in("Service", "spec.internalTrafficPolicy", r#""Cluster""#),
-    filled_in("Service", "spec.ipFamilies", ""),
-    filled_in("Service", "spec.ipFamilyPolicy", ""),
-    filled_in("Service", "spec.sessionAffinity", r#""None""#),
-    filled_in("Service", "spec.type", r#""ClusterIP""#),
+    server_default("", "protocol", r#""TCP""#),
+    server_default("PersistentVolumeClaim", "spec.volumeMode", r#""Filesystem""#),
+    server_default("PersistentVolumeClaim", "spec.volumeName", ""),
+    server_default("Service", "spec.clusterIP", ""),
+    server_default("Service", "spec.clusterIPs", ""),
+    server_default("Service", "spec.internalTrafficPolicy", r#""Cluster""#),
+    server_default("Service", "spec.ipFamilies", ""),
+    server_default("Service", "spec.ipFamilyPolicy", ""),
+    server_default("Service", "spec.sessionAffinity", r#""None""#),
+    server_default("Service", "spec.type", r#""ClusterIP""#),
 ];
 
-/// Whether a field is one that was filled in.
+/// Returns whether a field has the default that a server sets.
 fn is_default(kind: &str, path: &FieldPath, value: &Value) -> bool {
     let text = path.to_string();
     let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().server_defaults);
@@ -331,10 +331,10 @@ fn is_default(kind: &str, path: &FieldPath, value: &Value) -> bool {
     })
 }
 
-/// Annotations with which storage is bound to a claim.
+/// Prefixes of annotations that bind storage to a claim.
 const OF_STORAGE: &[&str] = &["pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"];
 
-/// Whether a field is a mark that says whose an object is, and why.
+/// Returns whether a field is a label or annotation of ownership.
 fn is_mark(path: &FieldPath) -> bool {
     let kubefoundry_yaml::field_path::Segment::Key(key) =
         path.segments().last().cloned().unwrap_or(kubefoundry_yaml::field_path::Segment::Index(0))
@@ -362,14 +362,14 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_paired_with_their_like_first() {
+    fn equal_flags_are_paired_first() {
         let given = json!({"args": ["--model", "a", "--seed", "1", "--seed", "2", "-tp", "2"]});
         let rendered = json!({"args": ["--seed=2", "--model=a"]});
         assert_eq!(found(&given, &rendered), ["args[2]: \"--seed=1\" -", "args[6]: \"-tp\" -", "args[7]: \"2\" -",]);
     }
 
     #[test]
-    fn what_a_server_fills_in_is_no_difference() {
+    fn server_defaults_are_not_differences() {
         let given = json!({
             "kind": "Service",
             "metadata": {"name": "a", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},

@@ -1,4 +1,4 @@
-//! A draft as a `ModelDeployment`.
+//! Converts a draft to a `ModelDeployment`.
 
 use serde_json::{Map, Value, json};
 
@@ -11,24 +11,24 @@ use kubefoundry_model::engines::{ImportedFlag, profile};
 use kubefoundry_model::ir::Role;
 use kubefoundry_model::wire::{self, ModelDeployment};
 
-/// What is said of the engine in fields of its own, and the flags that are left.
+/// The engine settings that have fields, and the remaining flags.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EngineSettings {
     model_id: Option<String>,
-    /// Whether the model stands among the flags: then so would its name.
+    /// Whether the model is given by a flag; then a served name would be, too.
     is_of_flags: bool,
     served_name: Option<String>,
     context_length: Option<i32>,
     trust_remote_code: bool,
     enforce_eager: bool,
     pub(super) prefix_caching: Option<bool>,
-    /// Of each kind of worker.
+    /// The remaining flags of each kind of worker.
     pub(super) rest: Vec<Vec<ImportedFlag>>,
 }
 
 impl EngineSettings {
-    /// Takes the settings that have fields out of a draft's flags. What only one of two roles says stays a flag.
-    pub(super) fn of(draft: &Draft) -> Self {
+    /// Moves the settings that have fields from a draft's flags into fields. A flag of only one role stays a flag.
+    pub(super) fn from_draft(draft: &Draft) -> Self {
         let profile = profile(draft.engine);
         let mut rest: Vec<Vec<ImportedFlag>> = draft.workers.iter().map(|worker| worker.flags.clone()).collect();
         let model_id = draft.model_id.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, profile.model)));
@@ -56,8 +56,8 @@ impl EngineSettings {
         }
     }
 
-    /// The same, with a switch left a flag where its field becomes other flags: a runtime that has deprecated it. `render`
-    /// says what settings alone become.
+    /// Keeps a switch as a flag if its field would render other flags, because the runtime has deprecated the switch. `render`
+    /// renders settings on their own.
     pub(super) fn without_new_spelling(self, draft: &Draft, render: impl Fn(&Self) -> Option<Draft>) -> Self {
         let BooleanSetting::ReplacedSwitch(name, _) = profile(draft.engine).enforce_eager else { return self };
         let has = |draft: &Draft| draft.workers.iter().any(|worker| worker.flags.iter().any(|flag| flag.name == name));
@@ -72,7 +72,7 @@ impl EngineSettings {
     }
 }
 
-/// Takes the same out of the flags of every kind of worker, or nothing.
+/// Takes an equal value out of the flags of every kind of worker, or nothing if they differ.
 fn take_all<T: PartialEq>(
     all: &mut Vec<Vec<ImportedFlag>>,
     take: impl Fn(&mut Vec<ImportedFlag>) -> Option<T>,
@@ -100,7 +100,7 @@ fn context_length(flags: &mut Vec<ImportedFlag>, profile: &EngineProfile) -> Opt
     Some(length)
 }
 
-/// Takes the flags out by which an engine is told something.
+/// Takes out the flags that have the meaning of a boolean field.
 fn take_setting(flags: &mut Vec<ImportedFlag>, setting: BooleanSetting) -> Option<()> {
     let mut take = |name: &str, values: &[&str]| {
         let position = flags.iter().position(|flag| flag.name == name && flag.values == values)?;
@@ -124,7 +124,7 @@ fn take_setting(flags: &mut Vec<ImportedFlag>, setting: BooleanSetting) -> Optio
     }
 }
 
-/// Takes a configuration key out, which may be inside another.
+/// Takes out a configuration key, which may be nested in another key.
 fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], wanted: ConfigValue) -> Option<()> {
     let wanted = match wanted {
         ConfigValue::Bool(value) => Value::Bool(value),
@@ -149,9 +149,9 @@ fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], wanted: ConfigValue) -
     }
 }
 
-/// What the user said beside what a rendering says by itself: of the flags of every kind of worker, those that all have
-/// in common.
-pub(super) fn own_flags(given: &[Vec<ImportedFlag>], by_itself: &[Vec<ImportedFlag>]) -> Vec<ImportedFlag> {
+/// Returns user-supplied flags, that is, flags that a rendering would not add on its own: those that all kinds of workers
+/// share.
+pub(super) fn user_flags(given: &[Vec<ImportedFlag>], by_itself: &[Vec<ImportedFlag>]) -> Vec<ImportedFlag> {
     let same =
         |one: &ImportedFlag, other: &ImportedFlag| one.name == other.name && same_values(&one.values, &other.values);
     let mut own = given.iter().enumerate().map(|(position, flags)| {
@@ -165,26 +165,26 @@ pub(super) fn own_flags(given: &[Vec<ImportedFlag>], by_itself: &[Vec<ImportedFl
     first.into_iter().filter(in_all).collect()
 }
 
-/// What makes a document of a draft.
+/// Builds a document from a draft.
 pub(super) struct DocumentBuilder<'w> {
     pub(super) api_group: &'static ApiGroup,
     pub(super) metadata: &'w Value,
     pub(super) draft: &'w Draft,
     pub(super) settings: &'w EngineSettings,
-    /// The provider, when it is named.
+    /// The provider, if the document names it.
     pub(super) provider: Option<&'static str>,
-    /// Whether the image is written.
+    /// Whether the document sets the image.
     pub(super) with_image: bool,
     pub(super) env: &'w [Value],
     pub(super) flags: &'w [ImportedFlag],
-    /// Whether prefix caching comes by itself where the group has it on.
+    /// Whether the default of the API group enables prefix caching.
     pub(super) has_usual_caching: bool,
-    /// Whether the object says that its model is one of HuggingFace.
+    /// Whether the object identifies its model as a HuggingFace model.
     pub(super) is_hugging_face: bool,
 }
 
 impl DocumentBuilder<'_> {
-    /// The `ModelDeployment`, fields in the order in which they are declared.
+    /// Returns the `ModelDeployment`, with its fields in the order of their declarations.
     pub(super) fn document(&self) -> Value {
         let mut document = self.fields();
         sort_as_declared(&mut document, &ModelDeployment::SHAPE);
@@ -196,24 +196,24 @@ impl DocumentBuilder<'_> {
         spec.insert("model".to_owned(), Value::Object(self.model()));
         let mut provider = Map::new();
         insert(&mut provider, "name", self.provider);
-        insert_some(&mut provider, "overrides", Value::Object(self.draft.overrides.clone()));
-        insert_some(&mut spec, "provider", Value::Object(provider));
+        insert_non_empty(&mut provider, "overrides", Value::Object(self.draft.overrides.clone()));
+        insert_non_empty(&mut spec, "provider", Value::Object(provider));
         spec.insert("engine".to_owned(), Value::Object(self.engine()));
         self.workload(&mut spec);
         insert(&mut spec, "image", self.draft.image.as_deref().filter(|_| self.with_image));
-        insert_some(&mut spec, "env", Value::Array(self.env.to_vec()));
+        insert_non_empty(&mut spec, "env", Value::Array(self.env.to_vec()));
         let mut pods = Map::new();
-        insert_some(&mut pods, "labels", Value::Object(self.draft.pod_labels.clone()));
-        insert_some(&mut pods, "annotations", Value::Object(self.draft.pod_annotations.clone()));
+        insert_non_empty(&mut pods, "labels", Value::Object(self.draft.pod_labels.clone()));
+        insert_non_empty(&mut pods, "annotations", Value::Object(self.draft.pod_annotations.clone()));
         if !pods.is_empty() {
             spec.insert("podTemplate".to_owned(), json!({"metadata": pods}));
         }
         if let Some(token) = &self.draft.hugging_face_token {
             spec.insert("secrets".to_owned(), json!({"huggingFaceToken": token}));
         }
-        insert_some(&mut spec, "imagePullSecrets", Value::Array(self.draft.image_pull_secrets.clone()));
-        insert_some(&mut spec, "nodeSelector", Value::Object(self.draft.node_selector.clone()));
-        insert_some(&mut spec, "tolerations", Value::Array(self.draft.tolerations.clone()));
+        insert_non_empty(&mut spec, "imagePullSecrets", Value::Array(self.draft.image_pull_secrets.clone()));
+        insert_non_empty(&mut spec, "nodeSelector", Value::Object(self.draft.node_selector.clone()));
+        insert_non_empty(&mut spec, "tolerations", Value::Array(self.draft.tolerations.clone()));
         json!({
             "apiVersion": self.api_group.api_version(),
             "kind": wire::KIND,
@@ -229,11 +229,11 @@ impl DocumentBuilder<'_> {
         let derived = model_id.as_deref().and_then(|id| id.rsplit('/').find(|part| !part.is_empty()));
         let is_custom = self.is_custom();
         let is_derived = self.api_group.derives_served_name && served_name.as_deref() == derived;
-        // Ray calls a model without a name by its source; a flag is there because somebody wrote a name.
+        // Ray uses the source as the name of a model without one; a flag means that a user set a name.
         let is_its_id =
             !self.api_group.derives_served_name && self.draft.served_name.is_some() && served_name == model_id;
         if served_name.is_none() && self.settings.is_of_flags && self.api_group.derives_served_name && !is_custom {
-            // Without a name, engines call a model by its id; a rendering would call it by the last part.
+            // Without a served name, engines use the id, but a rendering would use its last part.
             insert(&mut model, "servedName", model_id.as_deref().filter(|id| Some(*id) != derived));
         } else if !is_derived && !is_its_id && !is_custom {
             insert(&mut model, "servedName", served_name.as_deref());
@@ -247,7 +247,7 @@ impl DocumentBuilder<'_> {
         model
     }
 
-    /// A path that lies on no volume is one in the image; and nothing is said of its name.
+    /// Returns whether the model is part of the image: its id is a path outside all volumes, and no name is set.
     fn is_custom(&self) -> bool {
         let EngineSettings { model_id, served_name, .. } = self.settings;
         let Some(id) = model_id.as_deref().filter(|id| id.starts_with('/')) else { return self.draft.is_custom };
@@ -278,7 +278,7 @@ impl DocumentBuilder<'_> {
             engine.insert("enforceEager".to_owned(), json!(true));
         }
         let (mut args, mut extra) = (Map::new(), Vec::new());
-        // What is no name of a flag has no place there.
+        // `engine.args` accepts only valid flag names.
         let is_name = |name: &str| {
             name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
         };
@@ -293,10 +293,10 @@ impl DocumentBuilder<'_> {
                 }
             }
         }
-        // A mapping has no order, and flags may come in any.
+        // The order of flags has no meaning, and a mapping has none.
         args.sort_keys();
-        insert_some(&mut engine, "args", Value::Object(args));
-        insert_some(&mut engine, "extraArgs", json!(extra));
+        insert_non_empty(&mut engine, "args", Value::Object(args));
+        insert_non_empty(&mut engine, "extraArgs", json!(extra));
         engine
     }
 
@@ -318,7 +318,7 @@ impl DocumentBuilder<'_> {
             if one.replicas != 1 {
                 spec.insert("scaling".to_owned(), json!({"replicas": one.replicas}));
             }
-            insert_some(spec, "resources", Value::Object(worker(one)));
+            insert_non_empty(spec, "resources", Value::Object(worker(one)));
             return;
         }
         let mut scaling = Map::new();
@@ -328,7 +328,7 @@ impl DocumentBuilder<'_> {
                 fields.insert("replicas".to_owned(), json!(role.replicas));
             }
             fields.extend(worker(role));
-            // Roles have no field for it.
+            // Roles have no such field.
             fields.shift_remove("cpu");
             let name = if role.role == Role::Prefill { "prefill" } else { "decode" };
             scaling.insert(name.to_owned(), Value::Object(fields));
@@ -338,7 +338,7 @@ impl DocumentBuilder<'_> {
     }
 }
 
-/// Sorts the fields of an object, at every depth, as its declaration has them. Keys of mappings stay as they are.
+/// Sorts the fields of an object, at every depth, in the order of their declarations. Keys of maps keep their order.
 fn sort_as_declared(value: &mut Value, shape: &Shape) {
     match (value, shape) {
         (Value::Object(fields), Shape::Object(object)) => {
@@ -363,8 +363,8 @@ fn insert(fields: &mut Map<String, Value>, key: &str, value: Option<&str>) {
     }
 }
 
-/// Inserts what is not empty.
-fn insert_some(fields: &mut Map<String, Value>, key: &str, value: Value) {
+/// Inserts a value unless it is empty.
+fn insert_non_empty(fields: &mut Map<String, Value>, key: &str, value: Value) {
     let is_empty = match &value {
         Value::Object(fields) => fields.is_empty(),
         Value::Array(items) => items.is_empty(),

@@ -1,4 +1,4 @@
-//! The objects of an input, whatever their kind.
+//! The objects of an input, of any kind.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::edit::TextEditor;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// A text of the input, read.
+/// A parsed text of the input.
 pub(crate) struct ParsedText<'s> {
     source: SourceId,
     content: &'s str,
@@ -26,17 +26,17 @@ pub(crate) struct ParsedText<'s> {
 pub(crate) struct InputObject<'t> {
     pub(crate) source: SourceId,
     pub(crate) document: usize,
-    /// Where it stands in its document.
+    /// The path in its document.
     pub(crate) base: FieldPath,
     pub(crate) value: Value,
     text: &'t str,
     documents: &'t [yaml::Document<'t>],
-    /// The position of its document among those that were read.
+    /// The position of its document among the parsed documents.
     position: usize,
     root: &'t Node<'t>,
 }
 
-/// Reads every text with resources.
+/// Parses every text with resources.
 pub(crate) fn texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Vec<ParsedText<'s>> {
     let inputs = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
     inputs.map(|(id, source)| read(id, source, diagnostics)).collect()
@@ -55,7 +55,7 @@ fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>)
     ParsedText { source: id, content: &source.text, documents: parsed.documents }
 }
 
-/// The objects of texts, in order; those of a list each on its own.
+/// Returns the objects of texts, in order. The items of a list are separate objects.
 pub(crate) fn objects<'t>(texts: &'t [ParsedText<'t>]) -> Vec<InputObject<'t>> {
     let mut objects = Vec::new();
     for text in texts {
@@ -95,7 +95,7 @@ fn collect<'t>(
     }
 }
 
-/// The kinds that can be imported, as group and kind.
+/// Returns the kinds that can be imported, as group and kind.
 pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|own| (own.group, own.kind))
 }
@@ -105,23 +105,23 @@ impl InputObject<'_> {
         string_at(&self.value, "/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
     }
 
-    /// The provider that reads objects of this kind.
+    /// Returns the provider that imports objects of this kind.
     pub(crate) fn provider(&self) -> Option<&'static dyn Provider> {
         let kind = string_at(&self.value, "/kind")?;
         let reads = |provider: &&dyn Provider| provider.info().has_kind(self.group(), kind);
         let provider = PROVIDERS.iter().copied().find(reads)?;
-        // An object that another one of its provider owns is a part of that one: an InferenceSet's Workspaces.
+        // An object owned by another object of the provider is a part of that one: for example, the Workspaces of an InferenceSet.
         let owner = string_at(&self.value, "/metadata/ownerReferences/0/kind");
         let is_part = provider.info().kinds.iter().any(|own| Some(own.kind) == owner);
         (!is_part).then_some(provider)
     }
 
-    /// Its namespace, when it states one.
+    /// Returns the namespace, if the object has one.
     pub(crate) fn namespace(&self) -> Option<&str> {
         string_at(&self.value, "/metadata/namespace")
     }
 
-    /// What it is.
+    /// Returns a reference to the object.
     pub(crate) fn reference(&self) -> ObjectRef {
         let of = |pointer: &str| string_at(&self.value, pointer).unwrap_or_default().into();
         ObjectRef {
@@ -132,38 +132,38 @@ impl InputObject<'_> {
         }
     }
 
-    /// The API group whose object it is.
+    /// Returns our API group of the object, if it belongs to one.
     pub(crate) fn api_group(&self) -> Option<&'static ApiGroup> {
         ApiGroup::find(self.group())
     }
 
-    /// Whether it is a ModelDeployment of ours.
+    /// Returns whether the object is a ModelDeployment of one of our API groups.
     pub(crate) fn is_model(&self) -> bool {
         self.api_group().is_some() && string_at(&self.value, "/kind") == Some(wire::KIND)
     }
 
-    /// Whether it is a provider configuration of ours.
+    /// Returns whether the object is a provider configuration of one of our API groups.
     pub(crate) fn is_config(&self) -> bool {
         self.api_group().is_some() && string_at(&self.value, "/kind") == Some(wire::CONFIGURATION_KIND)
     }
 
-    /// Whether it is a kustomization.
+    /// Returns whether the object is a kustomization.
     pub(crate) fn is_kustomization(&self) -> bool {
         matches!(string_at(&self.value, "/kind"), Some("Kustomization" | "Component"))
             || self.group() == "" && self.value.get("kind").is_none() && self.value.get("patches").is_some()
     }
 
-    /// Its tree.
+    /// Returns the node of the object in its document.
     pub(crate) fn node(&self) -> Option<&Node<'_>> {
         self.root.at(&self.base)
     }
 
-    /// An editor of its document.
+    /// Returns an editor of its document.
     pub(crate) fn editor(&self) -> TextEditor<'_, '_> {
         TextEditor::new(self.text, self.documents, self.position)
     }
 
-    /// A field of it, as a path of its document.
+    /// Returns the path in the document of a field of the object.
     pub(crate) fn place(&self, path: &FieldPath) -> FieldPath {
         path.segments().iter().fold(self.base.clone(), |at, segment| match segment {
             Segment::Key(key) => at.key(key.clone()),
@@ -171,7 +171,7 @@ impl InputObject<'_> {
         })
     }
 
-    /// The scope for findings in it.
+    /// Returns the scope for findings about the object.
     pub(crate) fn scope(&self) -> DocumentScope<'_> {
         let object = Some(self.reference());
         DocumentScope { source: self.source, text: self.text, document: self.document, root: self.root, object }

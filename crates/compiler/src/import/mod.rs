@@ -1,11 +1,12 @@
-//! Objects of providers, such as somebody wrote by hand, as the ModelDeployments that become them.
+//! Imports objects of providers, for example handwritten ones, as ModelDeployments that render them.
 //!
 //! ```text
-//! text ─ objects ─ Provider::import ─ Draft ─┬─ rendered bare ─ what a rendering says by itself ─┐
+//! text ─ objects ─ Provider::import ─ Draft ─┬─ rendered bare ─ flags that a rendering adds ──────┐
 //!                                            └───────────────────── minus ───────────────────────┴─ ModelDeployment
-//! ModelDeployment ─ rendered ─ compared with the given objects ─ residue
+//! ModelDeployment ─ rendered ─ compared with the imported objects ─ residue
 //! ```
-//! What a ModelDeployment cannot say is found by comparing, not by what a provider thinks it reads: no field is forgotten.
+//! Comparing the rendering with the imported objects shows every field that a ModelDeployment cannot express. A provider
+//! does not have to report them, so none is forgotten.
 
 pub mod compare;
 mod document;
@@ -24,7 +25,7 @@ use crate::options::Options;
 use crate::options::render;
 use crate::pipeline::{Compilation, compile_as, options_of};
 use crate::trace::change::FieldChange;
-use document::{DocumentBuilder, EngineSettings, own_flags};
+use document::{DocumentBuilder, EngineSettings, user_flags};
 use input::InputObject;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
@@ -36,63 +37,63 @@ use kubefoundry_model::provider::Provider;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
-use report::{KEEP, residue};
+use report::{KEEP, report_residue};
 
-/// What an import came to. Nothing in it may be used as output when [`ImportReport::has_errors`].
+/// The result of an import. It must not be used as output if [`ImportReport::has_errors`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// One for each object that was imported, in the order of the input.
+    /// The imported objects, in input order.
     pub imported: Vec<ImportedDeployment>,
-    /// What was found, ordered by file, place and code.
+    /// The findings, ordered by file, place and code.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl ImportReport {
-    /// Whether an error was found.
+    /// Returns whether the findings include an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|found| found.severity == Severity::Error)
     }
 }
 
-/// An object, and the ModelDeployment that becomes it.
+/// An imported object and the ModelDeployment that renders it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ImportedDeployment {
-    /// Which text.
+    /// The source text.
     #[serde(skip)]
     pub source: SourceId,
-    /// Which document of it.
+    /// The position of the document in the text.
     #[serde(skip)]
     pub document: usize,
     /// The object.
     pub object: ObjectRef,
-    /// Objects beside it that the ModelDeployment becomes, too.
+    /// Further objects that the ModelDeployment renders.
     pub parts: Vec<ObjectRef>,
     /// The ModelDeployment.
     pub model_deployment: Value,
-    /// What the ModelDeployment does not say, or says in addition.
+    /// The differences between the imported objects and the rendering.
     pub residue: Vec<Residue>,
 }
 
-/// A field of an object that is not as the ModelDeployment renders it.
+/// A field that differs between an imported object and the rendering.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Residue {
     /// The object that has the field.
     pub object: ObjectRef,
     /// The field.
     pub path: String,
-    /// What it is; absent when only the rendering has it.
+    /// The imported value; `None` if only the rendering has the field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<Value>,
-    /// What it is rendered as; absent when the rendering does not have it.
+    /// The rendered value; `None` if only the imported object has the field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rendered: Option<Value>,
 }
 
-/// Imports every object of the input that a provider can read back. Options are those of the run that will render what
-/// comes out.
+/// Imports every object of the input that a provider can read. The options must be those of the run that will render the
+/// result.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
@@ -115,13 +116,13 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
     if diagnostics.iter().any(|found| found.severity == Severity::Error) {
-        // Without the options of the run that renders it, no object can be judged.
+        // The comparison renders with the options, so invalid options prevent the import.
         return ImportReport { imported: Vec::new(), diagnostics };
     }
     let options = Options { strict: false, ..options };
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
-    // What may be a part of an object lies in its namespace.
+    // The parts of an object are in its namespace.
     let mut namespaces: BTreeMap<Option<&str>, Vec<&InputObject<'_>>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.provider().is_none()) {
         namespaces.entry(object.namespace()).or_default().push(object);
@@ -165,21 +166,21 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     ImportReport { imported, diagnostics }
 }
 
-/// The objects of a namespace that are no imports themselves.
+/// The objects of a namespace that are not imported themselves.
 #[derive(Default)]
 struct NamespaceObjects<'o> {
     objects: Vec<&'o InputObject<'o>>,
     values: Vec<&'o Value>,
 }
 
-/// Where a deployment is rendered to see what it becomes.
+/// Imports one object. It renders deployments in order to compare them.
 struct Importer<'s> {
     settings: Vec<&'s Source>,
     provider: &'static dyn Provider,
     crd_version: Option<String>,
 }
 
-/// What a deployment became.
+/// The result of rendering a deployment.
 struct RenderedDeployment {
     objects: Vec<Value>,
     reason: Option<String>,
@@ -197,7 +198,7 @@ impl<'s> Importer<'s> {
         }
     }
 
-    /// Renders a deployment; the errors when it cannot be.
+    /// Renders a deployment, or returns the errors.
     fn render(&self, deployment: &Value) -> Result<RenderedDeployment, Vec<Diagnostic>> {
         let mut sources = SourceSet::default();
         for Source { purpose, name, text, .. } in &self.settings {
@@ -205,7 +206,7 @@ impl<'s> Importer<'s> {
         }
         let mut render = json!({"apiVersion": render::API_VERSION, "kind": "Render"});
         render["strict"] = json!(false);
-        // Whose it will be is not known yet.
+        // The owner is not known yet.
         render["ownerReferences"] = json!(false);
         if let Some(crd_version) = &self.crd_version {
             render["crdVersions"] =
@@ -225,7 +226,7 @@ impl<'s> Importer<'s> {
         })
     }
 
-    /// What a provider reads out of what a deployment becomes.
+    /// Renders a deployment and imports the result again.
     fn reread(&self, deployment: &Value) -> Option<Draft> {
         let objects = self.render(deployment).ok()?.objects;
         let siblings: Vec<&Value> = objects.iter().collect();
@@ -269,7 +270,7 @@ impl<'s> Importer<'s> {
         }
         let parts: Vec<&InputObject<'_>> =
             draft.owned_siblings.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
-        let residue = residue(object, &parts, &rendering.objects, &draft, findings);
+        let residue = report_residue(object, &parts, &rendering.objects, &draft, findings);
         Some(ImportedDeployment {
             source: object.source,
             document: object.document,
@@ -280,7 +281,7 @@ impl<'s> Importer<'s> {
         })
     }
 
-    /// The deployment of a draft, and what it becomes.
+    /// Returns the deployment of a draft, with its rendering.
     fn deployment(
         &self,
         object: &Value,
@@ -289,7 +290,7 @@ impl<'s> Importer<'s> {
     ) -> Result<(Value, RenderedDeployment), Vec<Diagnostic>> {
         let api_group = api_group_of(object);
         let metadata = metadata(object, api_group);
-        let settings = EngineSettings::of(draft);
+        let settings = EngineSettings::from_draft(draft);
         let is_hugging_face = is_hugging_face(object);
         let named = Some(self.provider.name());
         let with = |settings: &EngineSettings,
@@ -317,15 +318,15 @@ impl<'s> Importer<'s> {
             self.reread(&with(settings, has_usual_caching, named, draft.image.is_some(), &[], &[]))
         };
         let settings = &settings.without_new_spelling(draft, |settings| reread(settings, true));
-        // Not every provider makes a flag of what the group has on by itself.
+        // Not every provider renders a flag for a default of the API group.
         let is_said = settings.prefix_caching.is_some() && settings.prefix_caching == api_group.prefix_caching;
         let has_usual_caching = !is_said
             || reread(settings, true)
-                .is_some_and(|usual| EngineSettings::of(&usual).prefix_caching == settings.prefix_caching);
+                .is_some_and(|usual| EngineSettings::from_draft(&usual).prefix_caching == settings.prefix_caching);
         let write = |provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
             with(settings, has_usual_caching, provider, with_image, env, flags)
         };
-        // First with nothing of what a rendering may say by itself.
+        // The first rendering omits everything that a rendering might add on its own.
         let bare = self.reread(&write(named, !draft.has_default_image, &[], &[]));
         let is_default = bare.as_ref().is_some_and(|bare| bare.image == draft.image);
         let with_image = draft.image.is_some() && !(draft.has_default_image && is_default);
@@ -335,8 +336,8 @@ impl<'s> Importer<'s> {
             (bare.env, flags)
         });
         let env: Vec<Value> = draft.env.iter().filter(|variable| !usual_env.contains(variable)).cloned().collect();
-        let flags = own_flags(&settings.rest, &usual_flags);
-        // A provider that was selected is named only where selection would not come to the same.
+        let flags = user_flags(&settings.rest, &usual_flags);
+        // The provider is named only if automatic selection would give another one.
         let reason = string_entries_at(object, "/metadata/annotations").remove(&api_group.label("selected-reason"));
         if let Some(Value::String(reason)) = reason {
             let deployment = write(None, with_image, &env, &flags);
@@ -349,7 +350,7 @@ impl<'s> Importer<'s> {
         self.without_refused(write(named, with_image, &env, &flags), left_out)
     }
 
-    /// A deployment without those of its flags, variables and the like that are refused, and what it becomes.
+    /// Returns a deployment without the flags, variables and other parts that are refused, with its rendering.
     fn without_refused(
         &self,
         mut deployment: Value,
@@ -362,14 +363,14 @@ impl<'s> Importer<'s> {
             };
             let parts = errors.iter().map(|error| {
                 let path = &error.location.as_ref()?.path;
-                // Without it the engine is cut up in another way.
+                // Removing a parallel size would change how the engine is distributed.
                 let can_go = error.code.id != shared::PARALLELISM_EXCEEDS_GPUS.id;
                 Some((separable(path).filter(|_| can_go)?, error))
             });
             let Some(parts) = parts.collect::<Option<BTreeMap<FieldPath, &Diagnostic>>>() else { return Err(errors) };
             let mut root: Node<'static> = Node::from(&deployment).to_owned_node();
             let before = left_out.len();
-            // From the last, so that items of lists stay where they are.
+            // Removing from the end keeps the positions of earlier list items.
             for (path, error) in parts.iter().rev() {
                 let was_there = FieldChange::remove(path.clone()).apply(&mut root);
                 left_out.extend(
@@ -384,7 +385,7 @@ impl<'s> Importer<'s> {
     }
 }
 
-/// The API group whose marks an object bears; that of the specification when it bears none.
+/// Returns the API group of the labels and annotations on an object, or that of the specification if there are none.
 fn api_group_of(object: &Value) -> &'static ApiGroup {
     let marked = |api_group: &&ApiGroup| {
         let annotations = string_entries_at(object, "/metadata/annotations");
@@ -395,15 +396,15 @@ fn api_group_of(object: &Value) -> &'static ApiGroup {
     API_GROUPS.iter().find(marked).unwrap_or(kubefoundry_kubernetes::api_group::DEFAULT)
 }
 
-/// Whether an object says that its model is one of HuggingFace.
+/// Returns whether an object identifies its model as a HuggingFace model.
 fn is_hugging_face(object: &Value) -> bool {
     let labels = string_entries_at(object, "/metadata/labels");
     labels.iter().any(|(key, value)| key.ends_with("/model-source") && value.as_str() == Some("huggingface"))
 }
 
-/// The part of a deployment that can do without it: a flag, a variable, a label.
+/// Returns the part of a deployment that can be removed without affecting the rest: a flag, a variable or a label.
 fn separable(path: &FieldPath) -> Option<FieldPath> {
-    // The model may lie on a volume.
+    // The model may be on a volume.
     if path.starts_with(&ModelDeployment::path().spec().model().storage()) {
         return None;
     }
@@ -427,7 +428,7 @@ fn separable(path: &FieldPath) -> Option<FieldPath> {
     None
 }
 
-/// Name, namespace, and the labels that a rendering copies.
+/// Returns name, namespace, and the labels that a rendering copies.
 fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "namespace"] {
@@ -444,7 +445,7 @@ fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
     Value::Object(metadata)
 }
 
-/// Says why what was read is no deployment that can be rendered.
+/// Reports why the imported deployment cannot be rendered.
 fn refuse(object: &InputObject<'_>, reference: &ObjectRef, errors: &[Diagnostic], findings: &mut Findings<'_>) {
     let why: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
     let ObjectRef { kind, name, .. } = reference;

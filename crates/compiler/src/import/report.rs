@@ -1,4 +1,4 @@
-//! What the import does not say, or says in addition.
+//! Reports the differences between imported objects and their rendering.
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_model::draft::{Draft, string_at};
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Compares what was given with what is rendered, object by object, and reports what differs.
-pub(super) fn residue(
+/// Compares imported with rendered objects, one by one, and reports the differences.
+pub(super) fn report_residue(
     object: &InputObject<'_>,
     parts: &[&InputObject<'_>],
     rendered: &[Value],
@@ -53,7 +53,7 @@ fn report(object: &InputObject<'_>, difference: &FieldDifference, findings: &mut
     let FieldDifference { path, given, rendered } = difference;
     let at = object.place(path);
     let show = |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string());
-    // Of another source the place is not in this scope.
+    // The scope covers one source, so a place in another one is left out.
     let findings_of = |findings: &mut Findings<'_>, code, message: String, help: &'static str| {
         let scope = object.scope();
         let mut own = Findings::new(scope);

@@ -1,11 +1,11 @@
-//! To another API group: the same objects, and what the old group took for granted written out.
+//! Migration to another API group: the same objects, with the defaults of the old group written out.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{because, compile_with};
+use super::{compile_with, joined_messages};
 use crate::Thoroughness;
 use crate::codes::migrate as codes;
 use crate::import::compare::differences;
@@ -22,38 +22,38 @@ use kubefoundry_yaml::edit::{EditError, EditStyle, Placement, TextEdit, ValueSty
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{Limits, Node};
 
-/// What came of a change of groups. Nothing in it may be used as output when [`GroupMigration::has_errors`].
+/// The result of a migration to another group. It must not be used as output if [`GroupMigration::has_errors`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct GroupMigration {
-    /// Every text of the input that has something to move, in order.
+    /// The texts of the input with objects to move, in order.
     pub texts: Vec<RegroupedText>,
-    /// What was found, ordered by file, place and code.
+    /// The findings, ordered by file, place and code.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl GroupMigration {
-    /// Whether an error was found.
+    /// Returns whether the findings include an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|found| found.severity == Severity::Error)
     }
 }
 
-/// A text with its objects in the other group.
+/// A text with its objects in the new group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RegroupedText {
-    /// Which text.
+    /// The source text.
     #[serde(skip)]
     pub source: SourceId,
-    /// The objects that were moved, as they were.
+    /// References to the moved objects, with their old group.
     pub objects: Vec<ObjectRef>,
-    /// The text as it is to be.
+    /// The new text.
     pub text: String,
 }
 
-/// Writes every ModelDeployment and InferenceProviderConfig of the input in another group: its version, its labels and
-/// annotations, and what the old group takes for granted. Everything else in the texts stays as it is.
+/// Moves every ModelDeployment and InferenceProviderConfig of the input to another group: its `apiVersion`, its labels and
+/// annotations, and defaults that only the old group has. All other text stays unchanged.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
@@ -149,7 +149,7 @@ impl PatchFiles {
     }
 }
 
-/// Rules see labels by their names; those are other ones in the other group, and what a rule says stays as it is.
+/// Reports selection rules that read labels of the old group: the labels are renamed, but the rules are not.
 fn report_conditions(object: &InputObject<'_>, target: &ApiGroup, findings: &mut Findings<'_>) {
     let Some(api_group) = object.api_group() else { return };
     for (index, rule) in items_at(&object.value, "/spec/selectionRules").iter().enumerate() {
@@ -165,7 +165,7 @@ fn report_conditions(object: &InputObject<'_>, target: &ApiGroup, findings: &mut
     }
 }
 
-/// A kustomization finds what it patches by its group.
+/// Reports kustomizations that select the objects to patch by their old group.
 fn report_targets(object: &InputObject<'_>, moved: &[&ApiGroup], target: &ApiGroup, findings: &mut Findings<'_>) {
     for list in ["patches", "patchesJson6902"] {
         for (index, patch) in items_at(&object.value, &format!("/{list}")).iter().enumerate() {
@@ -192,19 +192,19 @@ fn report_targets(object: &InputObject<'_>, moved: &[&ApiGroup], target: &ApiGro
     }
 }
 
-/// One object on its way.
+/// Migrates one object.
 struct ObjectMigrator<'c> {
     sources: &'c SourceSet,
     object: &'c InputObject<'c>,
     target: &'static ApiGroup,
     /// Provider configurations of the input, before and after.
     configs: &'c [(Value, Value)],
-    /// Whether a kustomization applies it as a patch: a part of an object.
+    /// Whether a kustomization applies the object as a patch, which is incomplete.
     is_patch: bool,
 }
 
 impl ObjectMigrator<'_> {
-    /// The edits that move the object. `None` means that findings say why it cannot be.
+    /// Returns the edits that move the object, or `None` after reporting the reason.
     fn edits(&self, findings: &mut Findings<'_>) -> Option<Vec<TextEdit>> {
         let api_group = self.object.api_group();
         let plain = renamed(&self.object.value, api_group, self.target);
@@ -213,10 +213,10 @@ impl ObjectMigrator<'_> {
         if let Ok(edits) = self.edits_in_place(&additions) {
             return Some(edits);
         }
-        // An anchor, a tag, a text that says a key in another way: the object is written anew.
+        // Anchors, tags or unusual keys prevent edits in place, so the whole object is rewritten.
         let is_item = !self.object.base.segments().is_empty();
         let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
-        let Some(edits) = self.edits_anew(wanted).ok().filter(|_| !is_item) else {
+        let Some(edits) = self.replacing_edits(wanted).ok().filter(|_| !is_item) else {
             let (what, help) = if is_item {
                 ("the item of a list cannot be edited in place", "make the item a document of its own")
             } else {
@@ -233,13 +233,13 @@ impl ObjectMigrator<'_> {
         Some(edits)
     }
 
-    /// The edits that keep everything else in the text.
+    /// Returns edits that keep all other text unchanged.
     fn edits_in_place(&self, additions: &[AddedField]) -> Result<Vec<TextEdit>, EditError> {
         let style = EditStyle { values: ValueStyle::Flow, placement: Placement::First };
         let mut editor = self.object.editor().with_style(style);
         editor.set(&self.object.place(&FieldPath::parse("apiVersion")), self.target.api_version())?;
         if let (Some(api_group), Some(node)) = (self.object.api_group(), self.object.node()) {
-            for path in mappings() {
+            for path in keyed_maps() {
                 for entry in node.at(&path).map(Node::entries).unwrap_or_default() {
                     if let Some(name) = entry.key.strip_prefix(api_group.label_prefix) {
                         let field = path.key(entry.key.clone().into_owned());
@@ -254,15 +254,15 @@ impl ObjectMigrator<'_> {
         Ok(editor.finish(&Limits::default())?.edits)
     }
 
-    /// The edits that write a document anew.
-    fn edits_anew(&self, wanted: Value) -> Result<Vec<TextEdit>, EditError> {
+    /// Returns edits that replace the whole document.
+    fn replacing_edits(&self, wanted: Value) -> Result<Vec<TextEdit>, EditError> {
         let mut editor = self.object.editor();
         editor.set(&FieldPath::root(), wanted)?;
         Ok(editor.finish(&Limits::default())?.edits)
     }
 
-    /// What has to be written out for the object to render as it did. Fields that are needed come first; of the others,
-    /// those that make a difference.
+    /// Returns the fields that must be written out so that the object renders as before. Required fields come first, then the
+    /// optional ones that make a difference.
     fn additions(&self, plain: &Value, findings: &mut Findings<'_>) -> Option<Vec<AddedField>> {
         let mut old: Vec<&Value> = self.configs.iter().map(|(before, _)| before).collect();
         old.push(&self.object.value);
@@ -277,18 +277,18 @@ impl ObjectMigrator<'_> {
             documents.push(&new);
             compile_with(self.sources, &documents, Thoroughness::Everything)
         };
-        let mut additions = needed(&before);
+        let mut additions = required_fields(&before);
         let mut run = after(&additions);
-        let mut count = self.changes(&before, &run).map(|changes| changes.len());
-        for addition in self.optional(&before) {
+        let mut count = self.rendered_differences(&before, &run).map(|changes| changes.len());
+        for addition in self.optional_fields(&before) {
             let more: Vec<AddedField> = additions.iter().cloned().chain([addition]).collect();
             let with_it = after(&more);
-            let fewer = self.changes(&before, &with_it).map(|changes| changes.len());
+            let fewer = self.rendered_differences(&before, &with_it).map(|changes| changes.len());
             if fewer.is_some_and(|fewer| count.is_none_or(|count| fewer < count)) {
                 (additions, run, count) = (more, with_it, fewer);
             }
         }
-        let Some(changes) = self.changes(&before, &run) else {
+        let Some(changes) = self.rendered_differences(&before, &run) else {
             self.refuse(&format!("is not accepted in {}", self.target.name), &run, findings);
             return None;
         };
@@ -300,12 +300,12 @@ impl ObjectMigrator<'_> {
         Some(additions)
     }
 
-    /// Fields that may have to be written out: what the old group takes for granted.
-    fn optional(&self, before: &Compilation) -> Vec<AddedField> {
+    /// Returns the fields that may have to be written out: the defaults of the old group.
+    fn optional_fields(&self, before: &Compilation) -> Vec<AddedField> {
         let spec = || ModelDeployment::path().spec();
         let field = |path: ValuePath, value: Value| AddedField { field: path.into(), value };
         let mut optional = Vec::new();
-        // First, since without it there may be no provider to compare with.
+        // This field is first, because without it there may be no provider to compare with.
         if let Some(provider) = before.decisions.iter().find_map(crate::Decision::provider) {
             optional.push(field(spec().provider().name(), json!(provider)));
         }
@@ -321,9 +321,9 @@ impl ObjectMigrator<'_> {
         optional
     }
 
-    /// How what the object becomes differs, in one line each. `None` when the new one becomes nothing. The engine's own
-    /// name for a model is its id: to say that changes nothing.
-    fn changes(&self, before: &Compilation, after: &Compilation) -> Option<Vec<String>> {
+    /// Returns the differences between the renderings, one line each, or `None` if the new object renders nothing. The default
+    /// served name of an engine is the model id, so writing it out is not a difference.
+    fn rendered_differences(&self, before: &Compilation, after: &Compilation) -> Option<Vec<String>> {
         if after.has_errors() {
             return None;
         }
@@ -364,7 +364,7 @@ impl ObjectMigrator<'_> {
     }
 
     fn refuse(&self, what: &str, run: &Compilation, findings: &mut Findings<'_>) {
-        let message = format!("{} {what}: {}", self.object.reference(), because(&run.diagnostics));
+        let message = format!("{} {what}: {}", self.object.reference(), joined_messages(&run.diagnostics));
         let mut errors = run.diagnostics.iter().filter(|found| found.severity == Severity::Error);
         let help = errors.find_map(|error| error.help.clone());
         let reported = findings.report(&codes::GROUP_REFUSED, &self.object.base, message);
@@ -374,8 +374,8 @@ impl ObjectMigrator<'_> {
     }
 }
 
-/// The mappings with keys of ours.
-fn mappings() -> [FieldPath; 4] {
+/// Returns the paths of the maps with keys of our API groups.
+fn keyed_maps() -> [FieldPath; 4] {
     let of_pods = || ModelDeployment::path().spec().pod_template().metadata();
     [
         metadata().labels().into(),
@@ -385,15 +385,15 @@ fn mappings() -> [FieldPath; 4] {
     ]
 }
 
-/// A field that is added, and its value.
+/// A field to add, with its value.
 #[derive(Debug, Clone, PartialEq)]
 struct AddedField {
     field: FieldPath,
     value: Value,
 }
 
-/// What a validated deployment has to say for itself in a group that takes less for granted.
-fn needed(before: &Compilation) -> Vec<AddedField> {
+/// Returns the fields that a group with fewer defaults requires.
+fn required_fields(before: &Compilation) -> Vec<AddedField> {
     use kubefoundry_model::ir::FieldOrigin;
     let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
     let needed = fields.filter_map(|field| {
@@ -409,7 +409,7 @@ fn needed(before: &Compilation) -> Vec<AddedField> {
     needed.collect()
 }
 
-/// An object with a field more.
+/// Returns an object with an additional field.
 fn with(object: &Value, addition: &AddedField) -> Value {
     let mut object = object.clone();
     let mut at = &mut object;
@@ -425,12 +425,12 @@ fn with(object: &Value, addition: &AddedField) -> Value {
     object
 }
 
-/// An object in another group.
+/// Returns an object in another group.
 fn renamed(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = json!(to.api_version());
     let Some(from) = from else { return object };
-    for path in mappings() {
+    for path in keyed_maps() {
         rename_keys(&mut object, &path.json_pointer(), from, to);
     }
     object
@@ -445,7 +445,7 @@ fn rename_keys(object: &mut Value, pointer: &str, from: &ApiGroup, to: &ApiGroup
     *entries = renamed.collect();
 }
 
-/// A rendered object as it would be marked in another group.
+/// Returns a rendered object with the labels and annotations of another group.
 fn renamed_marks(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup) -> Value {
     let mut object = object.clone();
     let Some(from) = from else { return object };

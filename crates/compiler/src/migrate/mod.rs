@@ -1,4 +1,5 @@
-//! Moving deployments: to another provider, beside what runs ([`migrate_to_provider`]); to another API group ([`migrate_to_group`]).
+//! Migration of deployments: to another provider, beside the running one ([`migrate_to_provider`]), or to another API group
+//! ([`migrate_to_group`]).
 
 mod group;
 mod provider;
@@ -18,18 +19,18 @@ use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_transform::Endpoint;
 
-/// Where a model answers.
+/// The address at which a model serves requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServiceAddress {
-    /// The Service.
+    /// The name of the Service.
     #[serde(flatten)]
     pub endpoint: Endpoint,
-    /// Its namespace, when it is stated.
+    /// The namespace, if the object has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 }
 
-/// Compiles documents with the settings of a run: its options, its provider configurations, the CRDs of its cluster.
+/// Compiles documents with the settings of a run: its options, its provider configurations, and the CRDs of its cluster.
 fn compile_with(settings: &SourceSet, documents: &[&Value], thoroughness: Thoroughness) -> Compilation {
     let mut sources = SourceSet::default();
     for (_, source) in settings.iter().filter(|(_, source)| source.purpose != Purpose::Input) {
@@ -41,8 +42,8 @@ fn compile_with(settings: &SourceSet, documents: &[&Value], thoroughness: Thorou
     compile_as(&sources, thoroughness)
 }
 
-/// Everything that is wrong, as one sentence.
-fn because<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
+/// Joins the messages of findings into one sentence.
+fn joined_messages<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
     let errors = diagnostics.into_iter().filter(|found| found.severity == Severity::Error);
     errors.map(|error| format!("{} ({})", error.message, error.code.id)).collect::<Vec<_>>().join("; ")
 }

@@ -1,4 +1,4 @@
-//! To another provider: the same model under a new name, beside what runs.
+//! Migration to another provider: the same model under a new name, beside the running deployment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::steps::{MigrationStep, PlanInputs};
-use super::{ServiceAddress, because, compile_with};
+use super::{ServiceAddress, compile_with, joined_messages};
 use crate::Thoroughness;
 use crate::codes as shared;
 use crate::codes::migrate as codes;
@@ -26,53 +26,53 @@ use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What a migration came to. Nothing in it may be used as output when [`ProviderMigration::has_errors`].
+/// The result of a migration to another provider. It must not be used as output if [`ProviderMigration::has_errors`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProviderMigration {
-    /// One for each ModelDeployment, in the order of the input.
+    /// The migrated deployments, in input order.
     pub moved: Vec<MigratedDeployment>,
-    /// What was found, ordered by file, place and code.
+    /// The findings, ordered by file, place and code.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl ProviderMigration {
-    /// Whether an error was found.
+    /// Returns whether the findings include an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|found| found.severity == Severity::Error)
     }
 }
 
-/// A ModelDeployment, and the one that takes its place.
+/// A ModelDeployment and its replacement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MigratedDeployment {
-    /// Which text.
+    /// The source text.
     #[serde(skip)]
     pub source: SourceId,
-    /// Which document of it.
+    /// The position of the document in the text.
     #[serde(skip)]
     pub document: usize,
-    /// What is there.
+    /// The current ModelDeployment.
     pub object: ObjectRef,
-    /// The provider that it leaves.
+    /// The current provider.
     pub from: String,
-    /// The provider that it goes to.
+    /// The new provider.
     pub to: String,
-    /// What the old provider can do and the new one cannot: engines, modes.
+    /// Engines and modes that only the current provider supports.
     pub capabilities_lost: Vec<String>,
-    /// Fields that do not have their effect, or have another, in one line each.
+    /// Fields that lose or change their effect, one line each.
     pub losses: Vec<String>,
-    /// What takes its place.
+    /// The replacement.
     pub model_deployment: Value,
-    /// What that becomes.
+    /// The objects that the replacement renders.
     pub manifests: Vec<Value>,
-    /// The steps.
+    /// The steps of the migration.
     pub plan: Vec<MigrationStep>,
 }
 
-/// Moves every ModelDeployment of the input to a provider of this program.
+/// Moves every ModelDeployment of the input to a built-in provider.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
@@ -99,13 +99,13 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
     all.add_for(Purpose::Options, "migrate", allow_empty);
     let before = compile(&all, Thoroughness::Everything);
     if before.has_errors() {
-        // What is wrong before the move is not the move's.
+        // Findings that exist before the migration are not reported as its consequences.
         return ProviderMigration { moved: Vec::new(), diagnostics: before.diagnostics };
     }
     let mut ignored = Vec::new();
     let texts = input::texts(sources, &mut ignored);
     let objects = input::objects(&texts);
-    // Configurations of the input choose for the new deployment as they did for the old one.
+    // The configurations of the input apply to the new deployment, too.
     let configs: Vec<&Value> = objects.iter().filter(|object| object.is_config()).map(|object| &object.value).collect();
     let mut diagnostics = Vec::new();
     let mut moved = Vec::new();
@@ -141,7 +141,7 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
     ProviderMigration { moved, diagnostics }
 }
 
-/// One deployment on its way.
+/// Migrates one deployment.
 struct DeploymentMigrator<'c> {
     sources: &'c SourceSet,
     provider: &'static dyn Provider,
@@ -149,7 +149,7 @@ struct DeploymentMigrator<'c> {
     decision: &'c Decision,
     object: &'c InputObject<'c>,
     configs: &'c [&'c Value],
-    /// What was found before the move: codes and messages.
+    /// Codes and messages of the findings before the migration.
     said: &'c BTreeSet<(&'c str, &'c str)>,
 }
 
@@ -173,8 +173,8 @@ impl DeploymentMigrator<'_> {
         }
         self.report_losses(&after, &mut losses, findings);
         let decision = after.decisions.iter().find(|decision| decision.selection.is_some())?;
-        let old_name = name_of_model(self.before, self.decision);
-        let new_name = name_of_model(&after, decision);
+        let old_name = requested_model_name(self.before, self.decision);
+        let new_name = requested_model_name(&after, decision);
         let address = |decision: &Decision| {
             let namespace = decision.object.namespace.as_deref().map(str::to_owned);
             decision.endpoint.clone().map(|endpoint| ServiceAddress { endpoint, namespace })
@@ -205,7 +205,7 @@ impl DeploymentMigrator<'_> {
         })
     }
 
-    /// The deployment for the new provider: a name of its own, and nothing of the old provider's settings.
+    /// Returns the deployment for the new provider: with a new name and without the settings of the old provider.
     fn deployment(&self, from: &str, losses: &mut Vec<String>, findings: &mut Findings<'_>) -> Value {
         let (name, display) = (self.provider.name(), self.provider.display_name());
         let leaves = providers::find(from).map_or(from, |provider| provider.display_name());
@@ -244,7 +244,7 @@ impl DeploymentMigrator<'_> {
             fields.insert("metadata".to_owned(), Value::Object(metadata));
             let spec = fields.get_mut("spec").and_then(Value::as_object_mut);
             if let Some(spec) = spec {
-                // Behind the model.
+                // The field follows `model`.
                 let old = std::mem::take(spec);
                 for (key, value) in old.into_iter().filter(|(key, _)| key != "provider") {
                     let is_model = key == "model";
@@ -264,16 +264,16 @@ impl DeploymentMigrator<'_> {
         let errors: Vec<&Diagnostic> =
             after.diagnostics.iter().filter(|found| found.severity == Severity::Error).collect();
         for error in errors {
-            let message = format!("{} cannot run on {display}: {}", self.decision.object, because([error]));
+            let message = format!("{} cannot run on {display}: {}", self.decision.object, joined_messages([error]));
             let path = error.location.as_ref().map(|location| location.path.clone()).unwrap_or_default();
-            // Another provider is no help here.
+            // The help suggests another provider, which does not apply here.
             let is_capability = [&shared::ENGINE_NOT_SUPPORTED, &shared::MODE_NOT_SUPPORTED].contains(&error.code);
             let help = error.help.clone().filter(|_| !is_capability);
             self.report(&codes::MIGRATION_REFUSED, &path, &message, help, findings);
         }
     }
 
-    /// What is said of the new deployment and was not said of the old one.
+    /// Reports the findings that only the new deployment has.
     fn report_losses(&self, after: &Compilation, losses: &mut Vec<String>, findings: &mut Findings<'_>) {
         let display = self.provider.display_name();
         let is_known = |found: &&Diagnostic| {
@@ -287,7 +287,7 @@ impl DeploymentMigrator<'_> {
         }
     }
 
-    /// Reports something of the old document, which may be an item of a list.
+    /// Reports a finding about the old document, which may be an item of a list.
     fn report(
         &self,
         code: &'static kubefoundry_diagnostics::Code,
@@ -303,9 +303,9 @@ impl DeploymentMigrator<'_> {
     }
 }
 
-/// The model's name in requests, as what a deployment became tells the engine: by name, or by the model's id where it is told
-/// no name. Unknown where a provider or an image names the model itself.
-fn name_of_model(run: &Compilation, decision: &Decision) -> Option<String> {
+/// Returns the name of the model in requests, from the rendered flags of the engine: the served name, or the model id if there
+/// is none. It is unknown if a provider or an image names the model itself.
+fn requested_model_name(run: &Compilation, decision: &Decision) -> Option<String> {
     let of_it = |output: &&crate::Output| {
         run.decisions.get(output.decision).is_some_and(|other| other.object == decision.object)
     };
@@ -321,7 +321,7 @@ fn name_of_model(run: &Compilation, decision: &Decision) -> Option<String> {
     named.or_else(|| flag(profile.model).filter(|_| profile.answers_to_model))
 }
 
-/// The engines and modes that one provider of this program runs and another does not.
+/// Returns the engines and modes that only the first of two built-in providers supports.
 fn capabilities_lost(from: &str, to: &str) -> Vec<String> {
     let catalog = Catalog::with_builtin(Limits::default());
     let cells = |name: &str| {

@@ -1,4 +1,4 @@
-//! The steps of a migration, in their order.
+//! The steps of a migration, in order.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,31 +7,31 @@ use super::ServiceAddress;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_model::draft::{items_at, string_at};
 
-/// One step: what is done, and what there is to know about it.
+/// A step of a migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MigrationStep {
-    /// What is done, in a few words.
+    /// The step, in a few words.
     pub title: String,
-    /// What there is to know, a sentence each.
+    /// Remarks, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// What a plan is made of.
+/// The data for the steps of one migration.
 pub(super) struct PlanInputs<'p> {
     pub(super) old: &'p ObjectRef,
     pub(super) new: &'p Value,
     pub(super) old_objects: &'p [ObjectRef],
     pub(super) new_objects: &'p [ObjectRef],
-    /// GPUs of all replicas of the new one.
+    /// The GPUs of all replicas of the new deployment.
     pub(super) gpus: u64,
     pub(super) from: Option<&'p ServiceAddress>,
     pub(super) to: Option<&'p ServiceAddress>,
-    /// The model's name in requests, before and after, where it is known.
+    /// The name of the model in requests, before and after, if known.
     pub(super) names: (Option<String>, Option<String>),
 }
 
 impl PlanInputs<'_> {
-    /// Both run beside each other, then traffic goes over, then the old one goes.
+    /// Returns the steps: both deployments run, traffic moves, and the old deployment is deleted.
     pub(super) fn steps(&self) -> Vec<MigrationStep> {
         let step = |title: &str, notes: Vec<String>| MigrationStep { title: title.to_owned(), notes };
         let list = |objects: &[ObjectRef]| objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -43,7 +43,7 @@ impl PlanInputs<'_> {
             number => run.push(format!("Both run for a while: {number} more GPUs are taken until the old one goes.")),
         }
         let is_claim = |object: &&ObjectRef| &*object.kind == "PersistentVolumeClaim";
-        run.extend(self.claims());
+        run.extend(self.volume_notes());
         let mut wait = Vec::new();
         let mut traffic = Vec::new();
         if let Some(to) = self.to {
@@ -85,8 +85,8 @@ impl PlanInputs<'_> {
 }
 
 impl PlanInputs<'_> {
-    /// What is to be known of volumes while both run.
-    fn claims(&self) -> Vec<String> {
+    /// Returns remarks on volumes while both deployments run.
+    fn volume_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let (mut caches, mut others, mut shared) = (false, Vec::new(), Vec::new());
         for volume in items_at(self.new, "/spec/model/storage/volumes") {

@@ -1,4 +1,4 @@
-//! Every rule over every deployment that rules can tell apart.
+//! Evaluates every rule for every deployment that the rules can distinguish.
 
 use std::collections::BTreeSet;
 
@@ -16,89 +16,89 @@ use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 
-/// Deployments that are judged, at the most. Past it they are a part of all, spread over them.
+/// The maximum number of judged deployments. If there are more, an evenly spread sample is used.
 pub const MAX_POINTS: usize = 10_000;
 
-/// As many times the steps of one rule may all rules take.
+/// The step budget of all rules, as a multiple of the budget of one rule.
 const RULE_STEPS_FACTOR: u64 = 16;
 
-/// Deployments that are looked through for a witness that renders without an error.
+/// The maximum number of deployments that are tried to find a witness without errors.
 const MAX_WITNESS_CANDIDATES: usize = 8;
 
-/// What is to be said of the rules of a run.
+/// The analysis of the selection rules of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Analysis {
     /// Every provider, by name.
     pub providers: Vec<ProviderSummary>,
-    /// Deployments that were judged.
+    /// The number of judged deployments.
     pub judged: usize,
-    /// Whether these are all that the rules can tell apart.
+    /// Whether these are all deployments that the rules can distinguish.
     pub complete: bool,
-    /// Fields that rules read and of which not every value is tried that may matter.
+    /// Fields read by rules whose relevant values were not all tried.
     pub unvaried: Vec<String>,
-    /// What is wrong, by provider and rule.
+    /// The flaws, by provider and rule.
     pub flaws: Vec<Flaw>,
 }
 
-/// A provider, and how often it wins.
+/// A provider and the number of deployments that it wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderSummary {
-    /// Its name.
+    /// The name.
     pub provider: String,
-    /// Its rules.
+    /// The number of its rules.
     pub rules: usize,
-    /// Deployments that it can run, by its own account.
+    /// The number of deployments for which it is eligible.
     pub open: usize,
-    /// Deployments that it is selected for.
+    /// The number of deployments for which it is selected.
     pub wins: usize,
 }
 
-/// Something that is wrong with a rule or a provider.
+/// A flaw of a rule or a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Flaw {
-    /// What.
+    /// The kind of the flaw.
     pub kind: FlawKind,
-    /// Whose.
+    /// The name of the provider.
     pub provider: String,
-    /// The rule; absent when it is the provider as a whole.
+    /// The rule; `None` if the flaw concerns the provider as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleName>,
-    /// In words.
+    /// The flaw, as text.
     pub message: String,
-    /// What wins instead, or as well.
+    /// The rules that win instead, or tie.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<RuleName>,
-    /// A deployment that shows it. Absent when none can: no deployment is accepted at all.
+    /// A deployment that demonstrates the flaw; `None` if no deployment is accepted at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
 }
 
-/// What can be wrong.
+/// The kinds of flaws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FlawKind {
     /// The rule is never true.
     Dead,
-    /// The rule is true only for what its provider cannot run; or the provider is never selected.
+    /// The rule is true only for deployments that its provider cannot run, or the provider is never selected.
     Unreachable,
-    /// The rule is true, and never decides.
+    /// The rule can be true, but never decides.
     Shadowed,
     /// Two providers have the same score, and the name decides.
     Tied,
-    /// The rule has no value for some deployment.
+    /// The evaluation of the rule fails for some deployment.
     Fails,
-    /// The provider has no rules: it runs what asks for it by name.
+    /// The provider has no rules, so it can only be selected by name.
     NamedOnly,
 }
 
 impl FlawKind {
-    /// Its name, as in reports.
+    /// Returns the name, as in reports.
     ///
     /// ```
     /// use kubefoundry_compiler::selection_analysis::FlawKind;
@@ -116,33 +116,33 @@ impl FlawKind {
     }
 }
 
-/// A rule.
+/// Identifies a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RuleName {
-    /// Whose.
+    /// The name of the provider.
     pub provider: String,
-    /// Which, from 1.
+    /// The position of the rule, from 1.
     pub rule: usize,
-    /// Its priority.
+    /// The priority.
     pub priority: i32,
-    /// Its condition.
+    /// The condition.
     pub condition: String,
 }
 
-/// A deployment, and what is selected for it.
+/// A deployment and the provider that is selected for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Witness {
     /// The whole document.
     pub document: Value,
-    /// The provider that is selected; absent when there is none.
+    /// The selected provider; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selects: Option<String>,
-    /// Why.
+    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Analyzes the rules of the providers of a run; ModelDeployments of the input play no part.
+/// Analyzes the rules of the providers of a run. ModelDeployments in the input have no influence.
 ///
 /// ```
 /// use kubefoundry_compiler::selection_analysis::{FlawKind, Providers, analyze};
@@ -167,25 +167,25 @@ pub struct Witness {
 /// ```
 ///
 /// # Errors
-/// What is wrong with options or configurations: with those the choice may be another one than meant.
+/// The errors of options or configurations, because invalid ones could change the selection.
 pub fn analyze(sources: &SourceSet, providers: Providers) -> Result<Analysis, Vec<Diagnostic>> {
-    with_prepared_run(sources, providers, |prepared| RuleAnalyzer::all(prepared).analysis())
+    with_prepared_run(sources, providers, |prepared| RuleAnalyzer::judge_all(prepared).analysis())
 }
 
-/// What is known of a rule.
+/// The observations about a rule.
 #[derive(Debug, Default)]
 struct RuleRecord {
-    /// Points at which the rule is true.
+    /// The points at which the rule is true.
     truths: PointSample,
-    /// The same, where its provider's gates are open.
+    /// The points at which the rule is true and its provider is eligible.
     open: PointSample,
     wins: usize,
     fails: PointSample,
-    /// Who decides where it is true and its gates are open.
+    /// The rules that decide at these points.
     deciders: BTreeSet<(usize, usize)>,
 }
 
-/// How many points there are, and the first of them.
+/// The number of some points, and the first ones of them.
 #[derive(Debug, Default)]
 struct PointSample {
     count: usize,
@@ -201,21 +201,21 @@ impl PointSample {
     }
 }
 
-/// A provider and one of its rules, by their positions.
+/// The positions of a provider and of one of its rules.
 type RulePosition = (usize, usize);
 
-/// Two rules of the same priority that decide together, that of the winner first, and where they do.
+/// Two rules with the same highest priority, that of the winner first, and the points at which they tie.
 type Tie = (RulePosition, RulePosition, PointSample);
 
-/// Every point, judged.
+/// Judges points and collects observations.
 struct RuleAnalyzer<'p> {
     prepared: &'p PreparedRun<'p>,
     space: SearchSpace,
     rules: Vec<Vec<RuleRecord>>,
-    /// For each provider: points at which its gates are open, and those that it wins.
+    /// For each provider: the points at which it is eligible, and those that it wins.
     open: Vec<PointSample>,
     wins: Vec<usize>,
-    /// Providers that share the highest score, the winner first, with their rules.
+    /// Ties: providers with the highest score, the winner first, with their rules.
     ties: Vec<Tie>,
     any: PointSample,
     /// Number of points tried, including those that no engine can run.
@@ -226,12 +226,12 @@ struct RuleAnalyzer<'p> {
 }
 
 impl<'p> RuleAnalyzer<'p> {
-    fn all(prepared: &'p PreparedRun<'p>) -> Self {
+    fn judge_all(prepared: &'p PreparedRun<'p>) -> Self {
         let candidates = prepared.catalog().candidates();
         let empty = |_: &_| PointSample::default();
         let mut judged = Self {
             prepared,
-            space: SearchSpace::of(prepared.catalog()),
+            space: SearchSpace::from_catalog(prepared.catalog()),
             rules: candidates.iter().map(|it| it.rules.iter().map(|_| RuleRecord::default()).collect()).collect(),
             open: candidates.iter().map(empty).collect(),
             wins: vec![0; candidates.len()],
@@ -242,12 +242,12 @@ impl<'p> RuleAnalyzer<'p> {
             complete: true,
             steps: StepBudget::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR)),
         };
-        judged.enumerate();
+        judged.judge_points();
         judged
     }
 
-    /// Judges every point, or, of too many, those of each rule's own fields and a part of the rest, spread evenly.
-    fn enumerate(&mut self) {
+    /// Judges every point. If there are too many, it judges those that vary few fields, and an evenly spread sample of the rest.
+    fn judge_points(&mut self) {
         let sizes: Vec<usize> = self.space.dimensions.iter().map(|dimension| dimension.values.len()).collect();
         let bases = self.space.bases.len();
         let total = sizes.iter().try_fold(bases, |all, size| all.checked_mul(*size));
@@ -255,22 +255,22 @@ impl<'p> RuleAnalyzer<'p> {
         self.complete = whole.is_some();
         if let Some(total) = whole {
             for number in 0..total {
-                self.numbered(number, bases, &sizes);
+                self.judge_numbered(number, bases, &sizes);
             }
             self.complete = !self.steps.is_exhausted();
             return;
         }
-        self.pairs(bases, &sizes);
-        // Then points of all fields at once; a stride that shares no factor with small sizes meets them all.
+        self.judge_pairs(bases, &sizes);
+        // Then points that vary all fields. The stride has no common factor with small sizes, so the sample covers all values.
         let mut number = 0_usize;
         while self.tried < MAX_POINTS && !self.steps.is_exhausted() {
             number = number.wrapping_add(0x9e37_79b1);
-            self.numbered(number, bases, &sizes);
+            self.judge_numbered(number, bases, &sizes);
         }
     }
 
-    /// One field at a time, then two, for half of what may be tried: a rule seldom reads more.
-    fn pairs(&mut self, bases: usize, sizes: &[usize]) {
+    /// Varies one field at a time, then two, with half of the budget, because a rule rarely reads more fields.
+    fn judge_pairs(&mut self, bases: usize, sizes: &[usize]) {
         for (distance, one) in (0..sizes.len()).flat_map(|distance| (0..sizes.len()).map(move |one| (distance, one))) {
             let other = one + distance;
             let Some((first, second)) = sizes.get(one).copied().zip(sizes.get(other).copied()) else { continue };
@@ -282,14 +282,14 @@ impl<'p> RuleAnalyzer<'p> {
                     let mut choices = vec![0; sizes.len()];
                     choices.iter_mut().skip(other).take(1).for_each(|it| *it = choice / first);
                     choices.iter_mut().skip(one).take(1).for_each(|it| *it = choice % first);
-                    self.point(base, &choices);
+                    self.judge_point(base, &choices);
                 }
             }
         }
     }
 
-    /// The point of a number: a digit for the base, and one for each dimension.
-    fn numbered(&mut self, number: usize, bases: usize, sizes: &[usize]) {
+    /// Judges the point with a number, whose mixed-radix digits are the base and the value of each dimension.
+    fn judge_numbered(&mut self, number: usize, bases: usize, sizes: &[usize]) {
         let mut rest = number;
         let mut digit = |size: usize| {
             let digit = rest % size.max(1);
@@ -298,10 +298,10 @@ impl<'p> RuleAnalyzer<'p> {
         };
         let base = digit(bases);
         let choices: Vec<usize> = sizes.iter().map(|size| digit(*size)).collect();
-        self.point(base, &choices);
+        self.judge_point(base, &choices);
     }
 
-    fn point(&mut self, base: usize, choices: &[usize]) {
+    fn judge_point(&mut self, base: usize, choices: &[usize]) {
         self.tried += 1;
         if self.steps.is_exhausted() {
             return;
@@ -309,7 +309,7 @@ impl<'p> RuleAnalyzer<'p> {
         let Some(root) = self.space.point(base, choices) else { return };
         let Some(verdict) = select_at(&root, self.prepared, &mut self.steps) else { return };
         if self.steps.is_exhausted() {
-            // Some rules have no value for want of steps, which says nothing of them.
+            // The step budget is exhausted, so missing values are no evidence about the rules.
             return;
         }
         self.accepted += 1;
@@ -324,7 +324,7 @@ impl<'p> RuleAnalyzer<'p> {
             let seen = self.rules.get_mut(position).map(Vec::as_mut_slice).unwrap_or_default();
             for (index, (rule, seen)) in assessment.rules.iter().zip(seen).enumerate() {
                 match rule.value {
-                    // Where the gates are closed it decides nothing, and refuses nothing.
+                    // A rule of a provider that is not eligible neither decides nor refuses.
                     None if is_open => seen.fails.add(&root),
                     Some(true) => {
                         seen.truths.add(&root);
@@ -343,14 +343,14 @@ impl<'p> RuleAnalyzer<'p> {
         }
         if let Some(winner) = winner {
             self.wins.iter_mut().skip(winner).take(1).for_each(|wins| *wins += 1);
-            self.tie(winner, &verdict, &root);
+            self.record_tie(winner, &verdict, &root);
         }
     }
 
-    fn tie(&mut self, winner: usize, verdict: &PointSelection, root: &Node<'static>) {
+    fn record_tie(&mut self, winner: usize, verdict: &PointSelection, root: &Node<'static>) {
         let rule = |position: usize| Some((position, verdict.deciding.get(position).copied().flatten()?));
         let Some(first) = rule(winner) else { return };
-        for other in verdict.best().into_iter().filter(|other| *other != winner).filter_map(rule) {
+        for other in verdict.best_candidates().into_iter().filter(|other| *other != winner).filter_map(rule) {
             if let Some((.., points)) = self.ties.iter_mut().find(|(one, two, _)| (*one, *two) == (first, other)) {
                 points.add(root);
             } else {
@@ -361,14 +361,14 @@ impl<'p> RuleAnalyzer<'p> {
         }
     }
 
-    fn name(&self, provider: usize, rule: usize) -> Option<RuleName> {
+    fn rule_name(&self, provider: usize, rule: usize) -> Option<RuleName> {
         let candidate = self.prepared.catalog().candidates().get(provider)?;
         let found = candidate.rules.get(rule)?;
         let condition = found.condition.to_string();
         Some(RuleName { provider: candidate.name.clone(), rule: rule + 1, priority: found.priority, condition })
     }
 
-    /// The first of some points that renders without an error, or the first.
+    /// Returns the first of some points that renders without an error, or simply the first.
     fn witness(&self, points: &[Node<'static>]) -> Option<Witness> {
         let mut steps = StepBudget::new(self.prepared.options().rule_limits.steps.saturating_mul(4));
         let good = points.iter().find(|root| renders(root, self.prepared, &mut steps));
@@ -397,7 +397,8 @@ impl<'p> RuleAnalyzer<'p> {
                 flaws.extend(self.rule_flaws(position, index));
             }
             for (first, other, points) in self.ties.iter().filter(|(first, ..)| first.0 == position) {
-                let (Some(rule), Some(tied)) = (self.name(first.0, first.1), self.name(other.0, other.1)) else {
+                let (Some(rule), Some(tied)) = (self.rule_name(first.0, first.1), self.rule_name(other.0, other.1))
+                else {
                     continue;
                 };
                 let message = format!(
@@ -425,17 +426,17 @@ impl<'p> RuleAnalyzer<'p> {
         }
     }
 
-    /// Whether everything was tried that rules can tell apart.
+    /// Returns whether every combination that the rules can distinguish was tried.
     fn is_complete(&self) -> bool {
         self.complete && self.space.unvaried.is_empty()
     }
 
-    /// What is said behind something that was never seen.
-    fn as_far(&self) -> &'static str {
+    /// Returns the suffix of messages about something that was never observed.
+    fn incompleteness_note(&self) -> &'static str {
         if self.is_complete() { "" } else { ", as far as was tried" }
     }
 
-    /// Why a provider never wins.
+    /// Returns why a provider never wins.
     fn provider_flaw(&self, position: usize) -> Option<Flaw> {
         let candidate = self.prepared.catalog().candidates().get(position)?;
         let open = self.open.get(position)?;
@@ -456,7 +457,8 @@ impl<'p> RuleAnalyzer<'p> {
             return Some(flaw(FlawKind::Unreachable, message, self.witness(&self.any.first)));
         }
         if candidate.rules.is_empty() {
-            let named: Vec<Node<'static>> = open.first.iter().filter_map(|root| named(root, &candidate.name)).collect();
+            let named: Vec<Node<'static>> =
+                open.first.iter().filter_map(|root| with_provider_name(root, &candidate.name)).collect();
             let message = "has no rules, and is only chosen by name".to_owned();
             return Some(flaw(FlawKind::NamedOnly, message, self.witness(&named)));
         }
@@ -468,14 +470,14 @@ impl<'p> RuleAnalyzer<'p> {
         } else {
             "wherever a rule of it is true, another provider wins"
         };
-        let message = format!("is never selected{}: {message}", self.as_far());
+        let message = format!("is never selected{}: {message}", self.incompleteness_note());
         let shown = rules.iter().map(|seen| &seen.open).find(|open| open.count > 0).unwrap_or(open);
         Some(flaw(FlawKind::Unreachable, message, self.witness(&shown.first)))
     }
 
     fn rule_flaws(&self, position: usize, index: usize) -> Vec<Flaw> {
         let Some(seen) = self.rules.get(position).and_then(|rules| rules.get(index)) else { return Vec::new() };
-        let Some(rule) = self.name(position, index) else { return Vec::new() };
+        let Some(rule) = self.rule_name(position, index) else { return Vec::new() };
         let flaw = |kind, message: String, others: Vec<RuleName>, witness| Flaw {
             kind,
             provider: rule.provider.clone(),
@@ -491,22 +493,30 @@ impl<'p> RuleAnalyzer<'p> {
         }
         if seen.truths.count == 0 {
             let open = self.open.get(position).filter(|open| open.count > 0).unwrap_or(&self.any);
-            let message = format!("is never true{}", self.as_far());
+            let message = format!("is never true{}", self.incompleteness_note());
             flaws.push(flaw(FlawKind::Dead, message, Vec::new(), self.witness(&open.first)));
         } else if seen.open.count == 0 {
-            let message = format!("is true only for deployments that its provider cannot run{}", self.as_far());
+            let message =
+                format!("is true only for deployments that its provider cannot run{}", self.incompleteness_note());
             flaws.push(flaw(FlawKind::Unreachable, message, Vec::new(), self.witness(&seen.truths.first)));
         } else if seen.wins == 0 {
             let others: Vec<RuleName> =
-                seen.deciders.iter().filter_map(|(provider, rule)| self.name(*provider, *rule)).collect();
+                seen.deciders.iter().filter_map(|(provider, rule)| self.rule_name(*provider, *rule)).collect();
             let names: Vec<String> = others
                 .iter()
                 .map(|it| format!("{} rule {} (priority {})", it.provider, it.rule, it.priority))
                 .collect();
             let message = if names.is_empty() {
-                format!("never decides{}: where it is true, a rule fails, and nothing is selected", self.as_far())
+                format!(
+                    "never decides{}: where it is true, a rule fails, and nothing is selected",
+                    self.incompleteness_note()
+                )
             } else {
-                format!("never decides{}: where it is true, this does: {}", self.as_far(), names.join(", "))
+                format!(
+                    "never decides{}: where it is true, this does: {}",
+                    self.incompleteness_note(),
+                    names.join(", ")
+                )
             };
             flaws.push(flaw(FlawKind::Shadowed, message, others, self.witness(&seen.open.first)));
         }
@@ -514,7 +524,7 @@ impl<'p> RuleAnalyzer<'p> {
     }
 }
 
-/// A deployment that asks for a provider by name.
-fn named(root: &Node<'static>, provider: &str) -> Option<Node<'static>> {
+/// Returns a deployment that names its provider.
+fn with_provider_name(root: &Node<'static>, provider: &str) -> Option<Node<'static>> {
     edited(root, &[FieldChange::set(ModelDeployment::path().spec().provider().name(), provider)])
 }

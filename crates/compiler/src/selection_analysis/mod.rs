@@ -1,8 +1,8 @@
-//! Selection rules as a whole: which of them never decide, and what would have to change for a provider to win.
+//! Analysis of selection rules: which of them never decide, and which change of a deployment lets a provider win.
 //!
-//! Rules read few fields and compare them with few constants. Between two constants nothing changes, so the deployments
-//! that rules can tell apart are as many as the products of engines, modes, GPUs, constants and their neighbours. They are
-//! enumerated and judged, each by the code that selects.
+//! Rules read few fields and compare them with few constants. Between two constants the result does not change, so the
+//! deployments that rules can distinguish are the product of engines, modes, GPUs, and constants with their neighbors. They are
+//! enumerated and judged by the same code that selects providers.
 
 mod analysis;
 mod point;

@@ -1,4 +1,4 @@
-//! What rules make of a deployment that nobody wrote.
+//! Evaluates rules for a generated deployment.
 
 use serde_json::Value;
 
@@ -17,23 +17,23 @@ use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// A deployment and what is selected for it.
+/// The selection for a generated deployment.
 #[derive(Debug)]
 pub(super) struct PointSelection {
     pub(super) selection: Selection,
-    /// For each candidate, by its position, the rule that gives its score.
+    /// For each candidate, by position: the rule that gives its score.
     pub(super) deciding: Vec<Option<usize>>,
 }
 
 impl PointSelection {
-    /// The position of the candidate that wins.
+    /// Returns the position of the winning candidate.
     pub(super) fn winner(&self) -> Option<usize> {
         let name = self.selection.provider.as_deref()?;
         self.selection.candidates.iter().position(|candidate| candidate.provider == name)
     }
 
-    /// The candidates that have the highest score, by position.
-    pub(super) fn best(&self) -> Vec<usize> {
+    /// Returns the positions of the candidates with the highest score.
+    pub(super) fn best_candidates(&self) -> Vec<usize> {
         let score = |position: &usize| self.selection.candidates.get(*position).and_then(|candidate| candidate.score);
         let all: Vec<usize> = (0..self.selection.candidates.len()).collect();
         let highest = all.iter().filter_map(score).max();
@@ -41,7 +41,7 @@ impl PointSelection {
     }
 }
 
-/// Selects for a document; none when it is no deployment that anything could run.
+/// Selects a provider for a document. Returns `None` if the document is not a valid deployment.
 pub(super) fn select_at(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut StepBudget) -> Option<PointSelection> {
     let scope = DocumentScope { source: SourceId::default(), text: "", document: 0, root, object: None };
     let mut findings = Findings::new(scope);
@@ -62,12 +62,12 @@ pub(super) fn select_at(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut
     Some(PointSelection { selection, deciding })
 }
 
-/// Whether a document is rendered without an error, or passed on.
+/// Returns whether a document is rendered without an error, or passed on to a third-party provider.
 pub(super) fn renders(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut StepBudget) -> bool {
     !prepared.attempt(root, Thoroughness::Needed, steps).is_refused()
 }
 
-/// A document as JSON.
+/// Returns a document as JSON.
 pub(super) fn document(root: &Node<'_>) -> Value {
     root.to_json()
 }

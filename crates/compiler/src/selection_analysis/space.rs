@@ -1,4 +1,5 @@
-//! The deployments among which rules can tell: engines, modes, GPUs, and each constant of a rule with its neighbours.
+//! The search space of deployments that rules can distinguish: engines, modes, GPUs, and each constant of a rule with its
+//! neighbors.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +14,28 @@ use kubefoundry_model::wire::{self, EngineType, ModelDeployment};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// A field that rules read, and the values that are tried in it. The first changes nothing.
+/// A field that rules read, and the values to try. The first value leaves the field unchanged.
 #[derive(Debug, Clone)]
 pub(super) struct Dimension {
     pub(super) field: FieldPath,
-    /// None leaves the field out.
+    /// The values; `None` omits the field.
     pub(super) values: Vec<Option<Value>>,
 }
 
-/// All that is tried.
+/// All deployments to try.
 #[derive(Debug)]
 pub(super) struct SearchSpace {
     /// Minimal deployments: engines by modes, with and without GPUs.
     pub(super) bases: Vec<Node<'static>>,
     /// Fields that rules read.
     pub(super) dimensions: Vec<Dimension>,
-    /// Fields that rules read and of which not every value is known that may matter.
+    /// Fields read by rules whose relevant values are not all known.
     pub(super) unvaried: Vec<String>,
 }
 
 impl SearchSpace {
-    /// The space of the rules of every candidate.
-    pub(super) fn of(catalog: &Catalog) -> Self {
+    /// Returns the search space for the rules of all candidates.
+    pub(super) fn from_catalog(catalog: &Catalog) -> Self {
         let mut comparisons: BTreeMap<String, Vec<Comparison>> = BTreeMap::new();
         for candidate in catalog.candidates() {
             for rule in &candidate.rules {
@@ -60,8 +61,8 @@ impl SearchSpace {
         space
     }
 
-    /// The deployment of a point: a base, and a value for each dimension by its position. None when a value cannot stand
-    /// there.
+    /// Returns the deployment of a point: a base, and the position of a value for each dimension. Returns `None` if a value cannot
+    /// be set in that base.
     pub(super) fn point(&self, base: usize, choices: &[usize]) -> Option<Node<'static>> {
         let mut root = self.bases.get(base)?.clone();
         for (dimension, choice) in self.dimensions.iter().zip(choices) {
@@ -75,12 +76,12 @@ impl SearchSpace {
     }
 }
 
-/// How a field comes to a value in a document.
+/// Returns the edits that set a field of a document to a value.
 pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -> Option<Vec<FieldChange>> {
     let is_disaggregated = mode_of(root) == "disaggregated";
     let spec = || ModelDeployment::path().spec();
     if *field == *spec().resources().gpu().count() && is_disaggregated {
-        // Rules see the GPUs of both roles together.
+        // Rules see the sum of the GPUs of both roles.
         let count = value?.as_i64().filter(|count| *count >= 2)?;
         let scaling = || spec().scaling();
         return Some(vec![
@@ -104,7 +105,8 @@ fn mode_of<'n>(root: &'n Node<'_>) -> &'n str {
     root.at(&ModelDeployment::path().spec().serving().mode()).and_then(Node::as_str).unwrap_or("aggregated")
 }
 
-/// Every engine in every mode, with and without GPUs. Those that no engine could run are found when they are judged.
+/// Returns minimal deployments for every engine and mode, with and without GPUs. Invalid ones are recognized when they are
+/// judged.
 fn bases() -> Vec<Node<'static>> {
     let mut bases = Vec::new();
     for (word, engine) in EngineType::VARIANTS {
@@ -135,7 +137,8 @@ fn bases() -> Vec<Node<'static>> {
     bases
 }
 
-/// The values of a field among which rules can tell, and whether these are all; none when the bases have them.
+/// Returns the values of a field that rules can distinguish, and whether they are complete. There are none if the bases already
+/// vary the field.
 pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
     let spec = || ModelDeployment::path().spec();
     let of_bases: [FieldPath; 4] = [
@@ -163,7 +166,7 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
                 values.extend(texts(constants().filter_map(Value::as_str)));
                 let own: Vec<&str> = comparison.constants.iter().filter_map(Value::as_str).collect();
                 if comparison.searched && own.len() > 1 {
-                    values.extend(together(&own));
+                    values.extend(combined_texts(&own));
                     known &= own.len() == 2;
                 }
                 values.extend(lengths(comparison.constants.iter().filter_map(Value::as_u64)));
@@ -185,8 +188,8 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
     (distinct.into_iter().map(Some).collect(), is_all)
 }
 
-/// Texts of which one is looked for at one place and another at another: two in either order, and all.
-fn together(all: &[&str]) -> Vec<Value> {
+/// Returns combinations of texts for rules that search several of them: each pair in both orders, and all together.
+fn combined_texts(all: &[&str]) -> Vec<Value> {
     let pairs = all.iter().enumerate().flat_map(|(at, one)| {
         let others = all.iter().enumerate().filter(move |(other, _)| *other != at);
         others.map(move |(_, other)| format!("{one}x{other}"))
@@ -198,19 +201,19 @@ fn together(all: &[&str]) -> Vec<Value> {
     texts
 }
 
-/// Pairs of texts that are tried in one field.
+/// The maximum number of text pairs that are tried in one field.
 const MAX_TEXT_PAIRS: usize = 12;
 
-/// The longest text that is made for a rule that asks for lengths.
+/// The maximum length of a text for a rule that compares lengths.
 const MAX_TEXT_CHARS: u64 = 512;
 
-/// Texts as long as a rule asks for, and one character shorter and longer.
+/// Returns texts with the lengths in a rule, and with one character less and more.
 fn lengths(numbers: impl Iterator<Item = u64>) -> Vec<Value> {
     let near = numbers.filter(|number| *number <= MAX_TEXT_CHARS).flat_map(|n| [n.saturating_sub(1), n, n + 1]);
     near.filter(|n| *n > 0).map(|n| Value::from("x".repeat(usize::try_from(n).unwrap_or_default()))).collect()
 }
 
-/// A text that a rule looks for, alone, in front, at the end, and not at all.
+/// Returns variants of the texts in a rule: the text alone, as a prefix, as a suffix, and absent.
 fn texts<'t>(constants: impl Iterator<Item = &'t str>) -> Vec<Value> {
     let forms = |text: &str| {
         [text.to_owned(), format!("{text}x"), format!("x{text}"), format!("org/{text}"), format!("{text}/x")]
@@ -220,7 +223,7 @@ fn texts<'t>(constants: impl Iterator<Item = &'t str>) -> Vec<Value> {
     texts
 }
 
-/// A list with one entry that holds a constant where entries are told apart.
+/// Returns a list with one entry that has a constant in the field that rules compare.
 fn list(field: &FieldPath, constant: &Value) -> Option<Value> {
     let text = constant.as_str()?;
     let spec = || ModelDeployment::path().spec();
@@ -234,7 +237,7 @@ fn list(field: &FieldPath, constant: &Value) -> Option<Value> {
     entries.into_iter().find(|(path, _)| path == field).map(|(_, entry)| json!([entry]))
 }
 
-/// Something that may stand in a field of which a rule asks whether it is there.
+/// Returns a valid value for a field whose presence a rule checks.
 fn sample(field: &FieldPath) -> Option<Value> {
     if matches!(field.segments(), [Segment::Key(root), ..] if root == "metadata") {
         return Some(json!("x"));

@@ -1,4 +1,4 @@
-//! What would have to be otherwise for a provider to win.
+//! Searches the changes of a deployment with which a provider wins.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,67 +18,68 @@ use kubefoundry_model::wire::{EngineType, ModelDeployment};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
-/// Changed deployments that are run for one deployment, at the most.
+/// The maximum number of changed deployments that are compiled for one deployment.
 pub const MAX_TRIALS: usize = 2000;
 
-/// Fields that are changed together, at the most.
+/// The maximum number of fields that are changed together.
 const MAX_CHANGES: usize = 3;
 
-/// As many times the steps of one rule may all rules take for one deployment.
+/// The step budget of all rules for one deployment, as a multiple of the budget of one rule.
 const RULE_STEPS_FACTOR: u64 = 16;
 
-/// Why a provider is not selected for a deployment, and what would make it win.
+/// Why a provider is not selected for a deployment, and which changes would select it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct WhyNot {
     /// The deployment.
     pub object: ObjectRef,
-    /// Where it stands.
+    /// The source of the deployment.
     #[serde(skip)]
     pub source: SourceId,
-    /// Which document of it.
+    /// The position of the document in the source.
     #[serde(skip)]
     pub document: usize,
-    /// The provider that was asked about.
+    /// The provider in question.
     pub provider: String,
-    /// The provider that is selected; absent when there is none.
+    /// The selected provider; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<String>,
-    /// Why that one.
+    /// The reason of the selection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What was found about the provider that was asked about, as in a decision.
+    /// The assessment of the provider in question, as in a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assessment: Option<CandidateAssessment>,
-    /// The fewest changes with which its rules select it, tried out; absent when there are none, or when it is selected.
+    /// The smallest set of changes with which its rules select it, verified by compiling; `None` if there is none, or if it is
+    /// selected already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_rules: Option<Vec<DocumentChange>>,
-    /// The fewest changes with which it is chosen by its name, tried out.
+    /// The smallest set of changes with which it can be selected by name, verified by compiling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_name: Option<Vec<DocumentChange>>,
-    /// What no change of the deployment gets past, when it cannot be selected by its rules.
+    /// The reason why no change of the deployment lets its rules select it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<Obstacle>,
 }
 
-/// What keeps a provider from being selected whatever a deployment says.
+/// A reason why rules cannot select a provider for any deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// Its configuration says `ready: false`.
+    /// Its configuration has `ready: false`.
     NotReady,
-    /// It has no engine that a ModelDeployment can ask for.
+    /// It has no engine that a ModelDeployment can select.
     NoEngine,
-    /// It has no rules.
+    /// The provider has no rules.
     NoRules,
-    /// No change that was tried makes one of its rules win.
+    /// No tried change lets one of its rules win.
     NothingFound,
 }
 
 impl Obstacle {
-    /// What it means, in a few words.
+    /// Returns the meaning, in a few words.
     ///
     /// ```
     /// use kubefoundry_compiler::selection_analysis::Obstacle;
@@ -94,7 +95,7 @@ impl Obstacle {
     }
 }
 
-/// A provider that nobody configured.
+/// The error for a provider without a configuration.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("there is no provider {name:?}, expected one of {known}{meant}")]
 pub struct UnknownProvider {
@@ -103,8 +104,8 @@ pub struct UnknownProvider {
     meant: String,
 }
 
-/// Why a provider is not selected for each ModelDeployment of the input, in order; nothing is said with options or
-/// configurations that cannot be used, which is for [`compile`](crate::compile()) to say.
+/// Returns, for each ModelDeployment in input order, why a provider is not selected. The result is empty if options or
+/// configurations are invalid; [`compile`](crate::compile()) reports them.
 ///
 /// ```
 /// use kubefoundry_compiler::selection_analysis::why_not;
@@ -125,7 +126,7 @@ pub struct UnknownProvider {
 /// ```
 ///
 /// # Errors
-/// [`UnknownProvider`] when no configuration has the name.
+/// [`UnknownProvider`] if no configuration has this name.
 pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, UnknownProvider> {
     let answers: Result<Result<Vec<WhyNot>, UnknownProvider>, Vec<Diagnostic>> =
         with_prepared_run(sources, Providers::All, |prepared| {
@@ -136,13 +137,13 @@ pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, Unkno
                 let (name, known, meant) = (provider.to_owned(), known.join(", "), meant.unwrap_or_default());
                 return Err(UnknownProvider { name, known, meant });
             };
-            let space = SearchSpace::of(catalog);
+            let space = SearchSpace::from_catalog(catalog);
             Ok(prepared.subjects().map(|subject| ChangeSearch::new(subject, candidate).answer(&space)).collect())
         });
     answers.unwrap_or_else(|_| Ok(Vec::new()))
 }
 
-/// A search for the fewest changes.
+/// Searches for the smallest set of changes.
 struct ChangeSearch<'p> {
     subject: InputDeployment<'p>,
     candidate: &'p Candidate,
@@ -176,20 +177,20 @@ impl<'p> ChangeSearch<'p> {
         if self.wins(&base) {
             return answer;
         }
-        let changes = self.changes(space);
+        let changes = self.candidate_changes(space);
         answer.obstacle = self.obstacle();
         if answer.obstacle.is_none() {
             let without_name = self.without_name();
-            answer.by_rules = self.fewest(&without_name, &changes, false);
+            answer.by_rules = self.find_fewest_changes(&without_name, &changes, false);
             answer.obstacle = answer.by_rules.is_none().then_some(Obstacle::NothingFound);
         }
         let named = vec![FieldChange::set(ModelDeployment::path().spec().provider().name(), name)];
         self.trials = 0;
-        answer.by_name = self.fewest(&named, &changes, true);
+        answer.by_name = self.find_fewest_changes(&named, &changes, true);
         answer
     }
 
-    /// What no change of a deployment gets past.
+    /// Returns the reason why no change can help, if there is one.
     fn obstacle(&self) -> Option<Obstacle> {
         let known = |name: &str| EngineType::VARIANTS.iter().any(|(word, _)| *word == name);
         if self.candidate.ready == Some(false) {
@@ -201,9 +202,9 @@ impl<'p> ChangeSearch<'p> {
         }
     }
 
-    /// Whether the provider is selected, and nothing is refused.
+    /// Returns whether the provider is selected and no error is reported.
     fn wins(&self, attempt: &Attempt) -> bool {
-        // Options may make errors of warnings.
+        // `strict` turns warnings into errors.
         let options = self.subject.options();
         let is_error =
             |found: &Diagnostic| options.adjust(found.clone()).is_some_and(|found| found.severity == Severity::Error);
@@ -212,7 +213,7 @@ impl<'p> ChangeSearch<'p> {
             && !attempt.findings.iter().any(is_error)
     }
 
-    /// What takes away the name of another provider, and what was said to it alone.
+    /// Returns the changes that remove the name of another provider and its overrides.
     fn without_name(&self) -> Vec<FieldChange> {
         let path = FieldPath::from(ModelDeployment::path().spec().provider());
         if self.subject.root().at(&path).is_some_and(|node| !node.entries().is_empty()) {
@@ -222,8 +223,8 @@ impl<'p> ChangeSearch<'p> {
         }
     }
 
-    /// The changes that may matter to a rule, a gate or the provider: those of engine, mode, GPUs and image first.
-    fn changes(&self, space: &SearchSpace) -> Vec<Vec<FieldChange>> {
+    /// Returns the changes that may affect a rule, a gate or the provider: those of engine, mode, GPUs and image come first.
+    fn candidate_changes(&self, space: &SearchSpace) -> Vec<Vec<FieldChange>> {
         let root = self.subject.root();
         let spec = || ModelDeployment::path().spec();
         let mut changes: Vec<Vec<FieldChange>> = Vec::new();
@@ -235,7 +236,7 @@ impl<'p> ChangeSearch<'p> {
             changes.extend(edits(&spec().resources().gpu().count(), Some(&Value::from(count)), root));
         }
         changes.push(vec![FieldChange::remove(spec().resources().gpu())]);
-        // What other providers' rules read may keep them from winning.
+        // A change of fields that rules of other providers read may prevent these from winning.
         for dimension in &space.dimensions {
             for value in dimension.values.iter().skip(1) {
                 changes.extend(edits(&dimension.field, value.as_ref(), root));
@@ -258,8 +259,9 @@ impl<'p> ChangeSearch<'p> {
         useful
     }
 
-    /// The fewest changes, beside `always`, with which the provider wins: none, one, two, three. Each is tried out.
-    fn fewest(
+    /// Returns the smallest set of changes, in addition to `always`, with which the provider wins. It tries sets of zero to three
+    /// changes and compiles each.
+    fn find_fewest_changes(
         &mut self,
         always: &[FieldChange],
         changes: &[Vec<FieldChange>],
@@ -270,7 +272,7 @@ impl<'p> ChangeSearch<'p> {
         for count in 0..=MAX_CHANGES {
             let mut chosen: Vec<usize> = (0..count).collect();
             loop {
-                // Most of them change a field twice, and are not run.
+                // Most combinations change a field twice and are skipped.
                 combinations += 1;
                 if combinations > MAX_TRIALS * 50 {
                     return None;
@@ -296,7 +298,7 @@ impl<'p> ChangeSearch<'p> {
                         }
                     }
                 }
-                if !next(&mut chosen, changes.len()) {
+                if !next_combination(&mut chosen, changes.len()) {
                     break;
                 }
             }
@@ -305,8 +307,8 @@ impl<'p> ChangeSearch<'p> {
     }
 }
 
-/// The next choice of as many positions below `count`, in order; false after the last.
-fn next(chosen: &mut [usize], count: usize) -> bool {
+/// Advances to the next combination of positions below `count`, in lexicographic order. Returns false after the last one.
+fn next_combination(chosen: &mut [usize], count: usize) -> bool {
     let size = chosen.len();
     for place in (0..size).rev() {
         let last = count.saturating_sub(size - place);
@@ -321,7 +323,7 @@ fn next(chosen: &mut [usize], count: usize) -> bool {
     false
 }
 
-/// Whether no field is changed twice.
+/// Returns whether no field is changed twice.
 fn is_consistent(edits: &[FieldChange]) -> bool {
     edits.iter().enumerate().all(|(index, edit)| {
         edits
