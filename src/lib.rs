@@ -1,8 +1,8 @@
 //! kubefoundry turns a `ModelDeployment` (model, engine, GPUs, serving mode) into the manifests of the serving stack
 //! that runs it: a KAITO Workspace, a Dynamo DynamoGraphDeployment or a KubeRay RayService.
 //!
-//! Rendering is a pure function: the same texts give the same bytes. The library uses no cluster, network, clock, environment
-//! or file system.
+//! Rendering is a pure function: the same texts give the same bytes. The library uses no cluster, network, clock,
+//! environment or file system.
 //!
 //! ```
 //! use kubefoundry::{SourceSet, Thoroughness, YamlText, compile_as};
@@ -35,9 +35,9 @@
 //! | migrate to kubefoundry, or between providers and API groups | [`import`], [`migrate`] |
 //! | get the schemas for editors and clusters | [`schemas`] |
 //!
-//! Only this package has a stable interface. Its items are declared in internal crates, mainly `kubefoundry-compiler`; the
-//! examples of single methods use the names of those crates. [`schemas`] describes the kinds of input. The options of a run
-//! are a document of kind `Render`.
+//! Only this package has a stable interface. Its items are declared in internal crates, mainly `kubefoundry-compiler`;
+//! the examples of single methods use the names of those crates. [`schemas`] describes the kinds of input. The options
+//! of a run are a document of kind `Render`.
 
 mod input;
 mod run;

@@ -16,8 +16,8 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &str) -> Option<Provid
     providers::find(provider).map(|provider| migrate::migrate_to_provider(sources, provider))
 }
 
-/// Moves every ModelDeployment and InferenceProviderConfig of the input to another API group. Defaults that only the old group
-/// has are written out; all other text stays unchanged. Returns `None` if the group has no ModelDeployments.
+/// Moves every ModelDeployment and InferenceProviderConfig of the input to another API group. Defaults that only the
+/// old group has are written out; all other text stays unchanged. Returns `None` if the group has no ModelDeployments.
 ///
 /// ```
 /// use kubefoundry::SourceSet;

@@ -1,5 +1,5 @@
-//! Field traces: where each field of a ModelDeployment goes, and where each field of its output comes from. They are found by
-//! changing one field at a time and rendering again.
+//! Field traces: where each field of a ModelDeployment goes, and where each field of its output comes from. They are
+//! found by changing one field at a time and rendering again.
 
 #[doc(inline)]
 pub use kubefoundry_compiler::trace::trace;

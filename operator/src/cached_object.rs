@@ -1,7 +1,7 @@
 //! Objects in the caches: the metadata that watches and queues need, and the whole object as compressed JSON.
 //!
-//! Ten thousand deployments and their objects stay in memory for the life of the process. As text an object takes a third
-//! of the memory of its tree, and compressed half of that. It is decompressed only when it is reconciled.
+//! Ten thousand deployments and their objects stay in memory for the life of the process. As text an object takes a
+//! third of the memory of its tree, and compressed half of that. It is decompressed only when it is reconciled.
 
 use std::borrow::Cow;
 
@@ -41,8 +41,8 @@ impl CompressedJson {
 
 /// The managed fields of an object, reduced to the manager, the time and the status fields.
 ///
-/// Managed fields can be larger than the rest of the object. The operator needs the status fields of deployments by name,
-/// to see which ones each manager owns; of other objects, only whether an entry is about the status.
+/// Managed fields can be larger than the rest of the object. The operator needs the status fields of deployments by
+/// name, to see which ones each manager owns; of other objects, only whether an entry is about the status.
 fn reduce_managed_fields(object: &Value) -> Vec<Value> {
     let is_deployment = object.get("kind").and_then(Value::as_str) == Some(kubefoundry_model::wire::KIND);
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);

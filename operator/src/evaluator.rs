@@ -58,8 +58,8 @@ impl Snapshot {
         Ok(Self { session, state, restricted: Mutex::default() })
     }
 
-    /// A session that selects among these providers only. It has no CRDs, because it only selects: the objects are rendered
-    /// by `session`.
+    /// A session that selects among these providers only. It has no CRDs, because it only selects: the objects are
+    /// rendered by `session`.
     pub(crate) fn restricted_to(&self, providers: &[String]) -> Session {
         let mut providers = providers.to_vec();
         providers.sort_unstable();
@@ -182,7 +182,8 @@ impl SnapshotBuilder {
         let mut refused = None;
         let mut last_check = None;
         loop {
-            // Counted from the last check, so that a provider that fell silent while the snapshot was built is not missed.
+            // Counted from the last check, so that a provider that fell silent while the snapshot was built is not
+            // missed.
             let next = self.next_silence(last_check);
             let next = next.unwrap_or_else(|| Instant::now() + OPTIONS_INTERVAL).min(Instant::now() + OPTIONS_INTERVAL);
             tokio::select! {
@@ -236,8 +237,8 @@ impl SnapshotBuilder {
             .min()
     }
 
-    /// Builds a snapshot on a blocking thread, because reading CRDs takes tens of milliseconds. Logs errors, and returns
-    /// none.
+    /// Builds a snapshot on a blocking thread, because reading CRDs takes tens of milliseconds. Logs errors, and
+    /// returns none.
     async fn build(&self, state: ClusterState, before: Option<&Snapshot>) -> Option<Arc<Snapshot>> {
         let built = tokio::task::spawn_blocking(move || Snapshot::new(state)).await;
         match built {

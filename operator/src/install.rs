@@ -174,8 +174,8 @@ impl Installer {
 }
 
 /// The kinds that `install` creates and `uninstall` removes, in the order of removal: webhooks, workload, the rest. The
-/// flag says whether the kind is namespaced. CRDs and the namespace are not among them, because removing them would remove
-/// objects of users.
+/// flag says whether the kind is namespaced. CRDs and the namespace are not among them, because removing them would
+/// remove objects of users.
 fn removable_kinds() -> Vec<(ApiResource, bool)> {
     use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
     use k8s_openapi::api::apps::v1::Deployment;

@@ -23,12 +23,13 @@ pub(crate) const PAUSED: &str = "reconcile-paused";
 pub(crate) const DRY_RUN: &str = "dry-run";
 /// Annotation on a ModelDeployment, written by the operator: the result of a dry run.
 pub(crate) const DRY_RUN_RESULT: &str = "dry-run-result";
-/// Annotation on a main object: a hash of the fields of its ModelDeployment whose change requires a new object (OP-3.1).
+/// Annotation on a main object: a hash of the fields of its ModelDeployment whose change requires a new object
+/// (OP-3.1).
 pub(crate) const IDENTITY_HASH: &str = "identity-hash";
 /// Annotation on a main object: a hash of the rendered objects at the last apply.
 pub(crate) const RENDERED_HASH: &str = "rendered-hash";
-/// Annotation on a Namespace: the providers that its deployments may use, separated by commas (OP-7.5). It has the prefix
-/// of the specification for every API group.
+/// Annotation on a Namespace: the providers that its deployments may use, separated by commas (OP-7.5). It has the
+/// prefix of the specification for every API group.
 pub(crate) const ALLOWED_PROVIDERS: &str = "kubefoundry.ai/allowed-providers";
 
 /// A row of a documentation table: a name and what it means.

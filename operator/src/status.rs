@@ -4,8 +4,8 @@
 //! ```text
 //! StatusUpdate (all fields of a manager) ─ compared with the cached status ─ no request, or one apply
 //! ```
-//! Server-side apply removes fields that a manager owns and leaves out. So a [`StatusUpdate`] always contains all fields
-//! of its manager; [`StatusUpdate::default`] gives all of them up.
+//! Server-side apply removes fields that a manager owns and leaves out. So a [`StatusUpdate`] always contains all
+//! fields of its manager; [`StatusUpdate::default`] gives all of them up.
 
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
@@ -111,8 +111,8 @@ impl StatusUpdate {
         conditions.into_iter().fold(self, Self::condition)
     }
 
-    /// The `status` to apply. None when the apply would change nothing: every value is there already, and the manager owns
-    /// no field that this update leaves out.
+    /// The `status` to apply. None when the apply would change nothing: every value is there already, and the manager
+    /// owns no field that this update leaves out.
     pub(crate) fn patch(&self, deployment: &Value, manager: &str, now: Time) -> Option<Value> {
         let live = &deployment["status"];
         let generation = deployment.pointer("/metadata/generation").and_then(Value::as_i64);
@@ -137,8 +137,8 @@ impl StatusUpdate {
         Some(Value::Object(status))
     }
 
-    /// Whether the update leaves out a field that a manager owns. `owned` is a tree of managed fields; conditions are keys
-    /// such as `k:{"type":"Ready"}` in it.
+    /// Whether the update leaves out a field that a manager owns. `owned` is a tree of managed fields; conditions are
+    /// keys such as `k:{"type":"Ready"}` in it.
     fn omits_some_of(&self, owned: &Value) -> bool {
         let contains_owned = |name: &str, below: &Value| match name {
             "conditions" => keys(below).all(|key| {

@@ -80,8 +80,8 @@ fn the_graph_of_crates_is_ordered() {
     }
 }
 
-/// Returns the modules of a folder that a file names by their full path, such as `crate::pipeline::`, outside comments and
-/// tests. For a file that is itself a module of the folder, it includes those that it names with `use super::`.
+/// Returns the modules of a folder that a file names by their full path, such as `crate::pipeline::`, outside comments
+/// and tests. For a file that is itself a module of the folder, it includes those that it names with `use super::`.
 fn used_modules(text: &str, folder: &str, is_direct: bool) -> BTreeSet<String> {
     let code: Vec<&str> = code_lines(text).map(|(_, line)| line).collect();
     let mut used: BTreeSet<String> = code.iter().flat_map(|line| line.split(folder).skip(1)).map(first_word).collect();
@@ -119,8 +119,8 @@ fn list_entries(names: &str) -> Vec<String> {
     all.iter().map(|entry| first_word(entry.trim_start())).filter(|word| !word.is_empty()).collect()
 }
 
-/// ARCHITECTURE.md orders the modules of a folder in one row. A module uses only modules to its left. The root of a crate and
-/// the `mod.rs` of a folder may use all of them.
+/// ARCHITECTURE.md orders the modules of a folder in one row. A module uses only modules to its left. The root of a
+/// crate and the `mod.rs` of a folder may use all of them.
 #[test]
 fn modules_use_only_earlier_modules() {
     for line in block("text modules") {
@@ -162,7 +162,8 @@ fn modules_use_only_earlier_modules() {
     }
 }
 
-/// The pipeline treats models as one of several transformations; only the modules that run single deployments may name them.
+/// The pipeline treats models as one of several transformations; only the modules that run single deployments may name
+/// them.
 #[test]
 fn only_modules_for_single_deployments_name_models() {
     let folder = root().join("crates/compiler/src/pipeline");

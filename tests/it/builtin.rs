@@ -31,8 +31,8 @@ const KINDS: [&str; 11] = [
     "StatefulSet",
 ];
 
-/// Checks an object against its Kubernetes type. The types ignore unknown fields, so the check reads the object and compares
-/// it with what the type writes.
+/// Checks an object against its Kubernetes type. The types ignore unknown fields, so the check reads the object and
+/// compares it with what the type writes.
 fn check(object: &Value) -> Result<(), String> {
     match object["kind"].as_str().unwrap() {
         "ConfigMap" => round_trip::<ConfigMap>(object),

@@ -1,4 +1,5 @@
-//! Conformance with upstream CRDs: every golden and example fits every skeleton, or a finding names the field that does not.
+//! Conformance with upstream CRDs: every golden and example fits every skeleton, or a finding names the field that does
+//! not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,7 +72,8 @@ fn examples_render_the_same_with_the_newest_crds() {
     }
 }
 
-/// Both older DGD CRDs (the second has no metadata in pod templates): an object fits, or the message names the missing field, or the version is not served.
+/// Both older DGD CRDs (the second has no metadata in pod templates): an object fits, or the message names the missing
+/// field, or the version is not served.
 #[test]
 fn objects_fit_older_crds_or_the_finding_names_the_field() {
     let rendered = rendered();

@@ -58,8 +58,8 @@ fn a_pattern_that_cannot_be_evaluated_is_one_finding() {
     assert_eq!(spec("d", json!("1")), ["KF0557 spec.d"]);
 }
 
-/// Each row has a schema, a value, and the expected code (none if the value is accepted). It is what a kube-apiserver reports
-/// or, for an unknown field, silently drops (structural schemas, kube-openapi's validation, list types).
+/// Each row has a schema, a value, and the expected code (none if the value is accepted). It is what a kube-apiserver
+/// reports or, for an unknown field, silently drops (structural schemas, kube-openapi's validation, list types).
 #[test]
 fn values_are_judged_as_by_the_api_server() {
     let text = json!({"type": "string"});
@@ -338,8 +338,8 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Returns whether the API server keeps a value unchanged: a reference model, written independently from the documentation
-/// of structural schemas.
+/// Returns whether the API server keeps a value unchanged: a reference model, written independently from the
+/// documentation of structural schemas.
 fn fits(schema: &Value, value: &Value) -> bool {
     let says = |key: &str| schema.get(key) == Some(&json!(true));
     if says("x-kubernetes-int-or-string") {

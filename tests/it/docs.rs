@@ -1,5 +1,5 @@
-//! The examples of the documentation work: every ModelDeployment is accepted, and every rendered object that it shows is what
-//! the ModelDeployment becomes. (`cli/tests/cli/documents.rs` checks console output.)
+//! The examples of the documentation work: every ModelDeployment is accepted, and every rendered object that it shows
+//! is what the ModelDeployment becomes. (`cli/tests/cli/documents.rs` checks console output.)
 
 use std::fs;
 use std::path::{Path, PathBuf};

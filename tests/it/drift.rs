@@ -1,5 +1,5 @@
-//! Properties of drift: objects do not drift from themselves, nor by additions of other controllers, and every change of a rendered
-//! field is found at its path.
+//! Properties of drift: objects do not drift from themselves, nor by additions of other controllers, and every change
+//! of a rendered field is found at its path.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,8 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
-/// Returns the drift between the rendering of `sources` and the same objects after `change`, with both versions of the objects.
+/// Returns the drift between the rendering of `sources` and the same objects after `change`, with both versions of the
+/// objects.
 fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(DriftReport, Vec<[Value; 2]>)> {
     let outputs: Vec<Value> = objects(&compile(&sources, Thoroughness::Needed))?;
     let mut live = outputs.clone();

@@ -1,5 +1,5 @@
-//! Nothing is silently dropped: for every provider and every field of the specification, a different value gives a different
-//! output, or a finding names the field. The support table of each provider states which.
+//! Nothing is silently dropped: for every provider and every field of the specification, a different value gives a
+//! different output, or a finding names the field. The support table of each provider states which.
 
 use std::collections::{BTreeMap, BTreeSet};
 

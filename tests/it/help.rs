@@ -3,7 +3,8 @@
 //! A help is tried where a golden case or the page of a code prints it: what it says is done to the input, and nothing
 //! else, and the input is compiled again. Then the finding must be gone, and no other
 //! error or warning may be there. How a help is
-//! followed comes from its words where they are an instruction ([`instructed`]), and from `testdata/help.yaml` otherwise.
+//! followed comes from its words where they are an instruction ([`instructed`]), and from `testdata/help.yaml`
+//! otherwise.
 //! `import` and `migrate` are not among the cases: their helps are about their output.
 
 use std::collections::{BTreeMap, BTreeSet};

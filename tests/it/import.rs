@@ -231,7 +231,8 @@ fn fields(compilation: &Compilation) -> BTreeMap<String, String> {
     let unnamed = ignored.iter().any(|path| path == "spec.model.id");
     let is_trace = |path: &str| {
         let follows = unnamed && path == "spec.model.servedName";
-        // Flags and overrides are compared by their effect, because there is no residue. Labels of other prefixes are not imported.
+        // Flags and overrides are compared by their effect, because there is no residue. Labels of other prefixes are
+        // not imported.
         !["metadata.labels", "metadata.annotations", "spec.engine", "spec.provider"]
             .iter()
             .any(|it| path.starts_with(it))

@@ -1,6 +1,6 @@
-//! Hostile text in every text field, for every engine and mode of each provider: it is either refused with an error that names
-//! the field, or arrives unchanged, and nothing else changes. The readers of the output decide what arrives: the kubelet, a
-//! shell, the argument parser of an engine, a YAML reader.
+//! Hostile text in every text field, for every engine and mode of each provider: it is either refused with an error
+//! that names the field, or arrives unchanged, and nothing else changes. The readers of the output decide what arrives:
+//! the kubelet, a shell, the argument parser of an engine, a YAML reader.
 
 use std::collections::BTreeMap;
 
@@ -441,7 +441,8 @@ impl Oracle<'_> {
         }
     }
 
-    /// Compares the arguments of an engine as its parser reads them: the flags are the same, and one has the text as its value.
+    /// Compares the arguments of an engine as its parser reads them: the flags are the same, and one has the text as
+    /// its value.
     fn container(&self, image: &str, harmless: &[Value], found: &[Value]) -> Checked {
         let unescaped = |elements: &[Value]| -> Result<Vec<String>, String> {
             elements.iter().map(|element| kubelet(element.as_str().ok_or("not a string")?)).collect()
@@ -605,8 +606,9 @@ fn program(start: Start, image: &str) -> Program {
     }
 }
 
-/// Tries the harmless text and every payload in every field of every base deployment. The rarer payloads take turns over the
-/// base deployments to save time; with `INJECTION_EVERYWHERE=1` all combinations are tried, which takes minutes.
+/// Tries the harmless text and every payload in every field of every base deployment. The rarer payloads take turns
+/// over the base deployments to save time; with `INJECTION_EVERYWHERE=1` all combinations are tried, which takes
+/// minutes.
 fn try_all(fields: &[Field]) {
     let everywhere = std::env::var_os("INJECTION_EVERYWHERE").is_some();
     let long = "a".repeat(10_000);

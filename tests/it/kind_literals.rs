@@ -1,4 +1,5 @@
-//! Only the module of a model kind contains the name of the kind. All other code uses its constant or asks the transformation.
+//! Only the module of a model kind contains the name of the kind. All other code uses its constant or asks the
+//! transformation.
 
 use std::fs;
 use std::path::Path;

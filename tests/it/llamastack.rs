@@ -1,5 +1,5 @@
-//! Properties of LlamaStackDistributions: the order, the scripts and the bytes do not depend on the form of the input. And the
-//! script that starts the server, run by a shell.
+//! Properties of LlamaStackDistributions: the order, the scripts and the bytes do not depend on the form of the input.
+//! And the script that starts the server, run by a shell.
 
 use std::fmt::Write as _;
 use std::fs;

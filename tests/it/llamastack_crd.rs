@@ -1,4 +1,5 @@
-//! The CRD of the llama-stack operator, patched with `deploy/llamastack/external-providers.yaml`: what it accepts and refuses.
+//! The CRD of the llama-stack operator, patched with `deploy/llamastack/external-providers.yaml`: what it accepts and
+//! refuses.
 
 use std::fs;
 use std::path::Path;

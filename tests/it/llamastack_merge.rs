@@ -246,7 +246,8 @@ proptest! {
         prop_assert_eq!(merge(Some(&text), &[]).unwrap().run_yaml, Some(text));
     }
 
-    /// For any style and line ends, the merged text equals the merge of the values, and merging it again changes nothing.
+    /// For any style and line ends, the merged text equals the merge of the values, and merging it again changes
+    /// nothing.
     #[test]
     fn the_merged_text_equals_the_merged_values(
         base in base(), entries in entries(), layout in layout(), crlf in any::<bool>(), cut in any::<bool>(),

@@ -69,8 +69,8 @@ fn cases_migrate_as_recorded() {
     }
 }
 
-/// After a move to another group, every case renders the same objects except for labels and annotations, or a finding reports the
-/// difference. Moving it again changes nothing.
+/// After a move to another group, every case renders the same objects except for labels and annotations, or a finding
+/// reports the difference. Moving it again changes nothing.
 #[test]
 fn cases_move_to_the_other_groups() {
     let mut count = 0;

@@ -1,4 +1,5 @@
-//! Inputs that once broke an invariant. `cargo xtask fuzz` minimizes and saves them; this test checks them from then on.
+//! Inputs that once broke an invariant. `cargo xtask fuzz` minimizes and saves them; this test checks them from then
+//! on.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Paths of declared fields are typed: `ModelDeployment::path().spec().engine()` does not compile after the field is renamed,
-//! but a literal `"spec.engine"` does. So no source has such a literal, except in tests and code pages.
+//! Paths of declared fields are typed: `ModelDeployment::path().spec().engine()` does not compile after the field is
+//! renamed, but a literal `"spec.engine"` does. So no source has such a literal, except in tests and code pages.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,8 @@ use crate::common::rust_source::{code_lines, files_without_tests};
 /// The folders of sources.
 const SOURCES: &[&str] = &["crates", "src", "cli/src", "krm/src", "operator/src"];
 
-/// Sources with paths of upstream objects, and the owners of these objects. Such a path may look like one of our fields.
+/// Sources with paths of upstream objects, and the owners of these objects. Such a path may look like one of our
+/// fields.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("crates/kubernetes/src/check/environment.rs", "fields of a pod, as the downward API names them"),
     ("crates/llamastack/src/package/read.rs", "the file that a provider package brings"),

@@ -1,5 +1,6 @@
-//! Properties of plans: no change has no effect, every difference is accounted for, and more changes never lower the severity.
-//! Also checks the behavior tables of providers against everything that is rendered and against upstream CRDs.
+//! Properties of plans: no change has no effect, every difference is accounted for, and more changes never lower the
+//! severity. Also checks the behavior tables of providers against everything that is rendered and against upstream
+//! CRDs.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
-//! Properties of every input: generated deployments of all providers, engines and modes among foreign documents, and the
-//! mutated inputs of all cases.
+//! Properties of every input: generated deployments of all providers, engines and modes among foreign documents, and
+//! the mutated inputs of all cases.
 //!
-//! Runs are deterministic: the seed is fixed (set PROPTEST_RNG_SEED or PROPTEST_CASES for more), so there is no regression file.
-//! A failure becomes a case or a unit test.
+//! Runs are deterministic: the seed is fixed (set PROPTEST_RNG_SEED or PROPTEST_CASES for more), so there is no
+//! regression file. A failure becomes a case or a unit test.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -1,7 +1,8 @@
-//! The public interface of the package `kubefoundry` is stable: every change of it must change `public_api.txt` beside this file.
+//! The public interface of the package `kubefoundry` is stable: every change of it must change `public_api.txt` beside
+//! this file.
 //!
-//! The listing is generated from the sources: the public items of `src/`, and for each re-exported type its fields, variants,
-//! methods and implementations.
+//! The listing is generated from the sources: the public items of `src/`, and for each re-exported type its fields,
+//! variants, methods and implementations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

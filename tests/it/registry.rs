@@ -210,8 +210,8 @@ fn rules_know_every_engine() {
     assert_eq!(warnings.len(), 1);
 }
 
-/// A provider renders every combination that its configuration lists, and refuses every other one with the message of the
-/// specification.
+/// A provider renders every combination that its configuration lists, and refuses every other one with the message of
+/// the specification.
 #[test]
 fn every_cell_of_the_matrix_is_rendered_or_refused() {
     let mut wrong = Vec::new();

@@ -1,4 +1,5 @@
-//! The analysis of selection rules is correct: every witness selects what the analysis states, and every suggested change works.
+//! The analysis of selection rules is correct: every witness selects what the analysis states, and every suggested
+//! change works.
 
 use std::collections::BTreeSet;
 

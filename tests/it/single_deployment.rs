@@ -1,4 +1,5 @@
-//! A session evaluates one deployment at a time, as an API server returns it. The result equals that of a run over texts.
+//! A session evaluates one deployment at a time, as an API server returns it. The result equals that of a run over
+//! texts.
 
 use crate::common::upstream::newest;
 use crate::common::{case_folders, read_case};
@@ -108,7 +109,8 @@ fn differences(evaluation: &Evaluation, compilation: &Compilation) -> Vec<String
     if alone == together { Vec::new() } else { vec![format!("{alone:#?}\n{together:#?}")] }
 }
 
-/// For every golden and example, session and run give the same objects, findings and reasons, in whatever form it is stored.
+/// For every golden and example, session and run give the same objects, findings and reasons, in whatever form it is
+/// stored.
 #[test]
 fn a_session_gives_the_result_of_a_run() {
     let (mut compared, mut different) = (0, Vec::new());
@@ -210,7 +212,8 @@ fn an_earlier_choice_is_kept_and_checked() {
     assert_eq!((foreign.provider(), foreign.objects.len(), foreign.has_errors()), (Some("modal"), 0, false));
 }
 
-/// With configured providers only, nothing is selected without a configuration, and a configured built-in provider renders.
+/// With configured providers only, nothing is selected without a configuration, and a configured built-in provider
+/// renders.
 #[test]
 fn only_configured_providers_are_selected() {
     let none = session(&[], Providers::Given);

@@ -1,5 +1,5 @@
-//! Documents are processed in chunks on several threads, and provider configurations are read before the rest. Neither may
-//! affect the result.
+//! Documents are processed in chunks on several threads, and provider configurations are read before the rest. Neither
+//! may affect the result.
 
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
 use kubefoundry_compiler::{Thoroughness, compile};
@@ -65,8 +65,8 @@ const CONFIG: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: KIND\nmetadata:
                       engines: [vllm, sglang]\n    servingModes: [aggregated]\n    gpuSupport: true\n  selectionRules:\n  - \
                       {condition: 'true', priority: 999}\n";
 
-/// A configuration applies to documents before it, too, however its kind is spelled: with an escape, it is recognised only after
-/// parsing.
+/// A configuration applies to documents before it, too, however its kind is spelled: with an escape, it is recognised
+/// only after parsing.
 #[test]
 fn configurations_apply_wherever_and_however_they_are_written() {
     let run = |kind: &str| {

@@ -3,7 +3,9 @@
 use kubefoundry_yaml::{Limits, parse};
 use serde_json::Value;
 
-///  JSON`, `text => !` where Go refuses, and a bare `text` that stays a string.=>Parses rows of `text => JSON`, `text => !` if Go refuses the text, and plain `text` that stays a string.=> JSON`, `text => !` where Go refuses, and a bare `text` that stays a string.
+///  JSON`, `text => !` where Go refuses, and a bare `text` that stays a string.=>Parses rows of `text => JSON`, `text
+/// => !` if Go refuses the text, and plain `text` that stays a string.=> JSON`, `text => !` where Go refuses, and a
+/// bare `text` that stays a string.
 fn rows(table: &str) -> impl Iterator<Item = (&str, Option<Value>)> {
     table.lines().flat_map(|line| line.split(" ;; ")).map(|row| match row.rsplit_once(" => ") {
         Some((text, "!")) => (text, None),

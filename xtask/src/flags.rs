@@ -1,8 +1,9 @@
 //! `cargo xtask flags`: generates the engine flag tables from facts, and reads new facts from wheels.
 //!
 //! `xtask/facts/flags/<table>/<version>.txt` holds the facts of one version as a difference from the previous version
-//! ([`delta`]); `corrections.txt` beside it holds facts that the extractor cannot read ([`corrections`]). Both are committed.
-//! The compact tables in [`DATA_FOLDER`] are generated from them ([`render`]). A version is added from its wheel ([`wheel`]).
+//! ([`delta`]); `corrections.txt` beside it holds facts that the extractor cannot read ([`corrections`]). Both are
+//! committed. The compact tables in [`DATA_FOLDER`] are generated from them ([`render`]). A version is added from its
+//! wheel ([`wheel`]).
 
 mod corrections;
 mod delta;

@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: mutates inputs for a given time and checks the invariants of each.
 //!
-//! The corpus starts with the goldens, the examples and generated documents; `tests/it/common` has the mutations. An input
-//! that produces a new combination of findings joins the corpus. An input that breaks an invariant is minimized and saved
-//! in `testdata/fuzz/failures`, where `cargo test` checks it from then on.
+//! The corpus starts with the goldens, the examples and generated documents; `tests/it/common` has the mutations. An
+//! input that produces a new combination of findings joins the corpus. An input that breaks an invariant is minimized
+//! and saved in `testdata/fuzz/failures`, where `cargo test` checks it from then on.
 
 mod input;
 mod minimize;
@@ -135,8 +135,8 @@ fn mutated_input(corpus: &[Input], runner: &mut TestRunner) -> Option<Input> {
     Some(input)
 }
 
-/// Returns the codes of the findings with the start of their messages, without digits and punctuation, which mostly come
-/// from the input. Two inputs with equal signatures exercise the same checks.
+/// Returns the codes of the findings with the start of their messages, without digits and punctuation, which mostly
+/// come from the input. Two inputs with equal signatures exercise the same checks.
 fn signature(diagnostics: &[Diagnostic]) -> Vec<String> {
     let kind = |diagnostic: &Diagnostic| {
         let plain = |c: &char| c.is_ascii_alphabetic() || *c == ' ';

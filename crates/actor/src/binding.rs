@@ -80,8 +80,8 @@ fn injection(actor: &Actor, binding: &Binding, resolved: &ResolvedTarget, origin
     }
 }
 
-/// Returns the workload to which an actor of the input adds containers. Returns `None` for an actor that adds none or that
-/// cannot be read.
+/// Returns the workload to which an actor of the input adds containers. Returns `None` for an actor that adds none or
+/// that cannot be read.
 pub(super) fn claim(object: &InputObject<'_>) -> Option<Reference> {
     if &*object.header.kind != KIND || object.header.group() != "asya.sh" {
         return None;
@@ -168,7 +168,8 @@ fn report_scaling_conflict(actor: &Actor, resolved: &ResolvedTarget, findings: &
     }
 }
 
-/// Reports what Knative does not support (`PodSpecMask`, `reservedPaths`, `validateContainersPorts` and the feature flag
+/// Reports what Knative does not support (`PodSpecMask`, `reservedPaths`, `validateContainersPorts` and the feature
+/// flag
 /// `multi-container-probing` of knative/serving).
 fn report_knative_limits(
     actor: &Actor,

@@ -1,8 +1,8 @@
-//! Injection of containers into an existing object, and its reversal. Injection does not change existing parts, apart from a few
-//! scalars, and its reversal restores the original object.
+//! Injection of containers into an existing object, and its reversal. Injection does not change existing parts, apart
+//! from a few scalars, and its reversal restores the original object.
 //!
-//! Two annotations record the injection. `asya.sh/managed-by` names the actor. `asya.sh/restore` records what cannot be derived
-//! from names: which parts did not exist, and the changed scalars with their old values.
+//! Two annotations record the injection. `asya.sh/managed-by` names the actor. `asya.sh/restore` records what cannot be
+//! derived from names: which parts did not exist, and the changed scalars with their old values.
 
 use std::collections::BTreeSet;
 
@@ -296,8 +296,8 @@ impl Recorder<'_> {
         let was_null = match map.get(key) {
             None => false,
             Some(Value::Null) => true,
-            // Clients such as kpt add these annotations to objects without annotations in the user's file. Record the mapping
-            // as created, so that the output is the same as without the client.
+            // Clients such as kpt add these annotations to objects without annotations in the user's file. Record the
+            // mapping as created, so that the output is the same as without the client.
             Some(Value::Object(notes)) if !notes.is_empty() && notes.keys().all(|note| is_bookkeeping(note)) => {
                 self.record.created.push(([parent, &[key]].concat().join("."), false));
                 return;

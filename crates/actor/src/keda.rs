@@ -1,5 +1,5 @@
-//! KEDA objects: a ScaledObject that scales by the length of the actor's queue, and a TriggerAuthentication if the broker needs
-//! credentials (`keda.go` of deliveryhero/asya v0.1.1). Field order is emission order.
+//! KEDA objects: a ScaledObject that scales by the length of the actor's queue, and a TriggerAuthentication if the
+//! broker needs credentials (`keda.go` of deliveryhero/asya v0.1.1). Field order is emission order.
 
 use crate::wire::AsyncActor;
 use serde::Serialize;

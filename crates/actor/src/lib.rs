@@ -1,5 +1,6 @@
-//! The transformation of `AsyncActor` (asya.sh). An actor with its own workload becomes a Deployment or StatefulSet. An actor
-//! that binds to an existing workload adds two containers to that workload. Both can have KEDA objects for scaling.
+//! The transformation of `AsyncActor` (asya.sh). An actor with its own workload becomes a Deployment or StatefulSet. An
+//! actor that binds to an existing workload adds two containers to that workload. Both can have KEDA objects for
+//! scaling.
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
@@ -7,8 +8,8 @@
 //! wire::AsyncActor ─ validate ─ ir::Actor ─┬─ standalone ──────────────────────────┬─ keda ─ TransformOutput
 //!                       options ─┘         └─ binding ─ target ─ inject (and strip) ┘
 //! ```
-//! Source: deliveryhero/asya. Standalone actors follow its operator v0.1.1. Binding follows its ADR-001, which the operator does
-//! not implement. `docs/actor.md` lists the differences.
+//! Source: deliveryhero/asya. Standalone actors follow its operator v0.1.1. Binding follows its ADR-001, which the
+//! operator does not implement. `docs/actor.md` lists the differences.
 
 mod binding;
 pub mod codes;
@@ -109,8 +110,8 @@ impl Transform for Actors {
         }
     }
 
-    /// The upstream operator creates the workload of a standalone actor but does not support binding. An actor that binds is
-    /// therefore always handled here; a standalone one only if the options configure transports.
+    /// The upstream operator creates the workload of a standalone actor but does not support binding. An actor that
+    /// binds is therefore always handled here; a standalone one only if the options configure transports.
     fn handles(&self, root: &Node<'_>, settings: &Settings) -> bool {
         let has = |field: &&str| root.get("spec").is_some_and(|spec| spec.entry(field).is_some());
         !settings.transports.is_empty() || ["workloadRef", "runtime", "strategy"].iter().any(has)

@@ -1,7 +1,7 @@
 //! The section `actor` of the options. It replaces the configuration of the Asya operator.
 //!
-//! `transports` has the shape of the operator's `ASYA_TRANSPORT_CONFIG` and of `operator.transports` in its Helm values, so that
-//! users can paste either.
+//! `transports` has the shape of the operator's `ASYA_TRANSPORT_CONFIG` and of `operator.transports` in its Helm
+//! values, so that users can paste either.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ wire_object! {
         gateway_url: String = "gatewayURL",
         /// The image of the sidecar; `asya-sidecar:latest` by default.
         sidecar_image: String = "sidecarImage" [syntax(Syntax::Image), checked_by(&codes::INVALID_OPTION)],
-        /// The text of `asya_runtime.py`. If you set it, the ConfigMap `asya-runtime` is generated. Otherwise the ConfigMap must
-        /// be in the input or in the cluster.
+        /// The text of `asya_runtime.py`. If you set it, the ConfigMap `asya-runtime` is generated. Otherwise the
+        /// ConfigMap must be in the input or in the cluster.
         runtime_script: String = "runtimeScript",
         /// The deployment mode of InferenceServices that do not declare one; `Standard` by default.
         kserve_default_mode: KserveMode = "kserveDefaultMode",
@@ -60,7 +60,8 @@ wire_object! {
         port: i32 = "port",
         /// rabbitmq: the user; `guest` by default, required for scaling.
         username: String = "username",
-        /// rabbitmq: the password, in a Secret in the actor's namespace. Scaling also requires the key `username` in the Secret.
+        /// rabbitmq: the password, in a Secret in the actor's namespace. Scaling also requires the key `username` in
+        /// the Secret.
         password_secret_ref: SecretKeySelector = "passwordSecretRef",
         /// rabbitmq: the exchange.
         exchange: String = "exchange",

@@ -104,7 +104,8 @@ fn add(spec: &mut Map<String, Value>, actor: &Actor, containers: Vec<Value>, vol
     }
 }
 
-/// Adds the start command, environment, mounts and probes to the container with the handler. Probes of the user are kept.
+/// Adds the start command, environment, mounts and probes to the container with the handler. Probes of the user are
+/// kept.
 fn runtime_container(container: &mut Value, actor: &Actor, python: &str, volumes: &Volumes) {
     let Some(container) = container.as_object_mut() else { return };
     container.insert("command".to_owned(), json!(pod::runtime_command(python)));

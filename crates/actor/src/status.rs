@@ -1,5 +1,5 @@
-//! Decisions of a controller of actors as pure functions: which objects it reconciles, and the state of an actor in one word
-//! (`determineStatus` in deliveryhero/asya v0.1.1). They never read the clock.
+//! Decisions of a controller of actors as pure functions: which objects it reconciles, and the state of an actor in one
+//! word (`determineStatus` in deliveryhero/asya v0.1.1). They never read the clock.
 
 use serde_json::Value;
 
@@ -143,8 +143,8 @@ fn workload_error(failure: Option<(&str, &str)>) -> ActorState {
     }
 }
 
-/// Returns whether a controller must handle changes of a workload, that is, whether it has the annotation of an actor (ADR-001,
-/// predicate filtering).
+/// Returns whether a controller must handle changes of a workload, that is, whether it has the annotation of an actor
+/// (ADR-001, predicate filtering).
 ///
 /// ```
 /// use kubefoundry_actor::status::is_managed;
@@ -157,8 +157,8 @@ pub fn is_managed(object: &Value) -> bool {
     inject::managed_by(object).is_some()
 }
 
-/// Returns whether only the replicas in the specification of a workload changed. Autoscalers make such changes, which need no
-/// reconciliation.
+/// Returns whether only the replicas in the specification of a workload changed. Autoscalers make such changes, which
+/// need no reconciliation.
 ///
 /// ```
 /// use kubefoundry_actor::status::only_replicas_changed;

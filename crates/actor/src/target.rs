@@ -1,8 +1,9 @@
 //! Resolution of `workloadRef`: finds the object with the pod template, and the object that an autoscaler would scale.
 //!
-//! Some controllers derive a workload from an object. KAITO creates a StatefulSet with the name of a Workspace. KServe creates
-//! `<name>-predictor` for an InferenceService: a Deployment in Standard mode, a Knative Service otherwise. If the derived
-//! object is in the input, the containers are added to it rather than to its source.
+//! Some controllers derive a workload from an object. KAITO creates a StatefulSet with the name of a Workspace. KServe
+//! creates
+//! `<name>-predictor` for an InferenceService: a Deployment in Standard mode, a Knative Service otherwise. If the
+//! derived object is in the input, the containers are added to it rather than to its source.
 
 use serde_json::Value;
 
@@ -77,7 +78,8 @@ pub(super) fn is_target(group: &str, kind: &str) -> bool {
     Layout::find(group, kind).is_some()
 }
 
-/// Returns whether two names may refer to the same object, or to an object and the predictor that KServe derives from it.
+/// Returns whether two names may refer to the same object, or to an object and the predictor that KServe derives from
+/// it.
 pub(super) fn may_mean(one: &str, other: &str) -> bool {
     let is_predictor = |name: &str, of: &str| name.strip_suffix(PREDICTOR) == Some(of);
     one == other || is_predictor(one, other) || is_predictor(other, one)
@@ -211,8 +213,8 @@ struct LocatedObject {
     object: Value,
 }
 
-/// Finds an object by its identity. An object that this run generates takes precedence over one of the input, which may be the
-/// output of an earlier run.
+/// Finds an object by its identity. An object that this run generates takes precedence over one of the input, which may
+/// be the output of an earlier run.
 fn find(
     set: &ObjectSet<'_, '_>,
     group: &str,

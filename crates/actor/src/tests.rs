@@ -125,8 +125,8 @@ fn injection(object: &Value, layout: &Layout, grace: i32, scales: bool, account:
     }
 }
 
-/// Asserts that `after` contains everything of `before` unchanged. Lists may be longer and mappings may have more entries, and
-/// the scalars that an injection sets may differ.
+/// Asserts that `after` contains everything of `before` unchanged. Lists may be longer and mappings may have more
+/// entries, and the scalars that an injection sets may differ.
 fn assert_kept(before: &Value, after: &Value, path: &str) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -160,8 +160,8 @@ fn names(object: &Value, layout: &Layout, list: &str) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Injection keeps existing parts and their order, avoids colliding names and ports, can be reversed, and can be repeated
-    /// with the same result.
+    /// Injection keeps existing parts and their order, avoids colliding names and ports, can be reversed, and can be
+    /// repeated with the same result.
     #[test]
     fn injection_keeps_existing_parts(
         (kind, object) in object(), grace in 1..200_i32, scales in any::<bool>(), account in any::<bool>(),

@@ -1,4 +1,5 @@
-//! The wire type of `AsyncActor` in `asya.sh/v1alpha1`: the fields of the upstream CRD, and those of its ADR-001 (`workloadRef`,
+//! The wire type of `AsyncActor` in `asya.sh/v1alpha1`: the fields of the upstream CRD, and those of its ADR-001
+//! (`workloadRef`,
 //! `runtime`, `strategy`) for binding to an existing workload.
 
 use kubefoundry_kubernetes::wire::{Condition, EnvVar, IntegerOrString, Map, ObjectMeta, Syntax, Timestamp};
@@ -14,8 +15,8 @@ pub const API_VERSION: &str = "asya.sh/v1alpha1";
 pub const KIND: &str = "AsyncActor";
 
 wire_object! {
-    /// An actor: code that receives messages from a queue and sends its results to the next one. Give it a workload of its own
-    /// with `workload`, or add it to an existing one with `workloadRef`.
+    /// An actor: code that receives messages from a queue and sends its results to the next one. Give it a workload of
+    /// its own with `workload`, or add it to an existing one with `workloadRef`.
     pub struct AsyncActor {
         /// `asya.sh/v1alpha1`.
         api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
@@ -86,8 +87,8 @@ wire_object! {
     pub struct ActorWorkloadReference {
         /// `group/version` of the workload. Any version of the group refers to the same object.
         api_version: String = "apiVersion" [required()],
-        /// The kind: Deployment, StatefulSet, a Knative Service, a KAITO Workspace with a template, a KServe InferenceService, a
-        /// RayService or a RayCluster. With `strategy: detached` any kind is valid.
+        /// The kind: Deployment, StatefulSet, a Knative Service, a KAITO Workspace with a template, a KServe
+        /// InferenceService, a RayService or a RayCluster. With `strategy: detached` any kind is valid.
         kind: String = "kind" [required()],
         /// The name of the workload.
         name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
@@ -102,7 +103,8 @@ wire_object! {
         image: String = "image" [required(), syntax(Syntax::Image)],
         /// The handler, as `module.function`: `adapters.openai.forward`.
         handler: String = "handler" [required()],
-        /// The address of the workload, which the handler gets as `ASYA_TARGET_URL`. Required with `strategy: detached`.
+        /// The address of the workload, which the handler gets as `ASYA_TARGET_URL`. Required with `strategy:
+        /// detached`.
         target_url: String = "targetURL",
     }
 }

@@ -62,10 +62,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Reads options, provider configurations and CRDs from the sources of each [`Purpose`](kubefoundry_diagnostics::source::Purpose).
-    /// Configurations may also be among the input; other input objects are ignored. Without CRDs it is unknown what is
-    /// installed, and every provider is rendered in its default version. A `CustomResourceDefinitionList` without items
-    /// means that nothing is installed.
+    /// Reads options, provider configurations and CRDs from the sources of each
+    /// [`Purpose`](kubefoundry_diagnostics::source::Purpose). Configurations may also be among the input; other input
+    /// objects are ignored. Without CRDs it is unknown what is installed, and every provider is rendered in its default
+    /// version. A `CustomResourceDefinitionList` without items means that nothing is installed.
     ///
     /// An invalid configuration excludes only its own provider from selection: see [`Session::problems`].
     ///

@@ -102,8 +102,8 @@ fn parts(text: &str) -> Option<(bool, &str)> {
     (is_decimal && has_valid_suffix).then_some((text.starts_with('-'), number))
 }
 
-/// Returns whether a text is an exponent for which a quantity fits 64 bits. `ParseQuantity` in Go itself computes for minutes
-/// on exponents such as `1e2147483648`.
+/// Returns whether a text is an exponent for which a quantity fits 64 bits. `ParseQuantity` in Go itself computes for
+/// minutes on exponents such as `1e2147483648`.
 fn is_exponent(text: &str) -> bool {
     text.parse::<i32>().is_ok_and(|exponent| (-18..=18).contains(&exponent))
 }

@@ -13,8 +13,8 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// Maximum number of certificates, as in the upstream operator. Its limit of 10 MiB is not checked because a ConfigMap cannot
-/// contain that much.
+/// Maximum number of certificates, as in the upstream operator. Its limit of 10 MiB is not checked because a ConfigMap
+/// cannot contain that much.
 const MAX_CERTIFICATES: usize = 1000;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";

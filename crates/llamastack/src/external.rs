@@ -1,5 +1,5 @@
-//! The additions of external providers to the pod: init containers that install providers and merge the configuration, their
-//! volumes, and the environment by which the server finds the result.
+//! The additions of external providers to the pod: init containers that install providers and merge the configuration,
+//! their volumes, and the environment by which the server finds the result.
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`.
 
@@ -23,8 +23,8 @@ pub(super) const CONFIG: &str = "config";
 /// Known paths of run.yaml in distribution images.
 const KNOWN_CONFIGS: [&str; 2] = ["/opt/app-root/run.yaml", "/etc/llama-stack/run.yaml"];
 
-/// Returns the init containers in order of execution: one for each provider in the order of the distribution, one that extracts
-/// the configuration of the image unless the user has one, and the merge.
+/// Returns the init containers in order of execution: one for each provider in the order of the distribution, one that
+/// extracts the configuration of the image unless the user has one, and the merge.
 pub(super) fn init_containers(server: &Server, options: &Options<'_>) -> Vec<Container> {
     let mode = Mode::select(server, options);
     let mut containers: Vec<Container> =
@@ -50,7 +50,8 @@ fn init_container(name: String, image: String, mounts: Vec<VolumeMount>, options
     Container { name, image, resources, volume_mounts: mounts, termination_message_policy, ..Container::default() }
 }
 
-/// Creates the init container that installs a provider. The script is the same for all; variables describe the provider.
+/// Creates the init container that installs a provider. The script is the same for all; variables describe the
+/// provider.
 fn install(order: usize, provider: &super::server::Provider, options: &Options<'_>) -> Container {
     let mounts = vec![mount(PROVIDERS, paths::PROVIDERS, false)];
     let description = Provider {
@@ -80,8 +81,8 @@ fn extract(server: &Server, options: &Options<'_>) -> Container {
     }
 }
 
-/// Creates the init container that merges the providers into the configuration. For a server that merges them itself it only
-/// lists them.
+/// Creates the init container that merges the providers into the configuration. For a server that merges them itself it
+/// only lists them.
 fn merge(mode: Mode, options: &Options<'_>) -> Container {
     let mut mounts = vec![mount(PROVIDERS, paths::PROVIDERS, true)];
     let mut command = vec![paths::PROGRAM, "llamastack", "merge-config"];

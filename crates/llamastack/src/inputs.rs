@@ -79,8 +79,8 @@ pub(super) fn user_config<'n>(
     UserConfig { hash: Some(hash), base }
 }
 
-/// Merges the configuration during rendering. Returns the ConfigMap and the hash of its content. If the pod runs the merge, it is
-/// still tried here as far as the input suffices, to report errors that would otherwise occur in the pod.
+/// Merges the configuration during rendering. Returns the ConfigMap and the hash of its content. If the pod runs the
+/// merge, it is still tried here as far as the input suffices, to report errors that would otherwise occur in the pod.
 pub(super) fn merged(
     server: &Server,
     mode: Mode,
@@ -145,8 +145,8 @@ fn missing_base(server: &Server, findings: &mut Findings<'_>) {
         .help("add the ConfigMap with run.yaml to the input, or set llamaStack.mergeMode to init");
 }
 
-/// Returns a provider with the metadata of its package. Returns `None` if the input has no metadata, which is an error only if
-/// the merge happens during rendering.
+/// Returns a provider with the metadata of its package. Returns `None` if the input has no metadata, which is an error
+/// only if the merge happens during rendering.
 fn entry(
     order: u64,
     provider: &Provider,

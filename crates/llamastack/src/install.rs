@@ -1,7 +1,8 @@
 //! The constant shell scripts of the init containers that install providers and extract a distribution's `run.yaml`.
 //!
-//! Ids, images and settings are never inserted into a script. The script gets them as environment variables, so no value can be
-//! run as a command. The scripts contain neither `$$` nor `$(`, because Kubernetes expands these in a command.
+//! Ids, images and settings are never inserted into a script. The script gets them as environment variables, so no
+//! value can be run as a command. The scripts contain neither `$$` nor `$(`, because Kubernetes expands these in a
+//! command.
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`, "Container
 //! Startup Sequence".
@@ -14,8 +15,8 @@ use kubefoundry_yaml::edit::to_json_line;
 /// The script of an external provider's init container, for `/bin/sh -c`. It reads the variables of [`environment`].
 pub const PROVIDER_SCRIPT: &str = include_str!("install-provider.sh");
 
-/// The script of the init container `extract-distribution-config`, for `/bin/sh -c`. It searches two known paths and those in
-/// [`EXTRA_BASE_CONFIGS`].
+/// The script of the init container `extract-distribution-config`, for `/bin/sh -c`. It searches two known paths and
+/// those in [`EXTRA_BASE_CONFIGS`].
 pub const EXTRACT_SCRIPT: &str = include_str!("extract-config.sh");
 
 /// The variable of [`EXTRACT_SCRIPT`] with additional paths to search, one per line.
@@ -36,8 +37,8 @@ pub struct Provider<'p> {
     pub config: Option<&'p Value>,
 }
 
-/// Returns the variables of [`PROVIDER_SCRIPT`] as names and values for the pod. The values are escaped so that the script sees
-/// the original text after Kubernetes has expanded them.
+/// Returns the variables of [`PROVIDER_SCRIPT`] as names and values for the pod. The values are escaped so that the
+/// script sees the original text after Kubernetes has expanded them.
 ///
 /// ```
 /// use kubefoundry_llamastack::install::{Provider, environment};
@@ -63,8 +64,8 @@ pub fn environment(provider: &Provider<'_>) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// Escapes a text for an environment variable of a pod, so that the container sees it unchanged. Kubernetes expands `$(NAME)`
-/// and reduces two dollar signs to one.
+/// Escapes a text for an environment variable of a pod, so that the container sees it unchanged. Kubernetes expands
+/// `$(NAME)` and reduces two dollar signs to one.
 ///
 /// ```
 /// use kubefoundry_llamastack::install::unexpanded;

@@ -1,5 +1,5 @@
-//! llama-stack servers: renders a `LlamaStackDistribution` with external providers to the objects that a controller would create
-//! for it.
+//! llama-stack servers: renders a `LlamaStackDistribution` with external providers to the objects that a controller
+//! would create for it.
 //!
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
@@ -7,8 +7,8 @@
 //! wire ─ read ─ validate ─ server ─┬─ inputs, ca_bundle (ConfigMaps of the input) ─┬─ objects
 //!                                  └─ pod ─ external ──────────────────────────────┘
 //! ```
-//! The objects follow those of the upstream operator, with external providers added to the pod. `docs/llama-stack.md` describes
-//! both, and the differences from the operator.
+//! The objects follow those of the upstream operator, with external providers added to the pod. `docs/llama-stack.md`
+//! describes both, and the differences from the operator.
 
 mod ca_bundle;
 pub mod codes;
@@ -121,8 +121,8 @@ impl Transform for LlamaStack {
     }
 }
 
-/// Returns whether a distribution has the section of external providers, even if it is empty or misplaced. A section in the
-/// status does not count, because the operator writes it.
+/// Returns whether a distribution has the section of external providers, even if it is empty or misplaced. A section in
+/// the status does not count, because the operator writes it.
 fn has_external_providers(root: &Node<'_>) -> bool {
     fn contains_section(node: &Node<'_>) -> bool {
         node.entries().iter().any(|entry| entry.key == SECTION || contains_section(&entry.node))
@@ -145,7 +145,8 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
     if findings.has_errors() {
         return;
     }
-    // Servers read mounted ConfigMaps only when they start. Hashes in the pod's annotations restart them when a content changes.
+    // Servers read mounted ConfigMaps only when they start. Hashes in the pod's annotations restart them when a content
+    // changes.
     let mut annotations = StringMap::default();
     let mut manifests = Vec::new();
     if let Some(hash) = user.hash.as_ref().filter(|_| mode != Mode::Static) {

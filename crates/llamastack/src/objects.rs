@@ -94,8 +94,8 @@ pub(super) fn network_policy(server: &Server, options: &Options<'_>) -> Option<M
     Some(object("networking.k8s.io/v1", "NetworkPolicy", server.object_name("network-policy"), SpecBody { spec }))
 }
 
-/// Returns the peers that may reach the server: its own namespace, the operator's, those that are named or labelled, and the
-/// routers of OpenShift if the distribution has a section `network`.
+/// Returns the peers that may reach the server: its own namespace, the operator's, those that are named or labelled,
+/// and the routers of OpenShift if the distribution has a section `network`.
 fn peers(network: Option<&Network>, operator_namespace: &str) -> Vec<Peer> {
     let labelled = |key: &str, value: &str| {
         Peer::Namespaces(LabelSelector { match_labels: StringMap::from_entry(key, value), ..LabelSelector::default() })

@@ -50,7 +50,8 @@ wire_object! {
         base_config_paths: Vec<String> = "baseConfigPaths",
         /// Where to merge configurations; `init` by default.
         merge_mode: MergeMode = "mergeMode",
-        /// Whether the server merges external providers itself (`llama stack run --extra-providers`); `false` by default.
+        /// Whether the server merges external providers itself (`llama stack run --extra-providers`); `false` by
+        /// default.
         native_extra_providers: bool = "nativeExtraProviders",
         /// Resources of the init containers; requests of 100m CPU and 256Mi memory by default.
         init_resources: InitResources = "initResources",

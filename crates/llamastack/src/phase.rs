@@ -1,9 +1,9 @@
-//! The installation phase of external providers: derives `status.externalProviders` of a distribution from the init containers
-//! of a pod.
+//! The installation phase of external providers: derives `status.externalProviders` of a distribution from the init
+//! containers of a pod.
 //!
 //! It is for controllers; rendering does not use it. Source: `specs/001-deploy-time-providers-l1/plan.md` of
-//! `github.com/llamastack/llama-stack-k8s-operator`, "Phase 5: Status Tracking". There are two differences: an image that
-//! cannot be pulled is a failure (`spec.md`, user story 3), and the time changes only with the phase.
+//! `github.com/llamastack/llama-stack-k8s-operator`, "Phase 5: Status Tracking". There are two differences: an image
+//! that cannot be pulled is a failure (`spec.md`, user story 3), and the time changes only with the phase.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -135,7 +135,8 @@ pub fn phase(image: &str, state: &ContainerState<'_>) -> (Phase, String) {
     }
 }
 
-/// Builds the status of a provider at a time (RFC 3339). The time of the previous status is kept while its phase is unchanged.
+/// Builds the status of a provider at a time (RFC 3339). The time of the previous status is kept while its phase is
+/// unchanged.
 ///
 /// ```
 /// use kubefoundry_llamastack::phase::{ContainerState, status};

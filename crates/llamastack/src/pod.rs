@@ -1,5 +1,5 @@
-//! The pod: the server's container and its volumes, as the upstream operator creates them. [`super::external`] adds external
-//! providers.
+//! The pod: the server's container and its volumes, as the upstream operator creates them. [`super::external`] adds
+//! external providers.
 //!
 //! Source: `controllers/resource_helper.go` of `github.com/llamastack/llama-stack-k8s-operator`.
 
@@ -165,8 +165,8 @@ fn container(server: &Server, mode: Mode) -> Container {
     }
 }
 
-/// Returns the operator's variables followed by the user's. The user's variable replaces one of the same name. The operator
-/// lists both, of which the last takes effect; the result is the same.
+/// Returns the operator's variables followed by the user's. The user's variable replaces one of the same name. The
+/// operator lists both, of which the last takes effect; the result is the same.
 fn environment(server: &Server) -> Vec<EnvVar> {
     let mut env = vec![env_value("HF_HOME", unexpanded(&server.mount_path))];
     if server.ca_bundle.is_some() {
@@ -185,9 +185,9 @@ pub(super) fn with_own(mut made: Vec<EnvVar>, given: Vec<EnvVar>) -> Vec<EnvVar>
     made
 }
 
-/// Returns the resources of the server. Autoscaling by utilization needs requests. With workers, the operator also sets limits to
-/// the requests. If only a limit is given, the request equals it, as in Kubernetes, because the operator's default request could
-/// be higher.
+/// Returns the resources of the server. Autoscaling by utilization needs requests. With workers, the operator also sets
+/// limits to the requests. If only a limit is given, the request equals it, as in Kubernetes, because the operator's
+/// default request could be higher.
 fn resources(server: &Server) -> Resources {
     let mut resources = server.container.resources.clone();
     let cpu = server.workers.unwrap_or(1).to_string();

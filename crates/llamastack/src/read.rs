@@ -1,5 +1,5 @@
-//! Reading a LlamaStackDistribution. Common misplacements of fields, some of which are in examples of the specification, get a
-//! specific finding instead of the general one for unknown fields.
+//! Reading a LlamaStackDistribution. Common misplacements of fields, some of which are in examples of the
+//! specification, get a specific finding instead of the general one for unknown fields.
 
 use super::SECTION;
 use super::wire::{Api, ExternalProviders, LlamaStackDistribution};

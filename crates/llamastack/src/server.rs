@@ -104,7 +104,8 @@ impl Server {
         self.container.port.unwrap_or(DEFAULT_PORT)
     }
 
-    /// Returns whether a Service is generated. Like the upstream operator, this is for servers with a port or variables.
+    /// Returns whether a Service is generated. Like the upstream operator, this is for servers with a port or
+    /// variables.
     pub(super) fn has_service(&self) -> bool {
         self.container.port.is_some() || !self.container.env.is_empty()
     }

@@ -1,4 +1,5 @@
-//! The subset of Kubernetes' built-in types that rendering emits. Field order is emission order, and absent parts are omitted.
+//! The subset of Kubernetes' built-in types that rendering emits. Field order is emission order, and absent parts are
+//! omitted.
 
 mod cluster_objects;
 

@@ -1,5 +1,5 @@
-//! The wire type of `LlamaStackDistribution` in `llamastack.io/v1alpha1`: the fields of the CRD that the Kubernetes operator
-//! installs, and `spec.server.externalProviders`, which its specification adds.
+//! The wire type of `LlamaStackDistribution` in `llamastack.io/v1alpha1`: the fields of the CRD that the Kubernetes
+//! operator installs, and `spec.server.externalProviders`, which its specification adds.
 //!
 //! Source: `config/crd/bases/llamastack.io_llamastackdistributions.yaml` of
 //! `github.com/llamastack/llama-stack-k8s-operator`, and its `specs/001-deploy-time-providers-l1/spec.md`.
@@ -280,8 +280,8 @@ string_enum! {
     }
 }
 string_enum! {
-    /// An API of llama-stack that external providers serve, with its name in `run.yaml`. Providers are installed and listed in
-    /// this order.
+    /// An API of llama-stack that external providers serve, with its name in `run.yaml`. Providers are installed and
+    /// listed in this order.
     pub enum Api {
         /// Inference.
         Inference = "inference",

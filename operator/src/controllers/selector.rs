@@ -62,8 +62,8 @@ pub(crate) async fn reconcile(
     Ok(Action::await_change())
 }
 
-/// Writes the provider that the user names. Core calls this where no selector runs, and uses the selector's field manager,
-/// so that no field changes its owner when a selector is installed.
+/// Writes the provider that the user names. Core calls this where no selector runs, and uses the selector's field
+/// manager, so that no field changes its owner when a selector is installed.
 ///
 /// # Errors
 /// When the apiserver refuses the status.

@@ -35,8 +35,8 @@ pub(super) fn names(groups: &[&'static ApiGroup]) -> Vec<String> {
     crds(groups).into_iter().map(|crd| crd.name).collect()
 }
 
-/// Whether the rest of a schema's name, after its API group, starts a kind. Without this check a group would match every
-/// group that it is a prefix of.
+/// Whether the rest of a schema's name, after its API group, starts a kind. Without this check a group would match
+/// every group that it is a prefix of.
 fn starts_kind(rest: &str) -> bool {
     rest.starts_with('_')
 }

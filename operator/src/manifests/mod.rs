@@ -80,8 +80,8 @@ impl InstallPlan {
         units
     }
 
-    /// All objects in the order in which they are applied. Objects come after those they refer to, and the webhooks last:
-    /// from then on the apiserver needs answers.
+    /// All objects in the order in which they are applied. Objects come after those they refer to, and the webhooks
+    /// last: from then on the apiserver needs answers.
     pub(crate) fn objects(&self) -> Vec<Object> {
         let mut objects = crds::crds(&self.groups);
         objects.push(workload::namespace(self));

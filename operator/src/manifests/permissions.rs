@@ -239,8 +239,8 @@ pub(crate) struct WrittenKind {
 const BUILT_IN: &[(&str, &str)] =
     &[("ConfigMap", "configmaps"), ("PersistentVolumeClaim", CLAIMS), ("Service", "services")];
 
-/// The kinds that a provider writes, sorted. They come from its table of behaviours, which has a row for every field that
-/// is written.
+/// The kinds that a provider writes, sorted. They come from its table of behaviours, which has a row for every field
+/// that is written.
 pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<WrittenKind> {
     let mut kinds: Vec<WrittenKind> = provider
         .info()

@@ -1,5 +1,5 @@
-//! The webhook configurations. They have no `caBundle`: the operator writes it, and applying these manifests again does not
-//! remove it, because another field manager owns it.
+//! The webhook configurations. They have no `caBundle`: the operator writes it, and applying these manifests again does
+//! not remove it, because another field manager owns it.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference, ValidatingWebhook,
@@ -37,7 +37,8 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
                 name: "default.kubefoundry.ai".to_owned(),
                 admission_review_versions: vec![REVIEW.to_owned()],
                 client_config: client(plan, "/mutate"),
-                // Rendering applies the same defaults, so without the webhook they are only missing in the stored object.
+                // Rendering applies the same defaults, so without the webhook they are only missing in the stored
+                // object.
                 failure_policy: Some("Ignore".to_owned()),
                 match_policy: equivalent(),
                 namespace_selector: Some(namespace_selector(plan)),

@@ -22,7 +22,8 @@ use crate::role::Role;
 
 /// The label that distinguishes the Deployments.
 const COMPONENT: &str = "app.kubernetes.io/component";
-/// The label of pods that run the webhooks. The Service selects by it, because the Deployment's name depends on the layout.
+/// The label of pods that run the webhooks. The Service selects by it, because the Deployment's name depends on the
+/// layout.
 const WEBHOOK_PODS: (&str, &str) = ("kubefoundry.ai/webhooks", "true");
 /// The uid and gid of the process, those of `nonroot` in distroless images. No file in the image belongs to them.
 const NONROOT_ID: i64 = 65_532;

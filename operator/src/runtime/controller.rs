@@ -38,8 +38,8 @@ impl ConcurrencyLimiter {
 
     /// Waits for a permit. Returns `None` once the limiter is closed.
     ///
-    /// A tokio semaphore that is closed fails `acquire_many` too, so `close` could not wait for running reconciliations.
-    /// Hence the flag, which is checked after the permit is granted.
+    /// A tokio semaphore that is closed fails `acquire_many` too, so `close` could not wait for running
+    /// reconciliations. Hence the flag, which is checked after the permit is granted.
     async fn acquire(&self) -> Option<SemaphorePermit<'_>> {
         let permit = self.permits.acquire().await.ok()?;
         (!self.is_closed.load(Ordering::Acquire)).then_some(permit)

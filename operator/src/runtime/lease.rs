@@ -132,7 +132,8 @@ pub(crate) struct LeaseManager {
     identity: Arc<str>,
     duration: Duration,
     observed: Observed,
-    /// Claims the Lease even if another holder has it. For a single process that publishes its presence and does not compete.
+    /// Claims the Lease even if another holder has it. For a single process that publishes its presence and does not
+    /// compete.
     unopposed: bool,
 }
 
@@ -226,8 +227,8 @@ impl LeaseManager {
             delay = self.interval() / 5;
             let deadline = renewed + valid_for;
             let started = Instant::now();
-            // No attempt outlasts the deadline. The first one starts an interval before it and may take half of that, so
-            // another one follows when a request gets no response.
+            // No attempt outlasts the deadline. The first one starts an interval before it and may take half of that,
+            // so another one follows when a request gets no response.
             let timeout = (deadline - started).min(self.interval() / 2).max(Duration::from_millis(1));
             match tokio::time::timeout(timeout, self.try_claim()).await {
                 Ok(Ok(Claim::Held)) => (renewed, delay) = (started, self.interval()),

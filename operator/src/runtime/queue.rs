@@ -51,8 +51,8 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    // A promotion leaves the old entry in its deque, because removing it would be a linear search. `waiting` tells which
-    // entry counts; `pop_from` skips the others.
+    // A promotion leaves the old entry in its deque, because removing it would be a linear search. `waiting` tells
+    // which entry counts; `pop_from` skips the others.
     /// Keys in order of arrival. A key that `waiting` does not map to the same lane was handed out or promoted since.
     urgent: VecDeque<Arc<Key>>,
     routine: VecDeque<Arc<Key>>,
@@ -105,8 +105,8 @@ impl State {
 
     /// Hands out the next key; none while `max_in_progress` keys are in progress.
     ///
-    /// Strict priority would starve the routine lane under a constant load of urgent keys, so every eighth turn goes to it
-    /// first. A lane without keys gives its turn to the other one.
+    /// Strict priority would starve the routine lane under a constant load of urgent keys, so every eighth turn goes to
+    /// it first. A lane without keys gives its turn to the other one.
     fn pop(&mut self, max_in_progress: usize) -> Option<Arc<Key>> {
         if self.in_progress.len() >= max_in_progress {
             return None;

@@ -105,8 +105,8 @@ impl<V> Default for Index<V> {
 }
 
 impl<V: PartialEq> Index<V> {
-    /// Applies an event. `read` returns the name of an object, and its value if the index should contain it. Returns the
-    /// names whose values changed.
+    /// Applies an event. `read` returns the name of an object, and its value if the index should contain it. Returns
+    /// the names whose values changed.
     fn apply<K>(&mut self, event: Event<K>, read: impl Fn(&K) -> (String, Option<V>)) -> Vec<String> {
         let (name, value) = match event {
             Event::Init => {

@@ -52,8 +52,8 @@ impl Queues {
         }
     }
 
-    /// Queues a deployment for one provider, although the cached deployment may not name that provider yet: the watch of
-    /// the provider's objects can be ahead of the watch of deployments.
+    /// Queues a deployment for one provider, although the cached deployment may not name that provider yet: the watch
+    /// of the provider's objects can be ahead of the watch of deployments.
     pub(crate) fn push_to_provider(&self, provider: &str, key: &Key) {
         for (_, queue) in
             self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)) && role.name() == provider)

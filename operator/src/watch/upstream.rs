@@ -154,8 +154,8 @@ impl Upstream {
         self.read().iter().flatten().flat_map(|(_, kind)| kind.objects.owned(uid)).collect()
     }
 
-    /// Returns an object by kind and name, independent of its owner. An object of a built-in kind is found only if it has the
-    /// labels of the operator.
+    /// Returns an object by kind and name, independent of its owner. An object of a built-in kind is found only if it
+    /// has the labels of the operator.
     pub(crate) fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<UpstreamObject>> {
         let key = Key::new(namespace, name);
         let kinds = self.read();
@@ -307,7 +307,8 @@ impl Upstream {
                 None => push_if_known(group, &key),
             }
         } else {
-            // The object may occupy the name of one that a deployment needs, and main objects have the deployment's name.
+            // The object may occupy the name of one that a deployment needs, and main objects have the deployment's
+            // name.
             let key = Key::from_object(object);
             self.groups.iter().for_each(|group| push_if_known(group, &key));
         }

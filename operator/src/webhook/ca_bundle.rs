@@ -1,5 +1,5 @@
-//! Writes the `caBundle` of the webhook configurations, and of CRDs with a conversion webhook. Uses exponential back-off
-//! against a client that keeps removing it.
+//! Writes the `caBundle` of the webhook configurations, and of CRDs with a conversion webhook. Uses exponential
+//! back-off against a client that keeps removing it.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -202,8 +202,8 @@ impl CaBundleWriter {
         objects.patch(name, &parameters, &Patch::Json::<()>(steps)).await
     }
 
-    /// Records that an object has a bundle, or no field for one. Once all objects have the same bundle, the apiserver trusts
-    /// it.
+    /// Records that an object has a bundle, or no field for one. Once all objects have the same bundle, the apiserver
+    /// trusts it.
     fn record_bundle(&self, states: &Mutex<Vec<Bundle>>, index: usize, bundle: Arc<str>) {
         let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = states.get_mut(index) {

@@ -171,8 +171,8 @@ impl Findings {
     }
 }
 
-/// Evaluates a deployment, and returns the diagnostics. A deployment that names no provider keeps the one that was selected
-/// before; a new one gets one of the allowed providers.
+/// Evaluates a deployment, and returns the diagnostics. A deployment that names no provider keeps the one that was
+/// selected before; a new one gets one of the allowed providers.
 fn evaluate(
     evaluators: &Evaluators,
     deployment: &Value,

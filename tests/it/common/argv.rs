@@ -1,5 +1,5 @@
-//! Reference models of the readers of container arguments: the kubelet, a shell, and the parsers of engines. They are independent
-//! of the code under test, except that they share the flag tables.
+//! Reference models of the readers of container arguments: the kubelet, a shell, and the parsers of engines. They are
+//! independent of the code under test, except that they share the flag tables.
 
 use kubefoundry_model::engines::flags::{FlagKind, FlagTable, Repetition};
 
@@ -21,8 +21,8 @@ pub(crate) fn kubelet(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Splits a command line into words as a POSIX shell does. Operators, expansions, patterns and comments are errors, because our
-/// output should not need them.
+/// Splits a command line into words as a POSIX shell does. Operators, expansions, patterns and comments are errors,
+/// because our output should not need them.
 pub(crate) fn shell_words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -88,7 +88,8 @@ fn findings_of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnosti
     }
 }
 
-/// Returns the input of the failing example on the page of a code; `None` if a command other than `lint` reports the code.
+/// Returns the input of the failing example on the page of a code; `None` if a command other than `lint` reports the
+/// code.
 pub(crate) fn example_sources(code: &Code) -> Option<SourceSet> {
     section_sources(code, SECTIONS[1])
 }
@@ -148,8 +149,8 @@ impl<'t> Example<'t> {
         if example.files.is_empty() { Err("no block with an example".to_owned()) } else { Ok(example) }
     }
 
-    /// Compiles the files as `kubefoundry lint .` does. The page of the code that only other commands report is an exception: it has
-    /// an input without a ModelDeployment.
+    /// Compiles the files as `kubefoundry lint .` does. The page of the code that only other commands report is an
+    /// exception: it has an input without a ModelDeployment.
     fn compile(&self, code: &Code) -> (SourceSet, Vec<Diagnostic>) {
         let mut sources = SourceSet::default();
         let mut files: Vec<_> = self.files.iter().collect();
@@ -168,7 +169,8 @@ impl<'t> Example<'t> {
         (sources, found)
     }
 
-    /// Returns the mistakes of a failing example: every finding must have a mark or be in the report, and no others may be there.
+    /// Returns the mistakes of a failing example: every finding must have a mark or be in the report, and no others may
+    /// be there.
     fn mistakes(&self, code: &Code) -> Vec<String> {
         let (sources, found) = self.compile(code);
         let said = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Info || diagnostic.code == code;
@@ -204,7 +206,8 @@ impl<'t> Example<'t> {
         mistakes
     }
 
-    /// Returns the remaining findings of a corrected example, which may have no error, no warning, and not the code of the page.
+    /// Returns the remaining findings of a corrected example, which may have no error, no warning, and not the code of
+    /// the page.
     fn remaining_findings(&self, code: &Code) -> Vec<String> {
         let (sources, found) = self.compile(code);
         let wrong = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Info || diagnostic.code == code;

@@ -6,8 +6,8 @@ use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
-/// Compiles an input and checks its invariants: the result is deterministic, findings point into their texts and can be printed in
-/// each format, and a strict reader reads the output back unchanged.
+/// Compiles an input and checks its invariants: the result is deterministic, findings point into their texts and can be
+/// printed in each format, and a strict reader reads the output back unchanged.
 pub(crate) fn check(sources: &SourceSet) -> Result<Compilation, String> {
     let compilation = compile(sources, Thoroughness::Everything);
     let again = compile(sources, Thoroughness::Everything);

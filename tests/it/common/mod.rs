@@ -39,8 +39,8 @@ pub(crate) fn folders_in(path: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Reads the sources of a case: `kubefoundry.yaml` holds options, every other `.yaml` file is input, and `crds/` contains the
-/// CRDs of the cluster.
+/// Reads the sources of a case: `kubefoundry.yaml` holds options, every other `.yaml` file is input, and `crds/`
+/// contains the CRDs of the cluster.
 pub(crate) fn read_case(folder: &Path) -> SourceSet {
     let mut sources = SourceSet::default();
     for (name, text) in texts(folder) {

@@ -47,8 +47,8 @@ fn places(shape: &Shape, steps: &[Step], all: &mut Vec<Place>) {
     }
 }
 
-/// Returns whether a field is input. A status is not, and neither are `apiVersion` and `kind`, without which a document has no
-/// fields to check.
+/// Returns whether a field is input. A status is not, and neither are `apiVersion` and `kind`, without which a document
+/// has no fields to check.
 fn is_input(object: &ObjectShape, field: &FieldShape) -> bool {
     let is_root = object.field("kind").is_some() && object.field("metadata").is_some();
     !(is_root && matches!(field.key, "status" | "apiVersion" | "kind"))

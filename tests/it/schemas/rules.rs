@@ -41,8 +41,8 @@ fn input_texts(sources: &SourceSet) -> Vec<&str> {
     inputs.map(|(_, source)| source.text.as_str()).collect()
 }
 
-/// For every case and example, a cluster accepts what `lint` accepts, and `lint` reports what a rule of the cluster refuses, with
-/// the same message.
+/// For every case and example, a cluster accepts what `lint` accepts, and `lint` reports what a rule of the cluster
+/// refuses, with the same message.
 #[test]
 fn cases_are_accepted_or_refused_alike() {
     let mut accepted = 0;

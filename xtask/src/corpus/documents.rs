@@ -1,7 +1,7 @@
 //! The generated ModelDeployments; `benches/` uses this module, too.
 //!
-//! Five shapes of deployments alternate, so each makes up a fifth. Names, models, image versions, environment, labels and
-//! flags depend on the number of the document only, so every machine gets the same corpus.
+//! Five shapes of deployments alternate, so each makes up a fifth. Names, models, image versions, environment, labels
+//! and flags depend on the number of the document only, so every machine gets the same corpus.
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Files without ModelDeployments, as a repository has them beside its models.
 //!
-//! Each folder holds a hundred files, one of them a kustomization. Every tenth file contains a backslash: an escape could
-//! spell our API group, so such a file cannot be skipped by a plain text search.
+//! Each folder holds a hundred files, one of them a kustomization. Every tenth file contains a backslash: an escape
+//! could spell our API group, so such a file cannot be skipped by a plain text search.
 
 use std::fmt::Write as _;
 

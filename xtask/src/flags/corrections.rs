@@ -5,8 +5,9 @@ use super::version::{Version, VersionSet};
 
 /// The corrections of one table.
 ///
-/// A line is `<name> <versions> <change> …`, below a comment that gives the reason; a comment applies up to the next blank
-/// line. Names are those of the table. The changes are `type=`, `choices=` (empty for an open set), `also=`, `alias=`,
+/// A line is `<name> <versions> <change> …`, below a comment that gives the reason; a comment applies up to the next
+/// blank line. Names are those of the table. The changes are `type=`, `choices=` (empty for an open set), `also=`,
+/// `alias=`,
 /// `deprecated=yes|no` and `use=`, which comes last and takes the rest of the line.
 #[derive(Debug, Default)]
 pub(crate) struct Corrections(Vec<Correction>);

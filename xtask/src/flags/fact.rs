@@ -6,9 +6,9 @@ use serde_json::Value;
 
 /// A flag, as one line: `<name> <type> [attribute …]`.
 ///
-/// The type is `switch`, `pair`, or the type of the value, followed by `?` if the value is optional, `+` if several values may
-/// follow, or `&` if the flag may be repeated. Lists are separated by `|`; `use=` is the last attribute and takes the rest
-/// of the line.
+/// The type is `switch`, `pair`, or the type of the value, followed by `?` if the value is optional, `+` if several
+/// values may follow, or `&` if the flag may be repeated. Lists are separated by `|`; `use=` is the last attribute and
+/// takes the rest of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Fact {
     /// The name in kebab-case, without leading dashes; a nested configuration key has dots.

@@ -11,7 +11,8 @@ use super::fact::Fact;
 use super::tables::Table;
 use super::version::Version;
 
-/// Gives a flag the same name in all versions: the one in the newest version that has it. For example, SGLang once swapped
+/// Gives a flag the same name in all versions: the one in the newest version that has it. For example, SGLang once
+/// swapped
 /// `--tensor-parallel-size` and its alias `--tp-size`.
 pub(super) fn unify_names(versions: &mut [(Version, Facts)]) {
     let mut lasting: BTreeMap<String, bool> = BTreeMap::new();
@@ -106,8 +107,8 @@ fn entries(table: &Table, fact: &Fact, all: &Facts) -> Vec<(String, String)> {
     entries
 }
 
-/// Returns the version column: `*` for all versions, otherwise runs of letters. `a-c` is a closed range, `d-` an open one,
-/// and `a-be-` consists of two.
+/// Returns the version column: `*` for all versions, otherwise runs of letters. `a-c` is a closed range, `d-` an open
+/// one, and `a-be-` consists of two.
 fn version_column(present: &str, letters: &[char]) -> String {
     if present.len() == letters.len() {
         return "*".to_owned();

@@ -66,8 +66,8 @@ impl Store {
         Ok(committed)
     }
 
-    /// Adds or replaces the facts of a version and returns a summary of the difference from the previous version. It also
-    /// rewrites the file of the next version, which is now a difference from this one.
+    /// Adds or replaces the facts of a version and returns a summary of the difference from the previous version. It
+    /// also rewrites the file of the next version, which is now a difference from this one.
     pub(crate) fn insert(
         &self,
         table: &Table,

@@ -22,7 +22,8 @@ impl Table {
     }
 }
 
-/// The packages that `--engine` accepts. Ray has no table of its own: it accepts the flags of the vLLM version that it pins.
+/// The packages that `--engine` accepts. Ray has no table of its own: it accepts the flags of the vLLM version that it
+/// pins.
 pub(crate) const PACKAGES: &[&str] = &["vllm", "sglang", "ai-dynamo", "ray"];
 
 pub(crate) const TABLES: &[Table] = &[

@@ -1,4 +1,5 @@
-//! Downloads a wheel with pip and reads it with `xtask/python/engine_flags`, without installing, importing or running it.
+//! Downloads a wheel with pip and reads it with `xtask/python/engine_flags`, without installing, importing or running
+//! it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,8 +27,8 @@ pub(crate) struct Reading {
 /// The packages whose pins are facts.
 const ENGINES: &[&str] = &["vllm", "sglang", "tensorrt-llm"];
 
-/// The platforms of downloaded wheels. They are fixed, so that every machine reads the same file; the Python sources are the
-/// same on all platforms.
+/// The platforms of downloaded wheels. They are fixed, so that every machine reads the same file; the Python sources
+/// are the same on all platforms.
 const PLATFORMS: &[&str] = &[
     "any",
     "manylinux1_x86_64",
@@ -39,8 +40,8 @@ const PLATFORMS: &[&str] = &[
     "manylinux_2_35_x86_64",
 ];
 
-/// Downloads a wheel into `folder`, which must be empty or absent. Dependencies are not downloaded, and source distributions
-/// are refused, because building one would run its code.
+/// Downloads a wheel into `folder`, which must be empty or absent. Dependencies are not downloaded, and source
+/// distributions are refused, because building one would run its code.
 pub(crate) fn fetch(package: &str, version: &str, folder: &Path) -> Result<PathBuf, Failure> {
     let broken = |error: &dyn std::fmt::Display| Failure::Broken(format!("{}: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(|error| broken(&error))?;

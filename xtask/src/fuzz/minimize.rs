@@ -33,8 +33,8 @@ pub(crate) fn minimize(mut input: Input, reason: &str) -> Input {
     input
 }
 
-/// Removes runs of lines or bytes from one file: first half of the file at a time, then ever shorter runs (a form of delta
-/// debugging).
+/// Removes runs of lines or bytes from one file: first half of the file at a time, then ever shorter runs (a form of
+/// delta debugging).
 fn shrink(input: &mut Input, file: usize, by_line: bool, fails: &mut impl FnMut(&Input) -> bool) {
     let split = |bytes: &[u8]| -> Vec<Vec<u8>> {
         if by_line {
@@ -64,8 +64,8 @@ fn shrink(input: &mut Input, file: usize, by_line: bool, fails: &mut impl FnMut(
     }
 }
 
-/// Returns the first words of a reason without digits. They do not depend on the input, so two inputs with the same kind of
-/// failure can be compared.
+/// Returns the first words of a reason without digits. They do not depend on the input, so two inputs with the same
+/// kind of failure can be compared.
 fn failure_kind(reason: &str) -> String {
     reason.split([':', '\n']).next().unwrap_or_default().chars().take(40).filter(|c| !c.is_ascii_digit()).collect()
 }

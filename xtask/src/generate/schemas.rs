@@ -1,4 +1,5 @@
-//! Generates `schemas/`: CustomResourceDefinitions for API servers, and JSON Schemas for editors and readers of reports.
+//! Generates `schemas/`: CustomResourceDefinitions for API servers, and JSON Schemas for editors and readers of
+//! reports.
 //!
 //! ```text
 //! wire::Describe ─┬─ structural (+ rules) ─ crd ─ <group>_<plural>.yaml
@@ -7,8 +8,8 @@
 //! ```
 //! It also generates `deploy/llamastack/external-providers.yaml`, a patch for the CRD of the llama-stack operator.
 //!
-//! The schemas are plain JSON values, not types of k8s-openapi or schemars: those sort their keys, and lack much of what is
-//! needed here (CEL rules, `if`/`then`, keywords that only editors read).
+//! The schemas are plain JSON values, not types of k8s-openapi or schemars: those sort their keys, and lack much of
+//! what is needed here (CEL rules, `if`/`then`, keywords that only editors read).
 
 mod arguments;
 mod crd;
@@ -45,8 +46,9 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     Ok(files)
 }
 
-/// Returns the schema for any document with the fields of each kind replaced by one line: `@` and the name of the kind's own
-/// schema. The program embeds this outline, so that it holds each kind only once; `src/schemas.rs` expands it.
+/// Returns the schema for any document with the fields of each kind replaced by one line: `@` and the name of the
+/// kind's own schema. The program embeds this outline, so that it holds each kind only once; `src/schemas.rs` expands
+/// it.
 fn outline(schemas: &[(String, String)]) -> String {
     let any = schemas.iter().find(|(name, _)| name == "kubefoundry").map_or("", |(_, text)| text);
     let kinds = schemas.iter().filter(|(name, _)| name != "kubefoundry");
@@ -68,8 +70,8 @@ fn description(doc: &str) -> String {
     paragraphs.join("\n\n")
 }
 
-/// Formats JSON with one line for each short or flat value. A change then shows as one line of a diff, and a thousand flags
-/// do not become ten thousand lines.
+/// Formats JSON with one line for each short or flat value. A change then shows as one line of a diff, and a thousand
+/// flags do not become ten thousand lines.
 fn format_json(value: &Value) -> String {
     let mut text = String::new();
     write_lines(value, 0, &mut text);

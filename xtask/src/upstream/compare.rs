@@ -1,5 +1,6 @@
-//! Compares skeletons with the dumps that they were reduced from, by the findings of both for mutated objects. It also checks
-//! what a skeleton omits: rendered objects break no rule of a dump, and the list of transition rules is complete.
+//! Compares skeletons with the dumps that they were reduced from, by the findings of both for mutated objects. It also
+//! checks what a skeleton omits: rendered objects break no rule of a dump, and the list of transition rules is
+//! complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -48,8 +49,8 @@ struct Tally {
     by_rules: usize,
 }
 
-/// Compares every dump in a folder with its skeleton: their structure, and their findings for [`OBJECTS`] mutated objects.
-/// They may differ only where a rule of the dump refuses an object, because a skeleton has no rules.
+/// Compares every dump in a folder with its skeleton: their structure, and their findings for [`OBJECTS`] mutated
+/// objects. They may differ only where a rule of the dump refuses an object, because a skeleton has no rules.
 pub(super) fn run(folder: &Path) -> Result<String, Failure> {
     let pairs = read_pairs(folder)?;
     let (with_objects, without): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|pair| !pair.objects.is_empty());
@@ -168,7 +169,8 @@ fn compare_transition_rules(crd: &Crd, dump: &Value) -> Result<(), Failure> {
     Err(Failure::Unmet(format!("{TRANSITION_RULES} lists {known:?} for {kind}, but the dump has {found:?}")))
 }
 
-/// Collects the paths of a schema with a rule that reads `oldSelf`: steps with dots between them, `*` for any key or item.
+/// Collects the paths of a schema with a rule that reads `oldSelf`: steps with dots between them, `*` for any key or
+/// item.
 fn collect_transition_rules(schema: &Value, at: &str, out: &mut Vec<String>) {
     let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten();
     let reads_old = |rule: &Value| {
@@ -186,8 +188,9 @@ fn collect_transition_rules(schema: &Value, at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Returns the objects of all examples and goldens, both input and rendered, and separately the rendered objects of the cases
-/// without errors. Cases that bring their own CRDs are left out of the second group, because they test those CRDs.
+/// Returns the objects of all examples and goldens, both input and rendered, and separately the rendered objects of the
+/// cases without errors. Cases that bring their own CRDs are left out of the second group, because they test those
+/// CRDs.
 fn case_objects() -> Result<(Objects, Objects), Failure> {
     let mut folders = entries(&root().join("examples"))?;
     for group in entries(&root().join("testdata/golden"))? {

@@ -22,8 +22,8 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 
-/// Validates an actor. It returns one even after reporting errors, if possible, so that later checks run too. An actor with
-/// errors is never rendered.
+/// Validates an actor. It returns one even after reporting errors, if possible, so that later checks run too. An actor
+/// with errors is never rendered.
 pub(super) fn validate(
     wire: &AsyncActor,
     settings: &Settings,

@@ -39,7 +39,8 @@ pub(super) fn scaling(
     Some(Scaling { min_replicas, max_replicas, polling_interval, cooldown_period, queue_length, advanced })
 }
 
-/// Reports settings of the transport that scaling requires, with the messages of the upstream operator (`buildSQSTrigger` and
+/// Reports settings of the transport that scaling requires, with the messages of the upstream operator
+/// (`buildSQSTrigger` and
 /// `buildRabbitMQTrigger` of deliveryhero/asya v0.1.1). The operator stops at the first; here all are reported.
 fn check_transport_settings(transport: &TransportKind, check: &mut Checker<'_, '_>) {
     let missing: &[(bool, &str, &str)] = match transport {
@@ -61,7 +62,8 @@ fn check_transport_settings(transport: &TransportKind, check: &mut Checker<'_, '
     }
 }
 
-/// Reports modifiers that KEDA's webhook rejects (`validateScalingModifiersFormula` in kedacore/keda, and the enum of its CRD).
+/// Reports modifiers that KEDA's webhook rejects (`validateScalingModifiersFormula` in kedacore/keda, and the enum of
+/// its CRD).
 fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modifiers {
     let path = FieldPath::from(AsyncActor::path().spec().scaling().advanced());
     let non_empty_text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());

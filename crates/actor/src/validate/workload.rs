@@ -93,8 +93,8 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
     }
 }
 
-/// Returns whether a command is set. An empty list is not a command. A value of a wrong type counts as one, because it would be
-/// replaced too.
+/// Returns whether a command is set. An empty list is not a command. A value of a wrong type counts as one, because it
+/// would be replaced too.
 fn has_command(command: &Node<'_>) -> bool {
     command.value != Value::Null && !matches!(&command.value, Value::Sequence(items) if items.is_empty())
 }

@@ -48,8 +48,9 @@ const REASON: &str = "/selected-reason";
 /// Labels and annotations of every rendered object.
 const MARKS: &[&str] = &["managed-by", "model-deployment", "selected-reason", "model-source"];
 
-/// Returns the differences between an imported object and its rendering. It ignores fields that servers and clients set, the
-/// labels and annotations of ownership, and orders without effect: of flags, and of lists whose items have names.
+/// Returns the differences between an imported object and its rendering. It ignores fields that servers and clients
+/// set, the labels and annotations of ownership, and orders without effect: of flags, and of lists whose items have
+/// names.
 /// `names` are items and entries with another name in the rendering.
 pub fn differences(given: &Value, rendered: &Value, names: &PartRenames) -> Vec<FieldDifference> {
     let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -306,7 +307,8 @@ const fn server_default(kind: &'static str, path: &'static str, value: &'static 
     ServerDefault { kind, path, value }
 }
 
-/// Fields of built-in types that an API server or a controller sets by default. Providers list those of their own kinds.
+/// Fields of built-in types that an API server or a controller sets by default. Providers list those of their own
+/// kinds.
 const BUILT_IN: &[ServerDefault] = &[
     server_default("", "protocol", r#""TCP""#),
     server_default("PersistentVolumeClaim", "spec.volumeMode", r#""Filesystem""#),

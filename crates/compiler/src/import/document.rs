@@ -56,8 +56,8 @@ impl EngineSettings {
         }
     }
 
-    /// Keeps a switch as a flag if its field would render other flags, because the runtime has deprecated the switch. `render`
-    /// renders settings on their own.
+    /// Keeps a switch as a flag if its field would render other flags, because the runtime has deprecated the switch.
+    /// `render` renders settings on their own.
     pub(super) fn without_new_spelling(self, draft: &Draft, render: impl Fn(&Self) -> Option<Draft>) -> Self {
         let BooleanSetting::ReplacedSwitch(name, _) = profile(draft.engine).enforce_eager else { return self };
         let has = |draft: &Draft| draft.workers.iter().any(|worker| worker.flags.iter().any(|flag| flag.name == name));
@@ -149,8 +149,8 @@ fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], wanted: ConfigValue) -
     }
 }
 
-/// Returns user-supplied flags, that is, flags that a rendering would not add on its own: those that all kinds of workers
-/// share.
+/// Returns user-supplied flags, that is, flags that a rendering would not add on its own: those that all kinds of
+/// workers share.
 pub(super) fn user_flags(given: &[Vec<ImportedFlag>], by_itself: &[Vec<ImportedFlag>]) -> Vec<ImportedFlag> {
     let same =
         |one: &ImportedFlag, other: &ImportedFlag| one.name == other.name && same_values(&one.values, &other.values);

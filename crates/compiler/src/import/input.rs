@@ -110,7 +110,8 @@ impl InputObject<'_> {
         let kind = string_at(&self.value, "/kind")?;
         let reads = |provider: &&dyn Provider| provider.info().has_kind(self.group(), kind);
         let provider = PROVIDERS.iter().copied().find(reads)?;
-        // An object owned by another object of the provider is a part of that one: for example, the Workspaces of an InferenceSet.
+        // An object owned by another object of the provider is a part of that one: for example, the Workspaces of an
+        // InferenceSet.
         let owner = string_at(&self.value, "/metadata/ownerReferences/0/kind");
         let is_part = provider.info().kinds.iter().any(|own| Some(own.kind) == owner);
         (!is_part).then_some(provider)

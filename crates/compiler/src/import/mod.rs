@@ -5,8 +5,8 @@
 //!                                            └───────────────────── minus ───────────────────────┴─ ModelDeployment
 //! ModelDeployment ─ rendered ─ compared with the imported objects ─ residue
 //! ```
-//! Comparing the rendering with the imported objects shows every field that a ModelDeployment cannot express. A provider
-//! does not have to report them, so none is forgotten.
+//! Comparing the rendering with the imported objects shows every field that a ModelDeployment cannot express. A
+//! provider does not have to report them, so none is forgotten.
 
 pub mod compare;
 mod document;
@@ -92,8 +92,8 @@ pub struct Residue {
     pub rendered: Option<Value>,
 }
 
-/// Imports every object of the input that a provider can read. The options must be those of the run that will render the
-/// result.
+/// Imports every object of the input that a provider can read. The options must be those of the run that will render
+/// the result.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;

@@ -52,8 +52,8 @@ pub struct RegroupedText {
     pub text: String,
 }
 
-/// Moves every ModelDeployment and InferenceProviderConfig of the input to another group: its `apiVersion`, its labels and
-/// annotations, and defaults that only the old group has. All other text stays unchanged.
+/// Moves every ModelDeployment and InferenceProviderConfig of the input to another group: its `apiVersion`, its labels
+/// and annotations, and defaults that only the old group has. All other text stays unchanged.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
@@ -261,8 +261,8 @@ impl ObjectMigrator<'_> {
         Ok(editor.finish(&Limits::default())?.edits)
     }
 
-    /// Returns the fields that must be written out so that the object renders as before. Required fields come first, then the
-    /// optional ones that make a difference.
+    /// Returns the fields that must be written out so that the object renders as before. Required fields come first,
+    /// then the optional ones that make a difference.
     fn additions(&self, plain: &Value, findings: &mut Findings<'_>) -> Option<Vec<AddedField>> {
         let mut old: Vec<&Value> = self.configs.iter().map(|(before, _)| before).collect();
         old.push(&self.object.value);
@@ -321,8 +321,8 @@ impl ObjectMigrator<'_> {
         optional
     }
 
-    /// Returns the differences between the renderings, one line each, or `None` if the new object renders nothing. The default
-    /// served name of an engine is the model id, so writing it out is not a difference.
+    /// Returns the differences between the renderings, one line each, or `None` if the new object renders nothing. The
+    /// default served name of an engine is the model id, so writing it out is not a difference.
     fn rendered_differences(&self, before: &Compilation, after: &Compilation) -> Option<Vec<String>> {
         if after.has_errors() {
             return None;

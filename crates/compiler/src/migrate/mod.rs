@@ -1,5 +1,5 @@
-//! Migration of deployments: to another provider, beside the running one ([`migrate_to_provider`]), or to another API group
-//! ([`migrate_to_group`]).
+//! Migration of deployments: to another provider, beside the running one ([`migrate_to_provider`]), or to another API
+//! group ([`migrate_to_group`]).
 
 mod group;
 mod provider;
@@ -30,7 +30,8 @@ pub struct ServiceAddress {
     pub namespace: Option<String>,
 }
 
-/// Compiles documents with the settings of a run: its options, its provider configurations, and the CRDs of its cluster.
+/// Compiles documents with the settings of a run: its options, its provider configurations, and the CRDs of its
+/// cluster.
 fn compile_with(settings: &SourceSet, documents: &[&Value], thoroughness: Thoroughness) -> Compilation {
     let mut sources = SourceSet::default();
     for (_, source) in settings.iter().filter(|(_, source)| source.purpose != Purpose::Input) {

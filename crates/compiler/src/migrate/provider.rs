@@ -303,8 +303,8 @@ impl DeploymentMigrator<'_> {
     }
 }
 
-/// Returns the name of the model in requests, from the rendered flags of the engine: the served name, or the model id if there
-/// is none. It is unknown if a provider or an image names the model itself.
+/// Returns the name of the model in requests, from the rendered flags of the engine: the served name, or the model id
+/// if there is none. It is unknown if a provider or an image names the model itself.
 fn requested_model_name(run: &Compilation, decision: &Decision) -> Option<String> {
     let of_it = |output: &&crate::Output| {
         run.decisions.get(output.decision).is_some_and(|other| other.object == decision.object)

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::prepared::InputDeployment;
-use super::probe::{Fate, Probe, fate, is_about, is_nothing};
+use super::probe::{Fate, Probe, fate, is_about, is_empty_value};
 use crate::codes;
 use kubefoundry_cel as cel;
 use kubefoundry_diagnostics::Findings;
@@ -270,7 +270,7 @@ fn find_silent_fields(subject: InputDeployment<'_>, probe: &mut Probe<'_>) -> BT
     let mut seen = BTreeSet::new();
     for (path, node) in subject.root().leaves() {
         let value = node.to_json();
-        if is_nothing(&value) || !path.starts_with(&FieldPath::parse("spec")) || !seen.insert(path_class(&path)) {
+        if is_empty_value(&value) || !path.starts_with(&FieldPath::parse("spec")) || !seen.insert(path_class(&path)) {
             continue;
         }
         if !probe.base.findings.iter().any(|found| is_about(found, &path))

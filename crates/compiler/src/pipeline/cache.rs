@@ -1,11 +1,11 @@
-//! What documents became in the last run, kept for the next one.
+//! Caches the results of documents from one run for the next one.
 //!
-//! A document that is transformed alone depends on nothing but its own text and on what every document is transformed
-//! with: options, configurations, kustomizations, CRDs; and, where it is looked for, on what was learned about the fields
-//! of deployments that are written alike. So its results hold until one of these changes; places in them are moved when
-//! the document was. Only what looks at all objects (the set, collisions, copies) runs each time.
+//! The result of a document that is transformed alone depends only on its own text and on the environment of the run:
+//! options, configurations, kustomizations and CRDs. If fields are accounted for, it also depends on what was learned
+//! from deployments of the same form. A result is valid until one of these changes. If the document moved within its
+//! text, the places in its findings are moved. Steps that look at all objects (the set, collisions, copies) always run.
 //!
-//! A text is cached by its documents where it can be split ([`split`]), and as a whole otherwise.
+//! A text is cached by document if it can be split ([`split`]), and as a whole otherwise.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,24 +35,24 @@ use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::fingerprint::sha256;
 
-/// The results of the documents of a run, by what they depend on.
+/// Results of documents, by a key of everything that they depend on.
 #[derive(Clone, Default)]
 pub(crate) struct ResultCache {
-    /// What all results depend on: options, configurations, kustomizations, CRDs.
+    /// The key of the environment on which all results depend: options, configurations, kustomizations, CRDs.
     environment: String,
     units: BTreeMap<String, Arc<CachedUnit>>,
-    /// How many documents the last run sent through.
+    /// The number of documents that the last run transformed.
     mapped: usize,
 }
 
-/// The results of one document of a text, or of a whole text.
+/// The results of one document, or of a whole text.
 struct CachedUnit {
-    /// Where it stood.
+    /// The position of the unit when it was cached.
     place: TextPosition,
     results: DocumentResults<'static, Value>,
-    /// How its objects are written, and what was known of the fields of such objects when they were transformed.
+    /// The forms of its objects, and what was known about fields of these forms at that time.
     written: Vec<(DeploymentPattern, usize, SilentFields)>,
-    /// What was learned from its own objects.
+    /// What was learned from the objects of the unit.
     learned: BTreeMap<DeploymentPattern, SilentFields>,
 }
 
@@ -63,12 +63,12 @@ impl fmt::Debug for ResultCache {
 }
 
 impl ResultCache {
-    /// How many documents the last run sent through, rather than know what becomes of them.
+    /// Returns the number of documents that the last run transformed instead of taking them from the cache.
     pub(crate) fn mapped(&self) -> usize {
         self.mapped
     }
 
-    /// What a run over the texts gives, as [`Run::results`] has it, from what is known of those that did not change.
+    /// Returns the results of a run, equal to those of [`Run::results`], with cached results for unchanged documents.
     pub(super) fn results<'r>(&mut self, run: &'r Run<'_>) -> DocumentResults<'r, Value> {
         let Run { sources, schemas, skeletons, options, thoroughness } = *run;
         let plan = ReadPlan::new(sources, options);
@@ -104,7 +104,8 @@ impl ResultCache {
         }
         let CachePass { mut all, units, mapped, .. } = pass;
         (self.units, self.mapped) = (units, mapped);
-        // Of a run as a whole, later objects have fewer steps for their rules: where that may show, nothing is kept.
+        // All objects of a run share one step budget for rules, so near its end a result depends on earlier objects. In
+        // that case nothing is cached.
         let least_steps = allowance(options.rule_limits, u64::MAX, usize::MAX);
         if plan.is_refuted_by(all.late) || all.most_rule_steps >= least_steps {
             self.units.clear();
@@ -122,7 +123,7 @@ impl ResultCache {
     }
 }
 
-/// One pass over the texts of a run.
+/// A pass over the texts of a run.
 struct CachePass<'p, 't> {
     sources: &'t SourceSet,
     environment: &'p Environment<'p>,
@@ -135,29 +136,29 @@ struct CachePass<'p, 't> {
     mapped: usize,
 }
 
-/// A unit of a text in its turn.
+/// A unit of a text during a pass.
 enum UnitState<'t> {
     Cached(String, Arc<CachedUnit>, TextPosition),
     Read(Box<ReadUnit<'t>>),
 }
 
-/// A unit that was read, and is to be transformed.
+/// A parsed unit that must be transformed.
 struct ReadUnit<'t> {
     key: String,
     place: TextPosition,
     documents: Vec<Document<'t>>,
     written: PatternCosts,
     learned: BTreeMap<DeploymentPattern, SilentFields>,
-    /// What was found while reading, and then what its documents became, too.
+    /// The findings of the parser, later the complete results.
     results: DocumentResults<'t, Value>,
 }
 
 impl<'t> CachePass<'_, 't> {
-    /// Sends a text through: its documents each on their own, or, where one of them cannot be read, the whole.
+    /// Processes a text by document, or as a whole if one of its documents cannot be parsed.
     fn text(&mut self, id: SourceId, source: &'t Source) {
         if let Some(parts) = split::split_documents(source, self.environment.options.limits.documents) {
             let accounting = self.accounting.clone();
-            if let Some(slots) = self.slots(id, source, &parts) {
+            if let Some(slots) = self.read_units(id, source, &parts) {
                 self.finish(slots);
                 return;
             }
@@ -176,8 +177,8 @@ impl<'t> CachePass<'_, 't> {
         self.finish(vec![slot]);
     }
 
-    /// Sends the documents of a text through that was read before the others. They are not cached: such a text says
-    /// something about all objects, so it is small or seldom changes.
+    /// Processes the documents of a text that was read before the others. They are not cached: such a text affects all
+    /// objects, so a change of it changes every key anyway.
     fn read_before(&mut self, id: SourceId, source: &Source, documents: Vec<Document<'t>>) {
         let place = TextPosition { source: id, offset: 0, document: 0 };
         let (written, learned, results) = (Vec::new(), BTreeMap::new(), DocumentResults::default());
@@ -189,8 +190,8 @@ impl<'t> CachePass<'_, 't> {
         self.all.append(made);
     }
 
-    /// The units of a text in their order; none when one of its parts cannot be read alone.
-    fn slots(&mut self, id: SourceId, source: &'t Source, parts: &[TextPart]) -> Option<Vec<UnitState<'t>>> {
+    /// Returns the units of a text, in order, or `None` if one of its parts cannot be parsed alone.
+    fn read_units(&mut self, id: SourceId, source: &'t Source, parts: &[TextPart]) -> Option<Vec<UnitState<'t>>> {
         let limits = &self.environment.options.limits;
         let mut slots = Vec::with_capacity(parts.len());
         for part in parts {
@@ -212,7 +213,7 @@ impl<'t> CachePass<'_, 't> {
         Some(slots)
     }
 
-    /// A unit of which is known what becomes of it, if it would become the same now.
+    /// Returns the cached results of a unit, if they are still valid.
     fn cached(&mut self, key: &str, place: TextPosition) -> Option<UnitState<'t>> {
         let unit = self.known.get(key)?;
         if let Some(accounting) = &mut self.accounting {
@@ -225,7 +226,7 @@ impl<'t> CachePass<'_, 't> {
         Some(UnitState::Cached(key.to_owned(), Arc::clone(unit), place))
     }
 
-    /// Tries the fields of the objects in a unit that are written as none before.
+    /// Learns the effects of fields from those objects of a unit whose form is new.
     fn learn(&mut self, unit: &mut ReadUnit<'_>) {
         let Some(accounting) = &mut self.accounting else { return };
         let (written, learned) = stream::learn(accounting, &unit.documents, self.environment);
@@ -233,7 +234,7 @@ impl<'t> CachePass<'_, 't> {
         unit.written = written;
     }
 
-    /// Transforms what has to be, and adds everything to the results in its order.
+    /// Transforms the units that are not cached, and appends all results in order.
     fn finish(&mut self, slots: Vec<UnitState<'t>>) {
         for slot in self.transform(slots) {
             match slot {
@@ -254,7 +255,7 @@ impl<'t> CachePass<'_, 't> {
         }
     }
 
-    /// Transforms the units that were read, on several threads when there is enough to do.
+    /// Transforms the parsed units, on several threads if there is enough work.
     fn transform(&mut self, slots: Vec<UnitState<'t>>) -> Vec<UnitState<'t>> {
         let (mut number, mut total) = (0, 0);
         for slot in &slots {
@@ -286,14 +287,14 @@ impl<'t> CachePass<'_, 't> {
 
     fn mapper(&self) -> Mapper<'_, 't> {
         let Self { sources, environment, survey, keeps_set, accounting, .. } = self;
-        // The pass is given up when an object takes more steps than any object of a run may.
+        // The pass is abandoned if an object takes more steps than any object of a run may.
         let rule_steps = allowance(environment.options.rule_limits, 0, 1);
         let (sources, keeps_set, accounting) = (*sources, *keeps_set, accounting.as_ref());
         Mapper { sources, environment, survey, rule_steps, accounting, keeps_set }
     }
 }
 
-/// Reads a unit. Returns also whether no document in it passed a limit.
+/// Parses a unit. Also returns whether all of its documents are within the limits.
 fn read<'t>(
     key: String,
     place: TextPosition,
@@ -321,7 +322,7 @@ fn bytes(documents: &[Document<'_>]) -> usize {
     documents.iter().map(|document| document.span.end - document.span.start).sum()
 }
 
-/// What the results of every text depend on.
+/// Returns the key of the environment of a run.
 fn environment_key(run: &Run<'_>, plan: &ReadPlan) -> String {
     let mut bytes = format!("{:?} {} {}", run.thoroughness, plan.keeps_set, plan.is_among_ours).into_bytes();
     for (id, source) in run.sources.iter() {
@@ -332,8 +333,8 @@ fn environment_key(run: &Run<'_>, plan: &ReadPlan) -> String {
     sha256(&bytes)
 }
 
-/// What the results of a unit depend on of itself: its bytes, and what is known of the text that it is a part of. The results
-/// of a whole text hold what is wrong with the text, and are never those of a part of another one.
+/// Returns the key of a unit: its bytes and the facts about its text that affect it. The results of a whole text
+/// include the problems of the text, so they are never shared with a part of another text.
 fn unit_key(source: &Source, unit: &str, is_part: bool) -> String {
     let Source { purpose, name, encoding_error: not_text, is_rewritten, directory, .. } = source;
     let mut bytes = format!("{purpose:?} {name:?} {not_text:?} {is_rewritten} {directory:?} {is_part}\n").into_bytes();

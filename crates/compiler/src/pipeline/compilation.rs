@@ -1,4 +1,4 @@
-//! What a run comes to.
+//! The result of a run.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::manifest::Identity;
 
-/// What a run came to. Nothing in it may be used as output when [`Compilation::has_errors`].
+/// The result of a run. It must not be used as output if [`Compilation::has_errors`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compilation<O = Value> {
@@ -20,27 +20,27 @@ pub struct Compilation<O = Value> {
     pub outputs: Vec<Output<O>>,
     /// Every document of the input, in order.
     pub inputs: Vec<InputDocument>,
-    /// The texts that hold a provider configuration, whether or not it could be used.
+    /// The texts with a provider configuration, valid or not.
     pub configured: BTreeSet<SourceId>,
-    /// What was found, ordered by file, line, code: of a run at most 10,000, and at the end how many more there are.
+    /// The findings, ordered by file, line and code: at most 10,000 per run, followed by the number of further ones.
     pub diagnostics: Vec<Diagnostic>,
-    /// Warnings and infos that objects say to ignore, in the same order. Errors stay among the findings.
+    /// Warnings and infos that objects suppress, in the same order. Suppressed errors stay among the findings.
     pub suppressed: Vec<Diagnostic>,
-    /// How many more findings objects say to ignore, past the 10,000 that are kept.
+    /// The number of further suppressed findings, beyond the 10,000 that are kept.
     pub suppressed_left_out: usize,
-    /// One for each object that is transformed, in input order.
+    /// The decisions for transformed objects, in input order.
     pub decisions: Vec<Decision>,
-    /// The options that applied.
+    /// The options of the run.
     pub options: Options,
 }
 
 impl<O> Compilation<O> {
-    /// Whether an error was found: then there is no output.
+    /// Returns whether there is an error, which means that there is no output.
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0
     }
 
-    /// The schemas of a CRD dump that the main objects were checked against, each once, in order.
+    /// Returns the CRD schemas against which the main objects were checked, sorted and without duplicates.
     pub fn checked_schemas(&self) -> Vec<CheckedSchema> {
         let checked = self.decisions.iter().filter_map(|decision| {
             let (object, fingerprint) = (decision.objects.last()?, decision.schema_fingerprint.clone()?);
@@ -50,7 +50,7 @@ impl<O> Compilation<O> {
         checked.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// How many findings have this severity.
+    /// Returns the number of findings with a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
@@ -60,18 +60,18 @@ impl<O> Compilation<O> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Output<O = Value> {
-    /// What tells it from others.
+    /// The identity of the object.
     pub identity: Identity,
-    /// The object, in the form that was asked for.
+    /// The object, in the form that the caller asked for.
     pub object: O,
-    /// Index of its ModelDeployment in [`Compilation::decisions`].
+    /// The index of its decision in [`Compilation::decisions`].
     pub decision: usize,
-    /// How it comes to be in the output.
+    /// The reason why the object is in the output.
     pub role: OutputRole,
 }
 
 impl<O> Output<O> {
-    /// Whether it was generated for the object that its decision is about.
+    /// Returns whether the object was generated for the object of its decision.
     pub fn is_generated(&self) -> bool {
         matches!(self.role, OutputRole::Generated | OutputRole::Shared)
     }

@@ -1,4 +1,5 @@
-//! What a dump of CRDs has to say about generated objects: which kinds are installed, and whether the objects fit them.
+//! Checks generated objects against the CRDs of the input: whether their kinds are installed, and whether they are
+//! valid.
 
 use serde_json::Value;
 
@@ -12,11 +13,11 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What to do about a field that the cluster does not know.
+/// The help for a field that the CRDs of the cluster do not have.
 const WAYS_OUT: &str =
     "install a CRD that has the field, write another version of it (--crd-version), or remove what needs the field";
 
-/// A dump of CRDs as transformations ask it.
+/// The CRDs of the input, as transformations query them.
 #[derive(Debug)]
 pub(super) struct CrdSchemas<'c>(pub(super) &'c Crds<'c>);
 
@@ -66,7 +67,7 @@ impl InstalledSchemas for CrdSchemas<'_> {
     }
 }
 
-/// Checks new objects whose kinds are no provider's: all but those that come with Kubernetes.
+/// Checks new objects of kinds that belong to no provider, except built-in kinds.
 pub(super) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, findings: &mut Findings<'_>) {
     for object in objects {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -92,8 +93,8 @@ pub(super) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, finding
     }
 }
 
-/// Checks what a change brings to an object that was there, when the dump has its kind. What was wrong before is not said:
-/// the object is somebody else's.
+/// Checks a change of an existing object, if the CRDs include its kind. Earlier violations are not reported, because
+/// the object has another owner.
 pub(super) fn check_change(old: &Value, new: &Value, schemas: &CrdSchemas<'_>, findings: &mut Findings<'_>) {
     let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("/apiVersion"), text("/kind"));
@@ -113,7 +114,7 @@ pub(super) fn check_change(old: &Value, new: &Value, schemas: &CrdSchemas<'_>, f
     }
 }
 
-/// Whether a kind comes with Kubernetes: its group is the core, a bare word, or below `k8s.io`.
+/// Returns whether a kind is built into Kubernetes: its group is empty, has no dot, or is below `k8s.io`.
 fn is_built_in(api_version: &str) -> bool {
     let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
     !group.contains('.') || group.ends_with(".k8s.io")
@@ -123,25 +124,25 @@ fn report(violation: &SchemaViolation, name: &str, schema: &CrdSchema, findings:
     let SchemaViolation { code, help, value, .. } = violation;
     let message = violation.sentence(name, schema);
     if *code == &codes::CRD_RULE_NOT_EVALUATED {
-        // It says nothing about the deployment: the place is the CRD's, and the same for all.
+        // The CRD itself is the problem, so the place is that of the CRD, which is the same for all deployments.
         let mut diagnostic = schema.diagnostic(code, message);
         diagnostic.help = Some("the API server evaluates it when the object is applied".to_owned());
         findings.add(diagnostic);
         return;
     }
     let reported = findings.report(code, origin(findings.scope().root, value.as_deref()), message);
-    // What comes close to one of our own fields is not what anybody meant.
+    // A suggestion among our own fields would be misleading for a field of another API.
     let help = if *code == &codes::FIELD_NOT_IN_SCHEMA { Some(WAYS_OUT) } else { help.as_deref() };
     if let Some(help) = help {
         reported.help(help);
     }
 }
 
-/// The field of the input whose text came out: where there is just one that holds it, or the deployment.
+/// Returns the field of the input that contains a rendered text, if exactly one does, otherwise the deployment.
 pub(super) fn origin(root: &Node<'_>, value: Option<&str>) -> FieldRef {
     let mut found = Vec::new();
     if let (Some(value), Some(spec)) = (value, root.get("spec")) {
-        holders(spec, value, &FieldPath::parse("spec"), &mut found);
+        collect_fields_with_text(spec, value, &FieldPath::parse("spec"), &mut found);
     }
     match found.as_slice() {
         [path] => FieldRef::value(path),
@@ -149,17 +150,17 @@ pub(super) fn origin(root: &Node<'_>, value: Option<&str>) -> FieldRef {
     }
 }
 
-fn holders(node: &Node<'_>, text: &str, path: &FieldPath, found: &mut Vec<FieldPath>) {
+fn collect_fields_with_text(node: &Node<'_>, text: &str, path: &FieldPath, found: &mut Vec<FieldPath>) {
     match &node.value {
         yaml::Value::String(here) if here == text => found.push(path.clone()),
         yaml::Value::Mapping(entries) => {
             for entry in entries {
-                holders(&entry.node, text, &path.key(entry.key.clone().into_owned()), found);
+                collect_fields_with_text(&entry.node, text, &path.key(entry.key.clone().into_owned()), found);
             }
         }
         yaml::Value::Sequence(items) => {
             for (position, item) in items.iter().enumerate() {
-                holders(item, text, &path.index(position), found);
+                collect_fields_with_text(item, text, &path.index(position), found);
             }
         }
         _ => {}

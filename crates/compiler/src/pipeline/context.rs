@@ -1,4 +1,4 @@
-//! What is known before the first deployment: options, CRDs, and what configurations say.
+//! Reads what must be known before the first deployment: options, CRDs and provider configurations.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The options that apply.
+/// Returns the options of a run.
 pub(crate) fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
     let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
     let mut options = Options { crds: dumped, ..Options::default() };
@@ -23,7 +23,7 @@ pub(crate) fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>)
     options
 }
 
-/// The dump of CRDs, when there is one that can be used.
+/// Returns the CRDs of the input, if it has valid ones.
 pub(super) fn crds_of<'s>(
     sources: &'s SourceSet,
     options: &Options,
@@ -38,7 +38,7 @@ pub(super) fn crds_of<'s>(
     )
 }
 
-/// Reads every text of options, the later ones over the earlier ones.
+/// Reads every text with options. Later texts override earlier ones.
 fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let mut documents = reading::Documents::new(source, &yaml::Limits::default());
@@ -61,7 +61,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
         }
         let failures = documents.into_failures();
         if is_empty && failures.is_empty() {
-            // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
+            // An empty options file is probably a mistake, such as a substitution without a result or an unsaved file.
             let message = format!("the file has no options, expected a Render of {}", render::API_VERSION);
             let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
             found.location = Some(Location::from_source(id));
@@ -71,7 +71,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
     }
 }
 
-/// Reads the configurations among the texts and in options. Returns what is wrong with them.
+/// Reads the provider configurations in texts and in options. Returns their problems.
 pub(super) fn configure(
     configuration: &mut dyn Configuration,
     sources: &SourceSet,
@@ -83,7 +83,7 @@ pub(super) fn configure(
     problems
 }
 
-/// Reads the configurations in options. Returns the options that have any, whether or not they can be used.
+/// Reads the provider configurations in options. Returns the options that have any, valid or not.
 pub(super) fn configure_inline(
     configuration: &mut dyn Configuration,
     sources: &SourceSet,
@@ -112,7 +112,7 @@ pub(super) fn configure_inline(
     configured
 }
 
-/// Whether an inline configuration says that it is one.
+/// Checks the `apiVersion` and `kind` of an inline configuration.
 fn is_provider_config(node: &yaml::Node<'_>, at: &FieldPath, findings: &mut Findings<'_>) -> bool {
     let header = Header::from_node(node);
     let fine = crate::composition::configured_by(&header).is_some();

@@ -1,4 +1,4 @@
-//! A document, what it says it is, and the documents inside a list.
+//! Documents of a text, including the items of lists.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use kubefoundry_yaml::{Failure, Node, Span, Value};
 /// A document, or an item of a `List`.
 #[derive(Debug)]
 pub(super) struct Document<'t> {
-    /// What transformations see of it.
+    /// The view of transformations.
     pub(super) object: InputObject<'t>,
-    /// Its own bytes.
+    /// The bytes of the document.
     pub(super) span: Span,
-    /// Whether it is an item of a list.
+    /// Whether the document is an item of a list.
     pub(super) item: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'t> Deref for Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// A document of a text.
+    /// Creates a document of a text.
     pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
         let yaml::Document { root, span, index, problems } = document;
         let header = Header::from_node(&root);
@@ -41,39 +41,39 @@ impl<'t> Document<'t> {
         Self { object, span, item: false }
     }
 
-    /// A document that is in no text.
+    /// Creates a document that is not part of a text.
     pub(super) fn without_text(source: SourceId, root: Node<'t>) -> Self {
         let (span, header) = (root.span, Header::from_node(&root));
         let object = InputObject { source, text: "", document: 0, header, root, problems: Vec::new() };
         Self { object, span, item: false }
     }
 
-    /// Which document of its text it is, or is an item of.
+    /// Returns the position in its text of the document, or of the list that contains it.
     pub(super) fn index(&self) -> usize {
         self.object.document
     }
 }
 
 impl Document<'_> {
-    /// Whether a limit was passed: then what was read of it is a part.
+    /// Returns whether the document exceeded a limit and was therefore read only partly.
     pub(super) fn is_partial(&self) -> bool {
         self.problems.iter().any(|problem| problem.kind.is_limit())
     }
 
-    /// Whether this document may hold something of ours.
+    /// Returns whether the document may contain an object of our kinds.
     pub(super) fn mentions_input_kinds(&self) -> bool {
         self.text.get(self.span.start..self.span.end).is_some_and(mentions_input_kinds)
     }
 
-    /// Moves what strict reading refused into findings.
+    /// Reports the problems of strict parsing.
     pub(super) fn report_problems(&self, findings: &mut Findings<'_>) {
         for problem in &self.problems {
             report_failure(problem, findings);
         }
     }
 
-    /// The document itself, or, of a list, its items, and theirs. What is wrong with a list that may hold something of
-    /// ours is reported; of one that passed a limit nothing comes out.
+    /// Appends the document, or the items of a list, recursively. The problems of a list are reported if it may contain
+    /// an object of our kinds. A list that exceeded a limit has no items.
     pub(super) fn flatten(self, out: &mut Vec<Self>, diagnostics: &mut Vec<Diagnostic>) {
         if !self.header.is_list() {
             out.push(self);
@@ -101,7 +101,7 @@ impl Document<'_> {
             return;
         }
         let InputObject { source, text, document, root, problems, header } = self.object;
-        // Of a typed list, items may leave out what the list says of them all.
+        // Items of a typed list may omit the apiVersion and kind that the list implies.
         let kind = header.kind.strip_suffix("List").filter(|kind| !kind.is_empty()).map(Arc::from);
         let Value::Mapping(entries) = root.value else { return };
         let items = entries.into_iter().find(|entry| entry.key == "items").map(|entry| entry.node.value);

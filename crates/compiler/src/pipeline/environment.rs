@@ -1,4 +1,4 @@
-//! What every document of a run is transformed with.
+//! The environment of a run, with which every document is transformed.
 
 use super::conformance::CrdSchemas;
 use super::skeletons::Skeletons;
@@ -6,21 +6,21 @@ use crate::composition;
 use crate::options::Options;
 use kubefoundry_transform::{Configuration, InstalledSchemas, PriorChoice, RunContext, Thoroughness};
 
-/// What every document of a run is transformed with.
+/// The shared inputs of all transformations of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Environment<'s> {
     pub(super) configuration: &'s dyn Configuration,
     pub(super) schemas: Option<&'s CrdSchemas<'s>>,
-    /// The skeletons, in a run that is given no dump of CRDs.
+    /// The skeletons, in a run without CRDs.
     pub(super) skeletons: Option<&'s Skeletons>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
-    /// The choice that was made before, which is kept.
+    /// An earlier choice of a provider, which is kept.
     pub(super) chosen: Option<&'s PriorChoice>,
 }
 
 impl<'s> Environment<'s> {
-    /// The same as transformations see it.
+    /// Returns the view that transformations have.
     pub(super) fn context(&self) -> RunContext<'s> {
         let Self { configuration, schemas, options, thoroughness, chosen, .. } = *self;
         RunContext {

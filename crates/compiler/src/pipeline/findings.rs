@@ -1,4 +1,4 @@
-//! The findings of a run, in input order: as many as anybody reads, and how many more there are.
+//! Collects the findings of a run, in input order, up to a limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,22 +7,22 @@ use crate::codes;
 use crate::options::Options;
 use kubefoundry_diagnostics::{Attribute, Code, Diagnostic, Severity};
 
-/// Findings of one run, at the most: an input of nothing but mistakes is answered in bounded memory.
+/// The maximum number of findings of a run, which bounds the memory for an input full of mistakes.
 pub(super) const MAX_FINDINGS: usize = 10_000;
 
-/// Collects findings, at most 10,000. Which ones are kept depends on their order alone, so findings may be collected in
-/// parts that are then joined in order.
+/// Collects at most [`MAX_FINDINGS`] findings. Which ones are kept depends only on their order, so they can be
+/// collected in parts that are joined in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RunFindings {
     kept: Vec<Diagnostic>,
-    /// What is said once a run was said, for these.
+    /// Codes that are reported once per run and have been reported.
     said: BTreeSet<Option<String>>,
-    /// What is not kept, by code and by whether its object says to ignore it.
+    /// The number of findings beyond the limit, by code and by whether they are suppressed.
     left_out: BTreeMap<(&'static str, bool), (&'static Code, usize)>,
 }
 
 impl RunFindings {
-    /// With these findings.
+    /// Creates a collection with these findings.
     pub(super) fn new(found: Vec<Diagnostic>) -> Self {
         let mut all = Self::default();
         for found in found {
@@ -39,20 +39,20 @@ impl RunFindings {
         if self.kept.len() < MAX_FINDINGS {
             self.kept.push(found);
         } else {
-            self.leave_out(&found);
+            self.count_omitted(&found);
         }
     }
 
-    /// Adds the findings of one object, which `suppressions` of the same object may be about.
+    /// Adds the findings of one object. `suppressions` are those of the same object.
     pub(super) fn add_all(&mut self, mut found: Vec<Diagnostic>, suppressions: &mut [Suppression]) {
-        // Of what is not kept nobody could tell later whether it was to be ignored.
+        // Findings beyond the limit are only counted, so they must be marked before.
         suppress::mark(&mut found, suppressions);
         for found in found {
             self.add(found);
         }
     }
 
-    /// Adds what was found later in the input.
+    /// Appends the findings of a later part of the input.
     pub(super) fn append(&mut self, later: Self) {
         later.kept.into_iter().for_each(|found| self.add(found));
         for (key, (code, number)) in later.left_out {
@@ -60,15 +60,15 @@ impl RunFindings {
         }
     }
 
-    /// Keeps no more than `most`, and counts the rest.
+    /// Keeps at most `most` findings and counts the rest.
     pub(super) fn limit(&mut self, most: usize) {
         for found in self.kept.split_off(most.min(self.kept.len())) {
-            self.leave_out(&found);
+            self.count_omitted(&found);
         }
     }
 
-    /// Marks what objects say to ignore: errors stay, and the rest of it is taken out and returned. Adds, with
-    /// `every_finding` there is, what is said to be ignored and was not found.
+    /// Marks suppressed findings. Errors stay; suppressed warnings and infos are removed and returned. With
+    /// `every_finding`, all checks have run, and suppressions without a matching finding are reported.
     pub(super) fn suppress(&mut self, mut suppressions: Vec<Suppression>, every_finding: bool) -> Vec<Diagnostic> {
         if suppressions.is_empty() {
             return Vec::new();
@@ -77,32 +77,32 @@ impl RunFindings {
         let gone = |diagnostic: &mut Diagnostic| diagnostic.suppressed && diagnostic.code.severity != Severity::Error;
         let suppressed = self.kept.extract_if(.., gone).collect();
         if every_finding {
-            suppressions.iter().flat_map(Suppression::complaints).for_each(|complaint| self.add(complaint));
+            suppressions.iter().flat_map(Suppression::own_findings).for_each(|finding| self.add(finding));
         }
         suppressed
     }
 
-    /// How many are kept.
+    /// Returns the number of kept findings.
     pub(super) fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// What is kept.
+    /// Returns the kept findings.
     pub(super) fn kept_mut(&mut self) -> &mut Vec<Diagnostic> {
         &mut self.kept
     }
 
-    fn leave_out(&mut self, found: &Diagnostic) {
+    fn count_omitted(&mut self, found: &Diagnostic) {
         self.left_out.entry((found.code.id, found.suppressed)).or_insert((found.code, 0)).1 += 1;
     }
 
-    /// Whether an error was found.
+    /// Returns whether there is an error.
     pub(super) fn has_errors(&self) -> bool {
         self.kept.iter().any(|found| found.severity == Severity::Error)
             || self.left_out.values().any(|(code, _)| code.severity == Severity::Error)
     }
 
-    /// What is kept, in order, and how many of each code are not.
+    /// Returns the kept findings, in order, and the numbers of omitted ones.
     pub(super) fn into_parts(self) -> (Vec<Diagnostic>, OmittedFindings) {
         let left_out = self.left_out.into_iter();
         (
@@ -112,19 +112,19 @@ impl RunFindings {
     }
 }
 
-/// Keeps the first of the findings that are about the run rather than about one deployment.
+/// Keeps only the first finding of each code that is reported once per run.
 pub(super) fn deduplicate_run_findings(diagnostics: &mut Vec<Diagnostic>) {
     let mut said = BTreeSet::new();
     diagnostics.retain(|found| !found.code.has(Attribute::OncePerRun) || said.insert(found.help.clone()));
 }
 
-/// How many findings are not kept, by code and by whether their objects say to ignore them.
+/// The numbers of omitted findings, by code and by whether they are suppressed.
 #[derive(Debug)]
 pub(super) struct OmittedFindings(Vec<(&'static Code, bool, usize)>);
 
 impl OmittedFindings {
-    /// What is said of them, as grave as the gravest of them is by the options; none when there are none. What objects
-    /// say to ignore is counted apart, and what is said of it is to be ignored, too.
+    /// Returns findings about the omitted ones, with the highest severity among them. Suppressed ones are counted
+    /// separately, in a finding that is suppressed, too.
     pub(super) fn report(&self, options: &Options) -> Vec<Diagnostic> {
         [false, true].into_iter().filter_map(|suppressed| self.report_of(suppressed, options)).collect()
     }
@@ -132,10 +132,10 @@ impl OmittedFindings {
     fn report_of(&self, suppressed: bool, options: &Options) -> Option<Diagnostic> {
         let adjusted = |(code, number)| Some((options.adjust(Diagnostic::new(code, ""))?.severity, number));
         let left_out = self.0.iter().filter(|it| it.1 == suppressed).map(|(code, _, number)| (*code, *number));
-        // Warnings that are to be ignored are said nowhere, and counted by `suppressed`.
+        // Suppressed warnings are not reported; `suppressed` counts them.
         let left_out = left_out.filter(|(code, _)| !suppressed || code.severity == Severity::Error);
         let left_out: Vec<(Severity, usize)> = left_out.filter_map(adjusted).collect();
-        let gravest = left_out.iter().map(|(severity, _)| *severity).min()?;
+        let most_severe = left_out.iter().map(|(severity, _)| *severity).min()?;
         let number: usize = left_out.iter().map(|(_, number)| number).sum();
         let errors: usize = left_out.iter().filter(|(severity, _)| *severity == Severity::Error).map(|it| it.1).sum();
         let ignored = if suppressed { " that annotations suppress" } else { "" };
@@ -143,12 +143,12 @@ impl OmittedFindings {
             "the run has {number} more findings{ignored}, {errors} of them errors; at most {MAX_FINDINGS} are reported"
         );
         let mut report = Diagnostic::new(&codes::LIMIT_EXCEEDED, message);
-        report.severity = gravest;
+        report.severity = most_severe;
         report.suppressed = suppressed;
         Some(report)
     }
 
-    /// How many of them objects say to ignore.
+    /// Returns the number of suppressed findings among the omitted ones.
     pub(super) fn suppressed(&self) -> usize {
         self.0.iter().filter(|it| it.1).map(|it| it.2).sum()
     }

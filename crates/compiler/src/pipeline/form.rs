@@ -1,16 +1,16 @@
-//! What a caller gets of each object: its value, or its text.
+//! The forms in which a caller can get objects: as values, as YAML text, or not at all.
 
 use serde_json::Value;
 
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml as yaml;
 
-/// What an object is handed out as. The less of it is kept, the less room a large input takes.
+/// A form of output objects. A compact form reduces the memory for a large input.
 pub trait OutputForm: Send {
-    /// Takes a finished object.
+    /// Converts a finished object.
     fn of(object: Value) -> Self;
 
-    /// Takes a generated object.
+    /// Converts a generated object.
     fn generated(manifest: Manifest) -> Self
     where
         Self: Sized,
@@ -26,15 +26,15 @@ impl OutputForm for Value {
     }
 }
 
-/// Bytes that few objects pass.
-const ROOM: usize = 4 * 1024;
+/// The initial capacity for the text of an object, in bytes. Few objects are longer.
+const INITIAL_TEXT_BYTES: usize = 4 * 1024;
 
-/// Nothing, for those who want to know what is wrong.
+/// No objects, for callers that need findings only.
 impl OutputForm for () {
     fn of(_: Value) -> Self {}
 }
 
-/// The object as a YAML document, for those who print it and no more.
+/// The object as a YAML document, for callers that only print it.
 ///
 /// ```
 /// use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
@@ -44,7 +44,7 @@ impl OutputForm for () {
 pub struct YamlText(Box<str>);
 
 impl YamlText {
-    /// The text; it ends with a line break.
+    /// Returns the text, which ends with a line break.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -52,14 +52,14 @@ impl YamlText {
 
 impl OutputForm for YamlText {
     fn of(object: Value) -> Self {
-        // Room for most objects, so that the text is not moved while it grows; what is kept is just as long as it is.
-        let mut text = String::with_capacity(ROOM);
+        // The initial capacity avoids reallocation for most objects; the boxed text then has its exact length.
+        let mut text = String::with_capacity(INITIAL_TEXT_BYTES);
         yaml::to_yaml(&object, &mut text);
         Self(text.as_str().into())
     }
 
     fn generated(manifest: Manifest) -> Self {
-        let mut text = String::with_capacity(ROOM);
+        let mut text = String::with_capacity(INITIAL_TEXT_BYTES);
         manifest.write_yaml(&mut text);
         Self(text.as_str().into())
     }

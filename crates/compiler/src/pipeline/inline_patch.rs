@@ -1,12 +1,12 @@
-//! Patches that stand in a kustomization itself, as text: `patches: [{patch: ...}]`, `patchesStrategicMerge: [...]`,
+//! Checks patches that a kustomization contains as text: `patches: [{patch: ...}]`, `patchesStrategicMerge: [...]`,
 //! `patchesJson6902: [{patch: ...}]`.
 //!
-//! They are checked as files of patches are: what they say of our kinds has types and known fields. A literal block
-//! (`patch: |-`) has every byte of the patch in its place, so findings point into it and fixes mend it. Of a patch in
-//! quotes, or a folded one, they point at the whole.
+//! They are checked like patch files: fields of our kinds must exist and have the right type. In a literal block
+//! (`patch: |-`), every byte of the patch has a position in the file, so findings and fixes refer to it. For a quoted
+//! or folded patch, findings refer to the whole value.
 //!
-//! A ModelDeployment that stands there as a generator is read the same way; what else is wrong with it, the function says
-//! that it is given to.
+//! A ModelDeployment that is given as a generator is checked in the same way; the KRM function reports its other
+//! problems.
 
 use super::document::Document;
 use super::operations::{self, PatchTarget};
@@ -21,7 +21,7 @@ use kubefoundry_transform::InputObject;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Failure, Node, Span, Value};
 
-/// Checks the patches in a kustomization. `is_among_ours`: whether the input has objects of ours.
+/// Checks the patches in a kustomization. `is_among_ours` states whether the input has objects of our kinds.
 pub(super) fn check(
     kustomization: &Document<'_>,
     source: &Source,
@@ -45,28 +45,28 @@ pub(super) fn check(
 struct InlinePatch<'k, 't> {
     kustomization: &'k Document<'t>,
     source: &'k Source,
-    /// The text as a value of the kustomization.
+    /// The patch as a value of the kustomization.
     node: &'k Node<'t>,
-    /// The kind of ours that operations in it are for.
+    /// Our kind that is the target of operations in the patch.
     target: Option<PatchTarget>,
 }
 
 impl InlinePatch<'_, '_> {
     fn check(&self, text: &str, options: &Options, found: &mut Vec<Diagnostic>) {
         if let Some((block, start)) = self.literal() {
-            // Its indentation is the same on every line, so that it reads as it stands.
-            for (at, part) in parts(block) {
+            // All lines have the same indentation, so the block can be parsed with it.
+            for (at, part) in split_block(block) {
                 self.check_part(part, options, found, |span| shifted(span, start + at));
             }
         } else {
             let before = found.len();
             self.check_part(text, options, found, |_| self.node.span);
-            // Its bytes are elsewhere, if anywhere.
+            // The bytes of the value have no position in the source.
             found.iter_mut().skip(before).for_each(|diagnostic| diagnostic.fix = None);
         }
     }
 
-    /// The lines of a literal block as they stand in the source, and where they start.
+    /// Returns the lines of a literal block with their indentation, and their offset in the source.
     fn literal(&self) -> Option<(&str, usize)> {
         let Span { start, end } = self.node.span;
         let written = self.source.text.get(start..end).filter(|written| written.starts_with('|'))?;
@@ -74,7 +74,7 @@ impl InlinePatch<'_, '_> {
         Some((written.get(first..)?, start + first))
     }
 
-    /// Checks the documents of a text; `place` says where its bytes stand in the source.
+    /// Checks the documents of a text. `place` maps a span of the text to one of the source.
     fn check_part(&self, patch: &str, options: &Options, found: &mut Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
         let parsed = yaml::parse(patch, &options.limits);
         let (source, index) = (self.kustomization.source, self.kustomization.index());
@@ -92,7 +92,7 @@ impl InlinePatch<'_, '_> {
             let object = InputObject { source, text: patch, document: index, header, root, problems };
             let document = Document { object, span, item: true };
             let mut findings = Findings::new(document.scope());
-            // A patch of another kind is none of our business.
+            // Patches of other kinds are not checked.
             if composition::owner_of_group(document.header.group()).is_some()
                 && let Role::Patch(transform) = Role::of(&document, Purpose::Input, true, options, &mut findings)
             {
@@ -104,8 +104,8 @@ impl InlinePatch<'_, '_> {
     }
 }
 
-/// The documents of a block, which are set apart by indented `---`, and where each starts.
-fn parts(block: &str) -> Vec<(usize, &str)> {
+/// Splits a block into documents at indented `---`. Returns each with its offset.
+fn split_block(block: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
     for line in block.split_inclusive('\n') {
@@ -124,7 +124,7 @@ fn shifted(span: Span, by: usize) -> Span {
     Span { start: span.start + by, end: span.end + by }
 }
 
-/// A finding where its patch stands in the source.
+/// Moves a finding to the position of its patch in the source.
 fn placed(mut diagnostic: Diagnostic, place: impl Fn(Span) -> Span) -> Diagnostic {
     let related = diagnostic.related.iter_mut().map(|related| &mut related.location);
     for location in diagnostic.location.iter_mut().chain(related) {
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_of_a_block_are_set_apart() {
-        assert_eq!(parts("  a: 1\n  ---\n  b: 1\n"), [(0, "  a: 1\n"), (13, "  b: 1\n")]);
-        assert_eq!(parts("  a: 1"), [(0, "  a: 1")]);
+    fn a_block_is_split_into_documents() {
+        assert_eq!(split_block("  a: 1\n  ---\n  b: 1\n"), [(0, "  a: 1\n"), (13, "  b: 1\n")]);
+        assert_eq!(split_block("  a: 1"), [(0, "  a: 1")]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a `kustomization.yaml` says of the files beside it: which of them are patches, that is, parts of objects.
+//! Reads from a `kustomization.yaml` which files are patches, that is, incomplete objects.
 
 use super::operations::PatchTarget;
 use kubefoundry_yaml::Node;
@@ -6,19 +6,20 @@ use kubefoundry_yaml::Node;
 /// The API group of kustomizations.
 const GROUP: &str = "kustomize.config.k8s.io";
 
-/// Their kinds.
+/// The kinds of kustomizations.
 pub(super) const KINDS: [&str; 2] = ["Kustomization", "Component"];
 
-/// Whether a document is a kustomization, by the names that kustomize itself looks for or by its kind.
+/// Returns whether a document is a kustomization, by the file names that kustomize looks for or by its kind.
 pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
     let file = source.rsplit('/').next().unwrap_or(source);
     matches!(file, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
         || (group == GROUP && KINDS.contains(&kind))
 }
 
-/// The files it applies as patches, as paths from where its own path starts: `patches[].path`,
-/// `patchesStrategicMerge[]`, `patchesJson6902[].path`. With each, the kind of ours that its `target` names;
-/// `is_among_ours` says whether the input has objects of ours.
+/// Returns the files that a kustomization applies as patches (`patches[].path`, `patchesStrategicMerge[]`,
+/// `patchesJson6902[].path`), relative to the same directory as its own path, each with our kind that its `target`
+/// names.
+/// `is_among_ours` states whether the input has objects of our kinds.
 pub(super) fn patch_paths(source: &str, root: &Node<'_>, is_among_ours: bool) -> Vec<(String, Option<PatchTarget>)> {
     let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
     let listed = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
@@ -32,12 +33,12 @@ pub(super) fn patch_paths(source: &str, root: &Node<'_>, is_among_ours: bool) ->
         .collect()
 }
 
-/// The files that a kustomization applies as patches.
+/// Returns the files that a kustomization applies as patches.
 pub(crate) fn patch_files(source: &str, root: &Node<'_>) -> Vec<String> {
     patch_paths(source, root, true).into_iter().map(|(path, _)| path).collect()
 }
 
-/// Joins a relative path to a directory and resolves `.` and `..` without asking a file system.
+/// Joins a relative path to a directory and resolves `.` and `..` lexically.
 pub(crate) fn normalize(directory: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let directory = if path.starts_with('/') { "/" } else { directory };
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_joined_to_the_kustomizations_own_folder() {
+    fn paths_are_relative_to_the_folder_of_the_kustomization() {
         for (directory, path, joined) in [
             ("overlays/prod", "patch.yaml", "overlays/prod/patch.yaml"),
             ("overlays/prod", "../../base/p.yaml", "base/p.yaml"),

@@ -1,4 +1,4 @@
-//! One object and its transformation: what it becomes, in the form that the caller asked for.
+//! Transforms a single object into the form that the caller asked for.
 
 use std::sync::Arc;
 
@@ -22,19 +22,19 @@ use kubefoundry_transform::{
     Thoroughness, TransformOutput, owner_reference,
 };
 
-/// What the owner annotation of a shared object says: it is no single object's.
+/// The value of the ownership annotation on a shared object, which belongs to several objects.
 const ALL: &str = "*";
 
-/// What an object became.
+/// The result of a successful transformation.
 #[derive(Debug, Clone)]
 pub(super) struct TransformedObject<O> {
-    /// What was decided.
+    /// The decision.
     pub(super) decision: Decision,
-    /// Its objects.
+    /// The generated objects.
     pub(super) objects: Vec<GeneratedObject<O>>,
 }
 
-/// An object before the set is looked at.
+/// A generated object before the linker checks the set.
 #[derive(Debug, Clone)]
 pub(super) struct GeneratedObject<O> {
     pub(super) api_version: Arc<str>,
@@ -44,7 +44,7 @@ pub(super) struct GeneratedObject<O> {
 }
 
 impl<O> GeneratedObject<O> {
-    /// The object in messages.
+    /// Returns a reference for messages.
     pub(super) fn reference(&self) -> ObjectRef {
         ObjectRef {
             api_version: self.api_version.clone(),
@@ -54,7 +54,7 @@ impl<O> GeneratedObject<O> {
         }
     }
 
-    /// The object that a document of the input is handed out as.
+    /// Returns a document of the input as an output object.
     pub(super) fn of_input(header: &Header, object: O, role: OutputRole) -> Self {
         let Header { api_version, kind, namespace, name } = header;
         let identity = Identity::new(api_version, kind, namespace.as_deref(), name);
@@ -74,25 +74,25 @@ impl<O: OutputForm> GeneratedObject<O> {
 }
 
 impl GeneratedObject<Value> {
-    /// The same in another form.
+    /// Converts the object to another form.
     pub(super) fn into_form<O: OutputForm>(self) -> GeneratedObject<O> {
         let Self { api_version, identity, object, role } = self;
         GeneratedObject { api_version, identity, object: O::of(object), role }
     }
 }
 
-/// What a transformation made of one object.
+/// The outcome of a transformation.
 #[derive(Debug)]
 pub(super) struct TransformOutcome<'d, O> {
-    /// None when the object could not be read so far.
+    /// The result; `None` if the object could not be read.
     pub(super) mapped: Option<TransformedObject<O>>,
-    /// Objects of the set that are to be changed.
+    /// Objects of the set that the transformation changes.
     pub(super) changed: Vec<ChangedObject>,
-    /// What was found.
+    /// The findings.
     pub(super) findings: Findings<'d>,
 }
 
-/// Transforms an object that needs no other: of one that is read in part only, nothing comes out.
+/// Transforms an object that needs no other objects. An object that was read only partly has no result.
 pub(super) fn transform<'d, O: OutputForm>(
     transform: &dyn AnyTransform,
     object: &InputObject<'_>,
@@ -102,7 +102,7 @@ pub(super) fn transform<'d, O: OutputForm>(
 ) -> TransformOutcome<'d, O> {
     object.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
     if object.problems.iter().any(|problem| problem.kind.is_limit()) {
-        // What was read of it is a part; anything said about the rest would be wrong.
+        // Only a part of the object was read, so findings about the rest would be wrong.
         return TransformOutcome { mapped: None, changed: Vec::new(), findings };
     }
     let context = environment.context();
@@ -114,7 +114,7 @@ pub(super) fn transform<'d, O: OutputForm>(
     finish(transform, object, out, &set, environment)
 }
 
-/// Marks what an object became as its own, checks it against a dump of CRDs, and decides on it.
+/// Adds ownership to the generated objects, checks them against CRDs, and completes the decision.
 pub(super) fn finish<'d, O: OutputForm>(
     transform: &dyn AnyTransform,
     object: &InputObject<'_>,
@@ -144,7 +144,7 @@ pub(super) fn finish<'d, O: OutputForm>(
         if let ObjectPosition::Input(position) = target
             && let Some(target) = set.inputs.get(*position)
         {
-            // What strict reading refuses in it would be lost.
+            // Rewriting the object would lose parts that strict parsing refuses.
             target.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
         }
     }
@@ -152,7 +152,7 @@ pub(super) fn finish<'d, O: OutputForm>(
         let made = shared.iter().chain(&manifests).cloned().map(Manifest::into_json);
         check_objects(&made.collect::<Vec<_>>(), schemas, &mut findings);
         for changed in &changed {
-            check_change(&before(changed, set), &changed.object, schemas, &mut findings);
+            check_change(&unchanged_object(changed, set), &changed.object, schemas, &mut findings);
         }
     }
     if let Some(skeletons) = environment.skeletons {
@@ -163,7 +163,7 @@ pub(super) fn finish<'d, O: OutputForm>(
                 skeletons.check(manifest, release, &mut findings);
             }
             for changed in &changed {
-                skeletons.check_change(&before(changed, set), &changed.object, &mut findings);
+                skeletons.check_change(&unchanged_object(changed, set), &changed.object, &mut findings);
             }
         }
     }
@@ -187,8 +187,8 @@ pub(super) fn finish<'d, O: OutputForm>(
     TransformOutcome { mapped: Some(TransformedObject { decision, objects }), changed, findings }
 }
 
-/// An object of the set as it was before a change.
-fn before(changed: &ChangedObject, set: &ObjectSet<'_, '_, AllSettings>) -> Value {
+/// Returns an object of the set as it was before a change.
+fn unchanged_object(changed: &ChangedObject, set: &ObjectSet<'_, '_, AllSettings>) -> Value {
     let before = match changed.position {
         ObjectPosition::Input(position) => set.inputs.get(position).map(InputObject::to_json),
         ObjectPosition::Generated(position) => set.generated.get(position).map(|made| made.object.clone()),
@@ -196,7 +196,7 @@ fn before(changed: &ChangedObject, set: &ObjectSet<'_, '_, AllSettings>) -> Valu
     before.unwrap_or_default()
 }
 
-/// Adds namespace and ownership to objects.
+/// Adds the namespace and ownership to objects.
 fn mark_owned(
     transform: &dyn AnyTransform,
     object: &InputObject<'_>,

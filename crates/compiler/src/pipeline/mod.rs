@@ -158,7 +158,7 @@ fn compile_with<O>(
     let (schemas, skeletons) = (schemas.as_ref(), skeletons.as_ref());
     let run = Run { sources, schemas, skeletons, options: &options, thoroughness };
     let mut results = results(&run);
-    results.leave_out_copies();
+    results.remove_copies();
     let DocumentResults { inputs, transformed, mut found, suppressions, configured, mut trouble, .. } = results;
     diagnostics.into_iter().chain(trouble.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
     let none = transformed.is_empty();

@@ -1,8 +1,8 @@
-//! Patches that are lists of operations (RFC 6902): `- {op: replace, path: /spec/scaling/replicas, value: 2}`.
+//! Checks patches that are lists of operations (RFC 6902): `- {op: replace, path: /spec/scaling/replicas, value: 2}`.
 //!
-//! An operation does not say what it is applied to; the kustomization that names it does, by `target`. Each is checked as
-//! the part of an object that it makes: fields that there are, values of their types. What lies below an element of a list
-//! is not: its type is not known without the list.
+//! The `target` in the kustomization determines to which object an operation applies. Each operation is checked as the
+//! partial object that it creates: the fields must exist, and the values must have the right type. Values below an item
+//! of a list are not checked, because their type is unknown without the list.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, ObjectRef};
 use kubefoundry_transform::AnyTransform;
 use kubefoundry_yaml::{MappingEntry, Node, Span, Value};
 
-/// What operations are applied to.
+/// The kind and object to which operations apply.
 #[derive(Clone)]
 pub(super) struct PatchTarget {
     transform: &'static dyn AnyTransform,
@@ -29,8 +29,8 @@ impl fmt::Debug for PatchTarget {
 }
 
 impl PatchTarget {
-    /// The target of an entry of `patches`, when it is a kind of ours: of one of our groups, or, where `is_among_ours`
-    /// says that the input has objects of ours, of no group.
+    /// Returns the target of an entry of `patches`, if it is one of our kinds: of one of our API groups or, if
+    /// `is_among_ours` states that the input has objects of our kinds, without a group.
     pub(super) fn of(patch: &Node<'_>, is_among_ours: bool) -> Option<Self> {
         let target = patch.get("target")?;
         let word = |key: &str| target.get(key).and_then(Node::as_str);
@@ -51,7 +51,7 @@ impl PatchTarget {
     }
 }
 
-/// Where a list of operations stands.
+/// The position of a list of operations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PatchSource<'t> {
     pub(super) source: SourceId,
@@ -59,10 +59,10 @@ pub(super) struct PatchSource<'t> {
     pub(super) document: usize,
 }
 
-/// Steps of a path, at the most: no field of ours lies deeper.
+/// The maximum number of segments of a path. None of our fields is deeper.
 const MAX_PATH_SEGMENTS: usize = 32;
 
-/// Checks operations; what is no operation is left to kustomize.
+/// Checks operations. Invalid operations are left to kustomize.
 pub(super) fn check(operations: &Node<'_>, target: &PatchTarget, place: PatchSource<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for operation in operations.items() {
@@ -90,14 +90,14 @@ fn check_one(
     target: &PatchTarget,
     place: PatchSource<'_>,
 ) -> Vec<Diagnostic> {
-    let (root, exact) = part(pointer, value, place.text);
+    let (root, exact) = partial_object(pointer, value, place.text);
     let PatchSource { source, text, document } = place;
     let scope = DocumentScope { source, text, document, root: &root, object: target.object.clone() };
     let mut findings = Findings::new(scope);
     target.transform.check_patch(target.kind, &root, &mut findings);
     let mut found = findings.into_diagnostics();
     if !exact {
-        // The bytes of a step are not those of the field, so that a new name cannot take their place.
+        // The bytes of a segment are escaped, so a fix cannot replace them with a field name.
         let within = |span: Span| pointer.span.start <= span.start && span.end <= pointer.span.end;
         for diagnostic in &mut found {
             diagnostic.fix.take_if(|fix| fix.edits.iter().any(|edit| within(edit.range)));
@@ -106,9 +106,9 @@ fn check_one(
     found
 }
 
-/// The part of an object that a pointer (RFC 6901) and a value make; and whether each of its keys stands where its span
-/// says, letter by letter.
-fn part<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Node<'n>, bool) {
+/// Returns the partial object that a pointer (RFC 6901) and a value create, and whether the bytes at the span of each
+/// key equal the key.
+fn partial_object<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Node<'n>, bool) {
     let path = pointer.as_str().unwrap_or_default();
     let written = text.get(pointer.span.start..pointer.span.end).unwrap_or_default();
     let start = written.find(path).filter(|_| !path.contains('~')).map(|at| pointer.span.start + at);
@@ -119,7 +119,7 @@ fn part<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Nod
         steps.push((step, span));
         at += step.len() + 1;
     }
-    // What stands before the first `/` is no step.
+    // The text before the first `/` is not a segment.
     let steps = steps.get(1..).unwrap_or_default();
     let is_whole = path.split('/').nth(MAX_PATH_SEGMENTS).is_none();
     let is_element = |step: &str| step == "-" || (!step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()));
@@ -150,9 +150,9 @@ mod tests {
         found.into_iter().map(|found| (found.message, found.location.unwrap().span)).collect()
     }
 
-    /// A kind is ours in our groups, and among objects of ours where no group is named.
+    /// A target is one of our kinds if it names one of our groups, or no group in an input with objects of our kinds.
     #[test]
-    fn operations_on_other_kinds_are_left_alone() {
+    fn operations_on_other_kinds_are_ignored() {
         let operations = "[{op: add, path: /spec/zz, value: 1}]";
         for (target, count) in [
             ("target: {kind: ModelDeployment}", 1),
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(checked_among(false, operations, "target: {kind: ModelDeployment, group: kubefoundry.ai}").len(), 1);
     }
 
-    /// A path of any length ends, and what lies too deep for us is not judged.
+    /// A path beyond the limit is ignored.
     #[test]
     fn paths_are_bounded() {
         let long = format!("[{{op: add, path: /metadata/labels{}, value: 1}}]", "/a".repeat(100_000));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_found_in_its_path() {
+    fn a_segment_is_located_in_its_path() {
         let operations = r#"[{op: add, path: "/spec/zz", value: 1}, {op: remove, path: "/sp\x65c/zz"}]"#;
         let found = checked(operations, "target: {kind: ModelDeployment}");
         let words: Vec<&str> = found.iter().map(|(_, span)| &operations[span.start..span.end]).collect();

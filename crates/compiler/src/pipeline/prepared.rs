@@ -1,4 +1,4 @@
-//! One deployment on a bench: run again with changes, to learn what a field does, or what would have to be otherwise.
+//! Runs a single deployment repeatedly with changes, to learn the effect of a field or to search for a change.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ use kubefoundry_transform::{InputObject, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// A run before its first deployment: everything is read.
+/// A run whose input has been read, before its first deployment is transformed.
 pub(crate) struct PreparedRun<'p> {
     environment: &'p Environment<'p>,
     catalog: &'p Catalog,
@@ -35,10 +35,10 @@ pub(crate) struct PreparedRun<'p> {
     deployments: Vec<&'p Document<'p>>,
 }
 
-/// Reads everything, and hands it to `work`.
+/// Reads the input of a run and passes it to `work`.
 ///
 /// # Errors
-/// What is wrong with options or configurations; it is among the findings of every run.
+/// The errors of options or configurations, which every run reports as well.
 pub(crate) fn with_prepared_run<T>(
     sources: &SourceSet,
     providers: Providers,
@@ -77,7 +77,7 @@ pub(crate) fn with_prepared_run<T>(
     Ok(work(&PreparedRun { environment: &environment, catalog: &catalog, deployments }))
 }
 
-/// The providers that can be chosen, before any configuration is read.
+/// Returns the providers that can be selected before any configuration is read.
 pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
     match providers {
         Providers::All => Catalog::with_builtin(options.rule_limits),
@@ -92,24 +92,24 @@ impl<'p> PreparedRun<'p> {
         self.deployments.iter().map(move |document| InputDeployment { document, environment, catalog })
     }
 
-    /// The providers that can be chosen.
+    /// Returns the providers that can be selected.
     pub(crate) fn catalog(&self) -> &'p Catalog {
         self.catalog
     }
 
-    /// The options that apply.
+    /// Returns the options of the run.
     pub(crate) fn options(&self) -> &'p Options {
         self.environment.options
     }
 
-    /// Runs a deployment that is in no text.
+    /// Runs a deployment that is not part of a text.
     pub(crate) fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let document = Document::without_text(SourceId::default(), root.clone());
         Attempt::of(&document, &Environment { thoroughness, ..*self.environment }, steps)
     }
 }
 
-/// One deployment of the input, and what it is mapped with.
+/// A deployment of the input, with the environment to transform it.
 #[derive(Clone, Copy)]
 pub(crate) struct InputDeployment<'p> {
     document: &'p Document<'p>,
@@ -117,14 +117,14 @@ pub(crate) struct InputDeployment<'p> {
     catalog: &'p Catalog,
 }
 
-/// What a run of one deployment came to.
+/// The result of running one deployment.
 #[derive(Debug)]
 pub(crate) struct Attempt {
-    /// Its objects; none with an error.
+    /// The objects; empty if there is an error.
     pub(crate) objects: Vec<Value>,
-    /// What was decided; none when it could not be read.
+    /// The decision; `None` if the deployment could not be read.
     pub(crate) decision: Option<Decision>,
-    /// What was found.
+    /// The findings.
     pub(crate) findings: Vec<Diagnostic>,
 }
 
@@ -143,17 +143,17 @@ impl Attempt {
         Self { objects: objects.into_iter().map(|made| made.object).collect(), decision: Some(decision), findings }
     }
 
-    /// Whether an error was found.
+    /// Returns whether there is an error.
     pub(crate) fn is_refused(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// The provider that was chosen.
+    /// Returns the selected provider.
     pub(crate) fn provider(&self) -> Option<&str> {
         self.decision.as_ref()?.provider()
     }
 
-    /// The codes of the errors, each once, in order.
+    /// Returns the codes of the errors, sorted and without duplicates.
     pub(crate) fn errors(&self) -> Vec<&'static str> {
         let errors = self.findings.iter().filter(|found| found.severity == Severity::Error);
         let mut ids: Vec<&'static str> = Vec::new();
@@ -167,48 +167,48 @@ impl Attempt {
 }
 
 impl<'p> InputDeployment<'p> {
-    /// None when it is not models that the run has configurations of.
+    /// Returns `None` if the configuration of the run is not that of models.
     pub(super) fn new(document: &'p Document<'p>, environment: &'p Environment<'p>) -> Option<Self> {
         let catalog = Catalog::downcast(environment.configuration)?;
         Some(Self { document, environment, catalog })
     }
 
-    /// Which text it stands in.
+    /// Returns the source of the deployment.
     pub(crate) fn source(&self) -> SourceId {
         self.document.source
     }
 
-    /// Which document of it.
+    /// Returns the position of its document in the source.
     pub(crate) fn index(&self) -> usize {
         self.document.index()
     }
 
-    /// What it is.
+    /// Returns a reference to the deployment.
     pub(crate) fn object(&self) -> ObjectRef {
         self.document.header.object()
     }
 
-    /// Its tree.
+    /// Returns the node of the deployment.
     pub(crate) fn root(&self) -> &'p Node<'p> {
         &self.document.root
     }
 
-    /// The providers that can be chosen.
+    /// Returns the providers that can be selected.
     pub(crate) fn catalog(&self) -> &'p Catalog {
         self.catalog
     }
 
-    /// The options that apply.
+    /// Returns the options of the run.
     pub(crate) fn options(&self) -> &'p Options {
         self.environment.options
     }
 
-    /// It with its defaults, as far as it can be read.
+    /// Returns the deployment with its defaults, if it can be read.
     pub(crate) fn deployment(&self) -> Option<Deployment> {
         self.deployment_of(&self.document.root)
     }
 
-    /// The same of another tree.
+    /// Returns the deployment in another node, with its defaults.
     pub(crate) fn deployment_of(&self, root: &Node<'_>) -> Option<Deployment> {
         let api_group = ApiGroup::find(self.document.header.group())?;
         let mut findings = Findings::new(self.document.scope());
@@ -217,21 +217,21 @@ impl<'p> InputDeployment<'p> {
         validate::validate(&wire, api_group, &mut findings)
     }
 
-    /// Runs it as it is.
+    /// Runs the deployment unchanged.
     pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         Attempt::of(self.document, &self.environment_for(thoroughness), steps)
     }
 
-    /// What it is tried with. What skeletons say of the objects is for the run that writes them.
+    /// Returns the environment for attempts. It has no skeletons, because only the real run reports findings from them.
     fn environment_for(&self, thoroughness: Thoroughness) -> Environment<'p> {
         Environment { thoroughness, skeletons: None, ..*self.environment }
     }
 
-    /// Runs it with another tree.
+    /// Runs another node in place of the deployment.
     pub(crate) fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let InputObject { source, text, document, header, .. } = &self.document.object;
         let own = Header::from_node(&root);
-        // An item of a typed list may leave its type to the list.
+        // An item of a typed list may omit its type.
         let keep = |own: std::sync::Arc<str>, listed: &std::sync::Arc<str>| {
             if own.is_empty() { listed.clone() } else { own }
         };
@@ -245,7 +245,7 @@ impl<'p> InputDeployment<'p> {
         Attempt::of(&document, &self.environment_for(thoroughness), steps)
     }
 
-    /// Runs it with other options.
+    /// Runs the deployment with other options.
     pub(crate) fn attempt_with(&self, options: &Options, steps: &mut StepBudget) -> Attempt {
         Attempt::of(self.document, &Environment { options, ..self.environment_for(Thoroughness::Needed) }, steps)
     }

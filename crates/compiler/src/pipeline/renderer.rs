@@ -1,4 +1,4 @@
-//! One document at a time, with all that a run knew: for whoever asks what would come out if something were different.
+//! Renders single documents with the environment of a run, for analyses that compare alternatives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ use kubefoundry_yaml::{Node, Span};
 
 /// Renders ModelDeployments on their own, with the options, provider configurations and CRDs of a run.
 ///
-/// Its parts can be those of several runs, so that what one of them does can be seen alone.
+/// The environment can be combined from several runs, so that the effect of each part can be observed on its own.
 ///
 /// ```
 /// use kubefoundry_compiler::pipeline::Renderer;
@@ -53,21 +53,22 @@ pub struct Renderer<'s> {
     evaluator: Evaluator,
 }
 
-/// The items of lists, read with their lists; made by [`Renderer::list_items`].
+/// The items of lists, from [`Renderer::list_items`].
 #[derive(Debug, Default)]
 pub struct ListItems(BTreeMap<(SourceId, usize, Span), Value>);
 
-/// What a document came to.
+/// The result of rendering a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedDocument {
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
-    /// Its objects, supporting ones first.
+    /// The objects, supporting ones first.
     pub objects: Vec<(ObjectRef, Value)>,
 }
 
 impl<'s> Renderer<'s> {
-    /// With what a run over these texts knew. What was wrong with any of it the run itself said.
+    /// Creates a renderer with the environment of a run over these texts. The run has reported the problems of the
+    /// environment.
     pub fn new<O>(sources: &'s SourceSet, compilation: &Compilation<O>) -> Self {
         let options = compilation.options.clone();
         let mut catalog = Catalog::with_builtin(options.rule_limits);
@@ -85,20 +86,20 @@ impl<'s> Renderer<'s> {
         Self { sources, evaluator }
     }
 
-    /// The same with another one's options.
+    /// Returns a renderer with the options of another one.
     #[must_use]
     pub fn with_options_of(&self, other: &Self) -> Self {
         let (own, others) = (self.evaluator.options(), other.evaluator.options());
         self.with(self.evaluator.with_options(Options { crds: own.crds, ..others.clone() }))
     }
 
-    /// The same with another one's provider configurations.
+    /// Returns a renderer with the provider configurations of another one.
     #[must_use]
     pub fn with_providers_of(&self, other: &Self) -> Self {
         self.with(self.evaluator.with_catalog_of(&other.evaluator))
     }
 
-    /// The same with another one's CRDs.
+    /// Returns a renderer with the CRDs of another one.
     #[must_use]
     pub fn with_crds_of(&self, other: &Self) -> Self {
         let (own, others) = (self.evaluator.options(), other.evaluator.options());
@@ -106,7 +107,7 @@ impl<'s> Renderer<'s> {
         self.with(evaluator.with_crds_of(&other.evaluator))
     }
 
-    /// The same, writing this CRD version for a provider.
+    /// Returns a renderer that writes this CRD version for a provider.
     #[must_use]
     pub fn with_crd_version(&self, provider: &str, crd_version: &str) -> Self {
         let mut options = self.evaluator.options().clone();
@@ -118,7 +119,7 @@ impl<'s> Renderer<'s> {
         Self { sources: self.sources, evaluator }
     }
 
-    /// The items of lists among some documents of the run: a list is read once for all of them.
+    /// Returns the items of the lists among some documents of the run. Each list is read once.
     pub fn list_items<'i>(&self, inputs: impl IntoIterator<Item = &'i InputDocument>) -> ListItems {
         let lists: BTreeSet<SourceId> = inputs.into_iter().filter(|input| input.item).map(|it| it.source).collect();
         let mut items = BTreeMap::new();
@@ -132,8 +133,8 @@ impl<'s> Renderer<'s> {
         ListItems(items)
     }
 
-    /// A ModelDeployment of the run as JSON, with the apiVersion and kind that it may have from its list; none when it
-    /// cannot be read, or is an item of a list that is not among `items`.
+    /// Returns a ModelDeployment of the run as JSON, with the apiVersion and kind that its list may imply, or `None` if
+    /// it cannot be read or is an item of a list that is not among `items`.
     pub fn document(&self, input: &InputDocument, items: &ListItems) -> Option<Value> {
         if input.item {
             return items.0.get(&(input.source, input.index, input.span)).cloned();
@@ -142,14 +143,16 @@ impl<'s> Renderer<'s> {
         yaml::documents(text, &self.evaluator.options().limits).next().map(|document| document.root.to_json())
     }
 
-    /// Fields of an object whose change the rules of the CRDs refuse, each with the rule's message; none without CRDs.
+    /// Returns the changed fields that a rule of the CRDs refuses, each with the message of the rule; empty without
+    /// CRDs.
     pub fn check_change(&self, old: &Value, new: &Value) -> Vec<(FieldPath, String)> {
         self.evaluator.crds().map(|crds| crds.check_change(old, new)).unwrap_or_default()
     }
 
-    /// What a ModelDeployment comes to on its own; none when it has errors, or is of another kind: those need the set.
+    /// Renders a single ModelDeployment. Returns `None` if it has errors or is of another kind, which may need other
+    /// objects.
     pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<RenderedDocument> {
-        // It may come from either of two runs: where it stands is the same for both.
+        // The document may come from either of two runs, so it gets the same position in both.
         let document = Document::without_text(SourceId::default(), Node::from(document));
         let Attempt { objects, decision, findings } = self.evaluator.attempt(&document, None, thoroughness);
         if findings.iter().any(|found| found.severity == Severity::Error) {
@@ -161,7 +164,7 @@ impl<'s> Renderer<'s> {
     }
 }
 
-/// The documents of a text, items of lists on their own.
+/// Returns the documents of a text. Items of lists are separate documents.
 fn documents<'t>(sources: &'t SourceSet, id: SourceId, options: &Options) -> Vec<Document<'t>> {
     let source = sources.get(id);
     let mut all = Vec::new();

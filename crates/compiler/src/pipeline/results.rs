@@ -1,4 +1,4 @@
-//! What the documents of a run leave behind, in input order.
+//! The results of the documents of a run, in input order.
 
 use std::collections::BTreeSet;
 
@@ -18,31 +18,31 @@ use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_transform::{AnyTransform, InputObject};
 use kubefoundry_yaml::Span;
 
-/// What documents leave behind, in input order.
+/// The results of documents, in input order.
 pub(super) struct DocumentResults<'t, O> {
     pub(super) inputs: Vec<InputDocument>,
-    /// Of each object that is transformed, what it became.
+    /// The results of transformed objects.
     pub(super) transformed: Vec<ObjectResult<O>>,
     pub(super) found: RunFindings,
-    /// How many findings the possible copies among the objects hold.
+    /// The number of findings that possible copies among the objects hold.
     held: usize,
-    /// What is wrong with whole texts.
+    /// The findings.
     pub(super) trouble: ReadFailures,
-    /// What objects say to ignore.
+    /// The suppressions of objects.
     pub(super) suppressions: Vec<Suppression>,
-    /// The texts that hold a provider configuration.
+    /// The texts with a provider configuration.
     pub(super) configured: BTreeSet<SourceId>,
-    /// Steps that selection rules took.
+    /// The number of steps of selection rules.
     pub(super) rule_steps: u64,
-    /// The most steps that the rules of one object took.
+    /// The maximum number of steps for one object.
     pub(super) most_rule_steps: u64,
-    /// What turned up that may have been needed before.
+    /// Documents that may have been needed earlier.
     pub(super) late: LateDocuments,
-    /// The objects that transformations may need to see, when they are kept at all.
+    /// The objects for transformations that look at others, if they are kept.
     pub(super) set: Vec<SetObject<'t>>,
 }
 
-/// Where documents stand: in which text, from which byte on, and which document of it the first one is.
+/// The position of documents: the text, the first byte, and the number of the first document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextPosition {
     pub(super) source: SourceId,
@@ -54,23 +54,23 @@ fn shift_offset(at: usize, from: usize, to: usize) -> usize {
     (at + to).saturating_sub(from)
 }
 
-/// An object that transformations may need to see.
+/// An object that is visible to transformations.
 pub(super) struct SetObject<'t> {
-    /// Its place among the inputs.
+    /// The position among the inputs.
     pub(super) input: usize,
     pub(super) object: InputObject<'t>,
-    /// What transforms it, and its place among the transformed objects.
+    /// The transformation of the object, and its position among the transformed objects.
     pub(super) transformed: Option<(&'static dyn AnyTransform, usize)>,
 }
 
-/// What an object that is transformed leaves behind.
+/// The result of a transformed object.
 #[derive(Debug, Clone)]
 pub(super) struct ObjectResult<O> {
-    /// Its place among the inputs.
+    /// The position among the inputs.
     pub(super) input: usize,
-    /// What it became; none when it could not be read, or as long as it waits for the others.
+    /// The transformed object; `None` if it could not be read, or until the set is transformed.
     pub(super) mapped: Option<Box<TransformedObject<O>>>,
-    /// Of an object that may be a copy of another one: what was found in it, reported only if it is not a copy.
+    /// The findings of a possible copy, which are reported only if it is not a copy.
     pub(super) copy: Option<Box<RunFindings>>,
 }
 
@@ -93,7 +93,7 @@ impl<O> Default for DocumentResults<'_, O> {
 }
 
 impl<O> DocumentResults<'_, O> {
-    /// Adds the results of documents that stand behind these.
+    /// Appends the results of later documents.
     pub(super) fn append(&mut self, mut later: Self) {
         let before = self.inputs.len();
         for object in &mut later.set {
@@ -119,9 +119,9 @@ impl<O> DocumentResults<'_, O> {
         self.late.add(later.late);
     }
 
-    /// Leaves out what an earlier run passed on of an object that is in the input itself: `--out-dir` may lie below the
-    /// input. Such a copy bears a mark, and its original does not.
-    pub(super) fn leave_out_copies(&mut self) {
+    /// Removes copies that an earlier run passed on, if their original is in the input: `--out-dir` may be below the
+    /// input. A copy has an ownership annotation, and its original does not.
+    pub(super) fn remove_copies(&mut self) {
         if self.transformed.iter().all(|result| result.copy.is_none()) {
             return;
         }
@@ -148,14 +148,14 @@ impl<O> DocumentResults<'_, O> {
 }
 
 impl DocumentResults<'_, Value> {
-    /// Adds what an object became that is changed, and is not of a kind that is transformed.
+    /// Adds a changed object whose own kind is not transformed.
     pub(super) fn add_changed(&mut self, input: usize, mapped: TransformedObject<Value>) {
         let result = ObjectResult { input, mapped: Some(Box::new(mapped)), copy: None };
         let after = self.transformed.partition_point(|result| result.input < input);
         self.transformed.insert(after, result);
     }
 
-    /// A copy of the results of documents that stood at one place, for a run in which they stand at another one. The set
+    /// Returns a copy of these results for documents that moved from one position to another. The set is not copied.
     /// is not copied.
     pub(super) fn relocated<'t>(&self, from: TextPosition, to: TextPosition) -> DocumentResults<'t, Value> {
         let mut copy = DocumentResults {
@@ -177,7 +177,7 @@ impl DocumentResults<'_, Value> {
         copy
     }
 
-    /// Says of everything that stands at one place that it stands at another one.
+    /// Moves all positions from one place to another.
     fn relocate(&mut self, from: TextPosition, to: TextPosition) {
         let moves = |span: &mut Span| {
             span.start = shift_offset(span.start, from.offset, to.offset);
@@ -210,7 +210,7 @@ impl DocumentResults<'_, Value> {
             let is_here = diagnostic.location.as_ref().is_some_and(|location| location.source == from.source);
             diagnostic.location.iter_mut().for_each(place);
             diagnostic.related.iter_mut().for_each(|related| place(&mut related.location));
-            // Edits are in the text that the finding is in.
+            // Edits are in the same text as their finding.
             for edit in diagnostic.fix.iter_mut().filter(|_| is_here).flat_map(|fix| &mut fix.edits) {
                 moves(&mut edit.range);
             }
@@ -224,7 +224,7 @@ impl DocumentResults<'_, Value> {
         }
     }
 
-    /// The same with every object in the form that the caller asked for, once nothing needs to see it any more.
+    /// Converts every object to the form that the caller asked for, after all transformations are done.
     pub(super) fn into_form<'t, O: OutputForm>(self) -> DocumentResults<'t, O> {
         let into_form = |result: ObjectResult<Value>| {
             let mapped = result.mapped.map(|mapped| {

@@ -1,4 +1,4 @@
-//! One run over all texts: in which order they are read, and what is done once all of them were.
+//! A run over all texts: the order in which they are read, and the steps after all of them are read.
 
 use std::mem;
 
@@ -22,22 +22,23 @@ use kubefoundry_transform::Thoroughness;
 pub(super) struct Run<'s> {
     pub(super) sources: &'s SourceSet,
     pub(super) schemas: Option<&'s CrdSchemas<'s>>,
-    /// Without a dump of CRDs: the skeletons.
+    /// The skeletons, if the input has no CRDs.
     pub(super) skeletons: Option<&'s Skeletons>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
 }
 
 impl Run<'_> {
-    /// Reads the texts as they need to be read. A document that came too late makes it read them once more, all of them
-    /// before the first object is transformed; then none can.
+    /// Reads and transforms the texts. A late document makes it start once more, with all texts read before the first
+    /// object is transformed, so that no document can be late.
     pub(super) fn results<O: OutputForm>(&self) -> DocumentResults<'_, O> {
         let plan = ReadPlan::new(self.sources, self.options);
         self.results_of(&plan).or_else(|| self.results_of(&ReadPlan::everything(self.sources))).unwrap_or_default()
     }
 
-    /// Sends every document through. None when the plan was wrong. As long as a transformation may need to see the
-    /// objects they stay values, and only then take the form that the caller asked for.
+    /// Processes every document, or returns `None` if the plan was wrong. If transformations look at other objects,
+    /// these stay values until all transformations are done, and are then converted to the form that the caller asked
+    /// for.
     fn results_of<O: OutputForm>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
         let Self { sources, schemas, skeletons, options, thoroughness } = *self;
         let mut survey = Survey::new(sources, options, plan);

@@ -1,8 +1,8 @@
-//! One look at each text, before any is parsed: the kinds that it names. It says in which order texts are read, and which
-//! of them need not be read at all; what a document is, its header says once it is read.
+//! Scans each text for the kinds that it names, before any text is parsed. The result determines the order in which
+//! texts are read, and which texts can be skipped. The header of a parsed document is what finally determines its kind.
 //!
-//! A kind that is written in other letters (`"Model\x44eployment"`) does not show here. When such a document turns up where
-//! another order would have been needed, the run starts again with everything read first and everything kept.
+//! The scan misses a kind that is written with escapes (`"Model\x44eployment"`). If such a document appears where
+//! another order was needed, the run starts again with all texts read first and all objects kept.
 
 use super::kustomize;
 use crate::composition::{self, TRANSFORMS};
@@ -10,55 +10,56 @@ use crate::options::Options;
 use crate::options::render::OutputMode;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 
-/// What a run does with each text.
+/// How a run processes each text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadPlan {
-    /// By the number of the text.
+    /// The turn of each text, by its number.
     texts: Vec<ReadTurn>,
-    /// Whether objects are kept that transformations may need to see.
+    /// Whether objects are kept for transformations that look at other objects.
     pub(super) keeps_set: bool,
-    /// Whether texts are skipped. Without an object to transform they do not matter; beside one they do.
+    /// Whether texts are skipped, which is possible only if the input has no object to transform.
     skips: bool,
-    /// Whether the input has objects of ours; known where a kustomization may patch one without naming its group.
+    /// Whether the input has objects of our kinds. Only then may a kustomization patch one without naming its group.
     pub(super) is_among_ours: bool,
 }
 
-/// When a text is read.
+/// The turn in which a text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadTurn {
-    /// Before all others: it may say something about them.
+    /// Before all others, because it may affect them.
     First,
-    /// In its place, a document at a time.
+    /// In input order, one document at a time.
     InPlace,
     Never,
 }
 
-/// Which kinds a text names.
+/// The kinds that a text names.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that exclude none of the others")]
 struct NamedKinds {
-    /// One that is transformed.
+    /// A kind that is transformed.
     transformed: bool,
-    /// One that is transformed and needs to see others.
+    /// A kind whose transformation looks at other objects.
     needs_set: bool,
-    /// One that must be known before the first object is transformed.
+    /// A kind that must be known before the first object is transformed.
     telling: bool,
-    /// That of a kustomization, which says what the texts beside it are.
+    /// A kustomization, which determines the role of other files.
     kustomization: bool,
 }
 
 impl ReadPlan {
-    /// What is done first.
+    /// Returns the plan for the first attempt.
     pub(super) fn new(sources: &SourceSet, options: &Options) -> Self {
         let scanned: Vec<NamedKinds> = sources.iter().map(|(_, source)| NamedKinds::of(source)).collect();
         let resources = || sources.iter().map(|(_, it)| it).zip(&scanned).filter(|(it, _)| it.purpose.has_resources());
         let prints_others = matches!(options.output, Some(OutputMode::Append | OutputMode::Replace));
-        // Without an object to transform and without leave for that, what is wrong with other texts may be why.
+        // An input without an object to transform is an error, unless it is allowed. The problems of other texts may be
+        // the cause, so they are read.
         let matters = prints_others || !options.allow_empty;
         let skips = !matters
             && !resources().any(|(source, kinds)| kinds.transformed && composition::mentions_input_kinds(&source.text));
         let turn = |(source, kinds): (&Source, &NamedKinds)| {
-            if !source.purpose.has_resources() || (skips && !may_be_ours(source, *kinds)) {
+            if !source.purpose.has_resources() || (skips && !may_be_relevant(source, *kinds)) {
                 ReadTurn::Never
             } else if kinds.telling {
                 ReadTurn::First
@@ -72,37 +73,37 @@ impl ReadPlan {
         Self { texts, keeps_set, skips, is_among_ours: may_patch && is_among_ours(sources) }
     }
 
-    /// Everything is read first, and everything is kept: what is done when a document came too late.
+    /// Returns the plan after a late document: all texts are read first, and all objects are kept.
     pub(super) fn everything(sources: &SourceSet) -> Self {
         let turn = |source: &Source| if source.purpose.has_resources() { ReadTurn::First } else { ReadTurn::Never };
         let texts = sources.iter().map(|(_, source)| turn(source)).collect();
         Self { texts, keeps_set: true, skips: false, is_among_ours: is_among_ours(sources) }
     }
 
-    /// Whether a text is read before the others.
+    /// Returns whether a text is read before the others.
     pub(super) fn is_first(&self, id: SourceId) -> bool {
         self.texts.get(id.0) == Some(&ReadTurn::First)
     }
 
-    /// Whether a text is read.
+    /// Returns whether a text is read.
     pub(super) fn includes(&self, id: SourceId) -> bool {
         self.texts.get(id.0).is_some_and(|turn| *turn != ReadTurn::Never)
     }
 
-    /// Whether what came out cannot be used, given what turned up.
+    /// Returns whether late documents make the result of the plan invalid.
     pub(super) fn is_refuted_by(&self, late: LateDocuments) -> bool {
         late.configuration || (late.needs_set && !self.keeps_set) || (late.transformed && self.skips)
     }
 }
 
-/// What turned up while texts were read in their places.
+/// Documents that appeared while texts were read in their turns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LateDocuments {
-    /// A configuration or a kustomization in a text that was not read first.
+    /// Whether there was a configuration or a kustomization in a text that was not read first.
     pub(super) configuration: bool,
-    /// An object that needs to see the others.
+    /// Whether there was an object whose transformation looks at others.
     pub(super) needs_set: bool,
-    /// Any object that is transformed.
+    /// Whether there was any object to transform.
     pub(super) transformed: bool,
 }
 
@@ -136,7 +137,7 @@ impl NamedKinds {
     }
 }
 
-/// The words behind each `kind:` of a text.
+/// Returns the words after each `kind:` of a text.
 fn kind_words(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(KEY).filter_map(|(at, _)| {
         let behind = text.get(at + KEY.len()..)?;
@@ -149,20 +150,21 @@ fn kind_words(text: &str) -> impl Iterator<Item = &str> {
 
 const KEY: &str = "kind";
 
-/// Whether a text may hold something that matters where no object to transform shows.
-fn may_be_ours(source: &Source, kinds: NamedKinds) -> bool {
+/// Returns whether a text without a visible object to transform may still be relevant.
+fn may_be_relevant(source: &Source, kinds: NamedKinds) -> bool {
     kinds.telling
         || kinds.transformed
         || composition::mentions_input_kinds(&source.text)
-        || may_be_spelt_otherwise(&source.text)
+        || may_hide_words(&source.text)
 }
 
-/// Only an escape (`"Model\x44eployment"`) hides a word from a search, and UTF-16, whose letters lie apart.
-fn may_be_spelt_otherwise(text: &str) -> bool {
+/// Returns whether a text may spell a word in a way that a search does not find: with an escape
+/// (`"Model\x44eployment"`), or in UTF-16.
+fn may_hide_words(text: &str) -> bool {
     text.contains(['\\', '\0'])
 }
 
-/// Whether the input has objects of ours.
+/// Returns whether the input has objects of our kinds.
 fn is_among_ours(sources: &SourceSet) -> bool {
     let mut texts = sources.iter().map(|(_, source)| source).filter(|source| source.purpose.has_resources());
     texts.any(|source| composition::mentions_input_kinds(&source.text))
@@ -180,9 +182,9 @@ mod tests {
         sources
     }
 
-    /// One model is enough for all of it to matter.
+    /// If there is one model, all texts are read.
     #[test]
-    fn other_texts_matter_beside_a_model() {
+    fn all_texts_are_read_if_there_is_a_model() {
         let (model, web) = ("apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\n", "kind: Service\n");
         let lint = Options { allow_empty: true, ..Options::default() };
         let skips = |texts: &[&str], options: &Options| ReadPlan::new(&sources(texts), options).skips;
@@ -193,9 +195,9 @@ mod tests {
         assert!(!skips(&[web, web], &append));
     }
 
-    /// Where nothing is ours and nothing has to be, no text is read: not one document of it becomes an input.
+    /// If no text has our kinds and that is allowed, no text is read.
     #[test]
-    fn texts_of_others_are_not_read() {
+    fn irrelevant_texts_are_not_read() {
         let mut sources = SourceSet::default();
         sources.add_for(
             Purpose::Options,
@@ -212,9 +214,9 @@ mod tests {
         assert!(run(&sources).inputs.len() > 1, "beside a model they matter");
     }
 
-    /// Whatever could turn out to be ours is read.
+    /// A text that may contain our kinds is read.
     #[test]
-    fn nothing_of_ours_is_left_out() {
+    fn possibly_relevant_texts_are_read() {
         let lint = Options { allow_empty: true, ..Options::default() };
         let include = |name: &str, text: &str| {
             let mut sources = SourceSet::default();
@@ -234,9 +236,9 @@ mod tests {
         assert_eq!(kind_words(text).collect::<Vec<_>>(), ["A", "B", "C", "E"]);
     }
 
-    /// Only what must be known before the rest is read first.
+    /// Only texts that affect others are read first.
     #[test]
-    fn texts_that_say_something_about_others_are_read_first() {
+    fn texts_that_affect_others_are_read_first() {
         for (name, text, first) in [
             ("x.yaml", "kind: ModelDeployment\n", false),
             ("x.yaml", "kind: InferenceProviderConfig\n", true),
@@ -250,9 +252,9 @@ mod tests {
         }
     }
 
-    /// A run whose order was wrong is repeated once, with everything read first and kept: nothing refutes that.
+    /// A run with a wrong order is repeated once with the plan for late documents, which is never invalid.
     #[test]
-    fn nothing_comes_late_when_everything_is_read_first() {
+    fn the_plan_for_late_documents_is_never_invalid() {
         let all = ReadPlan::everything(&sources(&["kind: Service\n"]));
         let late = LateDocuments { configuration: false, needs_set: true, transformed: true };
         assert!(!all.is_refuted_by(late));

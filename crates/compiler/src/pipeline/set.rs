@@ -1,4 +1,4 @@
-//! Transformations that need to see other objects, on all that they asked to see.
+//! Runs transformations that look at other objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use kubefoundry_transform::{
 /// Runs the transformations, one after the other, each over its objects in input order.
 pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &Environment<'_>) {
     let mut kept = std::mem::take(&mut results.set);
-    leave_out_copies(&mut kept);
+    remove_copies(&mut kept);
     let (objects, places): (Vec<InputObject<'_>>, Vec<SetPosition>) = kept.into_iter().map(SetPosition::split).unzip();
     let (generated, made_at) = generated(results);
     let context = environment.context();
@@ -58,9 +58,9 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
     apply_changes(results, all_changed, &objects, &places, &made_at);
 }
 
-/// Leaves out what an earlier run made of an object of the input that it changed: `--out-dir` may lie below the input. Such
-/// a copy bears the annotation of what changed it, and its original does not.
-fn leave_out_copies(kept: &mut Vec<SetObject<'_>>) {
+/// Removes changed copies of input objects from an earlier run: `--out-dir` may be below the input. A copy has the
+/// annotation of the transformation that changed it, and its original does not.
+fn remove_copies(kept: &mut Vec<SetObject<'_>>) {
     let is_changed = |kept: &SetObject<'_>| {
         let annotations = kept.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
         kept.transformed.is_none()
@@ -77,7 +77,7 @@ fn leave_out_copies(kept: &mut Vec<SetObject<'_>>) {
     kept.retain(|kept| !is_changed(kept) || !originals.contains(&identity(kept)));
 }
 
-/// Where an object of the set stands among the results.
+/// The position of an object of the set among the results.
 #[derive(Clone, Copy)]
 struct SetPosition {
     input: usize,
@@ -91,7 +91,7 @@ impl SetPosition {
     }
 }
 
-/// What models became, and which object of which trace each is.
+/// Returns the objects that models became, with the result and the position of each.
 fn generated(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedResource>, Vec<(usize, usize)>) {
     let of_result = |(result, it): (usize, &ObjectResult<Value>)| {
         let objects = it.mapped.as_deref().map(|mapped| mapped.objects.as_slice()).unwrap_or_default();
@@ -106,7 +106,7 @@ fn generated(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedResource>, V
     results.transformed.iter().enumerate().flat_map(of_result).unzip()
 }
 
-/// Keeps the first of equal objects that several share. Those that differ are a collision, which the linker finds.
+/// Keeps the first of equal shared objects. Different ones are a collision, which the linker reports.
 fn deduplicate_shared(results: &mut DocumentResults<'_, Value>) {
     let mut seen: BTreeMap<Identity, Value> = BTreeMap::new();
     for mapped in results.transformed.iter_mut().filter_map(|trace| trace.mapped.as_deref_mut()) {
@@ -123,7 +123,7 @@ fn deduplicate_shared(results: &mut DocumentResults<'_, Value>) {
     }
 }
 
-/// Puts changed objects in the place of those that they were, or beside what their transformation made.
+/// Replaces changed objects, or adds them to the output of the transformation that changed them.
 fn apply_changes(
     results: &mut DocumentResults<'_, Value>,
     changed: Vec<(Option<usize>, ChangedObject)>,

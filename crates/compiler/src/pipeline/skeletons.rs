@@ -1,7 +1,7 @@
-//! What the embedded skeletons of upstream CRDs say of objects, when there is no dump of CRDs.
+//! Checks objects against the embedded skeletons of upstream CRDs, if the input has no CRDs.
 //!
-//! No skeleton is certain to be that of the release that a deployment is for. What a skeleton refuses is reported when the
-//! next one after the release refuses it as well: as an error where the type is wrong, which no release mends, and as a
+//! A skeleton may differ from the release of a deployment. A violation is reported only if the skeletons before and
+//! after the release both refuse the object: as an error if the type is wrong, which no release changes, and as a
 //! warning otherwise.
 
 use std::collections::BTreeSet;
@@ -18,27 +18,27 @@ use kubefoundry_transform::PodPart;
 use kubefoundry_upstream::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// How many outlines are remembered. Objects with further ones are checked each time.
+/// The maximum number of remembered outlines. Objects with further outlines are checked each time.
 const MAX_OUTLINES: usize = 10_000;
-/// How messages call the schema of pods.
+/// The name of the pod schema in messages.
 const POD_SPEC: &str = "core/v1 PodSpec";
 
-/// The skeletons that a run asked for, and which outlines of objects were found to fit them.
+/// The skeletons of a run, with the outlines of objects that are known to fit them.
 #[derive(Debug, Default)]
-pub(super) struct Skeletons(Mutex<Checked>);
+pub(super) struct Skeletons(Mutex<SkeletonCache>);
 
 #[derive(Debug, Default)]
-struct Checked {
-    /// Few: a run has objects of few kinds.
-    kinds: Vec<Asked>,
-    /// The position of a kind, and an outline. Only outlines that fit are remembered; what is wrong with others is found
-    /// anew in each object, so that it does not matter which object comes first.
+struct SkeletonCache {
+    /// A linear list, because a run has objects of few kinds.
+    kinds: Vec<KindInRelease>,
+    /// Positions of kinds with outlines that fit. Other outlines are not remembered, because their violations are
+    /// reported for each object.
     fitting: BTreeSet<(usize, u64)>,
 }
 
-/// A kind as objects for one release have it.
+/// A kind in one release.
 #[derive(Debug)]
-struct Asked {
+struct KindInRelease {
     api_version: String,
     kind: String,
     release: Option<String>,
@@ -47,17 +47,17 @@ struct Asked {
 }
 
 impl Skeletons {
-    /// Checks which fields a generated object has, and of which types; once for objects with the same outline.
+    /// Checks the fields of a generated object and their types, once for all objects with the same outline.
     pub(super) fn check(&self, manifest: &Manifest, release: Option<&str>, findings: &mut Findings<'_>) {
         let Some((position, known)) = self.find(&manifest.api_version, &manifest.kind, release) else { return };
         let outline = manifest.body.outline().map(|outline| (position, outline));
-        if outline.is_some_and(|outline| self.checked().fitting.contains(&outline)) {
+        if outline.is_some_and(|outline| self.lock_cache().fitting.contains(&outline)) {
             return;
         }
         let object = manifest.clone().into_json();
         let violations = refused_by_all(&known, |schema| schema.check_outline(&object));
         if let Some(outline) = outline.filter(|_| violations.is_empty()) {
-            let fitting = &mut self.checked().fitting;
+            let fitting = &mut self.lock_cache().fitting;
             if fitting.len() < MAX_OUTLINES {
                 fitting.insert(outline);
             }
@@ -66,7 +66,7 @@ impl Skeletons {
         report_all(&violations, &name, &known, release, findings);
     }
 
-    /// Checks what a change brings to an object that was there.
+    /// Checks a change of an existing object.
     pub(super) fn check_change(&self, old: &Value, new: &Value, findings: &mut Findings<'_>) {
         let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let Some((_, known)) = self.find(text("/apiVersion"), text("/kind"), None) else { return };
@@ -79,17 +79,18 @@ impl Skeletons {
         report_all(&violations, &name, &known, None, findings);
     }
 
-    /// What is known of a kind, with its position.
+    /// Returns the schemas of a kind, with its position in the cache.
     fn find(&self, api_version: &str, kind: &str, release: Option<&str>) -> Option<(usize, KnownSchemas)> {
-        // The kinds that come with Kubernetes have no CRD; most of their groups are bare words.
+        // Built-in kinds have no CRD. Most of their groups contain no dot.
         let (group, version) = api_version.split_once('/').filter(|(group, _)| group.contains('.'))?;
-        let mut checked = self.checked();
-        let is_it = |it: &Asked| it.api_version == api_version && it.kind == kind && it.release.as_deref() == release;
+        let mut checked = self.lock_cache();
+        let is_it =
+            |it: &KindInRelease| it.api_version == api_version && it.kind == kind && it.release.as_deref() == release;
         if let Some(position) = checked.kinds.iter().position(is_it) {
             return Some((position, checked.kinds.get(position)?.known?));
         }
         let known = known_schemas(group, kind, version, release);
-        checked.kinds.push(Asked {
+        checked.kinds.push(KindInRelease {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
             release: release.map(str::to_owned),
@@ -98,13 +99,13 @@ impl Skeletons {
         Some((checked.kinds.len() - 1, known?))
     }
 
-    fn checked(&self) -> MutexGuard<'_, Checked> {
-        // What was added is whole, even where the thread that added it panicked later.
+    fn lock_cache(&self) -> MutexGuard<'_, SkeletonCache> {
+        // Entries are complete when they are added, so a poisoned lock is still valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What the nearest schema has against an object, as far as the next one agrees.
+/// Returns the violations of the nearest schema that the next one has, too.
 fn refused_by_all(
     known: &KnownSchemas,
     check: impl Fn(&'static CrdSchema) -> Vec<SchemaViolation>,
@@ -123,7 +124,7 @@ fn refused_by_all(
     violations
 }
 
-/// That a pattern cannot be evaluated says nothing against an object.
+/// Returns whether a violation is about the object. A pattern that cannot be evaluated is not.
 fn is_judgement(violation: &SchemaViolation) -> bool {
     violation.code != &codes::CRD_RULE_NOT_EVALUATED
 }
@@ -154,7 +155,7 @@ fn report_all(
     }
 }
 
-/// The code for a violation: by what is certain of it.
+/// Returns the code for a violation, which depends on how certain it is.
 fn code(violation: &SchemaViolation, is_exact: bool) -> &'static Code {
     if is_exact || violation.is_wrong_type {
         violation.code
@@ -165,10 +166,10 @@ fn code(violation: &SchemaViolation, is_exact: bool) -> &'static Code {
     }
 }
 
-/// Checks the parts of an object of the input that go into pods as they are written.
+/// Checks the parts of an input object that are copied into pods unchanged.
 pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
     for PodPart { path, field } in parts {
-        // Most objects have none of these fields; then no schema is looked at.
+        // Most objects have none of these fields, so they need no schema.
         let Some(written) = findings.scope().root.at(path) else { continue };
         let Some((KnownSchema { origin, schema }, pod)) = pod_spec() else { return };
         let part = if field.is_empty() { pod.to_owned() } else { format!("{pod}.{field}") };
@@ -177,7 +178,7 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
             continue;
         }
         let name = findings.scope().object.as_ref().map(ToString::to_string).unwrap_or_default();
-        // What is wrong with a field is said once.
+        // Each violation of a field is reported once.
         let said: BTreeSet<FieldPath> =
             findings.iter().filter_map(|found| Some(found.location.as_ref()?.path.clone())).collect();
         for violation in violations.iter().filter(|it| is_judgement(it) && !said.contains(&it.path)) {
@@ -191,7 +192,7 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
     }
 }
 
-/// A value without the fields that are null: in the kinds that come with Kubernetes, these are absent.
+/// Returns a value without null fields, which count as absent in built-in kinds.
 fn without_null(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_change_only_what_it_brings_is_reported() {
+    fn only_new_violations_of_a_change_are_reported() {
         let service = |spec: Value| {
             let metadata = json!({"name": "m"});
             json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": metadata, "spec": spec})
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_schemas_before_and_after_a_release_refuse_is_refused() {
+    fn violations_of_both_neighboring_schemas_are_reported() {
         let known = known_schemas("nvidia.com", "DynamoGraphDeployment", "v1alpha1", Some("1.1.1")).unwrap();
         let codes = |service: Value| {
             let object = json!({"metadata": {"name": "m"}, "spec": {"services": {"x": service}}});
@@ -245,14 +246,14 @@ mod tests {
             violations.iter().map(|violation| code(violation, false).id).collect::<Vec<_>>()
         };
         assert!(known.next.is_some());
-        // The first of the two does not have this field.
+        // The earlier schema does not have this field.
         assert!(codes(json!({"subComponentType": "prefill"})).is_empty());
         assert_eq!(codes(json!({"subComponentTypes": "prefill"})), ["KF0558"]);
         assert_eq!(codes(json!({"replicas": "two"})), ["KF0555"]);
     }
 
     #[test]
-    fn a_schema_that_is_exact_is_certain_and_another_one_of_types_alone() {
+    fn only_an_exact_schema_reports_errors_besides_types() {
         let violation = |code, is_wrong_type| SchemaViolation {
             code,
             path: FieldPath::root(),

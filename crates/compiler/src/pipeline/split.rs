@@ -1,12 +1,12 @@
-//! A text of many documents as parts of one document each, found without parsing.
+//! Splits a text into parts of one document each, without parsing it.
 //!
-//! In YAML, `---` at the start of a line with blank space behind it ends whatever was open (a scalar, a collection) or is
-//! an error there; anchors do not reach across it. So each part can be read alone, with the same result, unless something
-//! is said about more than one document: by a directive (`%YAML`, which may follow `...`), or by the name of a `.json`
-//! file, which is checked as a whole. Such a text has one part, and so has one whose line breaks are those of old Macs, or
-//! with a byte order mark inside.
-//! A part that cannot be read ends the matter, too: where the next document starts is then for the parser to say, which
-//! goes on behind an error as well as it can.
+//! In YAML, `---` at the start of a line, followed by a blank, ends every open scalar and collection or is an error
+//! there; anchors do not extend across it. So each part can be parsed alone with the same result. The exceptions are
+//! texts in which something affects several documents: a directive (`%YAML`, which may follow `...`), or the name of a
+//! `.json` file, which is checked as a whole. Such a text is not split, and neither is one with lone carriage returns
+//! as line breaks, or with a byte order mark inside.
+//! If a part cannot be parsed, the whole text is parsed instead, because only the parser knows where the next document
+//! starts after an error.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ use kubefoundry_yaml::{Document, Node, Span, Value};
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TextPart {
-    /// Its bytes.
+    /// The bytes of the part.
     pub(super) bytes: Range<usize>,
-    /// Which document of the text its first one is.
+    /// The position of its first document in the text.
     pub(super) document: usize,
 }
 
-/// The parts of a text, at least two and at most `most`; none when it has to be read as a whole.
+/// Splits a text into at least two and at most `most` parts. Returns `None` if it must be parsed as a whole.
 pub(super) fn split_documents(source: &Source, most: usize) -> Option<Vec<TextPart>> {
     let text = source.text.as_str();
     let is_json = source.name.rsplit_once('.').is_some_and(|(_, extension)| extension == "json");
@@ -31,7 +31,7 @@ pub(super) fn split_documents(source: &Source, most: usize) -> Option<Vec<TextPa
     }
     let mut parts: Vec<TextPart> = Vec::new();
     let (mut start, mut document, mut at) = (0, 0, 0);
-    // Whether only blank lines and comments were seen.
+    // Whether only blank lines and comments came before.
     let mut is_bare = true;
     for line in text.split_inclusive('\n') {
         let line_text = if at == 0 { line.trim_start_matches(BYTE_ORDER_MARK) } else { line };
@@ -41,7 +41,8 @@ pub(super) fn split_documents(source: &Source, most: usize) -> Option<Vec<TextPa
         }
         if is_marker(line) {
             if is_bare {
-                // What stands before the first marker belongs to its document; comments there count as one of their own.
+                // Text before the first marker belongs to that document; comments alone count as a document of their
+                // own.
                 document += usize::from(text.get(..at).is_some_and(|before| before.contains('#')));
             } else {
                 parts.push(TextPart { bytes: start..at, document: if start == 0 { 0 } else { document } });
@@ -61,20 +62,20 @@ pub(super) fn split_documents(source: &Source, most: usize) -> Option<Vec<TextPa
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Whether a line starts a document.
+/// Returns whether a line starts a document.
 fn is_marker(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
-/// Whether a carriage return stands in a line that does not end it, and would be a line break to YAML.
+/// Returns whether a line contains a carriage return that does not end it: YAML reads it as a line break.
 fn has_lone_return(line: &str) -> bool {
     line.strip_suffix("\r\n").unwrap_or(line).contains('\r')
 }
 
-/// Moves a document that was read from a part alone to its place in the text.
+/// Moves the positions of a document that was parsed as a part to those in the text.
 pub(super) fn relocate(document: &mut Document<'_>, part: &TextPart) {
     let by = part.bytes.start;
-    // Comments before the first marker are counted by the reader where it reads them.
+    // The parser counts comments before the first marker in the part where it finds them.
     document.index += if by == 0 { 0 } else { part.document };
     shift(&mut document.span, by);
     shift_node(&mut document.root, by);
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_says_something_of_several_documents_is_read_as_a_whole() {
+    fn a_text_with_shared_directives_is_not_split() {
         for text in [
             "a: 1\n",
             "---\na: 1\n",
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(parts_of("x.yaml", &"---\na\n".repeat(10)), None, "there are more than may be");
     }
 
-    /// Lines that mean something to the split, or to YAML around it.
+    /// Lines that are relevant to splitting or to YAML around a marker.
     const LINES: &[&str] = &[
         "---\n",
         "--- \n",
@@ -188,9 +189,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 16384, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The documents of the parts are those of the text, with every place in it, wherever all parts can be read.
+        /// If all parts can be parsed, their documents equal those of the text, positions included.
         #[test]
-        fn parts_that_can_be_read_hold_the_documents_of_the_text(
+        fn parsed_parts_equal_the_documents_of_the_text(
             chosen in proptest::collection::vec(0..LINES.len(), 0..14),
         ) {
             let text: String = chosen.iter().map(|line| LINES[*line]).collect();

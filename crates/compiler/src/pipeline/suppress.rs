@@ -1,7 +1,8 @@
-//! Findings that an object says to ignore: annotation `<prefix>/lint-ignore: KF0210, idle-gpus`.
+//! Suppresses findings that an object lists in its annotation `<prefix>/lint-ignore: KF0210, idle-gpus`.
 //!
-//! It is written in the object that it is about, so that it moves with it and is reviewed with it. A warning or info
-//! is then said nowhere. An error still stops the output, since what it flags cannot be rendered; only `lint` passes it.
+//! The annotation is part of the object, so it moves with the object and is reviewed with it. A suppressed warning or
+//! info is not reported. A suppressed error still prevents output, because the object cannot be rendered; only `lint`
+//! then succeeds.
 
 use super::document::Document;
 use super::role::annotation;
@@ -15,23 +16,23 @@ use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::text::one_line;
 
-/// The annotation's name behind the prefix of an API group.
+/// The name of the annotation after the prefix of an API group.
 const NAME: &str = "lint-ignore";
 
-/// What one object says to ignore.
+/// The suppressions of one object.
 #[derive(Debug, Clone)]
 pub(super) struct Suppression {
-    /// Where the annotation's value stands.
+    /// The location of the annotation's value.
     pub(super) location: Location,
-    /// The object's own bytes.
+    /// The bytes of the object.
     pub(super) span: Span,
     object: Option<ObjectRef>,
     entries: Vec<SuppressedCode>,
-    /// Whether the object has an error: then what else there is in it was not all looked for.
+    /// Whether the object has an error. Other checks may then not have run, so an unused suppression is no evidence.
     is_broken: bool,
 }
 
-/// A code, as it was written.
+/// A code in the annotation.
 #[derive(Debug, Clone)]
 struct SuppressedCode {
     written: String,
@@ -40,7 +41,7 @@ struct SuppressedCode {
 }
 
 impl Suppression {
-    /// Reads the annotation, where there is one.
+    /// Reads the annotation of a document, if it has one.
     pub(super) fn of(document: &Document<'_>) -> Option<Self> {
         let value = annotation(&document.root, API_GROUPS, NAME)?;
         let annotations = metadata().annotations();
@@ -70,8 +71,8 @@ impl Suppression {
         (here.source, here.document) == (there.source, there.document) && there.span.start <= self.span.end
     }
 
-    /// What is wrong with the annotation itself, once all findings were seen.
-    pub(super) fn complaints(&self) -> impl Iterator<Item = Diagnostic> {
+    /// Returns findings about the annotation itself, after all findings of the run are known.
+    pub(super) fn own_findings(&self) -> impl Iterator<Item = Diagnostic> {
         let in_vain = |entry: &&SuppressedCode| !entry.used && (entry.code.is_none() || !self.is_broken);
         self.entries.iter().filter(in_vain).map(|entry| {
             let written = &entry.written;
@@ -95,14 +96,14 @@ impl Suppression {
     }
 }
 
-/// Marks the findings that are to be ignored, and that they were found. `suppressions` are in input order.
+/// Marks suppressed findings, and the suppressions that match one. `suppressions` must be in input order.
 pub(super) fn mark(diagnostics: &mut [Diagnostic], suppressions: &mut [Suppression]) {
     if suppressions.is_empty() {
         return;
     }
     for diagnostic in diagnostics {
         let Some(location) = &diagnostic.location else { continue };
-        // They are in input order, and objects do not overlap: only the last that starts before the place can cover it.
+        // Objects do not overlap, so only the last one that starts before the place can contain it.
         let place = (location.source, location.document, location.span.start);
         let after = suppressions.partition_point(|suppression| suppression.start() <= place);
         let before = after.checked_sub(1).and_then(|position| suppressions.get_mut(position));

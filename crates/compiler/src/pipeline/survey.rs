@@ -1,7 +1,8 @@
-//! What must be known before the first deployment can be mapped: provider configurations, and which files are patches.
+//! Collects what must be known before the first deployment is transformed: provider configurations, and which files are
+//! patches.
 //!
-//! A text that may hold such is read first, and its documents are kept for their turn. Every other text is read when it
-//! is its turn, a document at a time, and needs no room beyond that.
+//! A text that may contain these is read first, and its documents are kept until their turn. Every other text is read
+//! in its turn, one document at a time, so it needs no memory beyond that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,24 +19,24 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_transform::Configuration;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What was learned, and what was read on the way.
+/// The collected facts, and the documents that were read for them.
 #[derive(Debug, Default)]
 pub(super) struct Survey<'t> {
-    /// The documents of each text that was read, items of lists on their own.
+    /// The documents of each text that was read. Items of lists are separate documents.
     pub(super) kept: BTreeMap<SourceId, Vec<Document<'t>>>,
-    /// Files that a kustomization applies as patches, and the kind of ours that it says they are for.
+    /// Files that a kustomization applies as patches, with our kind that it names as their target.
     patched: BTreeMap<String, Option<PatchTarget>>,
-    /// Whether the input has objects of ours; known where a kustomization may patch one without naming its group.
+    /// Whether the input has objects of our kinds. Only then may a kustomization patch one without naming its group.
     pub(super) is_among_ours: bool,
-    /// Options that hold configurations.
+    /// Options that contain configurations.
     pub(super) configured: BTreeSet<SourceId>,
-    /// What was found wrong with those texts.
+    /// The findings about these texts.
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) trouble: ReadFailures,
 }
 
 impl<'t> Survey<'t> {
-    /// Reads the texts that the plan says to read first.
+    /// Reads the texts that must be read first according to the plan.
     pub(super) fn new(sources: &'t SourceSet, options: &Options, plan: &ReadPlan) -> Self {
         let mut survey = Self { is_among_ours: plan.is_among_ours, ..Self::default() };
         for (id, source) in sources.iter().filter(|(id, _)| plan.is_first(*id)) {
@@ -61,18 +62,18 @@ impl<'t> Survey<'t> {
         self.kept.insert(id, kept);
     }
 
-    /// Whether a kustomization applies a text as a patch.
+    /// Returns whether a kustomization applies a text as a patch.
     pub(super) fn is_patch(&self, source: &Source) -> bool {
         !self.patched.is_empty() && self.patched.contains_key(&kustomize::normalize("", &source.name))
     }
 
-    /// The kind of ours that a text's operations are for, where a kustomization says so.
+    /// Returns our kind that is the target of the operations in a text, if a kustomization names it.
     pub(super) fn target(&self, source: &Source) -> Option<&PatchTarget> {
         let known = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
         known.flatten()?.as_ref()
     }
 
-    /// Reads the configurations that were found. Returns what is wrong with them.
+    /// Reads the collected configurations. Returns their problems.
     pub(super) fn configure(&self, sources: &SourceSet, configuration: &mut dyn Configuration) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for document in self.kept.values().flatten() {
@@ -87,12 +88,12 @@ impl<'t> Survey<'t> {
     }
 }
 
-/// Whether a document that was not read first should have been.
+/// Returns whether a document should have been read first.
 pub(super) fn comes_late(source: &Source, header: &Header) -> bool {
     composition::configured_by(header).is_some() || is_kustomization(source, header)
 }
 
-/// Whether a document is a kustomization.
+/// Returns whether a document is a kustomization.
 pub(super) fn is_kustomization(source: &Source, header: &Header) -> bool {
     kustomize::is_kustomization(&source.name, header.group(), &header.kind)
 }

@@ -246,7 +246,8 @@ impl<'p> RuleAnalyzer<'p> {
         judged
     }
 
-    /// Judges every point. If there are too many, it judges those that vary few fields, and an evenly spread sample of the rest.
+    /// Judges every point. If there are too many, it judges those that vary few fields, and an evenly spread sample of
+    /// the rest.
     fn judge_points(&mut self) {
         let sizes: Vec<usize> = self.space.dimensions.iter().map(|dimension| dimension.values.len()).collect();
         let bases = self.space.bases.len();
@@ -261,7 +262,8 @@ impl<'p> RuleAnalyzer<'p> {
             return;
         }
         self.judge_pairs(bases, &sizes);
-        // Then points that vary all fields. The stride has no common factor with small sizes, so the sample covers all values.
+        // Then points that vary all fields. The stride has no common factor with small sizes, so the sample covers all
+        // values.
         let mut number = 0_usize;
         while self.tried < MAX_POINTS && !self.steps.is_exhausted() {
             number = number.wrapping_add(0x9e37_79b1);

@@ -1,5 +1,5 @@
-//! The search space of deployments that rules can distinguish: engines, modes, GPUs, and each constant of a rule with its
-//! neighbors.
+//! The search space of deployments that rules can distinguish: engines, modes, GPUs, and each constant of a rule with
+//! its neighbors.
 
 use std::collections::BTreeMap;
 
@@ -61,8 +61,8 @@ impl SearchSpace {
         space
     }
 
-    /// Returns the deployment of a point: a base, and the position of a value for each dimension. Returns `None` if a value cannot
-    /// be set in that base.
+    /// Returns the deployment of a point: a base, and the position of a value for each dimension. Returns `None` if a
+    /// value cannot be set in that base.
     pub(super) fn point(&self, base: usize, choices: &[usize]) -> Option<Node<'static>> {
         let mut root = self.bases.get(base)?.clone();
         for (dimension, choice) in self.dimensions.iter().zip(choices) {
@@ -105,8 +105,8 @@ fn mode_of<'n>(root: &'n Node<'_>) -> &'n str {
     root.at(&ModelDeployment::path().spec().serving().mode()).and_then(Node::as_str).unwrap_or("aggregated")
 }
 
-/// Returns minimal deployments for every engine and mode, with and without GPUs. Invalid ones are recognized when they are
-/// judged.
+/// Returns minimal deployments for every engine and mode, with and without GPUs. Invalid ones are recognized when they
+/// are judged.
 fn bases() -> Vec<Node<'static>> {
     let mut bases = Vec::new();
     for (word, engine) in EngineType::VARIANTS {
@@ -137,8 +137,8 @@ fn bases() -> Vec<Node<'static>> {
     bases
 }
 
-/// Returns the values of a field that rules can distinguish, and whether they are complete. There are none if the bases already
-/// vary the field.
+/// Returns the values of a field that rules can distinguish, and whether they are complete. There are none if the bases
+/// already vary the field.
 pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
     let spec = || ModelDeployment::path().spec();
     let of_bases: [FieldPath; 4] = [

@@ -51,8 +51,8 @@ pub struct WhyNot {
     /// The assessment of the provider in question, as in a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assessment: Option<CandidateAssessment>,
-    /// The smallest set of changes with which its rules select it, verified by compiling; `None` if there is none, or if it is
-    /// selected already.
+    /// The smallest set of changes with which its rules select it, verified by compiling; `None` if there is none, or
+    /// if it is selected already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_rules: Option<Vec<DocumentChange>>,
     /// The smallest set of changes with which it can be selected by name, verified by compiling.
@@ -223,7 +223,8 @@ impl<'p> ChangeSearch<'p> {
         }
     }
 
-    /// Returns the changes that may affect a rule, a gate or the provider: those of engine, mode, GPUs and image come first.
+    /// Returns the changes that may affect a rule, a gate or the provider: those of engine, mode, GPUs and image come
+    /// first.
     fn candidate_changes(&self, space: &SearchSpace) -> Vec<Vec<FieldChange>> {
         let root = self.subject.root();
         let spec = || ModelDeployment::path().spec();
@@ -259,8 +260,8 @@ impl<'p> ChangeSearch<'p> {
         useful
     }
 
-    /// Returns the smallest set of changes, in addition to `always`, with which the provider wins. It tries sets of zero to three
-    /// changes and compiles each.
+    /// Returns the smallest set of changes, in addition to `always`, with which the provider wins. It tries sets of
+    /// zero to three changes and compiles each.
     fn find_fewest_changes(
         &mut self,
         always: &[FieldChange],
@@ -307,7 +308,8 @@ impl<'p> ChangeSearch<'p> {
     }
 }
 
-/// Advances to the next combination of positions below `count`, in lexicographic order. Returns false after the last one.
+/// Advances to the next combination of positions below `count`, in lexicographic order. Returns false after the last
+/// one.
 fn next_combination(chosen: &mut [usize], count: usize) -> bool {
     let size = chosen.len();
     for place in (0..size).rev() {

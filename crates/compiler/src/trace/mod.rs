@@ -17,7 +17,7 @@ pub use crate::pipeline::Fate;
 pub(crate) use crate::pipeline::probe::change;
 use crate::pipeline::probe::change::FieldChange;
 use crate::pipeline::probe::difference::{OutputPlace, leaves};
-use crate::pipeline::probe::{Effect, Probe, fate, is_nothing, reference};
+use crate::pipeline::probe::{Effect, Probe, fate, is_empty_value, reference};
 use crate::pipeline::{InputDeployment, Providers, with_prepared_run};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
@@ -181,7 +181,7 @@ pub fn trace(sources: &SourceSet) -> Vec<Trace> {
 
 fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
     let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR));
-    let mut probe = Probe::new(subject, steps).naming();
+    let mut probe = Probe::new(subject, steps).with_named_provider();
     let selection = probe.base.decision.as_ref().and_then(|decision| decision.selection.clone());
     let mut trace = Trace {
         object: subject.object(),
@@ -202,7 +202,7 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
     let max_fields = MAX_FIELDS.min(MAX_TRIED_VALUES / fields.len().max(1));
     trace.untried = fields.len().saturating_sub(max_fields);
     for (path, value, origin) in fields.into_iter().take(max_fields) {
-        let is_empty = is_nothing(&value);
+        let is_empty = is_empty_value(&value);
         let effect = if is_empty { Effect::default() } else { probe.field(&path, &value) };
         let name = path.to_string();
         for place in &effect.moved.changed {
@@ -229,7 +229,7 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
     trace.fields.extend(trace_runtime(&mut probe, &output, &mut sources_of));
     for (place, value) in &output.values.in_order {
         let mut from: BTreeSet<&String> = sources_of.get(place).into_iter().flatten().collect();
-        from.extend(sources_of.get(&OutputPlace::of(place.object)).into_iter().flatten());
+        from.extend(sources_of.get(&OutputPlace::root(place.object)).into_iter().flatten());
         let Some(object) = output.objects.get(place.object) else { continue };
         trace.outputs.push(OutputTrace {
             object: object.clone(),
@@ -259,7 +259,7 @@ impl TracedOutput {
     fn from_objects(objects: &[Value]) -> Self {
         let mut values = TracedValues::default();
         for (position, object) in objects.iter().enumerate() {
-            for (place, value) in leaves(object, &OutputPlace::of(position)) {
+            for (place, value) in leaves(object, &OutputPlace::root(position)) {
                 values.positions.insert(place.clone(), values.in_order.len());
                 values.in_order.push((place, value));
             }

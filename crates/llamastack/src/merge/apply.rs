@@ -36,14 +36,15 @@ pub(super) struct MergedBase<'e> {
 enum Attempt {
     /// Edit only the changed parts.
     Edit,
-    /// Like `Edit`, but insert new keys before the existing ones. This helps if the last value would absorb appended text.
+    /// Like `Edit`, but insert new keys before the existing ones. This helps if the last value would absorb appended
+    /// text.
     EditAtStart,
     /// Rewrite `providers` and `apis`, with their aliases resolved.
     Rewrite,
 }
 
-/// Merges external providers into a base configuration. It tries the ways to write the changes in the order of how much of the
-/// text they keep, and uses the first that works.
+/// Merges external providers into a base configuration. It tries the ways to write the changes in the order of how much
+/// of the text they keep, and uses the first that works.
 pub(super) fn apply<'e>(text: &str, entries: &[&'e Entry]) -> Result<MergedBase<'e>, BaseError> {
     let documents = base::read(text)?;
     let root = documents.first().map(|document| &document.root);

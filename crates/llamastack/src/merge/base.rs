@@ -65,9 +65,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Document<'_>>, BaseError> {
     Ok(parsed.documents)
 }
 
-/// Returns whether a problem prevents the merge. llama-stack reads its configuration with PyYAML, which uses the last of two
-/// equal keys, lets keys override merged ones, and supports `.inf`. Such problems are ignored outside of the sections that the
-/// merge changes.
+/// Returns whether a problem prevents the merge. llama-stack reads its configuration with PyYAML, which uses the last
+/// of two equal keys, lets keys override merged ones, and supports `.inf`. Such problems are ignored outside of the
+/// sections that the merge changes.
 fn matters(problem: &Failure, text: &str, root: &Node<'_>) -> bool {
     match problem.kind {
         FailureKind::DuplicateKey => {

@@ -59,7 +59,8 @@ pub fn discover(installed: &[Installed]) -> Result<Discovered, Vec<String>> {
     if errors.is_empty() { Ok(discovered) } else { Err(errors) }
 }
 
-/// Returns errors for ids that several directories use. Such a provider would be merged twice, or would replace another.
+/// Returns errors for ids that several directories use. Such a provider would be merged twice, or would replace
+/// another.
 fn repeated(entries: &[Entry]) -> Vec<String> {
     let same = |entry: &&Entry, id: &str| entry.provider_id == id;
     let mut seen: Vec<&str> = Vec::new();

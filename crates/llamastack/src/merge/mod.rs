@@ -1,7 +1,7 @@
 //! The merge of external providers into `run.yaml`, which the init container `merge-config` runs, as a pure function.
 //!
-//! The merge keeps every byte of the base configuration that it does not have to change: comments, the order of keys, unknown
-//! sections, `version: '2'` and `${env.X:=...}`.
+//! The merge keeps every byte of the base configuration that it does not have to change: comments, the order of keys,
+//! unknown sections, `version: '2'` and `${env.X:=...}`.
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`,
 //! "Configuration Merge Algorithm".
@@ -53,8 +53,8 @@ pub struct Merged {
     pub warnings: Vec<String>,
 }
 
-/// Merges external providers into a `run.yaml`. Without a base configuration it writes only `extra-providers.yaml`, for a
-/// llama-stack that merges providers itself. The order of `entries` does not matter; [`Entry::order`] decides.
+/// Merges external providers into a `run.yaml`. Without a base configuration it writes only `extra-providers.yaml`, for
+/// a llama-stack that merges providers itself. The order of `entries` does not matter; [`Entry::order`] decides.
 ///
 /// ```
 /// use kubefoundry_llamastack::merge::{Entry, merge};
@@ -78,8 +78,8 @@ pub struct Merged {
 /// ```
 ///
 /// # Errors
-/// Returns all errors: providers under an API that their packages do not implement, providers with the same id, and an invalid
-/// base configuration. There is no partial output.
+/// Returns all errors: providers under an API that their packages do not implement, providers with the same id, and an
+/// invalid base configuration. There is no partial output.
 pub fn merge(base: Option<&str>, entries: &[Entry]) -> Result<Merged, Vec<MergeError>> {
     let mut entries: Vec<&Entry> = entries.iter().collect();
     entries.sort_by(|a, b| (a.order, &a.provider_id).cmp(&(b.order, &b.provider_id)));

@@ -1,4 +1,5 @@
-//! Checks of the wheels in a provider's package: they must exist, run on the platform, and not conflict with each other.
+//! Checks of the wheels in a provider's package: they must exist, run on the platform, and not conflict with each
+//! other.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,8 @@ pub struct Package {
 }
 
 impl Contents {
-    /// Returns the wheels in `packages`, and errors for a missing directory, a directory without wheels, and invalid file names.
+    /// Returns the wheels in `packages`, and errors for a missing directory, a directory without wheels, and invalid
+    /// file names.
     ///
     /// ```
     /// use kubefoundry_llamastack::package::Contents;
@@ -60,7 +62,8 @@ impl Contents {
         (wheels, errors)
     }
 
-    /// Converts a path of the metadata to one relative to the provider's directory: `/lls-provider/packages/a.whl` becomes
+    /// Converts a path of the metadata to one relative to the provider's directory: `/lls-provider/packages/a.whl`
+    /// becomes
     /// `packages/a.whl`. Returns `None` for a path outside of the directory.
     ///
     /// ```
@@ -157,8 +160,8 @@ const ARCHITECTURES: [(&str, &str); 7] = [
     ("386", "i686"),
 ];
 
-/// Returns errors for Python distributions of which providers contain different versions, because one would overwrite the
-/// other. They are in the order of the providers.
+/// Returns errors for Python distributions of which providers contain different versions, because one would overwrite
+/// the other. They are in the order of the providers.
 ///
 /// ```
 /// use kubefoundry_llamastack::package::{Package, Wheel, conflicts};

@@ -1,7 +1,7 @@
 //! Comparison of a package's metadata with the result of its `get_provider_spec()`.
 //!
-//! `llama-stack preflight` uses it, because only it can call the provider's code. Source: `specs/001-deploy-time-providers-l1/spec.md`,
-//! "Metadata Field Comparison".
+//! `llama-stack preflight` uses it, because only it can call the provider's code. Source:
+//! `specs/001-deploy-time-providers-l1/spec.md`, "Metadata Field Comparison".
 
 use super::ProviderPackage;
 

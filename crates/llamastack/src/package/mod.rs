@@ -1,7 +1,7 @@
 //! Packages of providers: `lls-provider-spec.yaml` in a provider's image, and the wheels next to it.
 //!
-//! Source: `specs/001-deploy-time-providers-l1/spec.md` ("Provider Metadata File") and `plan.md` (the texts of the errors)
-//! of `github.com/llamastack/llama-stack-k8s-operator`.
+//! Source: `specs/001-deploy-time-providers-l1/spec.md` ("Provider Metadata File") and `plan.md` (the texts of the
+//! errors) of `github.com/llamastack/llama-stack-k8s-operator`.
 
 mod contents;
 mod mismatch;

@@ -1,7 +1,7 @@
 //! Syntax checks of texts in a package's metadata.
 
-/// Returns whether a text is a dotted path of Python identifiers. Keywords are allowed: an import statement cannot name one, but
-/// llama-stack imports modules by a string.
+/// Returns whether a text is a dotted path of Python identifiers. Keywords are allowed: an import statement cannot name
+/// one, but llama-stack imports modules by a string.
 pub(super) fn is_module(text: &str) -> bool {
     text.split('.').all(|part| {
         let mut letters = part.chars();

@@ -83,7 +83,8 @@ impl Wheel {
         parts.join("-").to_ascii_lowercase()
     }
 
-    /// Returns the normalized version, in which equal versions such as `1.0` and `1.0.0` are spelled the same (PEP 440).
+    /// Returns the normalized version, in which equal versions such as `1.0` and `1.0.0` are spelled the same (PEP
+    /// 440).
     pub fn normalized_version(&self) -> String {
         let version = self.version.to_ascii_lowercase();
         let mut version = version.strip_prefix('v').unwrap_or(&version);
@@ -128,7 +129,8 @@ mod tests {
         }
     }
 
-    /// `x86_64` must not match as the suffix `_64` of another name, and wheels of other systems do not run in containers.
+    /// `x86_64` must not match as the suffix `_64` of another name, and wheels of other systems do not run in
+    /// containers.
     #[test]
     fn matches_platform_tags() {
         let wheel = |platform: &str| Wheel::parse(&format!("a-1-cp311-cp311-{platform}.whl")).unwrap();

@@ -6,8 +6,8 @@ use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// Validates the user's ConfigMap. A pod can mount only ConfigMaps of its own namespace. The upstream operator ignores another
-/// namespace and uses a ConfigMap of that name in the pod's.
+/// Validates the user's ConfigMap. A pod can mount only ConfigMaps of its own namespace. The upstream operator ignores
+/// another namespace and uses a ConfigMap of that name in the pod's.
 pub(super) fn user_config(
     wire: Option<&wire::UserConfig>,
     own: Option<&str>,

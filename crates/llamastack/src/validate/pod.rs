@@ -126,7 +126,8 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
     constraints.iter().map(Node::to_json).collect()
 }
 
-/// Reports volumes, mounts and names that conflict with those that rendering adds, and mounts of volumes that do not exist.
+/// Reports volumes, mounts and names that conflict with those that rendering adds, and mounts of volumes that do not
+/// exist.
 pub(super) fn report_conflicts(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let (made_volumes, made_mounts) = pod::added(server, options);
     let others: Vec<&str> = made_mounts.into_iter().filter(|made| *made != server.mount_path).collect();

@@ -21,8 +21,8 @@ use kubefoundry_yaml::{Node, Value};
 /// Maximum length of an id. The name of the init container is `external-provider-<id>` and has at most 63 characters.
 const MAX_PROVIDER_ID_LENGTH: usize = 63 - "external-provider-".len();
 
-/// Maximum size of a provider's settings as JSON, in bytes. Linux does not start a program with an environment variable of more
-/// than 128 KiB (`MAX_ARG_STRLEN`), including its name and terminator.
+/// Maximum size of a provider's settings as JSON, in bytes. Linux does not start a program with an environment variable
+/// of more than 128 KiB (`MAX_ARG_STRLEN`), including its name and terminator.
 const MAX_CONFIG_BYTES: usize = 128 * 1024 - 64;
 
 /// Validates the providers and returns them in order of installation.
@@ -123,8 +123,8 @@ fn config(
     Some(config)
 }
 
-/// Reports settings that contain a literal secret, judging by their names. Everyone who can read the object or the repository
-/// could read the secret.
+/// Reports settings that contain a literal secret, judging by their names. Everyone who can read the object or the
+/// repository could read the secret.
 fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, item) in node.items().iter().enumerate() {
         inline_secrets(item, id, image, &path.index(index), check);
@@ -151,7 +151,8 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
     }
 }
 
-/// Returns whether a key names a secret, such as `api_key`, `hfToken` or `db-password`, but not `max_tokens` or `token_file`.
+/// Returns whether a key names a secret, such as `api_key`, `hfToken` or `db-password`, but not `max_tokens` or
+/// `token_file`.
 fn names_a_secret(key: &str) -> bool {
     let folded: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
     ["apikey", "token", "password", "clientsecret", "secretkey", "accesskey"].iter().any(|word| folded.ends_with(word))

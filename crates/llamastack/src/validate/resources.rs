@@ -41,7 +41,8 @@ fn not_negative(amount: &str) -> SyntaxResult {
     expect(quantity::compare(amount, "0") != Some(Ordering::Less), "a quantity that is not negative")
 }
 
-/// Reports requests above their limit. For devices and huge pages, which cannot be shared, the request must equal the limit.
+/// Reports requests above their limit. For devices and huge pages, which cannot be shared, the request must equal the
+/// limit.
 ///
 /// Source: `ValidateContainerResourceRequirements` in `k8s.io/kubernetes/pkg/apis/core/validation`.
 fn amounts_agree(resources: &Resources, path: &FieldPath, check: &mut Checker<'_, '_>) {

@@ -23,8 +23,8 @@ pub(super) fn drifted_paths(desired: &Value, live: &Value) -> Vec<String> {
 /// the provider carries out the whole change in place.
 pub(super) fn recreation_reason(provider: &dyn Provider, before: &Value, after: &Value) -> Option<String> {
     let changes = upstream_changes(provider, before, after);
-    // A blue-green rollout starts a second cluster from the whole object, so fields that would otherwise be ignored take
-    // effect with it.
+    // A blue-green rollout starts a second cluster from the whole object, so fields that would otherwise be ignored
+    // take effect with it.
     let is_blue_green = changes.iter().any(|change| change.class == ChangeClass::BlueGreen);
     let needs_recreation = |class: ChangeClass| match class {
         ChangeClass::Refused | ChangeClass::Recreate => true,
@@ -61,8 +61,8 @@ mod tests {
         assert!(reason(workspace("a", "a", "b", "a")).unwrap().starts_with("inference.template"));
     }
 
-    /// KubeRay ignores a change of replicas in a running cluster, but a changed pod template starts a second cluster from
-    /// the whole object.
+    /// KubeRay ignores a change of replicas in a running cluster, but a changed pod template starts a second cluster
+    /// from the whole object.
     #[test]
     fn a_blue_green_rollout_also_applies_ignored_fields() {
         let kuberay = providers::find("kuberay").unwrap();

@@ -250,8 +250,8 @@ impl ReconcileRequest<'_> {
         }
     }
 
-    /// Creates or updates a volume claim. An existing claim may grow. Claims are not watched, because a cluster can have
-    /// many that do not belong to any deployment.
+    /// Creates or updates a volume claim. An existing claim may grow. Claims are not watched, because a cluster can
+    /// have many that do not belong to any deployment.
     async fn ensure_claim(&self, object: &Value) -> Result<(), Obstacle> {
         let Some(live) = self.api(object).get_opt(objects::name(object)).await.map_err(Error::from)? else {
             return self.create_object(object).await.map(drop);

@@ -48,8 +48,8 @@ pub(super) fn live_title(owned: &UpstreamObject) -> String {
     format!("{} '{}'", owned.resource.kind, owned.object.name())
 }
 
-/// Whether an object of a deployment belongs to a provider: by its kind, or because the provider's field manager wrote it.
-/// A built-in object without managed fields counts as the provider's.
+/// Whether an object of a deployment belongs to a provider: by its kind, or because the provider's field manager wrote
+/// it. A built-in object without managed fields counts as the provider's.
 pub(super) fn belongs_to(owned: &UpstreamObject, provider: &dyn Provider, manager: &str) -> bool {
     if is_main_kind(owned, provider) {
         return true;

@@ -34,8 +34,8 @@ pub(super) struct StatusReport<'r> {
 }
 
 impl<'r> StatusReport<'r> {
-    /// Reads the status of the live main object. After an apply, that is the object which the apiserver returned, because
-    /// the cache is older.
+    /// Reads the status of the live main object. After an apply, that is the object which the apiserver returned,
+    /// because the cache is older.
     pub(super) fn new(
         provider: &'static dyn Provider,
         outcome: &'r ReconcileOutcome,

@@ -33,8 +33,8 @@ impl ReconcileRequest<'_> {
         Ok(self.api(object).patch(objects::name(object), &params, &Patch::Apply(object)).await?)
     }
 
-    /// Deletes an object and its dependents. With `if_unchanged`, nothing is deleted when the object changed since it was
-    /// cached: the decision to delete depends on its content.
+    /// Deletes an object and its dependents. With `if_unchanged`, nothing is deleted when the object changed since it
+    /// was cached: the decision to delete depends on its content.
     pub(super) async fn delete(&self, owned: &UpstreamObject, if_unchanged: bool) -> Result<(), Error> {
         let (uid, name) = (owned.object.uid(), owned.object.name());
         if owned.object.is_terminating() || self.context.state.begin_delete(self.deployment, uid) {
@@ -71,7 +71,8 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// The message with which the apiserver, a webhook or a CRD validation rule refuses an object; none for other errors. A webhook that cannot be reached results in 500, and so does a conversion that fails.
+/// The message with which the apiserver, a webhook or a CRD validation rule refuses an object; none for other errors. A
+/// webhook that cannot be reached results in 500, and so does a conversion that fails.
 pub(super) fn refusal(error: &Error) -> Option<String> {
     let Error::Api(kube::Error::Api(status)) = error else { return None };
     matches!(status.code, 400 | 403 | 413 | 422 | 500).then(|| status.message.clone())

@@ -1,5 +1,5 @@
-//! Checks that the Secrets that a deployment names exist. Only their metadata is requested (`PartialObjectMetadata`), so
-//! their contents never reach the operator.
+//! Checks that the Secrets that a deployment names exist. Only their metadata is requested (`PartialObjectMetadata`),
+//! so their contents never reach the operator.
 
 use std::collections::BTreeSet;
 
@@ -26,15 +26,16 @@ fn required_secrets(deployment: &Value) -> BTreeSet<&str> {
 }
 
 /// The generation that this controller reported last; it has checked the Secrets of that generation. While no provider
-/// is selected, core reports a generation in the same field without checking Secrets, so the owner of the field matters.
+/// is selected, core reports a generation in the same field without checking Secrets, so the owner of the field
+/// matters.
 fn reported_generation(deployment: &Value, manager: &str) -> Option<i64> {
     status::owned(deployment, manager).get("f:observedGeneration")?;
     deployment.pointer("/status/observedGeneration")?.as_i64()
 }
 
 impl ReconcileRequest<'_> {
-    /// Looks the Secrets up when the generation is new, or when one was missing, and publishes an event for each missing
-    /// one. The objects are applied all the same: a Secret may be created later.
+    /// Looks the Secrets up when the generation is new, or when one was missing, and publishes an event for each
+    /// missing one. The objects are applied all the same: a Secret may be created later.
     pub(super) async fn check_secrets(&self) -> Result<(), Error> {
         let names = required_secrets(&self.value);
         let uid = self.deployment.uid();

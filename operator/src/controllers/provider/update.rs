@@ -68,8 +68,8 @@ impl ReconcileRequest<'_> {
         live: &UpstreamObject,
         reason: &str,
     ) -> Result<ReconcileOutcome, Obstacle> {
-        // The new main object refers to these. A Service keeps its name, so the running model still uses it: it is updated
-        // together with the new main object.
+        // The new main object refers to these. A Service keeps its name, so the running model still uses it: it is
+        // updated together with the new main object.
         for object in desired.supporting().iter().filter(|object| objects::text(object, "/kind") != "Service") {
             self.ensure(object).await?;
         }

@@ -141,8 +141,8 @@ impl CertificateManager {
         }
     }
 
-    /// Renews or prunes the certificate. Returns the Secret that is stored afterwards, which may be that of a replica that was
-    /// faster: the resourceVersion makes the slower write fail.
+    /// Renews or prunes the certificate. Returns the Secret that is stored afterwards, which may be that of a replica
+    /// that was faster: the resourceVersion makes the slower write fail.
     async fn write(
         &self,
         secret: Option<Secret>,
@@ -207,8 +207,8 @@ impl CertificateManager {
         self.readiness.set_ready(CONDITION);
     }
 
-    /// Whether the new certificate may be served: its bundle is written everywhere and the apiserver had time to load it, or
-    /// this took so long that the old certificate must be replaced anyway.
+    /// Whether the new certificate may be served: its bundle is written everywhere and the apiserver had time to load
+    /// it, or this took so long that the old certificate must be replaced anyway.
     fn is_settled(&self, bundle: &Arc<str>, serving: &mut ServedCertificate) -> bool {
         let load_time = (self.lifetime / 20).min(Duration::from_secs(5));
         let timeout = (self.lifetime / 6).min(Duration::from_secs(300));

@@ -62,8 +62,8 @@ impl StoredCertificate {
         })
     }
 
-    /// Issues the first certificate, or the successor of one. The bundle keeps earlier authorities, so that replicas which
-    /// still serve the old certificate stay trusted.
+    /// Issues the first certificate, or the successor of one. The bundle keeps earlier authorities, so that replicas
+    /// which still serve the old certificate stay trusted.
     pub(super) fn renew(
         before: Option<&Self>,
         names: &[String],
@@ -110,8 +110,8 @@ impl StoredCertificate {
         }
     }
 
-    /// Writes the certificate into the given Secret, or into a new one. A given Secret keeps its resourceVersion, so that a
-    /// concurrent write of another replica causes a conflict.
+    /// Writes the certificate into the given Secret, or into a new one. A given Secret keeps its resourceVersion, so
+    /// that a concurrent write of another replica causes a conflict.
     pub(super) fn write(&self, secret: Option<Secret>, name: &str, namespace: &str) -> Secret {
         let mut secret = secret.unwrap_or_else(|| Secret {
             metadata: ObjectMeta {

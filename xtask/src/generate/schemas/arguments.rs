@@ -1,5 +1,5 @@
-//! The editor schema of `engine.args` for each engine: all flags of all known versions with the values that they accept. Where
-//! versions differ, any value is allowed, and so are unknown flags: only `lint` knows which version runs.
+//! The editor schema of `engine.args` for each engine: all flags of all known versions with the values that they
+//! accept. Where versions differ, any value is allowed, and so are unknown flags: only `lint` knows which version runs.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +64,8 @@ pub(super) fn schema(engine: EngineType) -> Value {
     json!({"properties": Value::from(properties), "additionalProperties": {"type": "string"}})
 }
 
-/// Returns the key of a flag in `engine.args`. Nested configuration keys of TensorRT-LLM are listed by their short name; one
-/// without a short name can only be set through its parent, so it has no key.
+/// Returns the key of a flag in `engine.args`. Nested configuration keys of TensorRT-LLM are listed by their short
+/// name; one without a short name can only be set through its parent, so it has no key.
 fn argument_key(program: &str, table: &FlagTable, flag: &Flag) -> Option<String> {
     if program != "trtllm" {
         return Some(flag.name.to_owned());

@@ -1,5 +1,5 @@
-//! JSON Schemas for editors, in draft 7, which yaml-language-server supports. No schema refers to another file, so a single
-//! file is enough to use one.
+//! JSON Schemas for editors, in draft 7, which yaml-language-server supports. No schema refers to another file, so a
+//! single file is enough to use one.
 
 use kubefoundry::registry;
 use kubefoundry_actor as actor;
@@ -195,8 +195,8 @@ fn object(shape: &ObjectShape, nullable: bool) -> Result<Value, Failure> {
 /// The keywords that document a value.
 const DESCRIPTIONS: [&str; 2] = ["description", "markdownDescription"];
 
-/// A schema with documentation only. `description` is plain text in JSON Schema, and an editor shows Markdown in it with
-/// escaped back-quotes; editors that read `markdownDescription` (VS Code, yaml-language-server) prefer that.
+/// A schema with documentation only. `description` is plain text in JSON Schema, and an editor shows Markdown in it
+/// with escaped back-quotes; editors that read `markdownDescription` (VS Code, yaml-language-server) prefer that.
 fn documented(text: &str) -> Object {
     let has_markdown = text.contains('`');
     Object::default()

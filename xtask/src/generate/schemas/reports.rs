@@ -1,5 +1,5 @@
-//! Schemas of the reports that `--output json` prints. A version of a report may gain fields, so a reader must accept unknown
-//! ones.
+//! Schemas of the reports that `--output json` prints. A version of a report may gain fields, so a reader must accept
+//! unknown ones.
 
 mod cluster;
 mod conversion;

@@ -1,9 +1,9 @@
-//! CEL validation rules of our CRDs (`x-kubernetes-validations`), with the messages of `lint`: an API server puts the path of
-//! the field before a message, as `lint` does. `tests/it/schemas/` compares the two for every rule.
+//! CEL validation rules of our CRDs (`x-kubernetes-validations`), with the messages of `lint`: an API server puts the
+//! path of the field before a message, as `lint` does. `tests/it/schemas/` compares the two for every rule.
 //!
 //! Only `lint` checks what needs other objects (selection, collisions), the flag tables (values of `engine.args`,
-//! parallelism) or metadata other than the name, and what could exceed the cost limit of rules: labels, image references
-//! and the names in `valueFrom`.
+//! parallelism) or metadata other than the name, and what could exceed the cost limit of rules: labels, image
+//! references and the names in `valueFrom`.
 
 mod actor;
 mod items;
@@ -33,8 +33,8 @@ impl Rule {
         Self { rule: rule.into(), message: message.into(), expression: None }
     }
 
-    /// Returns a rule that refuses a field for which the expression `wrong` is true, with the message `<field> is "<value>",
-    /// expected <expected>`. It accepts absent and empty fields.
+    /// Returns a rule that refuses a field for which the expression `wrong` is true, with the message `<field> is
+    /// "<value>", expected <expected>`. It accepts absent and empty fields.
     fn expect(field: &str, wrong: &str, expected: &str) -> Self {
         let value = format!("self.{field}");
         Self {

@@ -1,4 +1,5 @@
-//! Structural schemas, the form that an API server accepts in a CRD: every value has a type, and there are no references.
+//! Structural schemas, the form that an API server accepts in a CRD: every value has a type, and there are no
+//! references.
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Facets, FieldShape, ObjectShape, Shape, Syntax};
@@ -93,8 +94,8 @@ fn value(shape: &Shape, facets: &Facets, api_group: &ApiGroup) -> Result<Value, 
             let list: Vec<&str> = words.values.iter().map(|(word, _)| *word).collect();
             json!({"type": "string", "enum": list})
         }
-        // A structural schema cannot express "string or object". It can preserve unknown fields and require the fields that
-        // every object must have; API servers do not apply `required` to a string.
+        // A structural schema cannot express "string or object". It can preserve unknown fields and require the fields
+        // that every object must have; API servers do not apply `required` to a string.
         Shape::OneOf(shapes) => {
             let required: Vec<&str> = shapes
                 .iter()

@@ -1,4 +1,4 @@
-//! Other values of a field: what a deployment is tried with to learn what the field does.
+//! Generates other values of a field, with which a deployment is tried to learn the effect of the field.
 
 use serde_json::{Value as Json, json};
 
@@ -9,27 +9,27 @@ use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// Another value for a field of a tree, or its removal.
+/// An edit of a field: a new value, or its removal.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldChange {
     /// The field.
     pub(crate) path: FieldPath,
-    /// Its value; none takes it out.
+    /// The new value; `None` removes the field.
     pub(crate) value: Option<Json>,
 }
 
 impl FieldChange {
-    /// A field gets a value.
+    /// Creates an edit that sets a field.
     pub(crate) fn set(path: impl Into<FieldPath>, value: impl Into<Json>) -> Self {
         Self { path: path.into(), value: Some(value.into()) }
     }
 
-    /// A field is taken out.
+    /// Creates an edit that removes a field.
     pub(crate) fn remove(path: impl Into<FieldPath>) -> Self {
         Self { path: path.into(), value: None }
     }
 
-    /// Makes it. Whether it changed anything.
+    /// Applies the edit and returns whether it changed the tree.
     pub(crate) fn apply(&self, root: &mut Node<'_>) -> bool {
         if let Some(value) = &self.value {
             let node = Node::from(value).to_owned_node();
@@ -44,7 +44,7 @@ impl FieldChange {
     }
 }
 
-/// Takes out the mappings above a field that are empty without it.
+/// Removes the mappings above a removed field that are now empty.
 fn prune(root: &mut Node<'_>, path: &FieldPath) {
     let mut above = path.parent();
     while above.segments().len() > 1 && matches!(above.segments().last(), Some(Segment::Key(_))) {
@@ -55,7 +55,7 @@ fn prune(root: &mut Node<'_>, path: &FieldPath) {
     }
 }
 
-/// A tree with edits made; none when they change nothing.
+/// Returns a tree with edits applied, or `None` if they change nothing.
 pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<Node<'t>> {
     let mut changed = root.clone();
     let mut any = false;
@@ -65,19 +65,19 @@ pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<Node<
     any.then_some(changed)
 }
 
-/// Another value of a field.
+/// A variant of a deployment with another value in a field.
 #[derive(Debug)]
 pub(crate) struct Variant {
-    /// How to come to it.
+    /// The edits of the variant.
     pub(crate) edits: Vec<FieldChange>,
-    /// Whether it is a word of those that the field may have.
+    /// Whether the value is one of the enum values of the field.
     pub(crate) is_word: bool,
-    /// Whether it takes out what is around the field, and with it other fields.
+    /// Whether the variant removes a parent of the field, and with it other fields.
     pub(crate) is_around: bool,
 }
 
-/// What a document may have in a field instead of `value`, the likeliest to be accepted first; at last nothing, and then
-/// without what is around the field.
+/// Returns variants of a document with other values than `value` in a field, those that are most likely valid first.
+/// The last ones remove the field and its parents.
 pub(crate) fn changes(
     path: &FieldPath,
     value: &Json,
@@ -123,7 +123,7 @@ pub(crate) fn changes(
     changes
 }
 
-/// The other serving mode, with the sizes moved to where it has them.
+/// Returns the edits to the other serving mode, with the sizes moved to its fields.
 pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
     let at = |path: &FieldPath| root.at(path).map(Node::to_json);
     let spec = || ModelDeployment::path().spec();
@@ -153,7 +153,7 @@ pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
     ])
 }
 
-/// What the value of a field looks like.
+/// Returns the shape and the facets of a field.
 pub(crate) fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Facets) {
     let overrides = FieldPath::from(ModelDeployment::path().spec().provider().overrides());
     let mut shape = ModelDeployment::SHAPE;
@@ -202,13 +202,13 @@ fn numbers(number: i64) -> Vec<Json> {
     numbers.into_iter().map(Json::from).collect()
 }
 
-/// Texts of the same form: a letter or a digit is the next one.
+/// Returns texts of the same form, with letters and digits replaced by the next one.
 fn texts(text: &str) -> Vec<String> {
     let places: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| c.is_ascii_alphanumeric()).collect();
     let changed = |place: Option<&(usize, char)>| {
         let (at, c) = *place?;
         let (before, after) = (text.get(..at)?, text.get(at + c.len_utf8()..)?);
-        Some(format!("{before}{}{after}", next(c)))
+        Some(format!("{before}{}{after}", next_character(c)))
     };
     let mut others = match text {
         "true" => vec!["false".to_owned()],
@@ -222,7 +222,7 @@ fn texts(text: &str) -> Vec<String> {
     others
 }
 
-/// JSON in a text with every value in it another one, so that all that comes of it moves.
+/// Returns a JSON text with every value changed, so that all of its effects show.
 fn every_leaf(text: &str) -> Option<String> {
     let mut value: Json =
         serde_json::from_str(text).ok().filter(|value: &Json| value.is_object() || value.is_array())?;
@@ -248,7 +248,7 @@ fn change_leaves(value: &mut Json) {
     }
 }
 
-fn next(c: char) -> char {
+fn next_character(c: char) -> char {
     match c {
         '9' => '8',
         'z' => 'y',
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_without_a_field_goes_with_it() {
+    fn empty_parents_are_removed_with_a_field() {
         let mut root =
             Node::from(&json!({"spec": {"serving": {"mode": "aggregated"}, "model": {"id": "a"}}})).to_owned_node();
         assert!(FieldChange::remove(FieldPath::parse("spec.serving.mode")).apply(&mut root));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_known_from_the_schema() {
+    fn enum_values_come_from_the_schema() {
         let words = |path: FieldPath| other_values(shape_at(&path, Some("dynamo")).0, Facets::NONE, &json!("x"));
         assert!(words(FieldPath::parse("spec.engine.type")).contains(&json!("llamacpp")));
         assert!(

@@ -1,24 +1,24 @@
-//! Where two outputs differ: field by field, and inside texts that are themselves YAML or JSON.
+//! Compares two outputs field by field, including texts that contain YAML or JSON.
 
 use serde_json::Value;
 
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// A place in an object, or in a text of it.
+/// A place in an object, or inside a text of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OutputPlace {
-    /// Which object, by its position.
+    /// The position of the object.
     pub(crate) object: usize,
     /// The field.
     pub(crate) path: FieldPath,
-    /// The field inside the text that the field holds.
+    /// The field inside the text, if the field holds YAML or JSON.
     pub(crate) inside: Option<FieldPath>,
 }
 
 impl OutputPlace {
-    /// A place in an object.
-    pub(crate) fn of(object: usize) -> Self {
+    /// Creates the place of an object as a whole.
+    pub(crate) fn root(object: usize) -> Self {
         Self { object, path: FieldPath::root(), inside: None }
     }
 
@@ -39,19 +39,19 @@ impl OutputPlace {
         place
     }
 
-    /// The start of what is inside the text here. A text inside a text is one.
+    /// Returns the place of the content of the text here. Texts inside texts are not parsed further.
     fn text(&self) -> Option<Self> {
         self.inside.is_none().then(|| Self { inside: Some(FieldPath::root()), ..self.clone() })
     }
 }
 
-/// What a text holds that is YAML or JSON itself, alone or as the value of a flag; and the flag.
-fn structured(text: &str) -> Option<(&str, Value)> {
+/// Parses a text that is YAML or JSON, or a flag with such a value. Returns the flag and the content.
+fn parse_structured_text(text: &str) -> Option<(&str, Value)> {
     let (flag, body) = match text.split_once('=') {
         Some((flag, body)) if flag.starts_with("--") && body.starts_with(['{', '[']) => (flag, body),
         _ => ("", text),
     };
-    // A sentence with a colon is a mapping to YAML; a text of lines that are fields is meant as one.
+    // YAML reads a sentence with a colon as a mapping, so only texts with several lines of fields count.
     let is_block = body.contains('\n') && (body.contains(":\n") || body.contains(": "));
     if !body.starts_with(['{', '[']) && !is_block {
         return None;
@@ -62,7 +62,7 @@ fn structured(text: &str) -> Option<(&str, Value)> {
     (parsed.failure.is_none() && (value.is_object() || value.is_array())).then_some((flag, value))
 }
 
-/// Where `base` differs from `other`: `changed` are places of `base`, `added` what only `other` has.
+/// The difference between `base` and `other`: `changed` are places of `base`, `added` are places that only `other` has.
 #[derive(Debug, Default)]
 pub(crate) struct OutputDifference {
     pub(crate) changed: Vec<OutputPlace>,
@@ -78,28 +78,28 @@ impl OutputDifference {
                 for (key, value) in fields {
                     match others.get(key) {
                         Some(other) => self.compare(value, other, &place.key(key)),
-                        None => self.gone(value, &place.key(key)),
+                        None => self.mark_changed(value, &place.key(key)),
                     }
                 }
                 let new = others.keys().filter(|key| !fields.contains_key(*key));
                 self.added.extend(new.map(|key| place.key(key)));
             }
-            (Value::Array(items), Value::Array(others)) => self.lists(items, others, place),
+            (Value::Array(items), Value::Array(others)) => self.compare_lists(items, others, place),
             (Value::String(text), Value::String(other)) => {
-                let both = place.text().zip(structured(text).zip(structured(other)));
+                let both = place.text().zip(parse_structured_text(text).zip(parse_structured_text(other)));
                 match both {
                     Some((inside, ((flag, value), (other_flag, other)))) if flag == other_flag && value != other => {
                         self.compare(&value, &other, &inside);
                     }
-                    _ => self.gone(base, place),
+                    _ => self.mark_changed(base, place),
                 }
             }
-            _ => self.gone(base, place),
+            _ => self.mark_changed(base, place),
         }
     }
 
-    /// Lists are alike at their start and end; what lies between is compared item by item.
-    fn lists(&mut self, items: &[Value], others: &[Value], place: &OutputPlace) {
+    /// Compares lists: equal items at the start and end are skipped, and the rest is compared item by item.
+    fn compare_lists(&mut self, items: &[Value], others: &[Value], place: &OutputPlace) {
         let same = |pairs: &mut dyn Iterator<Item = (&Value, &Value)>| pairs.take_while(|(a, b)| a == b).count();
         let short = items.len().min(others.len());
         let start = same(&mut items.iter().zip(others));
@@ -109,7 +109,7 @@ impl OutputDifference {
         for (index, item) in middle {
             match other_middle.next() {
                 Some(other) => self.compare(item, other, &place.index(index)),
-                None => self.gone(item, &place.index(index)),
+                None => self.mark_changed(item, &place.index(index)),
             }
         }
         let count = other_middle.count();
@@ -117,8 +117,8 @@ impl OutputDifference {
         self.added.extend((first..first + count).map(|index| place.index(index)));
     }
 
-    /// Everything below a place is another, or gone.
-    fn gone(&mut self, value: &Value, place: &OutputPlace) {
+    /// Records everything below a place as changed.
+    fn mark_changed(&mut self, value: &Value, place: &OutputPlace) {
         self.changed.extend(leaves(value, place).into_iter().map(|(place, _)| place));
     }
 
@@ -127,7 +127,8 @@ impl OutputDifference {
     }
 }
 
-/// Every scalar of a value, and every empty collection, with its place; those of texts that are YAML or JSON, too.
+/// Returns every scalar and every empty collection of a value with its place, including those inside YAML or JSON
+/// texts.
 pub(crate) fn leaves(value: &Value, place: &OutputPlace) -> Vec<(OutputPlace, Value)> {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -136,7 +137,7 @@ pub(crate) fn leaves(value: &Value, place: &OutputPlace) -> Vec<(OutputPlace, Va
         Value::Array(items) if !items.is_empty() => {
             items.iter().enumerate().flat_map(|(index, item)| leaves(item, &place.index(index))).collect()
         }
-        Value::String(text) => match place.text().zip(structured(text)) {
+        Value::String(text) => match place.text().zip(parse_structured_text(text)) {
             Some((inside, (_, value))) => leaves(&value, &inside),
             None => vec![(place.clone(), value.clone())],
         },
@@ -151,7 +152,7 @@ mod tests {
 
     fn compare(base: &Value, other: &Value) -> (Vec<String>, Vec<String>) {
         let mut found = OutputDifference::default();
-        found.compare(base, other, &OutputPlace::of(0));
+        found.compare(base, other, &OutputPlace::root(0));
         let texts = |places: Vec<OutputPlace>| {
             let text = |place: OutputPlace| match place.inside {
                 Some(inside) => format!("{} > {inside}", place.path),
@@ -162,7 +163,7 @@ mod tests {
         (texts(found.changed), texts(found.added))
     }
 
-    /// One more argument does not make all that follow others.
+    /// An inserted argument does not change the following ones.
     #[test]
     fn an_inserted_item_is_added() {
         let found = compare(&json!({"args": ["a", "c"], "x": 1}), &json!({"args": ["a", "b", "c"], "y": 2}));
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_structured_are_looked_into() {
+    fn structured_texts_are_compared_by_content() {
         let found = compare(&json!({"c": "a: 1\nb: [2]\n"}), &json!({"c": "a: 1\nb: [3]\n"}));
         assert_eq!(found.0, ["c > b[0]"]);
         let found = compare(&json!(["--x={\"a\": 1}"]), &json!(["--x={\"a\": 2}"]));

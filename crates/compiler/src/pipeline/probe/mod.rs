@@ -1,4 +1,4 @@
-//! One field of one deployment: what comes of another value in it.
+//! Probes a field of a deployment: renders it with other values to learn the effect of the field.
 
 pub(crate) mod change;
 pub(crate) mod difference;
@@ -15,29 +15,29 @@ use kubefoundry_transform::{StepBudget, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What becomes of a field.
+/// The effect of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Fate {
-    /// Another value makes another output of the same provider.
+    /// Another value changes the output of the same provider.
     Rendered,
     /// Another value selects another provider.
     Selects,
-    /// It has no effect, and a finding says so.
+    /// The field has no effect, and a finding reports it.
     Reported,
-    /// Its other values, or its absence, are refused, and beyond that it has no effect.
+    /// Other values or the absence of the field are refused, and it has no further effect.
     Checked,
-    /// It says something of the ModelDeployment itself, and is no part of what it becomes.
+    /// The field concerns the ModelDeployment itself and is not part of the output.
     Own,
-    /// It holds nothing: `null`, `{}`, `[]`.
+    /// The field is empty: `null`, `{}` or `[]`.
     Empty,
-    /// It has no effect, and nothing says so.
+    /// The field has no effect, and no finding reports it.
     Nothing,
 }
 
 impl Fate {
-    /// Its name, as in reports.
+    /// Returns the name, as in reports.
     ///
     /// ```
     /// use kubefoundry_compiler::trace::Fate;
@@ -55,7 +55,7 @@ impl Fate {
         }
     }
 
-    /// What it means, in a few words.
+    /// Returns the meaning, in a few words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Rendered => "another value makes another output",
@@ -69,74 +69,74 @@ impl Fate {
     }
 }
 
-/// A deployment as it is, to be compared with what it would be.
+/// A deployment and its unchanged result, with which attempts are compared.
 pub(crate) struct Probe<'p> {
     subject: InputDeployment<'p>,
     pub(crate) base: Attempt,
     providers: Vec<&'p str>,
     steps: StepBudget,
-    /// Whether a field that selects is tried with the provider named, too.
+    /// Whether a field that affects the selection is also tried with the provider named.
     names: bool,
-    /// The deployment with its provider named; none until it is needed.
+    /// The deployment with its provider named, computed on demand.
     named: Option<Attempt>,
 }
 
-/// What comes of other values of a field.
+/// The observed effect of other values of a field.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that exclude none of the others")]
 pub(crate) struct Effect {
-    /// The edits that moved the output.
+    /// The edits that changed the output.
     pub(crate) edits: Vec<FieldChange>,
-    /// Where the output moved.
+    /// The output fields that changed.
     pub(crate) moved: OutputDifference,
-    /// Objects that are only there with another value.
+    /// Objects that exist only with another value.
     pub(crate) added: Vec<ObjectRef>,
-    /// Whether the output moved only once the provider was named.
+    /// Whether the output changed only with the provider named.
     pub(crate) is_named: bool,
     /// Providers that other values select.
     pub(crate) selects: Vec<String>,
     /// Codes of findings that name the field.
     pub(crate) codes: Vec<&'static str>,
-    /// Codes of findings that name the field when it has another value.
+    /// Codes of findings that name the field with another value.
     pub(crate) other_codes: Vec<&'static str>,
     /// Codes of the errors that refuse other values.
     pub(crate) refused_by: Vec<&'static str>,
     /// Whether another value was accepted at all.
     pub(crate) accepted: bool,
-    /// Whether another word, which may stand there as such, was refused: what the field says is held against the rest.
+    /// Whether another valid enum value was refused, which means that the field is checked against other fields.
     pub(crate) is_constraint: bool,
-    /// Whether the field has the same value without being written; known only where `other_codes` are of use.
+    /// Whether the default equals the value; computed only if `other_codes` matter.
     pub(crate) is_default: bool,
     /// Whether the deployment was accepted without the field.
     pub(crate) unneeded: bool,
 }
 
 impl<'p> Probe<'p> {
-    /// Runs the deployment as it is. `steps` is what its rules may take, all runs together.
+    /// Runs the unchanged deployment. `steps` is the budget of selection rules for all attempts together.
     pub(crate) fn new(subject: InputDeployment<'p>, mut steps: StepBudget) -> Self {
         let base = subject.run(Thoroughness::Needed, &mut steps);
         let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
         Self { subject, base, providers, steps, names: false, named: None }
     }
 
-    /// The same, and where a value selects another provider it is tried what it does when the provider is named.
-    pub(crate) fn naming(self) -> Self {
+    /// Returns a probe that also tries values with the provider named if they select another one.
+    pub(crate) fn with_named_provider(self) -> Self {
         Self { names: true, ..self }
     }
 
-    /// Whether options say which version of the provider's runtime it is.
+    /// Returns whether options pin the runtime of a provider.
     pub(crate) fn is_pinned(&self, provider: &str) -> bool {
         self.subject.options().runtimes.contains_key(provider)
     }
 
-    /// Tries other values of a field until one moves the output.
+    /// Tries other values of a field until one changes the output.
     pub(crate) fn field(&mut self, path: &FieldPath, value: &Value) -> Effect {
         let mut effect = Effect::default();
         add_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
         let mut named: Option<(Vec<FieldChange>, OutputDifference, Vec<ObjectRef>)> = None;
         for Variant { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
-            // What other fields do is not this one's doing, unless it cannot be changed without them.
+            // Variants that also change other fields count only if the field cannot be changed alone.
             if is_around && (effect.accepted || effect.unneeded) {
                 break;
             }
@@ -147,7 +147,7 @@ impl<'p> Probe<'p> {
                 effect.is_constraint |= is_word;
                 continue;
             }
-            // Without it a field may have the same value, as its default.
+            // Removing a field may leave the same value, as the default.
             effect.accepted |= edits.iter().any(|edit| edit.value.is_some());
             effect.unneeded |= edits.iter().all(|edit| edit.value.is_none() && edit.path == *path);
             add_codes(&mut effect.other_codes, &other.findings, path);
@@ -158,7 +158,7 @@ impl<'p> Probe<'p> {
                 }
                 continue;
             }
-            (effect.moved, effect.added) = difference(&self.base, &other);
+            (effect.moved, effect.added) = compare_outputs(&self.base, &other);
             if !effect.moved.is_empty() || !effect.added.is_empty() {
                 effect.edits = edits;
                 break;
@@ -180,7 +180,7 @@ impl<'p> Probe<'p> {
         effect
     }
 
-    /// Whether a field has the same value without being written.
+    /// Returns whether the default of a field equals its value.
     fn is_default(&self, path: &FieldPath) -> bool {
         let root = self.subject.root();
         let value = |root: &Node<'_>| {
@@ -191,15 +191,15 @@ impl<'p> Probe<'p> {
         without.is_none_or(|without| value(root) == value(&without))
     }
 
-    /// Runs it with another version of the provider's runtime.
+    /// Runs the deployment with another runtime version.
     pub(crate) fn runtime(&mut self, provider: &str, version: &str) -> Option<OutputDifference> {
         let mut options = self.subject.options().clone();
         options.runtimes.insert(provider.to_owned(), version.to_owned());
         let other = self.subject.attempt_with(&options, &mut self.steps);
-        (!other.is_refused()).then(|| difference(&self.base, &other).0)
+        (!other.is_refused()).then(|| compare_outputs(&self.base, &other).0)
     }
 
-    /// What edits move when the provider is named, so that they select no other.
+    /// Returns the output change of edits with the provider named, so that they cannot select another one.
     fn with_name(
         &mut self,
         path: &FieldPath,
@@ -221,15 +221,16 @@ impl<'p> Probe<'p> {
         if other.is_refused() || other.provider() != named.provider() {
             return None;
         }
-        let (mut moved, added) = difference(named, &other);
-        // It is not in the output as it is.
+        let (mut moved, added) = compare_outputs(named, &other);
+        // The object is not in the unchanged output.
         moved.changed.retain(|place| !place.path.starts_with(&name));
         (!moved.is_empty() || !added.is_empty()).then_some((edits, moved, added))
     }
 }
 
-/// Compares objects of one name, and then those of one kind in their order: their names may have changed with the rest.
-fn difference(base: &Attempt, other: &Attempt) -> (OutputDifference, Vec<ObjectRef>) {
+/// Compares objects of the same name, then the remaining ones of the same kind in order, because names may have
+/// changed, too.
+fn compare_outputs(base: &Attempt, other: &Attempt) -> (OutputDifference, Vec<ObjectRef>) {
     let mut difference = OutputDifference::default();
     let mut others: Vec<Option<&Value>> = other.objects.iter().map(Some).collect();
     let mut pairs: Vec<Option<&Value>> = Vec::new();
@@ -239,7 +240,7 @@ fn difference(base: &Attempt, other: &Attempt) -> (OutputDifference, Vec<ObjectR
     }
     for (position, (object, pair)) in base.objects.iter().zip(pairs).enumerate() {
         let is_its_like = |other: &&mut Option<&Value>| other.is_some_and(|other| kind(other) == kind(object));
-        let place = OutputPlace::of(position);
+        let place = OutputPlace::root(position);
         match pair.or_else(|| others.iter_mut().find(is_its_like).and_then(Option::take)) {
             Some(other) => difference.compare(object, other, &place),
             None => difference.changed.push(place),
@@ -257,7 +258,7 @@ fn add_codes(codes: &mut Vec<&'static str>, findings: &[Diagnostic], path: &Fiel
     codes.extend(findings.iter().filter(|found| is_about(found, path)).map(|found| found.code.id));
 }
 
-/// Whether a finding is about a field, or about what it is a part of.
+/// Returns whether a finding is about a field or one of its parents.
 pub(crate) fn is_about(found: &Diagnostic, path: &FieldPath) -> bool {
     found.location.as_ref().is_some_and(|location| {
         let at = &location.path;
@@ -265,8 +266,8 @@ pub(crate) fn is_about(found: &Diagnostic, path: &FieldPath) -> bool {
     })
 }
 
-/// Whether a value says nothing.
-pub(crate) fn is_nothing(value: &Value) -> bool {
+/// Returns whether a value is empty.
+pub(crate) fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -283,7 +284,7 @@ pub(crate) fn fate(effect: &Effect, path: &FieldPath) -> Fate {
     } else if !effect.selects.is_empty() {
         Fate::Selects
     } else if !effect.accepted && !effect.unneeded && !effect.refused_by.is_empty() {
-        // Nothing else was seen of it: what findings say of it is something else.
+        // No other effect was observed, so the findings are about something else.
         Fate::Checked
     } else if !effect.codes.is_empty() || effect.is_default && !effect.other_codes.is_empty() {
         Fate::Reported
@@ -298,7 +299,7 @@ pub(crate) fn fate(effect: &Effect, path: &FieldPath) -> Fate {
     }
 }
 
-/// What tells an object from others.
+/// Returns a reference to an object.
 pub(crate) fn reference(object: &Value) -> ObjectRef {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     ObjectRef {

@@ -4,16 +4,17 @@ use kubefoundry_llamastack::wire::Api;
 
 use super::Rule;
 
-/// Returns rules that make ids unique across APIs, because providers with the same id would be installed to the same path.
-/// Within one API the list keys ensure this. There is one rule per pair of APIs, so that the message can name both and the
-/// API server can estimate the cost.
+/// Returns rules that make ids unique across APIs, because providers with the same id would be installed to the same
+/// path. Within one API the list keys ensure this. There is one rule per pair of APIs, so that the message can name
+/// both and the API server can estimate the cost.
 pub(super) fn unique_ids() -> Vec<Rule> {
     let mut rules = Vec::new();
     for (position, first) in Api::ALL.iter().enumerate() {
         for second in &Api::ALL[position + 1..] {
             let (first, second) = (first.section(), second.section());
             let taken = |id: &str| format!("self.{second}.exists(other, other.providerId == {id})");
-            // The cost estimate needs a length limit: the API server knows it for an id, but not for an item that passed a filter.
+            // The cost estimate needs a length limit: the API server knows it for an id, but not for an item that
+            // passed a filter.
             let shared = format!("self.{first}.map(it, it.providerId).filter(id, {})[0]", taken("id"));
             let found = format!("in externalProviders: found in both {first} and {second} API sections");
             rules.push(Rule {

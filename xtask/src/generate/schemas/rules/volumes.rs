@@ -31,8 +31,8 @@ pub(super) fn rules() -> Vec<Rule> {
     rules
 }
 
-/// Returns the rules on values that must differ between volumes. There are at most eight volumes, so a rule can compare all
-/// pairs of indexes.
+/// Returns the rules on values that must differ between volumes. There are at most eight volumes, so a rule can compare
+/// all pairs of indexes.
 pub(super) fn unique() -> Vec<Rule> {
     let mount = |index: &str| {
         let volume = format!("self.volumes[{index}]");

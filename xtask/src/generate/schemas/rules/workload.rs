@@ -1,4 +1,5 @@
-//! Rules on serving mode, replicas and GPUs, and on the capabilities of the built-in providers (docs/specification.md, MD-2).
+//! Rules on serving mode, replicas and GPUs, and on the capabilities of the built-in providers (docs/specification.md,
+//! MD-2).
 
 use kubefoundry_cel::Limits;
 use kubefoundry_kubernetes::wire::StringEnum as _;
