@@ -126,11 +126,11 @@ struct SecretTargetRef {
     key: String,
 }
 
-/// Generates the KEDA objects of an actor. `own` tells whether the scaled workload belongs to the actor.
-pub(super) fn scale(
+/// Generates the KEDA objects of an actor. `is_own_workload` tells whether the scaled workload belongs to the actor.
+pub(super) fn generate_keda_objects(
     actor: &Actor,
     scales: &ScaledWorkload,
-    own: bool,
+    is_own_workload: bool,
     set: &ObjectSet<'_, '_>,
     out: &mut TransformOutput<'_>,
 ) {
@@ -138,14 +138,14 @@ pub(super) fn scale(
     let ScaledWorkload::Workload { api_version, kind, name } = scales else { return };
     report_second_scaler(actor, kind, name, set, &mut out.findings);
     let length = scaling.queue_length.to_string();
-    let (kind_of_trigger, metadata, secrets) = match &transport.kind {
-        TransportKind::RabbitMq(it) => {
-            report_username_key(actor, it, set, &mut out.findings);
-            let (metadata, secrets) = rabbitmq(actor, it, length);
+    let (trigger_type, metadata, secrets) = match &transport.kind {
+        TransportKind::RabbitMq(broker) => {
+            report_username_key(actor, broker, set, &mut out.findings);
+            let (metadata, secrets) = rabbitmq_trigger(actor, broker, length);
             ("rabbitmq", metadata, secrets)
         }
-        TransportKind::Sqs(it) => {
-            let (metadata, secrets) = sqs(actor, it, length);
+        TransportKind::Sqs(broker) => {
+            let (metadata, secrets) = sqs_trigger(actor, broker, length);
             ("aws-sqs-queue", metadata, secrets)
         }
     };
@@ -155,8 +155,8 @@ pub(super) fn scale(
         let spec = TriggerAuthenticationSpec { secret_target_ref: secrets };
         out.manifests.push(Manifest::new(API_VERSION, "TriggerAuthentication", authentication, SpecBody { spec }));
     }
-    let by_name = own && *kind == "Deployment";
-    let formula = scaling.advanced.as_ref().is_some_and(|advanced| advanced.formula.is_some());
+    let by_name = is_own_workload && *kind == "Deployment";
+    let has_formula = scaling.advanced.as_ref().is_some_and(|advanced| advanced.formula.is_some());
     let spec = ScaledObjectSpec {
         scale_target_ref: ScaleTarget {
             api_version: (!by_name).then_some(*api_version),
@@ -167,10 +167,10 @@ pub(super) fn scale(
         cooldown_period: scaling.cooldown_period,
         min_replica_count: scaling.min_replicas,
         max_replica_count: scaling.max_replicas,
-        advanced: advanced(scaling),
+        advanced: advanced_settings(scaling),
         triggers: [Trigger {
-            r#type: kind_of_trigger,
-            name: formula.then_some("queueLength"),
+            r#type: trigger_type,
+            name: has_formula.then_some("queueLength"),
             metadata,
             authentication_ref,
         }],
@@ -179,7 +179,7 @@ pub(super) fn scale(
 }
 
 /// Returns the scaling behavior. Its constants damp scaling so that the number of replicas does not oscillate.
-fn advanced(scaling: &Scaling) -> Advanced {
+fn advanced_settings(scaling: &Scaling) -> Advanced {
     let policy = |r#type, value| Policy { r#type, value, period_seconds: 60 };
     let rules = |stabilization_window_seconds, policies| ScalingRules {
         stabilization_window_seconds,
@@ -190,60 +190,65 @@ fn advanced(scaling: &Scaling) -> Advanced {
         scale_down: rules(300, vec![policy("Pods", 1)]),
         scale_up: rules(0, vec![policy("Pods", 10), policy("Percent", 100)]),
     };
-    let given = scaling.advanced.clone().unwrap_or_default();
-    let Modifiers { formula, target, activation_target, metric_type, restore_to_original_replica_count } = given;
-    let any = formula.is_some() || target.is_some() || activation_target.is_some() || metric_type.is_some();
+    let modifiers = scaling.advanced.clone().unwrap_or_default();
+    let Modifiers { formula, target, activation_target, metric_type, restore_to_original_replica_count } = modifiers;
+    let has_modifiers = formula.is_some() || target.is_some() || activation_target.is_some() || metric_type.is_some();
     let modifiers = ScalingModifiers { formula, target, activation_target, metric_type };
     Advanced {
         restore_to_original_replica_count,
         horizontal_pod_autoscaler_config: AutoscalerConfig { behavior },
-        scaling_modifiers: any.then_some(modifiers),
+        scaling_modifiers: has_modifiers.then_some(modifiers),
     }
 }
 
-fn rabbitmq(actor: &Actor, it: &RabbitMq, length: String) -> (StringMap, Vec<SecretTargetRef>) {
-    let (host, port) = (it.host.as_deref().unwrap_or_default(), it.port.unwrap_or_default());
+/// Returns the metadata of the trigger and the parameters that it reads from a Secret. Without a password, the address
+/// contains the user.
+fn rabbitmq_trigger(actor: &Actor, broker: &RabbitMq, length: String) -> (StringMap, Vec<SecretTargetRef>) {
+    let (host, port) = (broker.host.as_deref().unwrap_or_default(), broker.port.unwrap_or_default());
     let mut metadata = StringMap::from_entry("queueName", actor.queue());
     metadata.push("mode", "QueueLength");
     metadata.push("value", length);
     metadata.push("protocol", "amqp");
-    let Some(password) = &it.password else {
-        let user = encoded(it.username.as_deref().unwrap_or_default());
+    let Some(password) = &broker.password else {
+        let user = percent_encode(broker.username.as_deref().unwrap_or_default());
         metadata.push("host", format!("amqp://{user}@{host}:{port}"));
         return (metadata, Vec::new());
     };
     metadata.push("host", format!("amqp://{host}:{port}"));
     let name = password.name.clone().unwrap_or_default();
     let username = SecretTargetRef { parameter: "username", name, key: "username".to_owned() };
-    (metadata, vec![username, secret("password", password)])
+    (metadata, vec![username, secret_target("password", password)])
 }
 
-fn sqs(actor: &Actor, it: &Sqs, length: String) -> (StringMap, Vec<SecretTargetRef>) {
-    let region = it.region.as_deref().unwrap_or_default();
-    let account = it.account_id.as_deref().unwrap_or_default();
-    let base = it.endpoint.clone().unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com"));
+/// Returns the metadata of the trigger and the parameters that it reads from Secrets. Without access keys, KEDA uses
+/// the identity of the pod.
+fn sqs_trigger(actor: &Actor, broker: &Sqs, length: String) -> (StringMap, Vec<SecretTargetRef>) {
+    let region = broker.region.as_deref().unwrap_or_default();
+    let account = broker.account_id.as_deref().unwrap_or_default();
+    let base = broker.endpoint.clone().unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com"));
     let mut metadata = StringMap::from_entry("queueLength", length);
     metadata.push("awsRegion", region);
     metadata.push("queueURL", format!("{base}/{account}/{}", actor.queue()));
-    if let Some(endpoint) = &it.endpoint {
+    if let Some(endpoint) = &broker.endpoint {
         metadata.push("awsEndpoint", endpoint);
     }
-    let keys = [("awsAccessKeyID", &it.access_key_id), ("awsSecretAccessKey", &it.secret_access_key)];
+    let keys = [("awsAccessKeyID", &broker.access_key_id), ("awsSecretAccessKey", &broker.secret_access_key)];
     let secrets: Vec<_> =
-        keys.into_iter().filter_map(|(parameter, key)| Some(secret(parameter, key.as_ref()?))).collect();
+        keys.into_iter().filter_map(|(parameter, key)| Some(secret_target(parameter, key.as_ref()?))).collect();
     if secrets.is_empty() {
         metadata.push("identityOwner", "pod");
     }
     (metadata, secrets)
 }
 
-fn secret(parameter: &'static str, selector: &SecretKeySelector) -> SecretTargetRef {
+/// Returns the parameter of a trigger that KEDA reads from a key of a Secret.
+fn secret_target(parameter: &'static str, selector: &SecretKeySelector) -> SecretTargetRef {
     let SecretKeySelector { name, key, .. } = selector;
     SecretTargetRef { parameter, name: name.clone().unwrap_or_default(), key: key.clone().unwrap_or_default() }
 }
 
-/// Percent-encodes the user part of an address.
-fn encoded(text: &str) -> String {
+/// Percent-encodes the user part of an address: every byte except the unreserved characters of RFC 3986.
+fn percent_encode(text: &str) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     text.bytes()
         .map(|byte| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
@@ -251,8 +256,8 @@ fn encoded(text: &str) -> String {
 }
 
 /// Reports that the Secret with the password must also contain the username, because KEDA reads both from one Secret.
-fn report_username_key(actor: &Actor, it: &RabbitMq, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
-    let Some(name) = it.password.as_ref().and_then(|password| password.name.as_deref()) else { return };
+fn report_username_key(actor: &Actor, broker: &RabbitMq, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
+    let Some(name) = broker.password.as_ref().and_then(|password| password.name.as_deref()) else { return };
     let secret = set.input("", "Secret", actor.namespace.as_deref(), name);
     let has = |list: &str, secret: &Node<'_>| secret.get(list).is_some_and(|keys| keys.entry("username").is_some());
     if secret.is_some_and(|(_, secret)| has("data", &secret.root) || has("stringData", &secret.root)) {
@@ -271,7 +276,7 @@ fn report_username_key(actor: &Actor, it: &RabbitMq, set: &ObjectSet<'_, '_>, fi
 
 /// Reports another autoscaler of the input that scales the same object.
 fn report_second_scaler(actor: &Actor, kind: &str, name: &str, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
-    let other = set.inputs.iter().find(|other| scales_too(actor, other, kind, name));
+    let other = set.inputs.iter().find(|other| is_second_scaler(actor, other, kind, name));
     let Some(other) = other else { return };
     let path = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
     let header = &other.header;
@@ -283,10 +288,11 @@ fn report_second_scaler(actor: &Actor, kind: &str, name: &str, set: &ObjectSet<'
         .help("remove one of the two: each would undo the changes of the other");
 }
 
-fn scales_too(actor: &Actor, other: &InputObject<'_>, kind: &str, name: &str) -> bool {
+/// Returns whether an object of the input is an autoscaler of the same workload that does not belong to this actor.
+fn is_second_scaler(actor: &Actor, other: &InputObject<'_>, kind: &str, name: &str) -> bool {
     let header = &other.header;
     // The output of an earlier run for this actor, and the autoscaler that KEDA derives from it, do not conflict.
-    let own = match (header.group(), &*header.kind) {
+    let own_name = match (header.group(), &*header.kind) {
         ("keda.sh", "ScaledObject") => actor.name.clone(),
         ("autoscaling", "HorizontalPodAutoscaler") => format!("keda-hpa-{}", actor.name),
         _ => return false,
@@ -294,7 +300,7 @@ fn scales_too(actor: &Actor, other: &InputObject<'_>, kind: &str, name: &str) ->
     let target = other.root.get("spec").and_then(|spec| spec.get("scaleTargetRef"));
     let text = |key: &str| target.and_then(|target| target.get(key)).and_then(Node::as_str);
     header.namespace.as_deref() == actor.namespace.as_deref()
-        && *header.name != *own
+        && *header.name != *own_name
         && text("kind").unwrap_or("Deployment") == kind
         && text("name") == Some(name)
 }

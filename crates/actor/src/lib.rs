@@ -157,14 +157,14 @@ impl Transform for Actors {
         runtime_script(&actor, set, out);
         service_account(&actor, out);
         let (scales, own) = match &actor.mode {
-            Mode::Standalone(workload) => (Some(standalone::standalone(&actor, workload, out)), true),
+            Mode::Standalone(workload) => (Some(standalone::generate_workload(&actor, workload, out)), true),
             Mode::Binding(binding) if binding.strategy == Strategy::Detached => {
-                (Some(standalone::detached(&actor, binding, out)), true)
+                (Some(standalone::generate_adapter(&actor, binding, out)), true)
             }
             Mode::Binding(binding) => (binding::bind(&actor, binding, object, set, out), false),
         };
         if let Some(scales) = scales {
-            keda::scale(&actor, &scales, own, set, out);
+            keda::generate_keda_objects(&actor, &scales, own, set, out);
         }
     }
 

@@ -41,7 +41,7 @@ struct PodTemplate {
 }
 
 /// Generates the workload of a standalone actor. Returns the object that an autoscaler scales.
-pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut TransformOutput<'_>) -> ScaledWorkload {
+pub(super) fn generate_workload(actor: &Actor, workload: &Workload, out: &mut TransformOutput<'_>) -> ScaledWorkload {
     let mut spec = workload.spec.clone();
     let path = FieldPath::from(AsyncActor::path().spec().workload().template().spec());
     out.pod_parts.push(PodPart { path, field: "" });
@@ -60,16 +60,16 @@ pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Transform
     let volumes = Volumes::default();
     let containers = spec.get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten();
     for runtime in containers.filter(|container| name_of(container) == RUNTIME) {
-        runtime_container(runtime, actor, &workload.python, &volumes);
+        extend_runtime_container(runtime, actor, &workload.python, &volumes);
     }
-    add(&mut spec, actor, vec![pod::json(pod::sidecar(actor, &gateway, metrics_port, &volumes))], &volumes);
-    let manifest = manifest(actor, workload.kind, workload.replicas, workload.metadata.clone(), spec);
+    add_containers(&mut spec, actor, vec![pod::json(pod::sidecar(actor, &gateway, metrics_port, &volumes))], &volumes);
+    let manifest = workload_manifest(actor, workload.kind, workload.replicas, workload.metadata.clone(), spec);
     out.manifests.push(manifest.with_annotation(MODE, "Standalone"));
-    scales(actor, workload.kind)
+    scaled_workload(actor, workload.kind)
 }
 
 /// Generates the adapter of a detached binding. Returns the object that an autoscaler scales.
-pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut TransformOutput<'_>) -> ScaledWorkload {
+pub(super) fn generate_adapter(actor: &Actor, binding: &Binding, out: &mut TransformOutput<'_>) -> ScaledWorkload {
     if actor.scaling.is_some() {
         let at = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
         let message = format!("{at} scales only the adapter: with strategy: detached the model keeps its replicas");
@@ -84,33 +84,33 @@ pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut TransformOutp
         pod::json(pod::sidecar(actor, gateway, None, &volumes)),
     ];
     let mut spec = Map::new();
-    add(&mut spec, actor, containers.into(), &volumes);
-    let manifest = manifest(actor, ActorWorkloadKind::Deployment, 1, Map::new(), spec);
+    add_containers(&mut spec, actor, containers.into(), &volumes);
+    let manifest = workload_manifest(actor, ActorWorkloadKind::Deployment, 1, Map::new(), spec);
     out.manifests.push(manifest.with_annotation(MODE, "Binding"));
-    scales(actor, ActorWorkloadKind::Deployment)
+    scaled_workload(actor, ActorWorkloadKind::Deployment)
 }
 
-fn scales(actor: &Actor, kind: ActorWorkloadKind) -> ScaledWorkload {
+/// Returns the workload as the object that an autoscaler scales.
+fn scaled_workload(actor: &Actor, kind: ActorWorkloadKind) -> ScaledWorkload {
     ScaledWorkload::Workload { api_version: "apps/v1", kind: kind.as_str(), name: actor.name.clone() }
 }
 
 /// Adds containers with their volumes and service account to a pod.
-fn add(spec: &mut Map<String, Value>, actor: &Actor, containers: Vec<Value>, volumes: &Volumes) {
-    extend(spec, "containers", containers);
-    extend(spec, "volumes", volumes.list().into_iter().map(pod::json));
+fn add_containers(spec: &mut Map<String, Value>, actor: &Actor, containers: Vec<Value>, volumes: &Volumes) {
+    append_to_list(spec, "containers", containers);
+    append_to_list(spec, "volumes", volumes.list().into_iter().map(pod::json));
     spec.insert("terminationGracePeriodSeconds".to_owned(), json!(actor.graceful_shutdown));
     if let Some(account) = actor.service_account() {
         spec.insert("serviceAccountName".to_owned(), json!(account));
     }
 }
 
-/// Adds the start command, environment, mounts and probes to the container with the handler. Probes of the user are
-/// kept.
-fn runtime_container(container: &mut Value, actor: &Actor, python: &str, volumes: &Volumes) {
+/// Adds the start command, environment, mounts and probes to the container with the handler. Probes of the user are kept.
+fn extend_runtime_container(container: &mut Value, actor: &Actor, python: &str, volumes: &Volumes) {
     let Some(container) = container.as_object_mut() else { return };
     container.insert("command".to_owned(), json!(pod::runtime_command(python)));
-    extend(container, "env", pod::runtime_environment(actor).into_iter().map(pod::json));
-    extend(container, "volumeMounts", volumes.runtime_mounts().into_iter().map(pod::json));
+    append_to_list(container, "env", pod::runtime_environment(actor).into_iter().map(pod::json));
+    append_to_list(container, "volumeMounts", volumes.runtime_mounts().into_iter().map(pod::json));
     let Probes { startup, liveness, readiness } = Probes::new();
     for (key, probe) in [("startupProbe", startup), ("livenessProbe", liveness), ("readinessProbe", readiness)] {
         if container.get(key).is_none_or(Value::is_null) {
@@ -119,7 +119,9 @@ fn runtime_container(container: &mut Value, actor: &Actor, python: &str, volumes
     }
 }
 
-fn manifest(
+/// Creates the workload with the actor's labels, unless the input sets them to other values. The replicas of a scaled
+/// actor belong to the autoscaler and are omitted.
+fn workload_manifest(
     actor: &Actor,
     kind: ActorWorkloadKind,
     replicas: i32,
@@ -133,9 +135,9 @@ fn manifest(
     let mut match_labels = StringMap::default();
     let own = pod::own_labels(&actor.name, &kind.as_str().to_ascii_lowercase());
     for (key, value) in std::iter::once(("app", actor.name.clone())).chain(own) {
-        let given = labels.entry(key).or_insert_with(|| json!(value));
+        let label = labels.entry(key).or_insert_with(|| json!(value));
         // The API server rejects a selector that does not match the pods' labels.
-        if given.as_str() == Some(value.as_str()) {
+        if label.as_str() == Some(value.as_str()) {
             match_labels.push(key, value);
         }
     }
@@ -150,7 +152,7 @@ fn manifest(
 }
 
 /// Appends to a list in a mapping. Creates the list if it is absent.
-fn extend(map: &mut Map<String, Value>, key: &str, added: impl IntoIterator<Item = Value>) {
+fn append_to_list(map: &mut Map<String, Value>, key: &str, added: impl IntoIterator<Item = Value>) {
     match map.entry(key).or_insert(Value::Null) {
         Value::Array(list) => list.extend(added),
         // A value that is neither a list nor null was reported before.

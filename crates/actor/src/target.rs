@@ -100,7 +100,7 @@ pub(super) fn resolve(
         let is_generated_from = (set.context.generates)(group, kind);
         return Err(if is_generated_from { ResolveError::Source } else { ResolveError::Kind });
     };
-    let own = find(set, group, kind, namespace, name);
+    let own = find_object(set, group, kind, namespace, name);
     let mode = own.as_ref().map_or(Mode::default(), |own| Mode::from_object(&own.object));
     if mode == Mode::ModelMesh && layout.knative == Knative::ByMode {
         return Err(ResolveError::ModelMesh);
@@ -112,25 +112,25 @@ pub(super) fn resolve(
         Knative::ByMode => mode == Mode::Knative || (mode == Mode::Unstated && default == KserveMode::Knative),
     };
     let DerivedWorkload { child, scales, replica_owner } = derived_workload(layout, name, knative);
-    let found = child.and_then(|(group, kind, name)| {
-        let found = find(set, group, kind, namespace, &name)?;
-        Some((found, Layout::find(group, kind)?))
+    let derived = child.and_then(|(group, kind, name)| {
+        let object = find_object(set, group, kind, namespace, &name)?;
+        Some((object, Layout::find(group, kind)?))
     });
     let api_version = own.as_ref().map(|own| own.api_version.clone());
-    let leaves = own.as_ref().is_some_and(|own| leaves_replicas(&own.object));
-    let (found, layout) = match found {
-        Some(found) => found,
+    let is_unmanaged = own.as_ref().is_some_and(|own| leaves_replicas(&own.object));
+    let (located, layout) = match derived {
+        Some(derived) => derived,
         None => (own.ok_or(ResolveError::Missing)?, layout),
     };
-    let pods = layout.pod_spec.iter().try_fold(&found.object, |value, key| value.get(*key));
+    let pods = layout.pod_spec.iter().try_fold(&located.object, |value, key| value.get(*key));
     if pods.is_none_or(|pods| !pods.is_object()) {
-        let preset = found.object.pointer("/inference/preset").is_some();
+        let preset = located.object.pointer("/inference/preset").is_some();
         return Err(ResolveError::Template(if preset { "a preset" } else { "none" }));
     }
-    let replica_owner = replica_owner.filter(|replica_owner| *replica_owner != ReplicaOwner::Kserve || !leaves);
+    let replica_owner = replica_owner.filter(|replica_owner| *replica_owner != ReplicaOwner::Kserve || !is_unmanaged);
     Ok(ResolvedTarget {
-        target: found.target,
-        object: found.object,
+        target: located.target,
+        object: located.object,
         api_version,
         layout,
         scales,
@@ -213,9 +213,9 @@ struct LocatedObject {
     object: Value,
 }
 
-/// Finds an object by its identity. An object that this run generates takes precedence over one of the input, which may
-/// be the output of an earlier run.
-fn find(
+/// Finds an object by its identity. An object that this run generates takes precedence over one of the input, which may be the
+/// output of an earlier run.
+fn find_object(
     set: &ObjectSet<'_, '_>,
     group: &str,
     kind: &str,

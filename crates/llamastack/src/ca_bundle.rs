@@ -4,7 +4,7 @@
 
 use super::inputs::MAX_CONFIG_MAP_BYTES;
 use super::server::{CaBundle, Server};
-use super::validate::ca_key;
+use super::validate::check_ca_key;
 use super::{codes, inputs, objects, paths};
 use crate::ObjectSet;
 use crate::wire::LlamaStackDistribution;
@@ -46,9 +46,9 @@ pub(super) fn prepare_mount(
     let mut certificates = Vec::new();
     let before = findings.error_count();
     // An invalid key was reported by validation.
-    for (index, key) in bundle.keys.iter().enumerate().filter(|(_, key)| ca_key(key).is_ok()) {
+    for (index, key) in bundle.keys.iter().enumerate().filter(|(_, key)| check_ca_key(key).is_ok()) {
         let place = FieldRef::value(&path().join("configMapKeys").index(index));
-        let Some(text) = inputs::data(&source.root, key) else {
+        let Some(text) = inputs::find_data(&source.root, key) else {
             let message = format!("ConfigMap {} has no key {key:?} with certificates", bundle.config_map);
             findings.report(&codes::UNUSABLE_CA_BUNDLE, place, message);
             continue;
@@ -77,7 +77,7 @@ pub(super) fn prepare_mount(
     }
     let name = server.object_name("ca-bundle");
     let data = vec![(paths::CA_KEY.to_owned(), text)];
-    let hash = inputs::hash(data.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    let hash = inputs::hash_data(data.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     let generated = Some((objects::config_map(name.clone(), data), hash));
     Some(CertificateMount { config_map: name, key: paths::CA_KEY.to_owned(), generated })
 }

@@ -4,7 +4,7 @@
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`.
 
 use super::install::{EXTRA_BASE_CONFIGS, EXTRACT_SCRIPT, PROVIDER_SCRIPT, Provider, environment, unexpanded};
-use super::pod::{Mode, with_own};
+use super::pod::{Mode, with_user_variables};
 use super::server::Server;
 use super::types::{Container, Resources, Volume, mount};
 use super::wire::VolumeMount;
@@ -28,12 +28,12 @@ const KNOWN_CONFIGS: [&str; 2] = ["/opt/app-root/run.yaml", "/etc/llama-stack/ru
 pub(super) fn init_containers(server: &Server, options: &Options<'_>) -> Vec<Container> {
     let mode = Mode::select(server, options);
     let mut containers: Vec<Container> =
-        (0..).zip(&server.providers).map(|(order, provider)| install(order, provider, options)).collect();
+        (0..).zip(&server.providers).map(|(order, provider)| install_container(order, provider, options)).collect();
     if mode == Mode::Init && server.user_config.is_none() {
-        containers.push(extract(server, options));
+        containers.push(extract_container(server, options));
     }
     if matches!(mode, Mode::Init | Mode::Native) {
-        containers.push(merge(mode, options));
+        containers.push(merge_container(mode, options));
     }
     containers
 }
@@ -50,9 +50,8 @@ fn init_container(name: String, image: String, mounts: Vec<VolumeMount>, options
     Container { name, image, resources, volume_mounts: mounts, termination_message_policy, ..Container::default() }
 }
 
-/// Creates the init container that installs a provider. The script is the same for all; variables describe the
-/// provider.
-fn install(order: usize, provider: &super::server::Provider, options: &Options<'_>) -> Container {
+/// Creates the init container that installs a provider. The script is the same for all; variables describe the provider.
+fn install_container(order: usize, provider: &super::server::Provider, options: &Options<'_>) -> Container {
     let mounts = vec![mount(PROVIDERS, paths::PROVIDERS, false)];
     let description = Provider {
         provider_id: &provider.id,
@@ -63,27 +62,27 @@ fn install(order: usize, provider: &super::server::Provider, options: &Options<'
     };
     Container {
         image_pull_policy: Some(provider.pull_policy),
-        command: script(PROVIDER_SCRIPT),
+        command: shell_command(PROVIDER_SCRIPT),
         env: environment(&description).into_iter().map(|(name, value)| env_value(name, value)).collect(),
         ..init_container(provider.container_name(), provider.image.clone(), mounts, options)
     }
 }
 
 /// Creates the init container that extracts run.yaml from the distribution's image.
-fn extract(server: &Server, options: &Options<'_>) -> Container {
+fn extract_container(server: &Server, options: &Options<'_>) -> Container {
     let mounts = vec![mount(BASE_CONFIG, paths::BASE_CONFIG, false)];
-    let further = &options.settings.base_config_paths;
-    let env = (!further.is_empty()).then(|| env_value(EXTRA_BASE_CONFIGS, unexpanded(&further.join("\n"))));
+    let extra_paths = &options.settings.base_config_paths;
+    let env = (!extra_paths.is_empty()).then(|| env_value(EXTRA_BASE_CONFIGS, unexpanded(&extra_paths.join("\n"))));
     Container {
-        command: script(EXTRACT_SCRIPT),
+        command: shell_command(EXTRACT_SCRIPT),
         env: env.into_iter().collect(),
         ..init_container("extract-distribution-config".to_owned(), server.image.clone(), mounts, options)
     }
 }
 
-/// Creates the init container that merges the providers into the configuration. For a server that merges them itself it
-/// only lists them.
-fn merge(mode: Mode, options: &Options<'_>) -> Container {
+/// Creates the init container that merges the providers into the configuration. For a server that merges them itself it only
+/// lists them.
+fn merge_container(mode: Mode, options: &Options<'_>) -> Container {
     let mut mounts = vec![mount(PROVIDERS, paths::PROVIDERS, true)];
     let mut command = vec![paths::PROGRAM, "llamastack", "merge-config"];
     if mode == Mode::Native {
@@ -100,7 +99,8 @@ fn merge(mode: Mode, options: &Options<'_>) -> Container {
     }
 }
 
-fn script(text: &str) -> Vec<String> {
+/// Returns the command that runs a script with the shell.
+fn shell_command(text: &str) -> Vec<String> {
     ["/bin/sh", "-c", text].map(str::to_owned).to_vec()
 }
 
@@ -125,9 +125,9 @@ pub(super) fn extend(
     });
     container.volume_mounts.push(mount(PROVIDERS, paths::PROVIDERS, true));
     container.volume_mounts.push(mount(CONFIG, paths::CONFIG, true));
-    let given = python_path(server.container.env.clone());
+    let user_variables = with_python_path(server.container.env.clone());
     let mut generated = std::mem::take(&mut container.env);
-    generated.retain(|variable| !server.container.env.iter().any(|given| given.name == variable.name));
+    generated.retain(|variable| !server.container.env.iter().any(|own| own.name == variable.name));
     for variable in generated.iter_mut().filter(|variable| variable.name.as_deref() == Some("LLAMA_STACK_CONFIG")) {
         variable.value = Some(paths::RUN_YAML.to_owned());
     }
@@ -141,7 +141,7 @@ pub(super) fn extend(
         generated.push(env_value("LLS_START", "run"));
     }
     generated.push(env_value("LLS_PREFLIGHT", options.settings.preflight.as_str()));
-    container.env = with_own(generated, given);
+    container.env = with_user_variables(generated, user_variables);
 }
 
 /// The name suffix of the ConfigMap with the configuration that was merged during rendering.
@@ -157,7 +157,7 @@ fn config_paths(server: &Server, options: &Options<'_>) -> Vec<String> {
 }
 
 /// Returns the user's variables with exactly one `PYTHONPATH`, which begins with the providers' packages.
-fn python_path(mut env: Vec<EnvVar>) -> Vec<EnvVar> {
+fn with_python_path(mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     const NAME: &str = "PYTHONPATH";
     let joined = |rest: &str| {
         // Python reads an empty entry as the working directory.
@@ -165,20 +165,22 @@ fn python_path(mut env: Vec<EnvVar>) -> Vec<EnvVar> {
         env_value(NAME, format!("{}{separator}{rest}", paths::PACKAGES))
     };
     // Choose a name that the user does not use.
-    let mut users = "LLS_USER_PYTHONPATH".to_owned();
-    while env.iter().any(|variable| variable.name.as_ref() == Some(&users)) {
-        users.push('_');
+    let mut user_name = "LLS_USER_PYTHONPATH".to_owned();
+    while env.iter().any(|variable| variable.name.as_ref() == Some(&user_name)) {
+        user_name.push('_');
     }
     let Some(position) = env.iter().position(|variable| variable.name.as_deref() == Some(NAME)) else {
         env.insert(0, joined(""));
         return env;
     };
-    if let Some(given) = env.get_mut(position) {
-        let source = given.value_from.take();
-        *given = joined(&given.value.take().unwrap_or_default());
+    if let Some(variable) = env.get_mut(position) {
+        let source = variable.value_from.take();
+        *variable = joined(&variable.value.take().unwrap_or_default());
+        // Only a literal value can be joined here. A value from elsewhere moves to a variable that the new one refers
+        // to.
         if source.is_some() {
-            *given = joined(&format!("$({users})"));
-            env.insert(position, EnvVar { name: Some(users), value: None, value_from: source });
+            *variable = joined(&format!("$({user_name})"));
+            env.insert(position, EnvVar { name: Some(user_name), value: None, value_from: source });
         }
     }
     env

@@ -24,12 +24,12 @@ pub(super) const METADATA_LABEL: &str = "llamastack.io/provider-metadata";
 pub(super) const MAX_CONFIG_MAP_BYTES: usize = 1024 * 1024;
 
 /// Returns a value in the data of a ConfigMap.
-pub(super) fn data<'n>(config_map: &'n Node<'_>, key: &str) -> Option<&'n str> {
+pub(super) fn find_data<'n>(config_map: &'n Node<'_>, key: &str) -> Option<&'n str> {
     config_map.get("data")?.get(key)?.as_str()
 }
 
 /// Returns a hash of the data of a ConfigMap. The order of keys does not matter.
-pub(super) fn hash<'d>(data: impl Iterator<Item = (&'d str, &'d str)>) -> String {
+pub(super) fn hash_data<'d>(data: impl Iterator<Item = (&'d str, &'d str)>) -> String {
     let sorted: BTreeMap<&str, &str> = data.collect();
     let json = serde_json::to_vec(&sorted).unwrap_or_default();
     fingerprint::sha256(&json)
@@ -45,24 +45,24 @@ pub(super) struct UserConfig<'n> {
 }
 
 /// Reads the user's ConfigMap, if it is in the input.
-pub(super) fn user_config<'n>(
+pub(super) fn read_user_config<'n>(
     server: &Server,
     mode: Mode,
     set: &ObjectSet<'n, '_>,
     findings: &mut Findings<'_>,
 ) -> UserConfig<'n> {
     let name = server.user_config.as_deref();
-    let found = name.and_then(|name| set.input("", "ConfigMap", server.namespace.as_deref(), name));
-    let (Some(name), Some((_, object))) = (name, found) else { return UserConfig::default() };
+    let config_map = name.and_then(|name| set.input("", "ConfigMap", server.namespace.as_deref(), name));
+    let (Some(name), Some((_, object))) = (name, config_map) else { return UserConfig::default() };
     let root = &object.root;
     let texts = |field: &str| {
         let entries = root.get(field).map(Node::entries).unwrap_or_default();
         entries.iter().filter_map(|entry| Some((&*entry.key, entry.node.as_str()?)))
     };
-    let hash = hash(texts("data").chain(texts("binaryData")));
+    let hash = hash_data(texts("data").chain(texts("binaryData")));
     // The operator starts the server with config.yaml, but the specification names run.yaml.
     let keys: &[&'static str] = if mode == Mode::Base { &["config.yaml"] } else { &["run.yaml", "config.yaml"] };
-    let base = keys.iter().find_map(|key| Some((*key, data(root, key)?)));
+    let base = keys.iter().find_map(|key| Some((*key, find_data(root, key)?)));
     if base.is_none() {
         let keys = keys.join(" nor ");
         let neither = if mode == Mode::Base { "no" } else { "neither" };
@@ -79,9 +79,9 @@ pub(super) fn user_config<'n>(
     UserConfig { hash: Some(hash), base }
 }
 
-/// Merges the configuration during rendering. Returns the ConfigMap and the hash of its content. If the pod runs the
-/// merge, it is still tried here as far as the input suffices, to report errors that would otherwise occur in the pod.
-pub(super) fn merged(
+/// Merges the configuration during rendering. Returns the ConfigMap and the hash of its content. If the pod runs the merge, it is
+/// still tried here as far as the input suffices, to report errors that would otherwise occur in the pod.
+pub(super) fn merge_configuration(
     server: &Server,
     mode: Mode,
     user: &UserConfig<'_>,
@@ -90,10 +90,10 @@ pub(super) fn merged(
 ) -> Option<(Manifest, String)> {
     let entries: Vec<Option<Entry>> = (0..)
         .zip(&server.providers)
-        .map(|(order, provider)| entry(order, provider, server, mode, set, findings))
+        .map(|(order, provider)| merge_entry(order, provider, server, mode, set, findings))
         .collect();
     if mode == Mode::Static && user.hash.is_none() {
-        missing_base(server, findings);
+        report_missing_base(server, findings);
     }
     let (key, base) = user.base?;
     if matches!(mode, Mode::Base | Mode::Native) {
@@ -105,8 +105,8 @@ pub(super) fn merged(
     let complete = complete.filter(|_| !findings.has_errors()).unwrap_or_default();
     match merge::merge(Some(base), &complete) {
         Ok(merged) => {
-            overridden(&server.providers, &merged, findings);
-            (mode == Mode::Static).then(|| run_config(server, merged, findings))
+            report_overridden(&server.providers, &merged, findings);
+            (mode == Mode::Static).then(|| run_config_map(server, merged, findings))
         }
         Err(errors) => {
             for error in errors {
@@ -128,9 +128,10 @@ pub(super) fn merged(
     }
 }
 
-fn missing_base(server: &Server, findings: &mut Findings<'_>) {
+/// Reports that a static merge has no base configuration: no ConfigMap is named, or it is not in the input.
+fn report_missing_base(server: &Server, findings: &mut Findings<'_>) {
     let at = LlamaStackDistribution::path().spec().server();
-    let (place, message) = match &server.user_config {
+    let (location, message) = match &server.user_config {
         None => (
             FieldRef::from(at),
             "mergeMode: static needs the configuration in the input, but spec.server.userConfig is not set".to_owned(),
@@ -141,13 +142,13 @@ fn missing_base(server: &Server, findings: &mut Findings<'_>) {
         ),
     };
     findings
-        .report(&codes::MERGE_IMPOSSIBLE, place, message)
+        .report(&codes::MERGE_IMPOSSIBLE, location, message)
         .help("add the ConfigMap with run.yaml to the input, or set llamaStack.mergeMode to init");
 }
 
-/// Returns a provider with the metadata of its package. Returns `None` if the input has no metadata, which is an error
-/// only if the merge happens during rendering.
-fn entry(
+/// Returns a provider with the metadata of its package. Returns `None` if the input has no metadata, which is an error only if
+/// the merge happens during rendering.
+fn merge_entry(
     order: u64,
     provider: &Provider,
     server: &Server,
@@ -155,18 +156,18 @@ fn entry(
     set: &ObjectSet<'_, '_>,
     findings: &mut Findings<'_>,
 ) -> Option<Entry> {
-    let who = format!(
+    let provider_text = format!(
         "provider '{}' (image: {}, init container: {})",
         provider.id,
         provider.image,
         provider.container_name()
     );
-    let found: Vec<&InputObject<'_>> =
-        set.inputs.iter().filter(|object| is_metadata(object, provider, server)).collect();
-    let Some(object) = found.first() else {
+    let config_maps: Vec<&InputObject<'_>> =
+        set.inputs.iter().filter(|object| is_provider_metadata(object, provider, server)).collect();
+    let Some(object) = config_maps.first() else {
         if mode == Mode::Static {
             let message = format!(
-                "{who}: mergeMode: static needs a ConfigMap with the label {METADATA_LABEL}: {} in the input",
+                "{provider_text}: mergeMode: static needs a ConfigMap with the label {METADATA_LABEL}: {} in the input",
                 provider.id
             );
             findings.report(&codes::MERGE_IMPOSSIBLE, &provider.path.join("providerId"), message).help(
@@ -176,19 +177,20 @@ fn entry(
         return None;
     };
     let name = &object.header.name;
-    if let Some(second) = found.get(1) {
-        let message = format!("{who}: its metadata is in ConfigMap {name} and in {}, expected one", second.header.name);
+    if let Some(second) = config_maps.get(1) {
+        let message =
+            format!("{provider_text}: its metadata is in ConfigMap {name} and in {}, expected one", second.header.name);
         findings
             .report(&codes::INVALID_PROVIDER_PACKAGE, &provider.path.join("providerId"), message)
             .related_in(second.source, second.document, second.root.span, "the second one")
             .help("remove the one that is not from the image in use");
         return None;
     }
-    let metadata = package_of(object, &who, provider, findings)?;
+    let metadata = read_package(object, &provider_text, provider, findings)?;
     if metadata.api != provider.api {
-        let (declared, placed) = (metadata.api, provider.api.section());
+        let (declared, listed) = (metadata.api, provider.api.section());
         let message = format!(
-            "Provider API type mismatch: {who} declares api={declared} in lls-provider-spec.yaml but is placed under externalProviders.{placed}"
+            "Provider API type mismatch: {provider_text} declares api={declared} in lls-provider-spec.yaml but is placed under externalProviders.{listed}"
         );
         findings
             .report(&codes::PROVIDER_API_MISMATCH, &provider.path.join("providerId"), message)
@@ -205,7 +207,8 @@ fn entry(
     })
 }
 
-fn is_metadata(object: &InputObject<'_>, provider: &Provider, server: &Server) -> bool {
+/// Returns whether an object is the ConfigMap with the metadata of a provider.
+fn is_provider_metadata(object: &InputObject<'_>, provider: &Provider, server: &Server) -> bool {
     let header = &object.header;
     let labels = object.root.get("metadata").and_then(|metadata| metadata.get("labels"));
     &*header.kind == "ConfigMap"
@@ -214,25 +217,26 @@ fn is_metadata(object: &InputObject<'_>, provider: &Provider, server: &Server) -
         && labels.and_then(|labels| labels.get(METADATA_LABEL)).and_then(Node::as_str) == Some(&provider.id)
 }
 
-fn package_of(
+/// Reads the metadata of a provider's package from its ConfigMap, and reports unknown fields and errors in it.
+fn read_package(
     object: &InputObject<'_>,
-    who: &str,
+    provider_text: &str,
     provider: &Provider,
     findings: &mut Findings<'_>,
 ) -> Option<ProviderPackage> {
     let name = &object.header.name;
-    let read = match data(&object.root, package::FILE) {
-        Some(text) => package::read(text).map_err(|error| format!("{who}: ConfigMap {name}: {error}")),
-        None => Err(format!("{who}: ConfigMap {name} has no key {} with its metadata", package::FILE)),
+    let result = match find_data(&object.root, package::FILE) {
+        Some(text) => package::read(text).map_err(|error| format!("{provider_text}: ConfigMap {name}: {error}")),
+        None => Err(format!("{provider_text}: ConfigMap {name} has no key {} with its metadata", package::FILE)),
     };
     let path = provider.path.join("providerId");
-    match read {
-        Ok(read) => {
-            for warning in read.warnings {
-                let message = format!("{who}: {} in ConfigMap {name}: {warning}", package::FILE);
+    match result {
+        Ok(parsed) => {
+            for warning in parsed.warnings {
+                let message = format!("{provider_text}: {} in ConfigMap {name}: {warning}", package::FILE);
                 findings.report(&shared::FIELD_IGNORED, &path, message).help("remove the field, or correct its name");
             }
-            Some(read.package)
+            Some(parsed.package)
         }
         Err(message) => {
             findings
@@ -245,10 +249,11 @@ fn package_of(
 }
 
 /// Reports which providers of the configuration are replaced, with the texts of the merge log.
-fn overridden(providers: &[Provider], merged: &Merged, findings: &mut Findings<'_>) {
+fn report_overridden(providers: &[Provider], merged: &Merged, findings: &mut Findings<'_>) {
     for warning in &merged.warnings {
-        let of = |provider: &&Provider| warning.starts_with(&format!("External provider '{}' ", provider.id));
-        let path = providers.iter().find(of).map_or_else(FieldPath::root, |provider| provider.path.join("providerId"));
+        let is_named = |provider: &&Provider| warning.starts_with(&format!("External provider '{}' ", provider.id));
+        let path =
+            providers.iter().find(is_named).map_or_else(FieldPath::root, |provider| provider.path.join("providerId"));
         let mut lines = warning.lines().map(str::trim);
         let first = lines.next().unwrap_or_default();
         let message = format!("{first} ({})", lines.collect::<Vec<_>>().join(", "));
@@ -258,7 +263,8 @@ fn overridden(providers: &[Provider], merged: &Merged, findings: &mut Findings<'
     }
 }
 
-fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (Manifest, String) {
+/// Creates the ConfigMap with the merged configuration, and returns it with the hash of its data.
+fn run_config_map(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (Manifest, String) {
     let Merged { run_yaml, extra_providers_yaml, log, .. } = merged;
     let data = [
         ("run.yaml", run_yaml.unwrap_or_default()),
@@ -277,20 +283,20 @@ fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (
             )
             .help("set llamaStack.mergeMode to init, where the pod merges and has no such limit");
     }
-    let hash = hash(data.iter().map(|(key, text)| (*key, text.as_str())));
+    let hash = hash_data(data.iter().map(|(key, text)| (*key, text.as_str())));
     let data = data.map(|(key, text)| (key.to_owned(), text)).to_vec();
     (objects::config_map(server.object_name(external::RUN_CONFIG), data), hash)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::hash;
+    use super::hash_data;
 
     /// The expected hash is the output of `printf '{"a":"1","b":"2"}' | sha256sum`.
     #[test]
     fn hash_ignores_the_order_of_keys() {
         let expected = "21f76dfbfe6dfe21f762080ef484112cf2952974cef30741fd1931e1c6d92112";
-        assert_eq!(hash([("a", "1"), ("b", "2")].into_iter()), expected);
-        assert_eq!(hash([("b", "2"), ("a", "1")].into_iter()), expected);
+        assert_eq!(hash_data([("a", "1"), ("b", "2")].into_iter()), expected);
+        assert_eq!(hash_data([("b", "2"), ("a", "1")].into_iter()), expected);
     }
 }

@@ -139,8 +139,8 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
     let mode = Mode::select(server, options);
     let findings = &mut out.findings;
     check_options(server, mode, options.settings, findings);
-    let user = inputs::user_config(server, mode, set, findings);
-    let merged = inputs::merged(server, mode, &user, set, findings);
+    let user = inputs::read_user_config(server, mode, set, findings);
+    let merged = inputs::merge_configuration(server, mode, &user, set, findings);
     let certificates = ca_bundle::prepare_mount(server, set, findings);
     if findings.has_errors() {
         return;
@@ -164,7 +164,7 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
         (mounted.config_map, mounted.key)
     });
     let ca = mounted.as_ref().map(|(config_map, key)| (config_map.as_str(), key.as_str()));
-    let pod = pod::pod(server, ca, options);
+    let pod = pod::build_pod(server, ca, options);
     let cluster_objects = [
         objects::claim(server),
         objects::service_account(server),

@@ -96,7 +96,7 @@ pub fn init_container_name(provider_id: &str) -> String {
 }
 
 /// Reasons of a waiting container that mean that its image cannot be pulled.
-const NO_IMAGE: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
+const IMAGE_PULL_REASONS: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 
 /// Derives the phase of a provider and its message from the state of its init container.
 ///
@@ -121,7 +121,7 @@ pub fn phase(image: &str, state: &ContainerState<'_>) -> (Phase, String) {
         ContainerState::Running => (Phase::Installing, "Installing provider packages".to_owned()),
         ContainerState::Terminated { exit_code: 0, .. } => (Phase::Ready, "Provider installed successfully".to_owned()),
         ContainerState::Terminated { exit_code, message } => failed(exit_code, message),
-        ContainerState::Waiting { reason, message, .. } if NO_IMAGE.contains(&reason) => {
+        ContainerState::Waiting { reason, message, .. } if IMAGE_PULL_REASONS.contains(&reason) => {
             let message = if message.is_empty() { String::new() } else { format!(": {message}") };
             let text =
                 format!("Failed to pull provider image {image}: {reason}{message}; check image pull credentials");
@@ -177,26 +177,27 @@ pub fn status(
 pub fn state<'p>(pod: &'p Value, provider_id: &str) -> ContainerState<'p> {
     let name = init_container_name(provider_id);
     let statuses = pod.pointer("/status/initContainerStatuses").and_then(Value::as_array);
-    let status = statuses.into_iter().flatten().find(|status| text(status, "/name") == name);
+    let status = statuses.into_iter().flatten().find(|status| text_at(status, "/name") == name);
     let Some(status) = status else { return ContainerState::Absent };
-    let ended = |state: &str| {
-        let ended = status.pointer(&format!("/{state}/terminated"))?;
-        Some((ended.get("exitCode").and_then(Value::as_i64)?, text(ended, "/message")))
+    let termination = |state: &str| {
+        let terminated = status.pointer(&format!("/{state}/terminated"))?;
+        Some((terminated.get("exitCode").and_then(Value::as_i64)?, text_at(terminated, "/message")))
     };
-    if let Some((exit_code, message)) = ended("state") {
+    if let Some((exit_code, message)) = termination("state") {
         ContainerState::Terminated { exit_code, message }
     } else if status.pointer("/state/running").is_some() {
         ContainerState::Running
     } else if let Some(waiting) = status.pointer("/state/waiting") {
-        let last = ended("lastState");
-        ContainerState::Waiting { reason: text(waiting, "/reason"), message: text(waiting, "/message"), last }
+        let last = termination("lastState");
+        ContainerState::Waiting { reason: text_at(waiting, "/reason"), message: text_at(waiting, "/message"), last }
     } else {
         // core/v1 defines a container without a state as waiting.
         ContainerState::Absent
     }
 }
 
-fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+/// Returns the text at a JSON pointer, or an empty text.
+fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 

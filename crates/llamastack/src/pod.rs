@@ -61,7 +61,10 @@ impl Mode {
 }
 
 /// Returns the names of the volumes that rendering adds, and their mount paths in the server's container.
-pub(super) fn added<'s>(server: &'s Server, options: &Options<'_>) -> (Vec<&'static str>, Vec<&'s str>) {
+pub(super) fn added_volumes_and_mounts<'s>(
+    server: &'s Server,
+    options: &Options<'_>,
+) -> (Vec<&'static str>, Vec<&'s str>) {
     let mode = Mode::select(server, options);
     let (mut volumes, mut mounts) = (vec![STORAGE], vec![server.mount_path.as_str()]);
     if server.ca_bundle.is_some() {
@@ -83,7 +86,7 @@ pub(super) fn added<'s>(server: &'s Server, options: &Options<'_>) -> (Vec<&'sta
 }
 
 /// Returns the names of the init containers.
-pub(super) fn init_names(server: &Server, options: &Options<'_>) -> Vec<String> {
+pub(super) fn init_container_names(server: &Server, options: &Options<'_>) -> Vec<String> {
     external::init_containers(server, options).into_iter().map(|container| container.name).collect()
 }
 
@@ -95,9 +98,9 @@ pub(super) fn selector(server: &Server) -> StringMap {
 }
 
 /// Builds the pod. `ca_config_map` is the name of the ConfigMap with certificates and its key.
-pub(super) fn pod(server: &Server, ca_config_map: Option<(&str, &str)>, options: &Options<'_>) -> PodSpec {
+pub(super) fn build_pod(server: &Server, ca_config_map: Option<(&str, &str)>, options: &Options<'_>) -> PodSpec {
     let mode = Mode::select(server, options);
-    let mut container = container(server, mode);
+    let mut container = build_container(server, mode);
     let mut volumes = vec![match &server.storage {
         Some(_) => Volume::claim(STORAGE, server.object_name("pvc")),
         None => Volume::empty_dir(STORAGE, None),
@@ -121,11 +124,13 @@ pub(super) fn pod(server: &Server, ca_config_map: Option<(&str, &str)>, options:
         containers: vec![container],
         volumes,
         affinity: (server.replicas > 1).then(|| affinity(server)),
-        topology_spread_constraints: spread(server),
+        topology_spread_constraints: spread_constraints(server),
     }
 }
 
-fn container(server: &Server, mode: Mode) -> Container {
+/// Builds the server's container. With a configuration of the user or of external providers, the start script runs it
+/// unless the user sets a command; the script passes the user's arguments on.
+fn build_container(server: &Server, mode: Mode) -> Container {
     let mut mounts = vec![mount(STORAGE, &server.mount_path, false)];
     if server.user_config.is_some() && mode.mounts_user_config() {
         mounts.push(mount(USER_CONFIG, paths::USER_CONFIG, true));
@@ -133,20 +138,19 @@ fn container(server: &Server, mode: Mode) -> Container {
     if server.ca_bundle.is_some() {
         mounts.push(mount(CA_BUNDLE, paths::CA_BUNDLE, true));
     }
-    let given = &server.container;
-    let starts = server.user_config.is_some() || mode != Mode::Base;
-    let (mut command, mut args) = (Vec::new(), given.args.clone());
-    if !given.command.is_empty() {
-        command.clone_from(&given.command);
-    } else if starts && args.is_empty() {
+    let spec = &server.container;
+    let uses_start_script = server.user_config.is_some() || mode != Mode::Base;
+    let (mut command, args) = (Vec::new(), spec.args.clone());
+    if !spec.command.is_empty() {
+        command.clone_from(&spec.command);
+    } else if uses_start_script && args.is_empty() {
         command = ["/bin/sh", "-c", START_SCRIPT].map(str::to_owned).to_vec();
-    } else if starts {
-        // The script passes them to the server.
+    } else if uses_start_script {
+        // `sh -c` takes the word after the script as `$0`, so that the user's arguments are `$1` and the following.
         command = ["/bin/sh", "-c", START_SCRIPT, "start-server"].map(str::to_owned).to_vec();
-        args.clone_from(&given.args);
     }
     Container {
-        name: given.name.clone(),
+        name: spec.name.clone(),
         image: server.image.clone(),
         command,
         args,
@@ -175,14 +179,14 @@ fn environment(server: &Server) -> Vec<EnvVar> {
     env.push(env_value("LLS_WORKERS", server.workers.unwrap_or(1).to_string()));
     env.push(env_value("LLS_PORT", server.port().to_string()));
     env.push(env_value("LLAMA_STACK_CONFIG", format!("{}/config.yaml", paths::USER_CONFIG)));
-    with_own(env, server.container.env.clone())
+    with_user_variables(env, server.container.env.clone())
 }
 
 /// Combines generated variables with the user's, which take precedence.
-pub(super) fn with_own(mut made: Vec<EnvVar>, given: Vec<EnvVar>) -> Vec<EnvVar> {
-    made.retain(|made| !given.iter().any(|given| given.name == made.name));
-    made.extend(given);
-    made
+pub(super) fn with_user_variables(mut generated: Vec<EnvVar>, user: Vec<EnvVar>) -> Vec<EnvVar> {
+    generated.retain(|variable| !user.iter().any(|own| own.name == variable.name));
+    generated.extend(user);
+    generated
 }
 
 /// Returns the resources of the server. Autoscaling by utilization needs requests. With workers, the operator also sets
@@ -192,44 +196,47 @@ fn resources(server: &Server) -> Resources {
     let mut resources = server.container.resources.clone();
     let cpu = server.workers.unwrap_or(1).to_string();
     for (name, default) in [("cpu", cpu.as_str()), ("memory", "1Gi")] {
-        let limit = amount(&resources.limits, name).map(str::to_owned);
-        ensure(&mut resources.requests, name, limit.as_deref().unwrap_or(default));
+        let limit = positive_amount(&resources.limits, name).map(str::to_owned);
+        set_default_amount(&mut resources.requests, name, limit.as_deref().unwrap_or(default));
         if server.workers.is_some() {
-            let request = amount(&resources.requests, name).unwrap_or(default).to_owned();
-            ensure(&mut resources.limits, name, &request);
+            let request = positive_amount(&resources.requests, name).unwrap_or(default).to_owned();
+            set_default_amount(&mut resources.limits, name, &request);
         }
     }
     resources
 }
 
 /// Returns the amount of a resource if it is above zero.
-fn amount<'m>(map: &'m StringMap, name: &str) -> Option<&'m str> {
+fn positive_amount<'m>(map: &'m StringMap, name: &str) -> Option<&'m str> {
     map.0.iter().find(|(key, value)| key == name && positive_quantity(value).is_ok()).map(|(_, value)| value.as_str())
 }
 
 /// Sets the amount of a resource unless it is set.
-fn ensure(map: &mut StringMap, name: &str, value: &str) {
-    if amount(map, name).is_none() {
+fn set_default_amount(map: &mut StringMap, name: &str, value: &str) {
+    if positive_amount(map, name).is_none() {
         map.0.retain(|(key, _)| key != name);
         map.push(name, value);
     }
 }
 
 /// Returns a selector for all pods of the server.
-fn of_instance(server: &Server) -> LabelSelector {
+fn instance_selector(server: &Server) -> LabelSelector {
     LabelSelector {
         match_labels: StringMap::from_entry("app.kubernetes.io/instance", &server.name),
         ..LabelSelector::default()
     }
 }
 
+/// Builds the preference for nodes without another pod of the server.
 fn affinity(server: &Server) -> Affinity {
-    let term = AffinityTerm { label_selector: of_instance(server), topology_key: "kubernetes.io/hostname" };
+    let term = AffinityTerm { label_selector: instance_selector(server), topology_key: "kubernetes.io/hostname" };
     let terms = [WeightedTerm { weight: 100, pod_affinity_term: term }];
     Affinity { pod_anti_affinity: PodAntiAffinity { preferred_during_scheduling_ignored_during_execution: terms } }
 }
 
-fn spread(server: &Server) -> Vec<serde_json::Value> {
+/// Returns the user's topology spread constraints. Without any, several replicas are spread over regions, zones and
+/// nodes where possible.
+fn spread_constraints(server: &Server) -> Vec<serde_json::Value> {
     if !server.spread.is_empty() || server.replicas <= 1 {
         return server.spread.clone();
     }
@@ -238,7 +245,7 @@ fn spread(server: &Server) -> Vec<serde_json::Value> {
         max_skew: 1,
         topology_key,
         when_unsatisfiable: "ScheduleAnyway",
-        label_selector: of_instance(server),
+        label_selector: instance_selector(server),
     };
     keys.iter().filter_map(|key| serde_json::to_value(constraint(key)).ok()).collect()
 }

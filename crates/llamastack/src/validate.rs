@@ -9,7 +9,7 @@ mod pod;
 mod providers;
 mod resources;
 
-pub(super) use config_maps::ca_key;
+pub(super) use config_maps::check_ca_key;
 
 use super::server::{ContainerSpec, Network, Server};
 use super::{codes, wire};
@@ -32,27 +32,32 @@ pub(super) fn validate(
     options: &Options<'_>,
     check: &mut Checker<'_, '_>,
 ) -> Option<Server> {
-    let name = metadata(wire, check);
+    let name = validate_name(wire, check);
     let namespace = wire.metadata.as_ref().and_then(|metadata| non_empty(metadata.namespace.as_deref()));
-    let empty = wire::LlamaStackDistributionSpec::default();
-    let spec = wire.spec.as_ref().unwrap_or(&empty);
-    let nothing = wire::Server::default();
-    let server = spec.server.as_ref().unwrap_or(&nothing);
+    let empty_spec = wire::LlamaStackDistributionSpec::default();
+    let spec = wire.spec.as_ref().unwrap_or(&empty_spec);
+    let empty_server = wire::Server::default();
+    let server = spec.server.as_ref().unwrap_or(&empty_server);
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server());
     let replicas = spec.replicas.unwrap_or(1);
-    let image = distribution::distribution(server.distribution.as_ref(), &path.join("distribution"), options, check);
-    let container = container(server.container_spec.as_ref(), &path.join("containerSpec"), check);
+    let image = distribution::resolve_image(server.distribution.as_ref(), &path.join("distribution"), options, check);
+    let container = validate_container(server.container_spec.as_ref(), &path.join("containerSpec"), check);
     let workers = server.workers;
-    let (storage, mount_path) = storage(server.storage.as_ref(), &path.join("storage"), check);
+    let (storage, mount_path) = validate_storage(server.storage.as_ref(), &path.join("storage"), check);
     let autoscaling =
-        availability::autoscaling(server.autoscaling.as_ref(), replicas, &path.join("autoscaling"), check);
-    let budget = availability::budget(server.pod_disruption_budget.as_ref(), &path.join("podDisruptionBudget"), check);
-    let overrides = pod::overrides(server.pod_overrides.as_ref(), &path.join("podOverrides"), check);
-    let spread = pod::spread(server.topology_spread_constraints.as_deref(), check);
-    let user_config = config_maps::user_config(server.user_config.as_ref(), namespace, &path.join("userConfig"), check);
-    let ca_bundle = config_maps::ca_bundle(server.tls_config.as_ref(), check);
-    let network = network(spec.network.as_ref(), check);
-    let providers = providers::providers(server.external_providers.as_ref(), options, check);
+        availability::validate_autoscaling(server.autoscaling.as_ref(), replicas, &path.join("autoscaling"), check);
+    let budget = availability::validate_disruption_budget(
+        server.pod_disruption_budget.as_ref(),
+        &path.join("podDisruptionBudget"),
+        check,
+    );
+    let overrides = pod::validate_overrides(server.pod_overrides.as_ref(), &path.join("podOverrides"), check);
+    let spread = pod::validate_spread_constraints(server.topology_spread_constraints.as_deref(), check);
+    let user_config =
+        config_maps::validate_user_config(server.user_config.as_ref(), namespace, &path.join("userConfig"), check);
+    let ca_bundle = config_maps::validate_ca_bundle(server.tls_config.as_ref(), check);
+    let network = validate_network(spec.network.as_ref(), check);
+    let providers = providers::validate_providers(server.external_providers.as_ref(), options, check);
     let server = Server {
         name: name?,
         namespace: namespace.map(str::to_owned),
@@ -80,7 +85,7 @@ pub(super) fn validate(
 }
 
 /// Validates the name. It must start with a letter, because the name of the Service is derived from it.
-fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) -> Option<String> {
+fn validate_name(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) -> Option<String> {
     let path = FieldPath::from(wire::LlamaStackDistribution::path().metadata());
     let metadata = wire.metadata.as_ref();
     let name = metadata.and_then(|metadata| metadata.name.as_deref());
@@ -99,7 +104,12 @@ fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) ->
     Some(name.to_owned())
 }
 
-fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut Checker<'_, '_>) -> ContainerSpec {
+/// Validates the server's container. Only a port from 1 to 65535 is kept; [`Server::port`] has the default.
+fn validate_container(
+    wire: Option<&wire::ContainerSpec>,
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) -> ContainerSpec {
     let empty = wire::ContainerSpec::default();
     let wire = wire.unwrap_or(&empty);
     let name = non_empty(wire.name.as_deref());
@@ -119,21 +129,27 @@ fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut C
         env,
         command: wire.command.clone().unwrap_or_default(),
         args: wire.args.clone().unwrap_or_default(),
-        resources: resources::resources(wire.resources.as_ref(), &path.join("resources"), check),
+        resources: resources::validate_resources(wire.resources.as_ref(), &path.join("resources"), check),
     }
 }
 
 /// Returns the size of the claim, if there is one, and the directory for models and data.
-fn storage(wire: Option<&wire::Storage>, path: &FieldPath, check: &mut Checker<'_, '_>) -> (Option<String>, String) {
+fn validate_storage(
+    wire: Option<&wire::Storage>,
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) -> (Option<String>, String) {
     const MOUNT_PATH: &str = "/.llama";
     let Some(wire::Storage { size, mount_path }) = wire else { return (None, MOUNT_PATH.to_owned()) };
     let size = size.as_ref().map_or("10Gi", |IntegerOrString(size)| size);
     let mount_path = non_empty(mount_path.as_deref()).unwrap_or(MOUNT_PATH);
-    check.check_syntax(&shared::INVALID_VOLUME, &path.join("mountPath"), mount_path, pod::mount_path(mount_path));
+    check.check_syntax(&shared::INVALID_VOLUME, &path.join("mountPath"), mount_path, pod::check_mount_path(mount_path));
     (Some(size.to_owned()), mount_path.to_owned())
 }
 
-fn network(wire: Option<&wire::Network>, check: &mut Checker<'_, '_>) -> Option<Network> {
+/// Validates the clients that may reach the server. `*` among the namespaces stands for all of them, so it is not
+/// checked as a name.
+fn validate_network(wire: Option<&wire::Network>, check: &mut Checker<'_, '_>) -> Option<Network> {
     let wire = wire?;
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().network().allowed_from());
     let allowed = wire.allowed_from.as_ref();
@@ -171,10 +187,10 @@ fn report_suspicious_settings(server: &Server, options: &Options<'_>, check: &mu
             "no Service is rendered: spec.server.containerSpec has neither port nor env"
         };
         let spec = wire::LlamaStackDistribution::path().spec();
-        let place: FieldRef = if exposed { spec.network().expose_route().into() } else { spec.server().into() };
+        let location: FieldRef = if exposed { spec.network().expose_route().into() } else { spec.server().into() };
         check
             .findings
-            .report(&codes::NO_SERVICE, place, message)
+            .report(&codes::NO_SERVICE, location, message)
             .help("set spec.server.containerSpec.port, for example to 8321");
     }
     if server.providers.is_empty() {
@@ -199,10 +215,10 @@ fn report_suspicious_settings(server: &Server, options: &Options<'_>, check: &mu
             .help("remove them; arguments of your own must not name another configuration or port");
     }
     for (index, variable) in server.container.env.iter().enumerate() {
-        let told = START_VARIABLES.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
-        let Some((name, what, instead)) = told else { continue };
+        let start_variable = START_VARIABLES.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
+        let Some((name, meaning, instead)) = start_variable else { continue };
         let path = path.join("env").index(index).join("name");
-        let message = format!("{path} sets {name}, which otherwise {what}");
+        let message = format!("{path} sets {name}, which otherwise {meaning}");
         check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(format!(
             "remove the variable, or \
                                                                                       {instead}"
@@ -232,7 +248,7 @@ const START_VARIABLES: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// Returns the result of a syntax check.
+/// Turns a condition into the result of a syntax check, whose error says what was expected.
 fn expect(fits: bool, expected: &'static str) -> SyntaxResult {
     if fits { Ok(()) } else { Err(expected) }
 }

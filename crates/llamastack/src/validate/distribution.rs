@@ -9,7 +9,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 
 /// Returns the image of a known distribution, or the explicit one.
-pub(super) fn distribution(
+pub(super) fn resolve_image(
     wire: Option<&wire::Distribution>,
     path: &FieldPath,
     options: &Options<'_>,
@@ -40,7 +40,7 @@ pub(super) fn distribution(
         (None, Some(image)) => Some(options::mirrored_image(options, image)),
         (Some(name), None) => {
             let Some(ImageChoice { image, is_default }) = options.settings.distribution(name) else {
-                unknown_distribution(name, &path.join("name"), options, check);
+                report_unknown_distribution(name, &path.join("name"), options, check);
                 return None;
             };
             if is_default {
@@ -58,7 +58,8 @@ pub(super) fn distribution(
     }
 }
 
-fn unknown_distribution(name: &str, path: &FieldPath, options: &Options<'_>, check: &mut Checker<'_, '_>) {
+/// Reports a distribution without a known image, with the closest known name if there is one.
+fn report_unknown_distribution(name: &str, path: &FieldPath, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let known = options.settings.distributions();
     let message = format!("{path} is {:?}, expected one of {}", shorten(name), known.join(", "));
     let reported = check.findings.report(&codes::UNKNOWN_DISTRIBUTION, path, message);

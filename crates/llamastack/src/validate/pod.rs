@@ -25,14 +25,18 @@ pub(super) struct Overrides {
 }
 
 /// Validates `podOverrides`.
-pub(super) fn overrides(wire: Option<&wire::PodOverrides>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Overrides {
+pub(super) fn validate_overrides(
+    wire: Option<&wire::PodOverrides>,
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) -> Overrides {
     let Some(wire) = wire else { return Overrides::default() };
     let service_account = non_empty(wire.service_account_name.as_deref());
     let grace_period = wire.termination_grace_period_seconds;
     let volumes = wire.volumes.as_deref().unwrap_or_default();
     let mounts = wire.volume_mounts.clone().unwrap_or_default();
-    self::volumes(volumes, &path.join("volumes"), check);
-    self::mounts(&mounts, &path.join("volumeMounts"), check);
+    check_volumes(volumes, &path.join("volumes"), check);
+    check_mounts(&mounts, &path.join("volumeMounts"), check);
     Overrides {
         service_account: service_account.map(str::to_owned),
         grace_period,
@@ -42,7 +46,7 @@ pub(super) fn overrides(wire: Option<&wire::PodOverrides>, path: &FieldPath, che
 }
 
 /// Checks that every volume has a unique name and exactly one source.
-fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, '_>) {
+fn check_volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, volume) in volumes.iter().enumerate() {
         let path = path.index(index);
         if !matches!(volume.value, Value::Mapping(_)) {
@@ -65,17 +69,23 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
     check.check_unique(path, "name", &names);
 }
 
-fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_, '_>) {
+/// Checks the paths of mounts, and that no two mounts have the same path.
+fn check_mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, mount) in mounts.iter().enumerate() {
         let path = path.index(index);
-        if let Some(given) = non_empty(mount.mount_path.as_deref()) {
-            check.check_syntax(&shared::INVALID_VOLUME, &path.join("mountPath"), given, mount_path(given));
+        if let Some(mount_path) = non_empty(mount.mount_path.as_deref()) {
+            check.check_syntax(
+                &shared::INVALID_VOLUME,
+                &path.join("mountPath"),
+                mount_path,
+                check_mount_path(mount_path),
+            );
         }
-        for (field, given) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
-            let given = non_empty(given.as_deref()).unwrap_or_default();
-            let fits = !given.starts_with('/') && given.split('/').all(|part| part != "..");
+        for (field, sub_path) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
+            let sub_path = non_empty(sub_path.as_deref()).unwrap_or_default();
+            let fits = !sub_path.starts_with('/') && sub_path.split('/').all(|part| part != "..");
             let checked = expect(fits, "a path in the volume, without \"..\"");
-            check.check_syntax(&shared::INVALID_VOLUME, &path.join(field), given, checked);
+            check.check_syntax(&shared::INVALID_VOLUME, &path.join(field), sub_path, checked);
         }
         if non_empty(mount.sub_path.as_deref()).is_some() && non_empty(mount.sub_path_expr.as_deref()).is_some() {
             let message = format!("{path} has both subPath and subPathExpr, expected one of them");
@@ -86,14 +96,17 @@ fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_
     check.check_unique(path, "mountPath", &paths);
 }
 
-/// Checks the path of a mount.
-pub(super) fn mount_path(path: &str) -> SyntaxResult {
+/// Checks the path of a mount: absolute, not the root, without `:` and control characters.
+pub(super) fn check_mount_path(path: &str) -> SyntaxResult {
     let fits = path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control);
-    expect(fits && !parts(path).is_empty(), "an absolute path below / without ':'")
+    expect(fits && !split_path(path).is_empty(), "an absolute path below / without ':'")
 }
 
 /// Validates topology spread constraints, as far as the scheduler uses their fields.
-pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>) -> Vec<serde_json::Value> {
+pub(super) fn validate_spread_constraints(
+    wire: Option<&[Node<'static>]>,
+    check: &mut Checker<'_, '_>,
+) -> Vec<serde_json::Value> {
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().topology_spread_constraints());
     let constraints = wire.unwrap_or_default();
     for (index, constraint) in constraints.iter().enumerate() {
@@ -129,13 +142,14 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
 /// Reports volumes, mounts and names that conflict with those that rendering adds, and mounts of volumes that do not
 /// exist.
 pub(super) fn report_conflicts(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
-    let (made_volumes, made_mounts) = pod::added(server, options);
-    let others: Vec<&str> = made_mounts.into_iter().filter(|made| *made != server.mount_path).collect();
+    let (added_volumes, added_mount_paths) = pod::added_volumes_and_mounts(server, options);
+    let other_mount_paths: Vec<&str> =
+        added_mount_paths.into_iter().filter(|added| *added != server.mount_path).collect();
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().pod_overrides());
-    let mut known: BTreeSet<&str> = made_volumes.iter().copied().collect();
+    let mut volume_names: BTreeSet<&str> = added_volumes.iter().copied().collect();
     for (index, volume) in server.volumes.iter().enumerate() {
         let name = volume["name"].as_str().unwrap_or_default();
-        if !known.insert(name) && made_volumes.contains(&name) {
+        if !volume_names.insert(name) && added_volumes.contains(&name) {
             let path = path.join("volumes").index(index).join("name");
             let message = format!("{path} is {name:?}, the name of a volume that kubefoundry adds");
             check.findings.report(&codes::VOLUME_CLASH, &path, message).help("rename the volume and its mounts");
@@ -144,7 +158,7 @@ pub(super) fn report_conflicts(server: &Server, options: &Options<'_>, check: &m
     for (index, mount) in server.volume_mounts.iter().enumerate() {
         let path = path.join("volumeMounts").index(index);
         let name = mount.name.as_deref().unwrap_or_default();
-        if !name.is_empty() && !known.contains(name) {
+        if !name.is_empty() && !volume_names.contains(name) {
             let path = path.join("name");
             let message = format!("{path} is {:?}, expected a volume of the pod", shorten(name));
             check
@@ -152,23 +166,23 @@ pub(super) fn report_conflicts(server: &Server, options: &Options<'_>, check: &m
                 .report(&shared::INVALID_VOLUME, &path, message)
                 .help("add it to spec.server.podOverrides.volumes");
         }
-        let given = mount.mount_path.as_deref().unwrap_or_default();
+        let mount_path = mount.mount_path.as_deref().unwrap_or_default();
         let path = path.join("mountPath");
         // Other volumes may be mounted below the server's own volume, because it is writable.
-        if parts(given) == parts(&server.mount_path) {
-            report_used_path(given, &path, &[&server.mount_path], check);
+        if split_path(mount_path) == split_path(&server.mount_path) {
+            report_used_path(mount_path, &path, &[&server.mount_path], check);
         } else {
-            report_used_path(given, &path, &others, check);
+            report_used_path(mount_path, &path, &other_mount_paths, check);
         }
     }
     report_used_path(
         &server.mount_path,
         &wire::LlamaStackDistribution::path().spec().server().storage().mount_path(),
-        &others,
+        &other_mount_paths,
         check,
     );
-    let init = pod::init_names(server, options);
-    if init.contains(&server.container.name) {
+    let init_names = pod::init_container_names(server, options);
+    if init_names.contains(&server.container.name) {
         let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().container_spec().name());
         let message = format!("{path} is {:?}, which is the name of an init container", server.container.name);
         check.findings.report(&shared::DUPLICATE_ENTRY, &path, message);
@@ -176,22 +190,22 @@ pub(super) fn report_conflicts(server: &Server, options: &Options<'_>, check: &m
 }
 
 /// Reports a mount at or below a path that rendering uses.
-fn report_used_path(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>) {
-    let given = parts(path);
-    if let Some(made) = made.iter().find(|made| given.starts_with(&parts(made))) {
-        let message = format!("{at} is {:?}, where kubefoundry mounts {made}", shorten(path));
+fn report_used_path(path: &str, at: &FieldPath, added: &[&str], check: &mut Checker<'_, '_>) {
+    let names = split_path(path);
+    if let Some(added) = added.iter().find(|added| names.starts_with(&split_path(added))) {
+        let message = format!("{at} is {:?}, where kubefoundry mounts {added}", shorten(path));
         check.findings.report(&codes::VOLUME_CLASH, at, message).help("mount it elsewhere");
     }
 }
 
 /// Splits a path into its names. Repeated slashes count as one.
-fn parts(path: &str) -> Vec<&str> {
+fn split_path(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
 }
 
 /// Reports a field that is not a string, such as the name `y`, which YAML reads as a boolean.
 fn check_string(node: &Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) {
-    let other = node.get(field).filter(|given| !matches!(given.value, Value::String(_) | Value::Null));
+    let other = node.get(field).filter(|value| !matches!(value.value, Value::String(_) | Value::Null));
     if let Some(other) = other {
         report_wrong_type(other, &path.join(field), "a string", &mut Reader::strict(check.findings));
     }

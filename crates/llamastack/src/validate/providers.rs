@@ -26,7 +26,7 @@ const MAX_PROVIDER_ID_LENGTH: usize = 63 - "external-provider-".len();
 const MAX_CONFIG_BYTES: usize = 128 * 1024 - 64;
 
 /// Validates the providers and returns them in order of installation.
-pub(super) fn providers(
+pub(super) fn validate_providers(
     wire: Option<&ExternalProviders>,
     options: &Options<'_>,
     check: &mut Checker<'_, '_>,
@@ -36,14 +36,15 @@ pub(super) fn providers(
     for api in Api::ALL {
         let section = providers_path().key(api.section());
         for (index, provider) in wire.of_api(api).iter().enumerate() {
-            providers.extend(self::provider(provider, api, &section.index(index), options, check));
+            providers.extend(validate_provider(provider, api, &section.index(index), options, check));
         }
     }
-    duplicates(&providers, check);
+    report_duplicate_ids(&providers, check);
     providers
 }
 
-fn provider(
+/// Validates one provider. Returns `None` if it has no id or no image.
+fn validate_provider(
     wire: &ExternalProvider,
     api: Api,
     path: &FieldPath,
@@ -62,9 +63,9 @@ fn provider(
     let image_path = path.join("image");
     let image = non_empty(wire.image.as_deref());
     if let Some(image) = image.filter(|image| image_reference(image).is_ok()) {
-        mutable_image(id.unwrap_or_default(), image, &image_path, check);
+        report_mutable_image(id.unwrap_or_default(), image, &image_path, check);
     }
-    let config = config(wire.config.as_ref(), id.unwrap_or_default(), image, &path.join("config"), check);
+    let config = validate_config(wire.config.as_ref(), id.unwrap_or_default(), image, &path.join("config"), check);
     Some(Provider {
         id: id?.to_owned(),
         image: options::mirrored_image(options, image?),
@@ -76,17 +77,17 @@ fn provider(
 }
 
 /// Reports an image without a digest. The owner of a tag can change the code that runs in the server after a review.
-fn mutable_image(id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+fn report_mutable_image(id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     if image.contains('@') {
         return;
     }
     let (_, tag) = path_and_tag(image);
-    let found = match tag {
+    let pinning = match tag {
         None => "has no tag, which means :latest".to_owned(),
         Some("latest") => "has the tag latest".to_owned(),
         Some(tag) => format!("has the tag {tag} and no digest"),
     };
-    let message = format!("provider '{id}' (image: {image}) {found}, so the package that is installed can change");
+    let message = format!("provider '{id}' (image: {image}) {pinning}, so the package that is installed can change");
     check
         .findings
         .report(&codes::MUTABLE_PROVIDER_IMAGE, path, message)
@@ -94,7 +95,7 @@ fn mutable_image(id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_
 }
 
 /// Validates a provider's settings, which can be any mapping.
-fn config(
+fn validate_config(
     wire: Option<&Node<'static>>,
     id: &str,
     image: Option<&str>,
@@ -107,7 +108,7 @@ fn config(
         check.findings.report(&shared::WRONG_TYPE, path, message);
         return None;
     }
-    inline_secrets(config, id, image.unwrap_or_default(), path, check);
+    report_inline_secrets(config, id, image.unwrap_or_default(), path, check);
     let config = config.to_json();
     let length = to_json_line(&config).len();
     if length > MAX_CONFIG_BYTES {
@@ -123,21 +124,21 @@ fn config(
     Some(config)
 }
 
-/// Reports settings that contain a literal secret, judging by their names. Everyone who can read the object or the
-/// repository could read the secret.
-fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+/// Reports settings that contain a literal secret, judging by their names. Everyone who can read the object or the repository
+/// could read the secret.
+fn report_inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, item) in node.items().iter().enumerate() {
-        inline_secrets(item, id, image, &path.index(index), check);
+        report_inline_secrets(item, id, image, &path.index(index), check);
     }
     for entry in node.entries() {
         let at = path.key(entry.key.clone().into_owned());
-        let is_spelled_out = match &entry.node.value {
+        let is_literal = match &entry.node.value {
             Value::String(value) => !value.is_empty() && !value.starts_with("${env."),
             // A password can consist of digits. A number of tokens is not a secret.
             Value::Integer(_) => !entry.key.to_ascii_lowercase().ends_with("token"),
             _ => false,
         };
-        if is_spelled_out && names_a_secret(&entry.key) {
+        if is_literal && names_a_secret(&entry.key) {
             let message = format!(
                 "provider '{id}' (image: {image}) has a secret in its config as plain text: {:?}",
                 shorten(&entry.key)
@@ -147,7 +148,7 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
                 .report(&codes::INLINE_PROVIDER_SECRET, FieldRef::value(&at), message)
                 .help("set a variable in spec.server.containerSpec.env from a Secret, and write ${env.NAME} here");
         }
-        inline_secrets(&entry.node, id, image, &at, check);
+        report_inline_secrets(&entry.node, id, image, &at, check);
     }
 }
 
@@ -159,7 +160,7 @@ fn names_a_secret(key: &str) -> bool {
 }
 
 /// Reports duplicate ids. Two providers with one id would share a directory and the name of an init container.
-fn duplicates(providers: &[Provider], check: &mut Checker<'_, '_>) {
+fn report_duplicate_ids(providers: &[Provider], check: &mut Checker<'_, '_>) {
     let mut seen: BTreeMap<&str, &Provider> = BTreeMap::new();
     for provider in providers {
         let first = *seen.entry(&provider.id).or_insert(provider);

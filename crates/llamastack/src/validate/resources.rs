@@ -13,30 +13,34 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Validates claims and amounts.
-pub(super) fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Resources {
+pub(super) fn validate_resources(
+    wire: Option<&wire::Resources>,
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) -> Resources {
     let mut resources = Resources::default();
     let Some(wire::Resources { claims, limits, requests }) = wire else { return resources };
     for claim in claims.iter().flatten() {
         let name = claim.name.clone().unwrap_or_default();
         resources.claims.push(ResourceClaim { name, request: claim.request.clone() });
     }
-    for (field, given, amounts) in
+    for (field, wire_amounts, amounts) in
         [("limits", limits, &mut resources.limits), ("requests", requests, &mut resources.requests)]
     {
         let path = path.join(field);
-        for (name, IntegerOrString(amount)) in given.iter().flat_map(|Map(given)| given) {
+        for (name, IntegerOrString(amount)) in wire_amounts.iter().flat_map(|Map(entries)| entries) {
             check.check_key(&shared::INVALID_LABEL, &path, name, labels::label_key(name));
             let at = path.key(name.clone());
-            check.check_syntax(&shared::INVALID_QUANTITY, &at, amount, not_negative(amount));
+            check.check_syntax(&shared::INVALID_QUANTITY, &at, amount, check_not_negative(amount));
             amounts.push(name, amount);
         }
     }
-    amounts_agree(&resources, path, check);
+    check_requests_against_limits(&resources, path, check);
     resources
 }
 
 /// Checks an amount in resources of a container, which may be zero but not negative.
-fn not_negative(amount: &str) -> SyntaxResult {
+fn check_not_negative(amount: &str) -> SyntaxResult {
     quantity::quantity(amount)?;
     expect(quantity::compare(amount, "0") != Some(Ordering::Less), "a quantity that is not negative")
 }
@@ -45,7 +49,7 @@ fn not_negative(amount: &str) -> SyntaxResult {
 /// limit.
 ///
 /// Source: `ValidateContainerResourceRequirements` in `k8s.io/kubernetes/pkg/apis/core/validation`.
-fn amounts_agree(resources: &Resources, path: &FieldPath, check: &mut Checker<'_, '_>) {
+fn check_requests_against_limits(resources: &Resources, path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (name, request) in &resources.requests.0 {
         let limit = resources.limits.0.iter().find(|(limited, _)| limited == name).map(|(_, limit)| limit.as_str());
         let is_shared = (!name.contains('/') || name.contains("kubernetes.io/")) && !name.starts_with("hugepages-");
