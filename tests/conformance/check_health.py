@@ -204,7 +204,7 @@ def main():
                 assert found in STATUSES - {"Healthy"}, (kind, live_object, found, message)
                 assert "table: 0x" not in message and "function" not in message, (kind, live_object, message)
             count += len(odd)
-    print(f"health checks: {len(CASES)} states, {count} objects that nobody writes")
+    print(f"health checks: {len(CASES)} states, {count} malformed objects")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A file that is nobody's business, in the styles that tools like to rewrite."""
+"""A file without objects of kubefoundry, in the styles that tools tend to rewrite."""
 
 FOREIGN = """\
 # head comment

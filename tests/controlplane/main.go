@@ -91,7 +91,7 @@ func run(dir string, port int) error {
 	return server.Execute()
 }
 
-// freePorts asks the system for ports that nobody listens on.
+// freePorts asks the system for unused ports.
 func freePorts(number int) ([]int, error) {
 	var ports []int
 	for range number {

@@ -54,7 +54,7 @@ fn a_gitignore_above_counts_in_a_repository() {
     assert_eq!(files_with_findings(&ran), ["models/a.local.yaml", "models/b.yaml"], "above the repository");
 }
 
-/// Whoever names a file wants it, ignored or not, whatever its ending.
+/// A file that is named as an argument is read, even if git ignores it or its extension is unusual.
 #[test]
 fn a_named_file_is_always_read() {
     let sandbox = Sandbox::new().with(".gitignore", "*\n").with(".models/a.txt", broken("a"));
@@ -204,7 +204,7 @@ fn foreign_files_are_skipped() {
     assert_eq!((ran.kinds(), ran.err.as_str()), (vec!["DynamoGraphDeployment"], ""));
 }
 
-/// What pre-commit names is one file; that it is a part of an object is said beside it, or one folder up.
+/// pre-commit passes a single file; the kustomization that makes it a patch is beside it or one folder up.
 #[test]
 fn a_patch_named_alone_is_a_patch() {
     let patch = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: a}\nspec: {scaling: {replicas: 2}}\n";

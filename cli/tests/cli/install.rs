@@ -224,7 +224,7 @@ fn wheels_that_cannot_be_installed_are_told() {
     assert_eq!(fs::read_dir(pod.shared("python-packages")).unwrap().count(), 0);
 }
 
-/// Files of one path in packages of two providers: the first stays, as with pip, and somebody is told.
+/// If packages of two providers contain the same file, the first one stays, as with pip, and the log reports it.
 #[test]
 fn a_file_of_two_packages_is_told() {
     if !has_pip() {
@@ -293,7 +293,7 @@ fn broken_images_are_told() {
     assert!(ran.err.starts_with(&format!("ERROR: Missing pip in image {image}\n")), "{}", ran.err);
 }
 
-/// Another user than the one who built the image, or without the volume's group: both are told, not the symptom.
+/// Another user than that of the image, or one without the group of the volume, gets a message about the cause.
 #[test]
 fn wrong_permissions_are_told() {
     let pod = Pod::new();
@@ -307,7 +307,7 @@ fn wrong_permissions_are_told() {
     fs::set_permissions(bin.join("pip"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", bin.display());
     let set = |name: &str, mode| fs::set_permissions(pod.path(name), fs::Permissions::from_mode(mode)).unwrap();
-    // Root may do everything, so somebody else has to try.
+    // Root may do everything, so the test needs another user.
     let is_root = fs::metadata("/proc/self").is_ok_and(|process| std::os::unix::fs::MetadataExt::uid(&process) == 0);
     let told = |expected: &str| {
         let ran = pod.install_with(&vllm(), |command| {

@@ -128,7 +128,7 @@ fn junit_has_a_case_for_each_object() {
     assert!(strict.out.contains("failures=\"2\""), "{}", strict.out);
 }
 
-/// What comes from standard input is in no file, and no code host is told so.
+/// Findings from standard input belong to no file, so code hosts do not get them.
 #[test]
 fn standard_input_is_no_file() {
     let sandbox = Sandbox::new();

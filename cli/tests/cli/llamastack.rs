@@ -120,7 +120,7 @@ fn no_providers_change_nothing() {
     assert_eq!(sandbox.read("run.yaml"), "# odd\r\na:   1");
 }
 
-/// Whatever is missing or wrong in what was installed is told, all at once, and nothing is written.
+/// Every problem of the installation is reported at once, and nothing is written.
 #[test]
 fn what_was_installed_wrongly_is_told() {
     let sandbox = installed()
@@ -201,7 +201,7 @@ fn package() -> Sandbox {
         .with("vllm/packages/numpy-2.0.0-cp311-cp311-manylinux_2_17_x86_64.whl", "")
 }
 
-/// A good package is told what it is: as a directory, and as a file alone.
+/// A valid package is summarized, given as a directory or as a file.
 #[test]
 fn a_good_package_is_fine() {
     let ran = package().run(&["llamastack", "validate-provider", "vllm", "vllm/lls-provider-spec.yaml"]).exits(0);
@@ -288,7 +288,7 @@ fn wheels_are_checked() {
     let text = metadata("inference") + "  dependencyWheels: [packages/left-out-1-py3-none-any.whl]\n";
     let expected = "vllm: error: spec.dependencyWheels[0]: no file packages/left-out-1-py3-none-any.whl\n";
     assert_eq!(check(package().with("vllm/lls-provider-spec.yaml", text)), expected);
-    // What lies elsewhere is in no image, or is installed by nobody.
+    // A path outside the package is in no image, or is not installed.
     for (path, expected) in [
         ("../acme_vllm-1.0.0-py3-none-any.whl", "no file ../acme_vllm-1.0.0-py3-none-any.whl"),
         ("/etc/passwd", "no file /etc/passwd"),

@@ -51,7 +51,7 @@ pub(crate) struct Pod {
     shell: &'static str,
 }
 
-/// What an init container is told.
+/// The environment of an init container.
 pub(crate) struct Start<'s> {
     pub(crate) id: &'s str,
     pub(crate) image: &'s str,

@@ -100,7 +100,7 @@ fn odd_texts_are_read() {
     }
 }
 
-/// Nested more deeply than we read is somebody else's object; it is passed through.
+/// An object beyond our depth limit is a foreign object and is passed through.
 #[test]
 fn what_is_not_ours_may_be_of_any_depth() {
     let answer = run(format!("{HEAD}items:\n{}", "- ".repeat(400)).as_bytes());
@@ -125,7 +125,7 @@ fn many_errors_are_many_lines() {
     assert!(answer.stderr.lines().all(|line| line.starts_with("error: KF0103 ModelDeployment m")));
 }
 
-/// An object of some kind, in some style, that is none of ours.
+/// Generates a foreign object of some kind in some style.
 fn foreign() -> impl Strategy<Value = String> {
     let comment = prop_oneof![Just(""), Just("# a comment\n"), Just("  # an indented comment\n")];
     let name = "[a-z]{1,8}";

@@ -51,7 +51,7 @@ fn a_file_over_the_limit() {
     let ran = run(&sandbox, &["lint", "big.json"]).exits(2);
     assert_eq!(ran.err, "kubefoundry: big.json: larger than 64 MiB\n");
     let ran = run(&sandbox.with("a.yaml", broken("a")), &["lint", ".", "-o", "concise"]).exits(1);
-    assert_eq!(ran.err, "kubefoundry: big.json: larger than 64 MiB, and skipped\n");
+    assert_eq!(ran.err, "kubefoundry: big.json: larger than 64 MiB; skipped\n");
     assert!(ran.out.contains("a.yaml:13:14: error[KF0101]"), "{}", ran.out);
 }
 

@@ -10,7 +10,7 @@ fn nothing_at_all() {
     assert_rejected("a.yaml", "---\n---\n...\n", &["a.yaml:1:1: error[KF0008]"]);
 }
 
-/// The reason why nothing is found is said, although a text that never speaks of us is none of our business.
+/// A text without our kinds is skipped, but the reason why the input has no ModelDeployment is still reported.
 #[test]
 fn binary() {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();

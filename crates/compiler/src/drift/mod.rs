@@ -5,7 +5,7 @@
 //! dump ─ snapshot ───────┴─ match ─ compare (lists by their keys, amounts by value) ─ managers ─ DriftReport
 //! ```
 //! Only rendered fields are compared: defaults of the API server and fields that others add are ignored. A rendered
-//! field with another live value has drifted, whoever wrote it; managed fields identify the writer.
+//! field with another live value has drifted, independent of its writer; managed fields identify the writer.
 
 mod compare;
 mod lists;

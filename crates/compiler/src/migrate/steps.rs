@@ -73,7 +73,7 @@ impl PlanInputs<'_> {
             self.old_objects.iter().cloned().partition(|object| is_claim(&object));
         let mut remove = vec![format!("Delete {}, and with it {}.", self.old, list(&others))];
         if !claims.is_empty() {
-            remove.push(format!("{} keeps its data until somebody deletes it, too.", list(&claims)));
+            remove.push(format!("{} keeps its data until you delete it.", list(&claims)));
         }
         vec![
             step("Run both", run),

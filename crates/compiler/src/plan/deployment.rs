@@ -328,9 +328,9 @@ fn merge_into_blue_green(changes: &mut [Change]) {
 }
 
 const IDENTITY_CHANGED: &str =
-    "specification OP-3.1: on a change of identity the operator deletes the object and makes it anew";
+    "specification OP-3.1: on a change of identity the operator deletes and recreates the object";
 const NOT_PATCHABLE: &str =
-    "the provider refuses or ignores a part of the change: the operator deletes the object and makes it anew";
+    "the provider refuses or ignores a part of the change: the operator deletes and recreates the object";
 
 /// Whether patching would leave part of a main object unchanged.
 fn is_stuck(output: &OutputChange) -> bool {
