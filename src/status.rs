@@ -18,8 +18,8 @@ pub use kubefoundry_compiler::status::StatusReport;
 
 /// ```
 /// use kubefoundry::status::{StalenessPolicy, Time};
-/// let judgement = StalenessPolicy { now: Time::parse("2026-01-30T10:00:00Z"), ..StalenessPolicy::default() };
-/// assert_eq!(judgement.stale_after, 300);
+/// let judgment = StalenessPolicy { now: Time::parse("2026-01-30T10:00:00Z"), ..StalenessPolicy::default() };
+/// assert_eq!(judgment.stale_after, 300);
 /// ```
 #[doc(inline)]
 pub use kubefoundry_compiler::status::StalenessPolicy;

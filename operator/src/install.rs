@@ -157,7 +157,7 @@ impl Installer {
     }
 
     /// Lists the installed objects of a kind by their labels: in the whole cluster, or in the operator's namespace.
-    async fn list_labelled(&self, resource: &ApiResource, is_namespaced: bool) -> Result<Vec<Object>, Failure> {
+    async fn list_labeled(&self, resource: &ApiResource, is_namespaced: bool) -> Result<Vec<Object>, Failure> {
         let namespace = is_namespaced.then(|| self.namespace.clone());
         let selector = [NAME, PART_OF].map(|(key, value)| format!("{key}={value}")).join(",");
         let listed = self.api(resource, namespace.as_deref()).list(&ListParams::default().labels(&selector)).await;

@@ -39,7 +39,7 @@ def examples():
     _, out, err = build(KUSTOMIZE / "overlays/production")
     found = objects(out)[0]
     report.check("production: patched", found["spec"]["services"]["Frontend"]["replicas"] == 2, out)
-    report.check("production: labelled", found["metadata"]["labels"]["team"] == "search", out)
+    report.check("production: labeled", found["metadata"]["labels"]["team"] == "search", out)
     _, out, err = build(KUSTOMIZE / "inline")
     names = [kind for kind, _ in kinds(out)]
     report.check("inline: no ModelDeployment is left", names == ["ConfigMap", "Workspace"], out + err)

@@ -9,7 +9,7 @@ const PAPER = 680;
 // WCAG 2.2, 1.4.3 (level AA), for text of any size.
 const TEXT_CONTRAST = 4.5;
 
-/** Runs in the page: everything that is wrong with how it is laid out and coloured, and how many texts it has. */
+/** Runs in the page: everything that is wrong with how it is laid out and colored, and how many texts it has. */
 function measure(contrast) {
   const problems = [];
   const name = (element) => `<${element.tagName.toLowerCase()} class="${element.className}"> ${element.textContent.trim().slice(0, 40)}`;
@@ -103,7 +103,7 @@ async function pixels(source) {
   return { corner, share: other / (data.length / 4) };
 }
 
-/** Opens the page in a colour scheme and a width, and checks it; answers how many texts it has. */
+/** Opens the page in a color scheme and a width, and checks it; answers how many texts it has. */
 async function look(browser, url, screenshot, scheme, width) {
   const tab = await browser.newPage();
   const where = `${screenshot} ${scheme} ${width}`;

@@ -3,7 +3,7 @@
 // usage: node pictures.cjs KUBEFOUNDRY CHROMIUM FOLDER-FOR-SCREENSHOTS
 //
 // No picture is compared with an older one: what is asserted is what a reader needs. Charts are drawn with every box and
-// every text of theirs; the page reads at any width and in both colour schemes, loads nothing, and runs nothing.
+// every text of theirs; the page reads at any width and in both color schemes, loads nothing, and runs nothing.
 
 const assert = require('node:assert');
 const { spawnSync } = require('node:child_process');

@@ -1,4 +1,4 @@
-//! The strict checker against the behaviour of the API server with small schemas: a table, and a short reference model.
+//! The strict checker against the behavior of the API server with small schemas: a table, and a short reference model.
 
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use proptest::prelude::*;

@@ -277,7 +277,7 @@ proptest! {
 }
 
 fn report_drift(sources: &SourceSet) {
-    let judgement = StalenessPolicy { now: Time::parse("2026-01-30T10:00:00Z"), ..StalenessPolicy::default() };
-    status::StatusReport::read(sources, judgement);
+    let judgment = StalenessPolicy { now: Time::parse("2026-01-30T10:00:00Z"), ..StalenessPolicy::default() };
+    status::StatusReport::read(sources, judgment);
     DriftReport::from_compilation(&compile(sources, Thoroughness::Needed), sources);
 }

@@ -65,7 +65,7 @@ const CONFIG: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: KIND\nmetadata:
                       engines: [vllm, sglang]\n    servingModes: [aggregated]\n    gpuSupport: true\n  selectionRules:\n  - \
                       {condition: 'true', priority: 999}\n";
 
-/// A configuration applies to documents before it, too, however its kind is spelled: with an escape, it is recognised
+/// A configuration applies to documents before it, too, however its kind is spelled: with an escape, it is recognized
 /// only after parsing.
 #[test]
 fn configurations_apply_wherever_and_however_they_are_written() {

@@ -38,7 +38,7 @@ fn places(text: &str) -> Vec<&str> {
 #[test]
 fn documents_keep_their_text_and_position() {
     let text =
-        "# licence\n---\n# first\na: 1\n# after\n---\n---\n# only this\n--- # beside\nb: 2\n...\n# third\nc: 3\n";
+        "# license\n---\n# first\na: 1\n# after\n---\n---\n# only this\n--- # beside\nb: 2\n...\n# third\nc: 3\n";
     let parsed = read(text);
     let documents: Vec<_> = parsed.documents.iter().map(|it| (it.index, slice(text, it.span))).collect();
     assert_eq!(documents, [(1, "# first\na: 1\n# after\n"), (4, "# beside\nb: 2\n"), (5, "# third\nc: 3\n")]);

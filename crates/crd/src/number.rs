@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn recognises_multiples() {
+    fn recognizes_multiples() {
         for (value, factor) in
             [(json!(4), json!(2)), (json!(0.3), json!(0.1)), (json!(0), json!(7)), (json!(6.0), json!(3))]
         {

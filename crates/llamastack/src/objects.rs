@@ -94,13 +94,13 @@ pub(super) fn network_policy(server: &Server, options: &Options<'_>) -> Option<M
     Some(object("networking.k8s.io/v1", "NetworkPolicy", server.object_name("network-policy"), SpecBody { spec }))
 }
 
-/// Returns the peers that may reach the server: its own namespace, the operator's, those that are named or labelled,
+/// Returns the peers that may reach the server: its own namespace, the operator's, those that are named or labeled,
 /// and the routers of OpenShift if the distribution has a section `network`.
 fn peers(network: Option<&Network>, operator_namespace: &str) -> Vec<Peer> {
-    let labelled = |key: &str, value: &str| {
+    let labeled = |key: &str, value: &str| {
         Peer::Namespaces(LabelSelector { match_labels: StringMap::from_entry(key, value), ..LabelSelector::default() })
     };
-    let named = |name: &str| labelled("kubernetes.io/metadata.name", name);
+    let named = |name: &str| labeled("kubernetes.io/metadata.name", name);
     if network.is_some_and(|network| network.namespaces.iter().any(|name| name == "*")) {
         return vec![Peer::Namespaces(LabelSelector::default())];
     }
@@ -111,7 +111,7 @@ fn peers(network: Option<&Network>, operator_namespace: &str) -> Vec<Peer> {
             let exists = LabelExists { key: key.clone(), operator: "Exists" };
             Peer::Namespaces(LabelSelector { match_expressions: vec![exists], ..LabelSelector::default() })
         }));
-        peers.push(labelled("network.openshift.io/policy-group", "ingress"));
+        peers.push(labeled("network.openshift.io/policy-group", "ingress"));
     }
     peers
 }

@@ -1,7 +1,7 @@
 //! Canonical YAML: the one text that is written for a value.
 //!
 //! The layout is written here, directly into one buffer. serde-saphyr decides the form of every string that
-//! [`plain_scalar`](super::plain_scalar) does not clearly recognise as plain. This shortcut makes writing several times
+//! [`plain_scalar`](super::plain_scalar) does not clearly recognize as plain. This shortcut makes writing several times
 //! faster; a property test checks that the output equals that of serde-saphyr alone.
 
 use serde::ser::{SerializeMap, SerializeSeq};

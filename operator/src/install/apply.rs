@@ -49,7 +49,7 @@ impl Installer {
         let mut stale = Vec::new();
         let mut is_installed = false;
         for (resource, is_namespaced) in removable_kinds() {
-            let installed = self.list_labelled(&resource, is_namespaced).await?;
+            let installed = self.list_labeled(&resource, is_namespaced).await?;
             is_installed |= resource.kind == "Deployment" && !installed.is_empty();
             stale.extend(installed.into_iter().filter(|object| !objects.iter().any(|wanted| is_same(wanted, object))));
         }

@@ -31,7 +31,7 @@ impl Installer {
         }
         let mut found = Vec::new();
         for (resource, is_namespaced) in removable_kinds() {
-            found.extend(self.list_labelled(&resource, is_namespaced).await?);
+            found.extend(self.list_labeled(&resource, is_namespaced).await?);
         }
         let is_empty = found.is_empty();
         for object in &found {

@@ -155,7 +155,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn objects_are_unique_and_labelled() {
+    fn objects_are_unique_and_labeled() {
         for plan in plans() {
             let mut seen = BTreeSet::new();
             for object in plan.objects() {

@@ -239,7 +239,7 @@ pub(crate) struct WrittenKind {
 const BUILT_IN: &[(&str, &str)] =
     &[("ConfigMap", "configmaps"), ("PersistentVolumeClaim", CLAIMS), ("Service", "services")];
 
-/// The kinds that a provider writes, sorted. They come from its table of behaviours, which has a row for every field
+/// The kinds that a provider writes, sorted. They come from its table of behaviors, which has a row for every field
 /// that is written.
 pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<WrittenKind> {
     let mut kinds: Vec<WrittenKind> = provider

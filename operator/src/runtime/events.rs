@@ -1,7 +1,7 @@
 //! Events (OP-8.2), one object for each distinct statement about a deployment.
 //!
 //! Corresponds to `kube::runtime::events::{Recorder, Reporter}`. kube's `Recorder` names an event by the time and
-//! recognises repetitions in memory, so each process that takes over writes every event again; and it joins events that
+//! recognizes repetitions in memory, so each process that takes over writes every event again; and it joins events that
 //! differ only in their note. Here the name is a hash of the object, the reason and the note: a repetition, by this
 //! process or the one before it, increments the `series` of the event that exists.
 

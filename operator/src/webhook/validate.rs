@@ -56,7 +56,7 @@ impl Validation {
 /// Validates a ModelDeployment. `allowed` is the allow list of its namespace, if it has one.
 ///
 /// An update that keeps the specification passes unless it adds errors. So a deployment that was stored with errors can
-/// still be labelled, and deleted: controllers remove finalizers by an update.
+/// still be labeled, and deleted: controllers remove finalizers by an update.
 pub(super) fn deployment(
     request: &AdmissionRequest,
     evaluators: &Evaluators,

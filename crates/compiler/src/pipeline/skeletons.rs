@@ -111,7 +111,7 @@ fn refused_by_all(
     check: impl Fn(&'static CrdSchema) -> Vec<SchemaViolation>,
 ) -> Vec<SchemaViolation> {
     let mut violations = check(known.nearest.schema);
-    violations.retain(is_judgement);
+    violations.retain(is_judgment);
     if let Some(next) = known.next.filter(|_| !violations.is_empty()) {
         let others = check(next.schema);
         violations.retain_mut(|violation| {
@@ -125,7 +125,7 @@ fn refused_by_all(
 }
 
 /// Returns whether a violation is about the object. A pattern that cannot be evaluated is not.
-fn is_judgement(violation: &SchemaViolation) -> bool {
+fn is_judgment(violation: &SchemaViolation) -> bool {
     violation.code != &codes::CRD_RULE_NOT_EVALUATED
 }
 
@@ -181,7 +181,7 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
         // Each violation of a field is reported once.
         let said: BTreeSet<FieldPath> =
             findings.iter().filter_map(|found| Some(found.location.as_ref()?.path.clone())).collect();
-        for violation in violations.iter().filter(|it| is_judgement(it) && !said.contains(&it.path)) {
+        for violation in violations.iter().filter(|it| is_judgment(it) && !said.contains(&it.path)) {
             let checked = format!("checked against the schema of {origin}");
             let help = violation.help.as_ref().map(|meant| format!("{meant} ({checked})")).unwrap_or(checked);
             let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;

@@ -1,4 +1,4 @@
-//! Identifiers of findings that do not change when lines move, so that a code host recognises an old finding.
+//! Identifiers of findings that do not change when lines move, so that a code host recognizes an old finding.
 
 use std::collections::BTreeMap;
 

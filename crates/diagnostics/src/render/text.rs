@@ -12,13 +12,13 @@ use crate::{Diagnostic, Location, Severity};
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::one_line;
 
-/// Whether the text contains colours.
+/// Whether the text contains colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextStyle {
     /// No escape sequences.
     Plain,
-    /// ANSI colours.
+    /// ANSI colors.
     Colored,
 }
 

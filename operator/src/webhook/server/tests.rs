@@ -191,11 +191,11 @@ fn sends_warnings_unless_an_annotation_ignores_them() {
 }
 
 #[test]
-fn an_invalid_stored_deployment_can_be_labelled_and_deleted() {
-    let mut labelled = phi(invalid_spec());
-    labelled["metadata"]["labels"] = json!({"team": "a"});
-    labelled["metadata"]["finalizers"] = json!([]);
-    let response = validate(labelled, phi(invalid_spec()));
+fn an_invalid_stored_deployment_can_be_labeled_and_deleted() {
+    let mut labeled = phi(invalid_spec());
+    labeled["metadata"]["labels"] = json!({"team": "a"});
+    labeled["metadata"]["finalizers"] = json!([]);
+    let response = validate(labeled, phi(invalid_spec()));
     assert_eq!((&response["allowed"], &response["warnings"]), (&json!(true), &Value::Null));
     let mut worse = invalid_spec();
     worse["engine"]["type"] = json!("sglang");
@@ -224,9 +224,9 @@ fn writes_defaults_only_when_the_specification_changes() {
     assert_eq!(new["metadata"], phi(valid_spec())["metadata"]);
     // A second time changes nothing, and neither does a change of labels.
     assert_eq!(patched(&new, Value::Null), new);
-    let mut labelled = phi(valid_spec());
-    labelled["metadata"]["labels"] = json!({"team": "a"});
-    assert_eq!(patched(&labelled, phi(valid_spec())), labelled);
+    let mut labeled = phi(valid_spec());
+    labeled["metadata"]["labels"] = json!({"team": "a"});
+    assert_eq!(patched(&labeled, phi(valid_spec())), labeled);
     // An object that cannot be read stays unchanged; validation reports it.
     assert_eq!(patched(&phi(json!({"model": 7})), Value::Null), phi(json!({"model": 7})));
     // The name may be generated later.
@@ -326,9 +326,9 @@ fn the_user_must_have_access_to_the_rendered_objects() {
     assert_eq!(resource.group.as_deref(), Some("nvidia.com"));
     assert_eq!(resource.namespace.as_deref(), Some("ml"));
     // No review for a change that creates nothing, or for an object that is refused anyway.
-    let mut labelled = phi(valid_spec());
-    labelled["metadata"]["labels"] = json!({"team": "a"});
-    assert_eq!(admit_in(&cluster, "/validate", &request(labelled, phi(valid_spec())))["allowed"], true);
+    let mut labeled = phi(valid_spec());
+    labeled["metadata"]["labels"] = json!({"team": "a"});
+    assert_eq!(admit_in(&cluster, "/validate", &request(labeled, phi(valid_spec())))["allowed"], true);
     refusal_message(&admit_in(&cluster, "/validate", &request(phi(invalid_spec()), Value::Null)));
     assert!(cluster.reviews.lock().unwrap().is_empty());
     let granted = Arc::new(FakeCluster { access: Access::Granted, ..FakeCluster::default() });

@@ -140,7 +140,7 @@ pub async fn shared<T: Send + Sync + 'static>(start: impl Future<Output = Option
 mod tests {
     use super::*;
 
-    /// Like its neighbour it takes turns with all other tests, so it may only assert what holds whatever they do.
+    /// Like its neighbor it takes turns with all other tests, so it may only assert what holds whatever they do.
     #[tokio::test]
     async fn a_test_alone_waits_for_a_group_and_the_group_waits_for_it() {
         let first = in_group("turns").await;

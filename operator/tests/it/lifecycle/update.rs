@@ -117,7 +117,7 @@ async fn drift_is_repaired() {
         assert!(message.starts_with("Provider resource was modified directly, reconciling"), "{message}");
         // A field that is not rendered is no drift.
         namespace.merge(case.kind, "phi", &json!({"metadata": {"labels": {"team": "search"}}})).await;
-        stays(Duration::from_secs(1), "labelled", async || {
+        stays(Duration::from_secs(1), "labeled", async || {
             let main = namespace.get(case.kind, "phi").await;
             expect_text(&main["metadata"]["labels"]["team"], "search")
         })

@@ -78,7 +78,7 @@ impl Backend {
     }
 
     /// Returns the command of a worker in exec form. It starts with `python3`, because the operator adds its own flags
-    /// only to commands that it recognises (injectFlagsIntoContainerCommand in `deploy/operator/internal/dynamo`).
+    /// only to commands that it recognizes (injectFlagsIntoContainerCommand in `deploy/operator/internal/dynamo`).
     pub(super) fn command(&self) -> Vec<String> {
         ["python3", "-m", self.module].map(str::to_owned).to_vec()
     }
