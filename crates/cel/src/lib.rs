@@ -23,7 +23,7 @@
 //! - in a macro, a field of a string or number of type `dyn` is `false`, not an error;
 //! - two computed keys of a map literal that are equal are not an error, and the later entry wins;
 //! - comparing with NaN by `<` is an error, and `int()` and `uint()` of a double just above their range return the
-//! maximum;
+//!   maximum;
 //! - ints and doubles are compared as doubles, so that adjacent integers beyond 2^53 may compare as equal;
 //! - negating a `dyn`, `string()` of a bool, optional values, timestamps, durations, named types and the libraries of
 //!   Kubernetes (quantity, url, ip, semver, lists, …) are compile errors.
