@@ -8,7 +8,7 @@
 //! - [`controller`]: concurrency limit, timeout and retries of reconciliations. Like `kube::runtime::Controller`, whose
 //!   `applier` it uses; here all controllers share one store, one limit and one shutdown.
 //! - [`backoff`]: delays between attempts. Like `kube::runtime::utils::Backoff`; here also by the failures of an
-//! object,   and for contested writes.
+//!   object, and for contested writes.
 //! - [`lease`]: leader election. Like `kubert::lease`; independent of clocks, and renewed on a dedicated thread.
 //! - [`server`]: HTTP and TLS. Like `kubert::server`; certificates come from memory, and each phase of a connection has
 //!   a limit.
