@@ -1,4 +1,4 @@
-//! What each stage takes for one document of the corpus: `cargo bench`. The figures are in docs/performance.md.
+//! Measures the time of each stage per document of the corpus: `cargo bench`. The figures are in docs/performance.md.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../xtask/src/corpus/documents.rs"]
@@ -24,14 +24,14 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, ParsedText};
 
-/// Documents in a round: each kind twenty times.
+/// The documents of a round. Every kind of the corpus occurs equally often.
 const DOCUMENTS: usize = 100;
 
 fn main() {
     divan::main();
 }
 
-/// The parser alone: events, and nothing made of them.
+/// The parser library alone, which counts its events and builds no tree.
 #[divan::bench]
 fn a_parse_library_alone(bencher: Bencher<'_, '_>) {
     let text = documents::documents(0..DOCUMENTS);
@@ -50,7 +50,7 @@ fn b_parse(bencher: Bencher<'_, '_>) {
         .bench(|| yaml::documents(black_box(&text), &Limits::default()).count());
 }
 
-/// Tree to wire object to validated deployment.
+/// From the tree to the wire object and to the validated deployment.
 #[divan::bench]
 fn c_validate(bencher: Bencher<'_, '_>) {
     let text = documents::documents(0..DOCUMENTS);
@@ -129,7 +129,7 @@ fn f_emit(bencher: Bencher<'_, '_>) {
     emit(bencher, yaml::to_yaml);
 }
 
-/// The writer of the library alone, for the same objects.
+/// The writer of the YAML library alone, with the same objects, as the lower bound of `f_emit`.
 #[divan::bench]
 fn g_emit_library_alone(bencher: Bencher<'_, '_>) {
     emit(bencher, |object, out| {
@@ -143,7 +143,7 @@ fn g_emit_library_alone(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// All of it, on one thread: from text to text.
+/// The whole pipeline on one thread, from text to text.
 #[divan::bench]
 fn h_whole(bencher: Bencher<'_, '_>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
@@ -153,14 +153,14 @@ fn h_whole(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// What a change of one document in ten does: both states are compiled already.
+/// The plan for a change of one document in ten. Both states are compiled beforehand.
 #[divan::bench]
 fn i_plan(bencher: Bencher<'_, '_>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let compiled = |sources: &SourceSet| -> Compilation<YamlText> { compile_as(sources, Thoroughness::Needed) };
     let (old, mut new) = (sources(), SourceSet::default());
     let text = documents::documents(0..DOCUMENTS);
-    // The first document of each ten is one of Dynamo, with a context length.
+    // The first of every ten documents is for Dynamo and has a context length.
     let changed = text.split_inclusive("---\n").enumerate().map(|(position, document)| match position % 10 {
         0 => document.replace("    contextLength: ", "    contextLength: 1"),
         _ => document.to_owned(),

@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn recognizes_command_lines_of_the_function() {
         let is_for = |line: &str| is_for_function(line.split(' ').map(OsString::from));
-        for line in ["fn x", "fn --strict", "--color never fn x", "--color=never fn x", "--color fn x"] {
+        for line in ["fn x", "fn --strict", "--color never fn x", "--color=never fn x", "--unknown fn x"] {
             assert!(is_for(line), "{line}");
         }
         for line in ["render fn --x", "--color fn render", "", "lint"] {

@@ -1,11 +1,11 @@
-"""What a real kube-apiserver makes of our output and of our CRDs.
+"""Checks our output and our CRDs with a real kube-apiserver.
 
 usage: check_apiserver.py KUBEFOUNDRY CONTROLPLANE CRDS
 
-CONTROLPLANE is the program of tests/controlplane, CRDS the folder to which `cargo xtask upstream --export` wrote CRDs. Starts the server, installs
-the CRDs, and checks: our own CRDs are Established; each example and golden that renders is accepted by a strict
-server-side dry run, target by target; the ModelDeployments themselves are accepted; the broken objects of
-tests/it/schemas/broken are refused in the words that stand in them; and deploy/llamastack fits the CRD that it patches.
+CONTROLPLANE is the program of tests/controlplane, and CRDS the folder to which `cargo xtask upstream --export` wrote
+CRDs. Starts the server, installs the CRDs, and checks: our own CRDs are Established; a strict server-side dry run accepts
+every rendered object of the examples and goldens; the server accepts the ModelDeployments and refuses the objects of
+tests/it/schemas/broken with the messages of lint; and deploy/llamastack applies to the CRD that it patches.
 """
 
 import json
@@ -21,12 +21,12 @@ import urllib.request
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Where two CRDs of one kind are wanted in turn: the newest, and the one in which the old version is the stored one.
+# The checks install two CRDs of this kind in turn: the newest one, and one that stores the old version.
 DYNAMO = "dynamographdeployments.nvidia.com"
 
 
 class Server:
-    """The control plane, for the length of a `with`."""
+    """Runs the control plane inside a `with` block."""
 
     def __init__(self, program):
         self.program = program
@@ -45,14 +45,14 @@ class Server:
         return self.client
 
     def __exit__(self, *_):
-        # Its data is thrown away; a graceful end waits a minute.
+        # The data is discarded, and a graceful shutdown would wait a minute.
         self.process.kill()
         self.process.wait()
         self.directory.cleanup()
 
 
 class Client:
-    """As much of a Kubernetes client as the checks need."""
+    """A minimal Kubernetes client with the requests of the checks."""
 
     def __init__(self, config, directory):
         import base64
@@ -72,7 +72,7 @@ class Client:
         self.resources = {}
 
     def request(self, method, path, body=None, content_type="application/json"):
-        """Status and answer."""
+        """Sends a request and returns the HTTP status and the parsed answer."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.server + path, data=data, method=method, headers={"Content-Type": content_type})
         try:
@@ -80,11 +80,11 @@ class Client:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             text = error.read().decode(errors="replace")
-            # Of a group that it does not know the server says so in plain text.
+            # The server answers in plain text for an unknown API group.
             return error.code, json.loads(text) if text.startswith("{") else {"message": text.strip()}
 
     def path_of(self, api_version, kind, namespace):
-        """The collection of a kind."""
+        """Returns the URL path of the collection of a kind, or None if the server does not serve the kind."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         if api_version not in self.resources:
             status, answer = self.request("GET", root)
@@ -96,7 +96,7 @@ class Client:
         return f"{root}{middle}/{resource['name']}"
 
     def apply(self, thing, dry_run):
-        """Server-side apply with strict validation: nothing, or why it is refused."""
+        """Applies an object with strict validation. Returns None, or the reason for its refusal."""
         metadata = thing["metadata"]
         path = self.path_of(thing["apiVersion"], thing["kind"], metadata.get("namespace", "default"))
         if path is None:
@@ -107,7 +107,7 @@ class Client:
 
     def install(self, definition):
         """Applies a CRD and waits until it is served."""
-        # Nothing here answers for conversion.
+        # No conversion webhook runs here.
         definition["spec"].pop("conversion", None)
         definition.pop("status", None)
         name = definition["metadata"]["name"]
@@ -125,7 +125,7 @@ class Client:
         sys.exit(f"{name} is not established: {conditions}")
 
     def remove(self, name):
-        """Deletes a CRD and waits until it is gone."""
+        """Deletes a CRD and waits until the server no longer has it."""
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
         self.request("DELETE", path)
         deadline = time.monotonic() + 20
@@ -136,7 +136,7 @@ class Client:
 
 
 def newest_with_v1alpha1_stored(folder):
-    """The CRD of Dynamo, newest first by name, that stores its old version."""
+    """Returns the file of the newest Dynamo CRD, by name, that stores v1alpha1."""
     for path in sorted(folder.glob("*dynamographdeployments*"), reverse=True):
         for definition in documents(path.read_text()):
             if any(version["name"] == "v1alpha1" and version["storage"] for version in definition["spec"]["versions"]):
@@ -149,7 +149,7 @@ def documents(text):
 
 
 def render(binary, folder, *flags):
-    """What a folder renders to; nothing where that is an error."""
+    """Returns the rendered objects of a folder, or an empty list if it does not render."""
     command = [binary, "render", str(folder), "--output", "json", *flags]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:
@@ -159,7 +159,7 @@ def render(binary, folder, *flags):
 
 
 def folders():
-    """Examples, and goldens: those of a cluster of their own (crds/) are about other CRDs than ours here."""
+    """Returns the examples and goldens, without those that have their own CRDs (crds/), which differ from the installed ones."""
     cases = [folder for folder in (ROOT / "examples").iterdir() if folder.is_dir()]
     cases += [path.parent for path in (ROOT / "testdata/golden").glob("*/*/input.yaml")]
     return sorted(folder for folder in cases if not (folder / "crds").is_dir())
@@ -170,8 +170,8 @@ def namespaces_of(objects):
 
 
 def check_stored_as_v1alpha1(client, binary, older):
-    """Dynamo's old version, where it is the one that is stored: nothing of it passes only because it is not kept. What
-    that CRD cannot express is refused before it comes here."""
+    """Checks objects of v1alpha1 with a CRD that stores it. A conversion could drop a wrong field and hide the error.
+    Objects that this CRD cannot express do not render, so they are not sent."""
     client.remove(DYNAMO)
     for definition in documents(older.read_text()):
         client.install(definition)
@@ -188,7 +188,7 @@ def check_stored_as_v1alpha1(client, binary, older):
 
 
 def check_accepted(client):
-    """Every object of testdata/upstream/accepted.yaml is accepted: tests/crds.rs holds the strict check to them."""
+    """Checks that the server accepts testdata/upstream/accepted.yaml, which tests/it/crds.rs requires lint to accept."""
     things = documents((ROOT / "testdata/upstream/accepted.yaml").read_text())
     assert len(things) >= 7, len(things)
     for thing in things:
@@ -198,7 +198,7 @@ def check_accepted(client):
 
 
 def check_output(client, binary):
-    """Every rendered object is accepted, whichever version of its kind it is."""
+    """Checks that the server accepts every rendered object, in every version of its kind."""
     rendered = [(folder, thing) for folder in folders() for thing in render(binary, folder)]
     assert len(rendered) > 150, f"only {len(rendered)} objects"
     for namespace in sorted(namespaces_of(thing for _, thing in rendered)):
@@ -206,7 +206,7 @@ def check_output(client, binary):
     accepted, refused, foreign = 0, [], 0
     for folder, thing in rendered:
         if client.path_of(thing["apiVersion"], thing["kind"], "default") is None:
-            # An object of the input, passed on for a third-party controller.
+            # The object was passed on from the input, for a third-party controller.
             foreign += 1
             continue
         reason = client.apply(thing, dry_run=True)
@@ -220,7 +220,7 @@ def check_output(client, binary):
 
 
 def check_inputs(client, binary):
-    """What lint passes, a cluster with our CRDs accepts."""
+    """Checks that the server accepts every input without a lint finding."""
     accepted, refused = 0, []
     for folder in folders():
         clean = subprocess.run([binary, "lint", str(folder)], capture_output=True, check=False).returncode == 0
@@ -232,9 +232,9 @@ def check_inputs(client, binary):
                 if group not in ("kubefoundry.ai", "kubeairunway.ai") or "name" not in thing.get("metadata", {}):
                     continue
                 if any(key.endswith("/lint-ignore") for key in thing["metadata"].get("annotations") or {}):
-                    # An annotation makes lint accept its errors.
+                    # An annotation suppresses the findings of lint, but not the errors of the server.
                     continue
-                # The identity of an object that is in another cluster.
+                # The server refuses a uid that comes from another cluster.
                 thing["metadata"].pop("uid", None)
                 namespace = thing["metadata"].get("namespace")
                 if namespace:
@@ -250,7 +250,7 @@ def check_inputs(client, binary):
 
 
 def check_refusals(client, binary):
-    """Every broken object is refused, and lint and the server say the same of it."""
+    """Checks that the server refuses every broken object with a message that lint also reports."""
     refused = 0
     for path in sorted((ROOT / "tests/it/schemas/broken").glob("*.yaml")):
         for position, thing in enumerate(documents(path.read_text())):
@@ -260,30 +260,30 @@ def check_refusals(client, binary):
                 [binary, "lint", "-", "--output", "json"], input=json.dumps(thing), capture_output=True, text=True, check=False
             )
             found = [one["message"] for one in json.loads(lint.stdout)["diagnostics"] if one["severity"] == "error"]
-            # The server writes the field before a message, as lint does, and "Invalid value" between the two.
-            said = [message if message in reason else message.split(" ", 1)[1] for message in found]
-            assert any(message in reason for message in said), f"{path.name}, document {position}: {reason}\nlint: {found}"
+            # The server writes "Invalid value" between the field and the message, where lint writes nothing.
+            messages = [message if message in reason else message.split(" ", 1)[1] for message in found]
+            assert any(message in reason for message in messages), f"{path.name}, document {position}: {reason}\nlint: {found}"
             refused += 1
     assert refused > 35, refused
     print(f"ok   {refused} broken objects are refused in the words of lint")
 
 
-# Schemas with options, the values that the apiserver takes, and those that it refuses. `is_option` of crates/crd says the
-# same, but for the last two rows.
+# Schemas with an enum, the values that the API server accepts, and those that it refuses. `is_option` of crates/crd agrees
+# except for the last two rows.
 OPTIONS = [
     ({"type": "number", "enum": [1]}, [1, 1.0], [2]),
     ({"type": "number", "enum": [1.5]}, [1.5], [1, 1.0]),
     ({"type": "integer", "enum": [1]}, [1, 1.0], [1.5, 2]),
     ({"x-kubernetes-int-or-string": True, "enum": [1]}, [1, 1.0], ["1"]),
     ({"x-kubernetes-preserve-unknown-fields": True, "enum": [[1], {"a": 1}]}, [[1], {"a": 1}], [[1.0], {"a": 1.0}, [1, 1]]),
-    # Go converts the value to the type of the option.
+    # Go converts the value to the type of the enum value.
     ({"type": "number", "enum": [1]}, [1.5], []),
     ({"x-kubernetes-int-or-string": True, "enum": ["a"]}, [97], []),
 ]
 
 
 def check_options(client):
-    """How numbers compare with the options of an enum."""
+    """Checks how the server compares numbers with the values of an enum."""
     group = "options.example.com"
     for number, (schema, taken, refused) in enumerate(OPTIONS):
         kind, plural = f"Option{number}", f"option{number}s"
@@ -305,7 +305,7 @@ def check_options(client):
         })
         path = f"/apis/{group}/v1/namespaces/default/{plural}?dryRun=All&fieldValidation=Strict"
         for value, expected in [(value, 201) for value in taken] + [(value, 422) for value in refused]:
-            # As JSON: what reads YAML writes 1.0 as 1.
+            # The object is sent as JSON, because a YAML reader would turn 1.0 into 1.
             thing = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "it"}, "a": value}
             deadline = time.monotonic() + 20
             while (answer := client.request("POST", path, thing))[0] == 404 and time.monotonic() < deadline:
@@ -315,7 +315,7 @@ def check_options(client):
 
 
 def patched(definition, patch):
-    """A CRD with a JSON patch of the operations that ours uses."""
+    """Applies a JSON patch to a CRD. Only the operations of our patch are implemented."""
     for operation in patch:
         *parents, key = operation["path"].strip("/").split("/")
         place = definition
@@ -330,8 +330,8 @@ def patched(definition, patch):
 
 
 def check_external_providers(client, crds):
-    """The CRD of llama-stack's operator with our patch is established, takes every example, and names an id that two APIs
-    share."""
+    """Checks that the patched CRD of llama-stack's operator is established, accepts every example, and refuses an id that two
+    APIs share."""
     patch = yaml.safe_load((ROOT / "deploy/llamastack/external-providers.yaml").read_text())
     for definition in documents((crds / "llamastack.io_llamastackdistributions.yaml").read_text()):
         client.install(patched(definition, patch))

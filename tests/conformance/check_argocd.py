@@ -1,9 +1,9 @@
-"""The contract between Argo CD and its plugins, played through with deploy/argocd/plugin.yaml.
+"""Checks the contract between Argo CD and its plugins with deploy/argocd/plugin.yaml.
 
-Every command is taken from plugin.yaml and started as argocd-cmp-server starts it: in a fresh copy of the repository that
-it may not write to, with the variables that Argo CD sets and no other (no HOME), as user 999 where this is run by root,
-without a network where that can be taken away. kustomize is the real one. The component is built into an installation, and
-the commands of docs/argocd.md are run.
+Every command comes from plugin.yaml and starts as argocd-cmp-server starts it: in a fresh read-only copy of the
+repository, with only the variables that Argo CD sets (no HOME), as user 999 if the check runs as root, and without a
+network if that is possible. kustomize is the real program. The check also builds an installation with the component and
+runs the commands of docs/argocd.md.
 
 Usage: check_argocd.py KUBEFOUNDRY KUSTOMIZE
 """
@@ -32,7 +32,7 @@ spec:
 """
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n"
 CHART = "{{ if .Values.on }}\nkind: {{ .Values.kind }}\n"
-# An application directory for each question.
+# Every call gets its own application directory.
 REPOSITORY = {
     "plain/models/phi.yaml": MODEL,
     "plain/web.yaml": SERVICE,
@@ -51,12 +51,12 @@ REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
 def variable(name):
-    """A parameter's name as Argo CD spells it in a variable."""
+    """Returns the name of the variable in which Argo CD passes a parameter."""
     return re.sub(r"[^A-Z0-9_]", "_", name.upper())
 
 
 def environment(app, parameters, env, served, path):
-    """What argocd-cmp-server gives a command: the sidecar's own variables, and those of the application."""
+    """Returns the environment of a command: the sidecar's own variables and those of the application."""
     given = {
         "PATH": path,
         "ARGOCD_APP_NAME": "models",
@@ -86,7 +86,7 @@ def environment(app, parameters, env, served, path):
 
 
 class Sidecar:
-    """The plugin's container, as far as a command can tell."""
+    """Simulates the plugin's container for a command."""
 
     def __init__(self, directory, kubefoundry, kustomize):
         self.directory, self.calls = directory, 0
@@ -96,7 +96,7 @@ class Sidecar:
             shutil.copy(program, self.bin / name)
             (self.bin / name).chmod(0o755)
         self.plugin = yaml.safe_load((DEPLOY / "plugin.yaml").read_text())["spec"]
-        # The outer programs by their paths; the plugin's own is found by the sidecar's PATH.
+        # The wrapping programs are named by their paths, and the plugin's program is found in the sidecar's PATH.
         self.prefix = []
         if os.geteuid() == 0:
             user = ["--reuid=999", "--regid=999", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
@@ -125,7 +125,7 @@ class Sidecar:
 
 
 def objects(ran):
-    """What Argo CD makes of an answer: YAML documents, each with a kind, none of them a list."""
+    """Parses an answer as Argo CD does: YAML documents, each with a kind, and no lists."""
     assert ran.returncode == 0, ran
     documents = [document for document in yaml.safe_load_all(ran.stdout) if document]
     assert all(document["kind"] and document["apiVersion"] and "items" not in document for document in documents), ran
@@ -137,7 +137,7 @@ def named(ran):
 
 
 def refused(ran, *said):
-    """An error: nothing on standard output, and on standard error what the UI shows."""
+    """Checks a refusal: standard output is empty, and standard error has the message that the UI shows."""
     assert ran.returncode != 0 and ran.stdout == "", ran
     assert all(words in ran.stderr for words in said), (said, ran.stderr)
     secrets = (REVISION, "git.example.com", "PATH=")
@@ -171,7 +171,7 @@ def parameters(sidecar):
     announced = json.loads(sidecar.run(sidecar.plugin["parameters"]["dynamic"]["command"], "plain").stdout)
     fields = {"name", "title", "tooltip", "required", "itemType", "collectionType", "string", "array", "map"}
     assert isinstance(announced, list) and all(set(one) <= fields for one in announced), announced
-    # Each of them is taken back, in the form in which the UI sends it.
+    # The plugin accepts each announced parameter in the form in which the UI sends it back.
     for one in announced:
         value = {"map": {"dynamo": "1.4.0"}} if one["collectionType"] == "map" else {"string": "true"}
         ran = sidecar.generate("plain", [{"name": one["name"], **value}])
@@ -240,7 +240,7 @@ def blocks(language):
 
 
 def installed(directory, sidecar):
-    """The page's own kustomization, over an installation like Argo CD's."""
+    """Builds the kustomization of docs/argocd.md on top of an installation like Argo CD's and checks the result."""
     (kustomization,) = [block for block in blocks("yaml") if "components:" in block]
     argocd = directory / "argocd"
     shutil.copytree(DEPLOY, argocd / "kubefoundry/deploy/argocd")
@@ -253,7 +253,7 @@ def installed(directory, sidecar):
     (plugin,) = [name for kind, name in found if name.startswith("kubefoundry-plugin-")]
     assert found["ConfigMap", plugin]["data"] == {"plugin.yaml": (DEPLOY / "plugin.yaml").read_text()}
     settings = found["ConfigMap", "argocd-cm"]["data"]
-    assert settings.pop("url") == "https://argocd.example.com", "what was there stays"
+    assert settings.pop("url") == "https://argocd.example.com", "the existing settings are lost"
     assert set(settings) == set(yaml.safe_load((DEPLOY / "argocd-cm-patch.yaml").read_text())["data"])
     assert len(found["Deployment", "argocd-server"]["spec"]["template"]["spec"]["containers"]) == 1
     pod = found["Deployment", "argocd-repo-server"]["spec"]["template"]["spec"]
@@ -272,7 +272,7 @@ def installed(directory, sidecar):
 
 
 def commands(directory, sidecar):
-    """The page's other commands, in an application's directory."""
+    """Runs the other commands of docs/argocd.md in an application's directory."""
     run = [block for block in blocks("sh") if "kustomize" not in block]
     assert run, "the page shows no command"
     app = directory / "models"

@@ -1,7 +1,7 @@
-"""The files that CI systems read, run as those systems run them.
+"""Runs the files that CI systems read as those systems run them.
 
-pre-commit (from PyPI) runs our hooks in a repository; the scripts of action.yml and of the GitLab job are taken out of
-their files and run with the environment that the runner gives them, hostile inputs included.
+pre-commit (from PyPI) runs our hooks in a repository. The scripts of action.yml and of the GitLab job are extracted from
+their files and run in the environment of the runner, also with hostile inputs.
 
 Usage: check_ci.py KUBEFOUNDRY
 """
@@ -55,7 +55,7 @@ def in_directory(check):
 
 
 def pre_commit(directory):
-    """One local hook for each of ours: what pre-commit makes of the manifest, without a clone of this repository."""
+    """Runs our hooks as local ones, so that pre-commit needs no clone of this repository."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     config = {"repos": [{"repo": "local", "hooks": hooks}]}
     models = {"a/good.yaml": MODEL, "web.yaml": FOREIGN, "notes.txt": "no YAML: {", "a/kubefoundry.yaml": "no: options\n"}
@@ -133,7 +133,7 @@ def sha256(path):
 
 
 def action_install(directory):
-    """A binary is taken only with the checksum that was given, and only if it is the version that was asked for."""
+    """Checks that a binary is installed only if its checksum and its version match the inputs."""
     step = steps()["Install kubefoundry"]
     script = directory / "install.sh"
     script.write_text(step["run"])
@@ -170,7 +170,7 @@ def action_install(directory):
 
 
 def documented(directory):
-    """What docs/ci.md shows: hooks and inputs that there are, and commands that do what it says."""
+    """Checks that docs/ci.md shows existing hooks and inputs, and commands with the described effect."""
     page = (ROOT / "docs/ci.md").read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.S | re.M)
     shown = [yaml.safe_load(text) for language, text in blocks if language == "yaml"]

@@ -1,9 +1,9 @@
-"""What an editor makes of our schemas: the real yaml-language-server, over LSP.
+"""Checks our schemas in an editor: the real yaml-language-server, over LSP.
 
 usage: check_editor.py KUBEFOUNDRY YAML_LANGUAGE_SERVER
 
-On tests/conformance/editor/broken.yaml the server must mark exactly the lines that `kubefoundry lint` reports, which are
-those that say `# mistake`; on every example it must mark nothing; and it must complete and explain fields. The schema is
+In tests/conformance/editor/broken.yaml the server must mark exactly the lines that `kubefoundry lint` reports, which have
+the comment `# mistake`. It must mark nothing in the examples, and it must complete and explain fields. The schema is
 named in the settings (`yaml.schemas`), and once in the document itself.
 """
 
@@ -18,7 +18,7 @@ BROKEN = ROOT / "tests/conformance/editor/broken.yaml"
 SCHEMA = ROOT / "schemas/kubefoundry.json"
 
 
-# YAML 1.1 is what Kubernetes reads.
+# Kubernetes reads YAML 1.1.
 SETTINGS = {
     "validate": True,
     "hover": True,
@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 class Server:
-    """A language server on standard input and output."""
+    """Talks to a language server over its standard input and output."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -50,7 +50,7 @@ class Server:
         return json.loads(self.process.stdout.read(length))
 
     def wait(self, wanted):
-        """The first message that is wanted; what the server asks meanwhile is answered."""
+        """Returns the first message that `wanted` accepts, and answers the requests of the server until then."""
         while True:
             message = self.read()
             if "method" in message and "id" in message:
@@ -70,7 +70,7 @@ class Server:
         return answer["result"]
 
     def open(self, path):
-        """Opens a document and gives what the server has against it."""
+        """Opens a document and returns the diagnostics of the server."""
         uri = path.as_uri()
         item = {"uri": uri, "languageId": "yaml", "version": 1, "text": path.read_text()}
         self.send({"method": "textDocument/didOpen", "params": {"textDocument": item}})
@@ -104,7 +104,7 @@ def lines_that(text, wanted):
 def main(binary, *command):
     text = BROKEN.read_text()
     expected = set(lines_that(text, "# mistake"))
-    # 1: errors were found.
+    # Exit status 1 means that lint found errors.
     lint = subprocess.run([binary, "lint", str(BROKEN), "--output", "json"], capture_output=True, text=True, check=False)
     assert lint.returncode == 1, lint.stderr
     reported = [found for found in json.loads(lint.stdout)["diagnostics"] if found["severity"] != "info"]
@@ -123,14 +123,14 @@ def main(binary, *command):
         hover = server.request("textDocument/hover", {"textDocument": document, "position": place})
         shown = json.dumps(hover)
         assert "--max-model-len" in shown, hover
-        # Markdown is shown as Markdown: `code` keeps its back-quotes and none is escaped.
+        # The text is shown as Markdown: `code` keeps its back-quotes, and none is escaped.
         assert "`" in shown and "\\\\`" not in shown, hover
         place = {"line": lines_that(text, "gpu-memory-utilization")[0] - 1, "character": 6}
         answer = server.request("textDocument/completion", {"textDocument": document, "position": place})
         labels = {item["label"] for item in answer["items"]}
         assert {"max-model-len", "enable-prefix-caching"} <= labels, sorted(labels)[:20]
 
-        # Settings do not name this file; it names its schema itself, for its first document.
+        # The settings do not cover this file, so a comment names the schema of its first document.
         first = text.split("---\n")[0]
         modeline = folder / "modeline.yml"
         modeline.write_text(f"# yaml-language-server: $schema={SCHEMA.as_uri()}\n{first}")
@@ -141,7 +141,7 @@ def main(binary, *command):
             marked = server.open(example)
             assert not marked, f"{example}: {marked}"
     server.process.kill()
-    print(f"{len(expected)} mistakes found alike, {len(examples)} examples without a mark")
+    print(f"{len(expected)} mistakes are marked as by lint, and {len(examples)} examples have no mark")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The same input through every front end gives the same generated objects.
+"""Checks that every front end generates the same objects from the same input.
 
-The command line, the KRM function and the Argo CD plugin are given each example; what they generate must be equal, but
-for the annotations by which a KRM client keeps track of files.
+The command line, the KRM function and the Argo CD plugin render each example. Their objects must be equal except for the
+annotations with which a KRM client tracks files.
 
 Usage: check_front_ends.py DIRECTORY-OF-BINARIES
 """
@@ -21,7 +21,7 @@ PLACES = ("config.kubernetes.io/", "internal.config.kubernetes.io/")
 
 
 class Loader(yaml.SafeLoader):
-    """YAML as the others read it: a date is text."""
+    """Reads YAML as Kubernetes tools do: a date is text."""
 
 
 Loader.yaml_implicit_resolvers = {
@@ -64,7 +64,7 @@ def from_function(binaries, example):
                 config = dict(document, metadata={"name": "options"})
                 continue
             if "apiVersion" not in document:
-                # A server's configuration, not an object: kpt has it in .krmignore.
+                # This is a server's configuration, not an object: kpt ignores it with .krmignore.
                 continue
             annotations = document.setdefault("metadata", {}).setdefault("annotations", {})
             annotations["config.kubernetes.io/path"] = str(path.relative_to(example))
@@ -74,13 +74,13 @@ def from_function(binaries, example):
     if config:
         envelope["functionConfig"] = config
     answer = yaml.load(run([binaries / "kubefoundry-fn"], input=yaml.safe_dump(envelope, sort_keys=False)), Loader)
-    # A ModelDeployment for a third-party provider is passed on, and the workload that an actor binds to is changed.
-    made = [item for item in answer["items"] if item not in items]
-    for item in made:
+    # Besides new objects, these are ModelDeployments passed on to third-party providers, and targets that actors changed.
+    generated = [item for item in answer["items"] if item not in items]
+    for item in generated:
         annotations = item["metadata"]["annotations"]
         for key in [key for key in annotations if key.startswith(PLACES)]:
             del annotations[key]
-    return by_identity(made)
+    return by_identity(generated)
 
 
 def from_argo_cd(binaries, example):
@@ -99,8 +99,8 @@ def main(binaries):
     for example in examples:
         expected = from_command_line(binaries, example)
         for front_end in (from_function, from_argo_cd):
-            made = front_end(binaries, example)
-            assert made == expected, f"{example.name}: {front_end.__name__} differs from the command line"
+            generated = front_end(binaries, example)
+            assert generated == expected, f"{example.name}: {front_end.__name__} differs from the command line"
         compared += len(expected)
     assert len(examples) >= 10 and compared >= 20, "too little was compared to mean anything"
     print(f"front ends: {compared} objects of {len(examples)} examples are the same from all three")

@@ -1,7 +1,7 @@
-"""The health checks of deploy/argocd, run by Lua 5.1 on what the controllers write.
+"""Runs the health checks of deploy/argocd with Lua 5.1 on statuses that the controllers write.
 
-The scripts are taken out of the patch as Argo CD reads them. `CASES` has the rows of docs/argocd.md; every script also
-has to answer objects that no controller would write.
+The scripts are extracted from the patch as Argo CD reads them. `CASES` has the rows of docs/argocd.md. Every script must
+also give an answer for objects that no controller would write.
 
 Usage: check_health.py
 """
@@ -17,20 +17,20 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATCH = ROOT / "deploy/argocd/argocd-cm-patch.yaml"
 PREFIX = "resource.customizations.health."
-# What Argo CD takes; Missing is for objects that are not there.
+# The statuses that Argo CD accepts from a script. Missing is only for objects that do not exist.
 STATUSES = {"Healthy", "Progressing", "Degraded", "Suspended", "Unknown"}
 WORKSPACE, INFERENCE_SET = "kaito.sh_Workspace", "kaito.sh_InferenceSet"
 DYNAMO, RAY = "nvidia.com_DynamoGraphDeployment", "ray.io_RayService"
 
 
 def conditions(*given):
-    """Conditions from (type, status, reason, message), the last two if there are any."""
+    """Builds conditions from tuples (type, status, reason, message), of which the last two are optional."""
     fields = ("type", "status", "reason", "message")
     return {"conditions": [dict(zip(fields, one)) for one in given]}
 
 
 def ray(ready=None, active=None, pending=None, more=(), **status):
-    """A RayService's status: the Ready condition, the applications of both clusters, other conditions."""
+    """Builds a RayService's status from the Ready condition, the applications of both clusters and other conditions."""
     found = ([("Ready", *ready)] if ready else []) + list(more)
     if found:
         status |= conditions(*found)
@@ -42,7 +42,7 @@ def ray(ready=None, active=None, pending=None, more=(), **status):
 
 
 def newer(kind, status, expected, message):
-    """The same status under a spec that the controller has not seen."""
+    """Builds a case whose spec is newer than the generation that the controller observed."""
     return kind, status | {"observedGeneration": 6}, expected, message
 
 
@@ -52,7 +52,7 @@ SLOW_DGD = conditions(("Ready", "False", "some_resources_are_not_ready", "worker
 SERVES = ("True", "NonZeroServeEndpoints", "Number of serve endpoints is greater than 0")
 STARTS = ("False", "Initializing", "RayService is initializing")
 
-# (kind, status, health, what the message says)
+# Each case is (kind, status, expected health, a part of the message).
 CASES = [
     # Running
     (WORKSPACE, {"state": "Ready"} | conditions(("InferenceReady", "True", "", "it runs")), "Healthy", "it runs"),
@@ -114,7 +114,7 @@ CASES = [
     (RAY, ray(("Unknown", "", "")), "Unknown", "Ready is Unknown"),
 ]
 
-# What may stand where the scripts expect something else.
+# Values that a script can meet where it expects another type.
 HOSTILE = [None, {}, [], "", "text", 0, -1.5, True, False, [[]], [None, {"type": "Ready"}], {"type": {}}, [{"status": 1}], "\"]]\n\\"]
 FIELDS = [
     ("state",), ("conditions",), ("observedGeneration",), ("replicas",), ("readyReplicas",), ("serviceStatus",),
@@ -126,7 +126,7 @@ CONDITIONS = ["Ready", "Suspended", "InferenceReady", "ResourceReady", "Workspac
 
 
 def lua(value):
-    """A value as Argo CD hands it over: null is nil."""
+    """Writes a value as a Lua expression. As in Argo CD, null is nil."""
     if value is None:
         return "nil"
     if isinstance(value, bool):
@@ -147,7 +147,7 @@ def live(kind, status, **metadata):
 
 
 def hostile():
-    """Objects with something else in one place."""
+    """Yields objects in which one value has an unexpected type."""
     for value in HOSTILE:
         yield value if isinstance(value, dict) else {}
         yield {"metadata": value, "status": value, "spec": value}
@@ -174,7 +174,7 @@ class Checks:
             (directory / f"{key}.lua").write_text(script)
 
     def run(self, kind, objects):
-        """(status, message) for each object."""
+        """Returns (status, message) for each object."""
         listed = ",\n".join(f"{{object = {lua(one)}}}" for one in objects)
         self.objects.write_text(f"return {{{listed}}}")
         here = ROOT / "tests/conformance"

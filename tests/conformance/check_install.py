@@ -1,6 +1,6 @@
-"""Runs the commands of docs/install.md: from source in this checkout, and from an archive that is laid out as .ci/package does.
+"""Runs the commands of docs/install.md: from source in this checkout, and from an archive like that of .ci/package.
 
-What they install must run. Nothing of it stays: programs go to a temporary folder.
+The installed programs must run. They are installed in a temporary folder.
 
 Usage: check_install.py FOLDER-OF-THE-PROGRAMS
 """
@@ -32,7 +32,7 @@ def runs(folder, expected):
 
 
 def from_source(commands, binaries, version, temporary):
-    # The programs beside this test are of one profile: with the other one everything would be built again.
+    # Building with the profile of the programs under test avoids a second build of all dependencies.
     if binaries.name == "debug":
         commands = commands.replace("cargo install", "cargo install --debug")
     run(commands, ROOT, CARGO_INSTALL_ROOT=str(temporary / "cargo"))

@@ -1,7 +1,7 @@
-"""Every format of `kubefoundry lint` says what `--output json` says, in a form that its reader accepts.
+"""Checks that every format of `kubefoundry lint` has the findings of `--output json` in a form that its reader accepts.
 
-SARIF is validated against the schema and by the validator of Microsoft's multitool, JUnit XML is read by junitparser,
-GitHub's commands are read the way the runner reads them, GitLab's report by the rules of its documentation.
+SARIF is validated with its schema and by Microsoft's multitool, JUnit XML is read by junitparser, GitHub's commands are
+parsed as the runner parses them, and GitLab's report is checked against its documentation.
 
 Usage: check_lint_formats.py KUBEFOUNDRY MULTITOOL_DIRECTORY
 """
@@ -19,13 +19,13 @@ import jsonschema
 import junitparser
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The product has no public address yet, and invents none.
+# The product has no public address yet, so the report must not contain one.
 EXPECTED_ADVICE = {"SARIF2005"}
 
 
 def lint(binary, directory, output):
     run = subprocess.run([binary, "lint", directory, "--output", output], capture_output=True, text=True, cwd=ROOT)
-    # 2: the options are wrong, and that is reported like any other finding.
+    # Exit status 2 means that the options are invalid, which is reported like any other finding.
     assert run.returncode in (0, 1, 2) and run.stderr == "", run.stderr
     return run.stdout
 
@@ -61,7 +61,7 @@ def from_gitlab(text):
 
 
 def from_sarif(log):
-    # What objects say to ignore is in the log only, and marked there.
+    # Only the log contains suppressed findings, and marks them.
     for result in (result for result in log["runs"][0]["results"] if "suppressions" not in result):
         physical = next((place["physicalLocation"] for place in result["locations"] if "physicalLocation" in place), None)
         if physical is None:

@@ -1,4 +1,4 @@
-"""kustomize applies deploy/llamastack to the CRD of llama-stack's operator, as docs/llama-stack-packages.md says.
+"""Checks that kustomize applies deploy/llamastack to the CRD of llama-stack's operator (docs/llama-stack-packages.md).
 
 usage: check_llamastack_component.py CRD
 """
@@ -15,11 +15,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def build(crd, components):
-    """What kustomize makes of the CRD with components."""
+    """Builds the CRD and the components with kustomize and returns the resulting CRD."""
     with tempfile.TemporaryDirectory() as directory:
         here = pathlib.Path(directory).resolve()
         (here / "operator.yaml").write_text(crd.read_text())
-        # kustomize takes components by relative paths only.
+        # kustomize accepts only relative paths of components.
         paths = [os.path.relpath(component, here) for component in components]
         (here / "kustomization.yaml").write_text(yaml.safe_dump({"resources": ["operator.yaml"], "components": paths}))
         run = subprocess.run(["kustomize", "build", str(here)], capture_output=True, text=True, check=False)

@@ -1,8 +1,8 @@
-"""llama-stack reads run.yaml by PyYAML: what the merge writes must be, in its eyes, the base with the external providers.
+"""Checks merged configurations with PyYAML, with which llama-stack reads run.yaml.
 
 usage: check_merge.py KUBEFOUNDRY
 
-Merges every case of testdata/merge, and does the same to the values that PyYAML reads.
+Merges every case of testdata/merge, and repeats the merge on the values that PyYAML reads. The results must be equal.
 """
 
 import json
@@ -18,13 +18,13 @@ APIS = ["inference", "safety", "agents", "vector_io", "datasetio", "scoring", "e
 
 
 def providers(folder):
-    """The providers of a case as they are installed: (crd-config, metadata)."""
+    """Returns the providers of a case as pairs (crd-config, metadata), as init containers install them."""
     installed = []
     for order, short in enumerate(yaml.safe_load((folder / "providers.yaml").read_text())):
         name = short["id"]
         config = {"providerId": name, "api": short["api"], "order": short.get("order", order), "image": short.get("image", "acme/a:1")}
         if "config" in short:
-            # As JSON, which is how it gets here: keys are strings.
+            # The configuration arrives as JSON, so keys are strings.
             config["config"] = json.loads(json.dumps(short["config"]))
         metadata = {
             "apiVersion": "llamastack.io/v1alpha1",
@@ -42,7 +42,7 @@ def providers(folder):
 
 
 def expected(base, installed):
-    """The merge on values."""
+    """Merges the providers into the parsed base. A simple second implementation of the merge."""
     tree = base or {}
     tree["providers"] = tree.get("providers") or {}
     served = list(tree.get("apis") or [])
@@ -78,7 +78,7 @@ def main(binary):
             run = subprocess.run([binary, "llamastack", "merge-config", *map(str, files)], capture_output=True, text=True, check=False)
             if (folder / "errors.snap").exists():
                 if folder.name != "duplicate":
-                    # On a disk there are no two directories of one name.
+                    # The case `duplicate` cannot be set up here: a folder has no two entries with one name.
                     assert run.returncode == 1 and run.stderr.startswith("ERROR: "), f"{folder.name}: {run}"
                 refused += 1
                 continue
@@ -91,7 +91,7 @@ def main(binary):
             assert extra["kind"] == "ExternalProviders" and len(extra["providers"]) >= 1, folder.name
             merged += 1
     assert merged >= 20 and refused >= 5, (merged, refused)
-    print(f"ok   PyYAML reads {merged} merged configurations as they are meant; {refused} are refused")
+    print(f"ok   PyYAML reads {merged} merged configurations as intended; {refused} are refused")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What PyYAML and argparse make of our output.
+"""Checks our output with PyYAML and argparse.
 
 usage: check_output.py KUBEFOUNDRY
 
-For every example and golden case that renders: the YAML, read by PyYAML (YAML 1.1), must be the very values that
-`--output json` prints, and every engine argument in it must be read back by a parser built from the flag tables.
+For every example and golden case that renders, PyYAML (YAML 1.1) must read the values that `--output json` prints, and a
+parser built from the flag tables must accept every engine argument.
 """
 
 import argparse
@@ -19,7 +19,7 @@ DATA = ROOT / "crates/model/src/engines/flags/data"
 
 
 def render(binary, folder, output):
-    """Standard output of `render`, or None where the case is an error (1 in the input, 2 in the options)."""
+    """Returns the output of `render`, or None for a case with errors (exit status 1: input, 2: options)."""
     run = subprocess.run([binary, "render", str(folder), "--output", output], capture_output=True, text=True, check=False)
     if run.returncode in (1, 2):
         assert run.stdout == "", f"{folder}: something on stdout in spite of an error"
@@ -29,12 +29,12 @@ def render(binary, folder, output):
 
 
 def objects(document):
-    """The objects of a JSON answer: one, or the items of a List."""
+    """Returns the objects of a JSON answer, which is one object or a List."""
     return document["items"] if document.get("kind") == "List" else [document]
 
 
 def parser_of(*tables):
-    """An argparse parser with the flags of some tables, every version's, as the engine registers them."""
+    """Builds an argparse parser with the flags of all versions in the tables, registered as the engine does."""
     parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
     seen = set()
     for table in tables:
@@ -69,7 +69,7 @@ ENGINES = {
 
 
 def containers(value):
-    """Everything in an object that has a command with a module of ours."""
+    """Yields (module, args) for every container in an object that runs a Python module."""
     if isinstance(value, dict):
         command = value.get("command")
         if isinstance(command, list) and command[:2] == ["python3", "-m"]:
@@ -82,7 +82,7 @@ def containers(value):
 
 
 def kubelet(argument):
-    """What a container gets for an element of `args`: `$$` is a dollar; an unescaped reference is a fault of ours."""
+    """Expands an element of `args` as the kubelet does: `$$` is a dollar. An unescaped reference is a bug in our output."""
     out, index = [], 0
     while index < len(argument):
         if argument[index] == "$" and index + 1 < len(argument):
@@ -103,7 +103,7 @@ def check_arguments(folder, document, parsers):
         args = [kubelet(argument) for argument in args]
         known, unknown = parser.parse_known_args(args)
         for argument in unknown:
-            # A flag outside the tables is passed on, with an info finding; it is still one flag and its value.
+            # A flag outside the tables is passed on with an info finding, as a single element with its value.
             assert argument.startswith("--"), f"{folder}: {module} would read {argument!r} as a positional argument"
         for argument in args:
             name, has_value, value = argument.partition("=")
@@ -127,9 +127,9 @@ def main():
         if text is None:
             continue
         read = [document for document in yaml.safe_load_all(text) if document is not None]
-        made = objects(json.loads(render(binary, folder, "json")))
-        assert read == made, f"{folder}: PyYAML reads something else than was meant"
-        for document in made:
+        printed = objects(json.loads(render(binary, folder, "json")))
+        assert read == printed, f"{folder}: PyYAML reads other values than --output json prints"
+        for document in printed:
             arguments += check_arguments(folder, document, parsers)
             if "serveConfigV2" in document.get("spec", {}):
                 yaml.safe_load(document["spec"]["serveConfigV2"])

@@ -1,4 +1,4 @@
-"""What the checks with real clients share: copies of packages, runs of commands, and a report."""
+"""Shared helpers of the checks with real clients: copies of packages, runs of commands, and a report."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ BUILD = ["kustomize", "build", "--enable-alpha-plugins", "--enable-exec"]
 
 
 class Report:
-    """Counts what holds and what does not; a failure is shown with what was seen."""
+    """Counts checks that passed and failed, and prints each failure with the actual output."""
 
     def __init__(self):
         self.passed = self.failed = 0
@@ -42,7 +42,7 @@ def run(command, cwd=None, stdin=None, extra_path=()):
 
 
 class Package:
-    """A fresh copy of a directory, in a repository of its own, so that `git diff` says what a client did to it."""
+    """A fresh copy of a directory in its own Git repository, so that `git diff` shows the changes of a client."""
 
     def __init__(self, source):
         self.temporary = tempfile.TemporaryDirectory()
@@ -69,7 +69,7 @@ class Package:
         self.git("commit", "-q", "--allow-empty", "-m", "state")
 
     def diff(self):
-        """What changed since the last commit, new files included."""
+        """Returns the changes since the last commit, with new files."""
         self.git("add", "-A")
         return self.git("diff", "--cached", "--no-color")
 

@@ -1,11 +1,11 @@
--- Runs one health check as Argo CD does: with the base and table libraries and `obj`, and nothing of strings.
+-- Runs one health check as Argo CD does: with `obj` and the base and table libraries, but without the string library.
 --
--- Usage: lua51.py health.lua SCRIPT OBJECTS, OBJECTS being a chunk that returns a list of tables with an `object` each.
--- Prints status and message of each, every one ended by a zero byte.
+-- Usage: lua51.py health.lua SCRIPT OBJECTS. OBJECTS is a Lua chunk that returns a list of tables, each with an `object`.
+-- Prints the status and the message of each object, each followed by a zero byte.
 assert(_VERSION == "Lua 5.1", "Argo CD's interpreter is one of Lua 5.1, this is " .. _VERSION)
 local objects = assert(loadfile(arg[2]))()
 local write = io.write
--- gopher-lua without its string library has no methods on strings either.
+-- Without its string library, gopher-lua has no methods on strings either.
 debug.setmetatable("", nil)
 for _, one in ipairs(objects) do
   local script = assert(loadfile(arg[1]))

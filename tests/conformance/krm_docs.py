@@ -1,5 +1,5 @@
-"""Runs the commands of docs/kustomize.md, docs/kpt.md and docs/troubleshooting.md: every `shell-session` block, in a copy
-of krm/examples. What is printed must be what the page shows; a line `...` stands for any lines. `--update` rewrites it.
+"""Runs every `shell-session` block of docs/kustomize.md, docs/kpt.md and docs/troubleshooting.md in a copy of krm/examples.
+The output must match the page, where a line `...` stands for any lines. `--update` writes the actual output to the page.
 """
 
 import re
@@ -13,7 +13,7 @@ BLOCK = re.compile(r"```shell-session\n(.*?)```", re.S)
 
 
 def commands(block):
-    """The commands of a block, each with the lines that it prints."""
+    """Returns the commands of a block, each with the lines of its expected output."""
     found = []
     for line in block.splitlines():
         if line.startswith("$ "):

@@ -1,4 +1,4 @@
-"""A file without objects of kubefoundry, in the styles that tools tend to rewrite."""
+"""Files without a ModelDeployment, in YAML styles that tools often rewrite."""
 
 FOREIGN = """\
 # head comment
@@ -12,7 +12,7 @@ data:
   z: {a: b}
 """
 
-# What clients themselves rewrite, whatever the function: blank lines, other indentation, a comment at the end.
+# Clients rewrite these parts with any function: blank lines, unusual indentation, and a comment at the end.
 UGLY = FOREIGN + """\
 # foot comment
 ---

@@ -1,4 +1,4 @@
-"""kpt runs the function: `fn eval`, `fn render` with sub-packages, `source | fn | sink`; and nothing makes it delete."""
+"""Runs the function in kpt (`fn eval`, `fn render` with sub-packages, `source | fn | sink`), and checks what it deletes."""
 
 import json
 import os
@@ -19,7 +19,7 @@ OURS = "  - exec: kubefoundry-fn\n    configMap: {runtimes.dynamo: 1.4.0, prune:
 
 
 def package(files):
-    """A package of these files, as kpt formats them, and committed."""
+    """Returns a package with only these files, committed."""
     made = Package(EXAMPLES / "kpt-eval")
     for path in made.path.iterdir():
         if path.name != ".git":
@@ -31,12 +31,12 @@ def package(files):
 
 
 def deleted(diff):
-    # A file that goes while one like it comes is a renamed one to git.
+    # Git reports a deleted file as renamed if a similar one is new.
     return [line for line in diff.splitlines() if line.startswith(("deleted file", "rename from"))]
 
 
 def untouched():
-    """A tree with comments, flow style and quotes, and no ModelDeployment."""
+    """Checks that files without a ModelDeployment keep their comments, flow style and quotes."""
     with package({"Kptfile": KPTFILE + OURS, "foreign.yaml": FOREIGN, "sub/foreign.yaml": FOREIGN}) as it:
         for name, command in {
             "render": RENDER,
@@ -81,7 +81,7 @@ def evaluated():
 
 
 def of_json():
-    """The object of a JSON file, into which kpt writes its notes without quotes."""
+    """Checks an object of a JSON file, to which kpt adds annotations without quotes."""
     with package({"Kptfile": KPTFILE + OURS, "models/llama.json": json.dumps(yaml.safe_load(MODEL)), "foreign.yaml": FOREIGN}) as it:
         for name, command in {
             "render": RENDER,
@@ -110,15 +110,15 @@ def piped():
 
 
 def pipelines():
-    """What other functions of a pipeline do to our output never makes us delete anything, and settles."""
-    # Other functions, as short as they can be: kyaml writes names at the start of a line.
+    """Checks that other functions of a pipeline never make ours delete anything, and that repeated runs converge."""
+    # The other functions are short sed scripts, which work because kyaml writes each field on its own line.
     rename = '  - exec: "sed \'s/^    name: llama-8b$/    name: prod-llama-8b/\'"\n'
     namespace = '  - exec: "sed -e /namespace:/d -e \'s/^    name: llama-8b$/&\\\\n    namespace: prod/\'"\n'
     second = "  - exec: kubefoundry fn\n    configMap: {runtimes.dynamo: 1.4.0, crdVersions.dynamo: nvidia.com/v1beta1, prune: 'true'}\n"
     selected = OURS + "    selectors: [{kind: RayService}]\n"
     excluded = OURS + "    exclude: [{kind: ModelDeployment}]\n"
     for name, pipeline in {"a second function": OURS + second, "a name prefix": OURS + rename, "selectors": selected, "exclude": excluded}.items():
-        # With the prefix nothing is stale at first; what it renames must not become it.
+        # With the prefix there is no stale object at first, and a renamed object must not become one.
         stale = {} if name == "a name prefix" else {"rayservice_llama-8b.yaml": STALE}
         with package({"Kptfile": KPTFILE + pipeline, "llama.yaml": MODEL, "foreign.yaml": FOREIGN, **stale}) as it:
             for _ in range(3):
@@ -175,7 +175,7 @@ def pruned():
         report.check("prune: and says so", f"{old.name}: removed ConfigMap" in out + err, out + err)
         report.check("prune: nothing else goes", len(list(it.path.glob("configmap_*.yaml"))) == 1 and len(list(it.path.glob("*_llama*"))) == 1, it.files())
         it.commit()
-        # The documented price: to a function, hidden and removed look the same.
+        # This is a documented limitation: to a function, a hidden object looks removed.
         for name, hide in {"hidden by .krmignore": lambda: it.write(".krmignore", "phi.yaml\n"), "removed": (it.path / "phi.yaml").unlink}.items():
             hide()
             it.commit()
@@ -193,7 +193,7 @@ def pruned():
         it.commit()
         _, out, err = run(RENDER, it.path)
         report.check("prune: of the last ModelDeployment, too", it.files() == sorted({"Kptfile", "foreign.yaml", "phi.yaml"} & set(it.files())), str(it.files()) + out + err)
-    # A function before this one excludes ModelDeployments from what is applied.
+    # An earlier function removes ModelDeployments, so that they are not applied to a cluster.
     with package({"Kptfile": pipeline("kubefoundry-fn"), "phi.yaml": phi}) as it:
         run(RENDER, it.path)
         taking = it.temporary.name + "/take.py"
@@ -204,7 +204,7 @@ def pruned():
         status, out, err = run(RENDER, it.path)
         gone = it.git("diff", "--cached", "--name-only", "--diff-filter=D").split() if it.diff() else []
         report.check("prune: beside a function that takes ModelDeployments away nothing else goes", status == 0 and gone == ["phi.yaml"], it.diff() + out + err)
-    # Two functions of any name, one with other options, which generates what the other does not.
+    # Two functions with different names and options generate different objects.
     second = json.dumps({"exec": "render-models", "configMap": {**KAITO, "crdVersions.dynamo": "nvidia.com/v1beta1"}})
     with package({"Kptfile": pipeline("render-models") + f"  - {second}\n", "phi.yaml": phi}) as it, tempfile.TemporaryDirectory() as binaries:
         os.symlink(shutil.which("kubefoundry-fn"), f"{binaries}/render-models")

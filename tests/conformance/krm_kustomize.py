@@ -1,4 +1,4 @@
-"""kustomize runs the function: generator, transformer, overlays, inline configuration, `fn run`."""
+"""Runs the function in kustomize: as generator and transformer, in overlays, with inline configuration, and in `fn run`."""
 
 import shutil
 
@@ -49,7 +49,7 @@ def examples():
 
 
 def overlays():
-    """What renders in a base and again in an overlay; what must not be deleted, and what must not be overwritten."""
+    """Checks that an overlay can render a base again without deleting or overwriting other objects."""
     with Package(KUSTOMIZE) as package:
         package.write("foreign.yaml", FOREIGN)
         render = (KUSTOMIZE / "base/render.yaml").read_text()
@@ -83,7 +83,7 @@ def overlays():
 
 
 def traps():
-    """What docs/troubleshooting.md warns of is still so."""
+    """Checks that the problems described in docs/troubleshooting.md still occur."""
     base = KUSTOMIZE / "base"
     status, out, err = build(base, "kustomize", "build", "--enable-alpha-plugins")
     report.check("without --enable-exec: skipped silently", (status, out.strip(), err) == (0, "", ""), out + err)

@@ -1,7 +1,7 @@
-"""Runs the example packages of krm/examples with kpt: each twice, on fresh copies, against its `.expected` folder.
+"""Runs the example packages of krm/examples with kpt, each twice on fresh copies, and compares with `.expected`.
 
-The layout is that of kpt's own packages: `.expected/config.yaml` (testType, exitCode, execPath, args, allowExec),
-`diff.patch`, and, where the exit status is not 0, `results.yaml`. `--update` writes what is expected.
+The layout is that of kpt's own test packages: `.expected/config.yaml` (testType, exitCode, execPath, args, allowExec),
+`diff.patch`, and `results.yaml` if the exit status is not 0. `--update` writes these files from the actual results.
 """
 
 import sys

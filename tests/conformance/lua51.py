@@ -1,4 +1,4 @@
-"""A Lua 5.1 interpreter, from PyPI: `lua51.py SCRIPT ARGUMENT…`. What the system has is often another version of Lua."""
+"""Runs a script with Lua 5.1 from PyPI: `lua51.py SCRIPT ARGUMENT…`. The Lua of the system often has another version."""
 
 import os
 import sys

@@ -1,15 +1,15 @@
-// What a reader needs of the page of `explain --output html`, measured in the browser.
+// Checks the layout, colours and structure of the page of `explain --output html` in the browser.
 
 const assert = require('node:assert');
 const { pathToFileURL } = require('node:url');
 
 const WIDTHS = [1280, 768, 400];
-// A4 at 96 dpi, less 15 mm on each side.
+// The width of A4 at 96 dpi without margins of 15 mm.
 const PAPER = 680;
-// WCAG 2.2, 1.4.3 (level AA), for text of any size.
+// The contrast that WCAG 2.2, 1.4.3 (level AA) requires for text of any size.
 const TEXT_CONTRAST = 4.5;
 
-/** Runs in the page: everything that is wrong with how it is laid out and colored, and how many texts it has. */
+/** Runs in the page: returns the problems of its layout and colours, and the number of its texts. */
 function measure(contrast) {
   const problems = [];
   const name = (element) => `<${element.tagName.toLowerCase()} class="${element.className}"> ${element.textContent.trim().slice(0, 40)}`;
@@ -56,7 +56,7 @@ function measure(contrast) {
   return { problems: [...new Set(problems)], texts, luminance: luminance(background(document.body)) };
 }
 
-/** Runs in the page: what is wrong with its structure, as those see it who do not look at it. */
+/** Runs in the page: returns the problems of its structure for users of screen readers. */
 function structure() {
   const problems = [];
   if (!document.documentElement.lang || !document.title) problems.push('no language or no title');
@@ -86,7 +86,7 @@ function structure() {
   return problems;
 }
 
-/** Runs in another page: the corner of a screenshot, and the share of it that is something else. */
+/** Runs in another page: returns the colour of the corner of a screenshot, and the share of pixels that differ from it. */
 async function pixels(source) {
   const image = new Image();
   image.src = source;
@@ -103,7 +103,7 @@ async function pixels(source) {
   return { corner, share: other / (data.length / 4) };
 }
 
-/** Opens the page in a color scheme and a width, and checks it; answers how many texts it has. */
+/** Opens the page in a colour scheme and a width, checks it, and returns the number of its texts. */
 async function look(browser, url, screenshot, scheme, width) {
   const tab = await browser.newPage();
   const where = `${screenshot} ${scheme} ${width}`;
@@ -122,7 +122,7 @@ async function look(browser, url, screenshot, scheme, width) {
   assert.deepStrictEqual(await tab.evaluate(structure), [], where);
   assert.ok(scheme === 'dark' ? found.luminance < 0.05 : found.luminance > 0.9, `${where}: the background is not ${scheme}`);
 
-  // The first stop of the keyboard is a link that jumps over the head, and it is there to be seen.
+  // The first Tab stop must be a visible link that skips the header.
   await tab.keyboard.press('Tab');
   const skip = await tab.evaluate(() => [document.activeElement.className, document.activeElement.getBoundingClientRect().width]);
   assert.ok(skip[0] === 'skip' && skip[1] > 50, `${where}: the skip link is ${skip}`);
@@ -140,13 +140,13 @@ async function look(browser, url, screenshot, scheme, width) {
   return found.texts;
 }
 
-/** On paper everything is there, also what is folded on the screen, and dark on light. */
+/** Checks the printed page: it shows folded content too, as dark text on a light background. */
 async function print(browser, url) {
   const tab = await browser.newPage();
   await tab.setViewportSize({ width: PAPER, height: 900 });
   await tab.goto(url);
   await tab.emulateMedia({ media: 'print', colorScheme: 'dark' });
-  // What was folded is laid out with a later frame.
+  // The browser lays out folded content in a later frame.
   const hidden = () => [...document.querySelectorAll('details td')].filter((cell) => !cell.checkVisibility()).length;
   await tab.waitForFunction(`(${hidden})() === 0`, undefined, { timeout: 5000 }).catch(() => undefined);
   const unseen = await tab.evaluate(hidden);
@@ -158,7 +158,7 @@ async function print(browser, url) {
   await tab.close();
 }
 
-/** Checks a page; answers how many texts it has. */
+/** Checks a page in all schemes and widths and in print, and returns the number of its texts. */
 async function check(browser, file, screenshot) {
   const url = pathToFileURL(file).href;
   let texts = 0;

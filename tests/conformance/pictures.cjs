@@ -1,9 +1,9 @@
-// What Mermaid and Chromium make of `explain --output mermaid|html`.
+// Checks `explain --output mermaid|html` with Mermaid and Chromium.
 //
 // usage: node pictures.cjs KUBEFOUNDRY CHROMIUM FOLDER-FOR-SCREENSHOTS
 //
-// No picture is compared with an older one: what is asserted is what a reader needs. Charts are drawn with every box and
-// every text of theirs; the page reads at any width and in both color schemes, loads nothing, and runs nothing.
+// No picture is compared with an older one. Instead, Mermaid must draw every box of a chart with its whole text, and the
+// page must be readable at every width and in both colour schemes, load nothing, and run no script.
 
 const assert = require('node:assert');
 const { spawnSync } = require('node:child_process');
@@ -16,25 +16,25 @@ const page = require('./page.cjs');
 const [binary, executablePath, folder] = process.argv.slice(2);
 const HOSTILE = 'tests/conformance/hostile';
 const EMPTY = `${HOSTILE}/empty.yaml`;
-// Without the last four a closed network is asked for things, many times a second.
+// Without the last four flags, Chromium sends many requests per second, which fail in a closed network.
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync'];
 
-/** Standard output of `explain`; findings may make the exit status 1. */
+/** Returns the output of `explain`. Findings can make its exit status 1. */
 function explain(input, format) {
   const run = spawnSync(binary, ['explain', input, '--output', format], { encoding: 'utf8', maxBuffer: 1 << 28 });
   assert.ok(run.status === 0 || run.status === 1, `explain ${input}: exit ${run.status}\n${run.stderr}`);
   return run.stdout;
 }
 
-/** The text of every box of a chart, as `explain --output mermaid` wrote it. */
+/** Returns the text of every box of a chart, decoded from Mermaid's escapes. */
 function labels(chart) {
   const boxes = [...chart.matchAll(/^ +d\d+n\d+\(?\["(.*)"\]\)?$/gm)].map((match) => match[1]);
   const decode = (text) => text.replace(/#(\d+);/g, (_, number) => String.fromCodePoint(Number(number)));
   return boxes.map((box) => box.split('<br/>').map(decode).join(''));
 }
 
-/** Draws a chart with the real Mermaid, and looks at what came out. */
+/** Draws a chart with the real Mermaid, checks the SVG, and returns the number of boxes. */
 async function drawn(tab, chart, name) {
   const result = await tab.evaluate(async (text) => {
     const squeeze = (value) => value.replace(/[\s\u2060]+/g, '');
@@ -55,7 +55,7 @@ async function drawn(tab, chart, name) {
   assert.strictEqual(result.active, 0, `${name}: Mermaid drew something active`);
   assert.deepStrictEqual(result.emphasis, [], `${name}: Mermaid read Markdown or HTML in a label`);
   const expected = labels(chart).map((text) => text.replace(/[\s\u2060]+/g, ''));
-  assert.deepStrictEqual([...result.boxes].sort(), [...expected].sort(), `${name}: other boxes than were written`);
+  assert.deepStrictEqual([...result.boxes].sort(), [...expected].sort(), `${name}: the drawn boxes differ from the written ones`);
   return expected.length;
 }
 

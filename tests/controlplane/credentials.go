@@ -28,20 +28,20 @@ var getOptions = metav1.GetOptions{}
 // credentials are the files that the server reads.
 type credentials struct {
 	ca, serverCert, serverKey, accountKey, accountPublic, tokens string
-	// The administrator's kubeconfig, before it has its name.
+	// The kubeconfig before it is renamed, which happens once the server is ready.
 	pending string
 }
 
-// openCredentials finds what an earlier run left in the directory, so that its clients stay valid, or makes it. It says on
-// which port the server is to listen.
+// openCredentials reuses the credentials of an earlier run in the directory, so that its clients stay valid, or creates
+// them. It also returns the port on which the server must listen.
 func openCredentials(dir string, port int) (credentials, int, error) {
 	files := credentialsIn(dir)
 	ready := filepath.Join(dir, "kubeconfig")
-	// Not ready again before this run is.
+	// The kubeconfig signals readiness, so it must be absent until this run is ready.
 	if err := os.Rename(ready, files.pending); err != nil && !os.IsNotExist(err) {
 		return files, 0, err
 	}
-	// It is written last: where it is, all of it is.
+	// The kubeconfig is written last: if it exists, all other files do.
 	if _, err := os.Stat(files.pending); os.IsNotExist(err) {
 		return files, port, writeCredentials(files, port)
 	}
@@ -51,7 +51,7 @@ func openCredentials(dir string, port int) (credentials, int, error) {
 	}
 	cluster, found := config.Clusters["controlplane"]
 	if !found {
-		return files, 0, fmt.Errorf("%s names no cluster of ours", ready)
+		return files, 0, fmt.Errorf("%s has no cluster named controlplane", ready)
 	}
 	server, err := url.Parse(cluster.Server)
 	if err != nil {
@@ -70,7 +70,7 @@ func credentialsIn(dir string) credentials {
 	}
 }
 
-// writeCredentials makes a certificate authority for this one directory, and what is signed by it.
+// writeCredentials creates a certificate authority for this directory, and the certificates that it signs.
 func writeCredentials(files credentials, port int) error {
 	authority, err := newPair(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "controlplane"}, IsCA: true, BasicConstraintsValid: true,
@@ -132,7 +132,7 @@ type pair struct {
 	cert, keyPEM []byte
 }
 
-// newPair makes a key and its certificate, signed by an authority or, without one, by itself.
+// newPair creates a key and its certificate, signed by the authority, or self-signed if that is nil.
 func newPair(template *x509.Certificate, authority *pair) (*pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -143,7 +143,7 @@ func newPair(template *x509.Certificate, authority *pair) (*pair, error) {
 		return nil, err
 	}
 	template.SerialNumber = serial
-	// A clock that is set back a little must not make it invalid.
+	// The certificate stays valid if the clock is set back a little.
 	template.NotBefore = time.Now().Add(-time.Hour)
 	template.NotAfter = time.Now().Add(7 * 24 * time.Hour)
 	parent, signer := template, key

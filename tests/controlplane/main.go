@@ -1,10 +1,10 @@
-// Command controlplane is a whole Kubernetes API for tests, in one process and on loopback: etcd, kube-apiserver,
-// garbage collector and namespace controller. No kubelet, no scheduler, no other controller.
+// Command controlplane is a complete Kubernetes API for tests, in one process and on loopback: etcd, kube-apiserver,
+// garbage collector and namespace controller. It has no kubelet, no scheduler and no other controller.
 //
-// It makes its own certificates, picks free ports, and writes the file `kubeconfig` into its directory once it is ready.
-// Beside the administrator, `tokens` names a plain user without rights. Kill it with SIGKILL: its data is thrown away,
-// and a graceful end waits a minute for its own watches. Started again with the same directory, it is the same cluster on
-// the same port.
+// It creates its own certificates, picks free ports, and writes the file `kubeconfig` into its directory once it is ready.
+// The kubeconfig has an administrator and a plain user without permissions. Stop it with SIGKILL: a graceful shutdown
+// waits a minute for its own watches. Started again with the same directory, it serves the same cluster on the same
+// port.
 package main
 
 import (
@@ -91,11 +91,11 @@ func run(dir string, port int) error {
 	return server.Execute()
 }
 
-// freePorts asks the system for unused ports.
+// freePorts asks the system for ports on which no process listens.
 func freePorts(number int) ([]int, error) {
 	var ports []int
 	for range number {
-		// Held until all are known, so that they differ.
+		// Each port stays open until all are known, so that they differ.
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
@@ -110,7 +110,7 @@ func startEtcd(dir string, clients, peers int) (*embed.Etcd, error) {
 	config := embed.NewConfig()
 	config.Dir = dir
 	config.LogLevel = "error"
-	// What a test wrote need not survive the machine.
+	// The data of a test need not survive a crash of the machine.
 	config.UnsafeNoFsync = true
 	local := func(port int) url.URL { return url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)} }
 	config.ListenClientUrls = []url.URL{local(clients)}
@@ -131,7 +131,7 @@ func startEtcd(dir string, clients, peers int) (*embed.Etcd, error) {
 	}
 }
 
-// control waits for the server, runs the controllers that tests rely on, and says that all is ready.
+// control waits for the server, starts the controllers that tests need, and publishes the kubeconfig.
 func control(dir string, files credentials) error {
 	config, err := clientcmd.BuildConfigFromFlags("", files.pending)
 	if err != nil {
@@ -149,7 +149,7 @@ func control(dir string, files credentials) error {
 	if err := collectGarbage(ctx, config, client); err != nil {
 		return fmt.Errorf("garbage collector: %w", err)
 	}
-	// The name appears when all of it is there: readers never see a part.
+	// A rename is atomic, so readers never see an incomplete file.
 	return os.Rename(files.pending, filepath.Join(dir, "kubeconfig"))
 }
 
@@ -187,7 +187,7 @@ func collectGarbage(ctx context.Context, config *rest.Config, client *kubernetes
 	factory.Start(ctx.Done())
 	close(started)
 	go collector.Run(ctx, 5, 5*time.Second)
-	// kube-controller-manager looks for new kinds every 30 s. Tests make kinds, and will not wait for that.
+	// kube-controller-manager discovers new kinds every 30 s. Tests create kinds and should not wait that long.
 	go collector.Sync(ctx, client.Discovery(), time.Second)
 	go namespaces.Run(ctx, 5)
 	return nil
