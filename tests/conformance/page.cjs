@@ -1,4 +1,4 @@
-// Checks the layout, colours and structure of the page of `explain --output html` in the browser.
+// Checks the layout, colors and structure of the page of `explain --output html` in the browser.
 
 const assert = require('node:assert');
 const { pathToFileURL } = require('node:url');
@@ -9,7 +9,7 @@ const PAPER = 680;
 // The contrast that WCAG 2.2, 1.4.3 (level AA) requires for text of any size.
 const TEXT_CONTRAST = 4.5;
 
-/** Runs in the page: returns the problems of its layout and colours, and the number of its texts. */
+/** Runs in the page: returns the problems of its layout and colors, and the number of its texts. */
 function measure(contrast) {
   const problems = [];
   const name = (element) => `<${element.tagName.toLowerCase()} class="${element.className}"> ${element.textContent.trim().slice(0, 40)}`;
@@ -86,7 +86,7 @@ function structure() {
   return problems;
 }
 
-/** Runs in another page: returns the colour of the corner of a screenshot, and the share of pixels that differ from it. */
+/** Runs in another page: returns the color of the corner of a screenshot, and the share of pixels that differ from it. */
 async function pixels(source) {
   const image = new Image();
   image.src = source;
@@ -103,7 +103,7 @@ async function pixels(source) {
   return { corner, share: other / (data.length / 4) };
 }
 
-/** Opens the page in a colour scheme and a width, checks it, and returns the number of its texts. */
+/** Opens the page in a color scheme and a width, checks it, and returns the number of its texts. */
 async function look(browser, url, screenshot, scheme, width) {
   const tab = await browser.newPage();
   const where = `${screenshot} ${scheme} ${width}`;
