@@ -159,7 +159,7 @@ def render(binary, folder, *flags):
 
 
 def folders():
-    """Returns the examples and goldens, without those that have their own CRDs (crds/), which differ from the installed ones."""
+    """Returns the examples and goldens, except those with their own CRDs (crds/) instead of the installed ones."""
     cases = [folder for folder in (ROOT / "examples").iterdir() if folder.is_dir()]
     cases += [path.parent for path in (ROOT / "testdata/golden").glob("*/*/input.yaml")]
     return sorted(folder for folder in cases if not (folder / "crds").is_dir())
@@ -188,7 +188,7 @@ def check_stored_as_v1alpha1(client, binary, older):
 
 
 def check_accepted(client):
-    """Checks that the server accepts testdata/upstream/accepted.yaml, which tests/it/crds.rs requires lint to accept."""
+    """Checks that the server accepts testdata/upstream/accepted.yaml, as the strict check in tests/it/crds.rs does."""
     things = documents((ROOT / "testdata/upstream/accepted.yaml").read_text())
     assert len(things) >= 7, len(things)
     for thing in things:
@@ -268,8 +268,8 @@ def check_refusals(client, binary):
     print(f"ok   {refused} broken objects are refused in the words of lint")
 
 
-# Schemas with an enum, the values that the API server accepts, and those that it refuses. `is_option` of crates/crd agrees
-# except for the last two rows.
+# Schemas with an enum, the values that the API server accepts, and those that it refuses. `is_option` of crates/crd
+# agrees except for the last two rows.
 OPTIONS = [
     ({"type": "number", "enum": [1]}, [1, 1.0], [2]),
     ({"type": "number", "enum": [1.5]}, [1.5], [1, 1.0]),
@@ -330,8 +330,8 @@ def patched(definition, patch):
 
 
 def check_external_providers(client, crds):
-    """Checks that the patched CRD of llama-stack's operator is established, accepts every example, and refuses an id that two
-    APIs share."""
+    """Checks that the patched CRD of llama-stack's operator is established, accepts every example, and refuses an id
+    that two APIs share."""
     patch = yaml.safe_load((ROOT / "deploy/llamastack/external-providers.yaml").read_text())
     for definition in documents((crds / "llamastack.io_llamastackdistributions.yaml").read_text()):
         client.install(patched(definition, patch))

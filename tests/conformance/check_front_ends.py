@@ -74,7 +74,7 @@ def from_function(binaries, example):
     if config:
         envelope["functionConfig"] = config
     answer = yaml.load(run([binaries / "kubefoundry-fn"], input=yaml.safe_dump(envelope, sort_keys=False)), Loader)
-    # Besides new objects, these are ModelDeployments passed on to third-party providers, and targets that actors changed.
+    # These include ModelDeployments passed on to third-party providers, and targets that actors changed.
     generated = [item for item in answer["items"] if item not in items]
     for item in generated:
         annotations = item["metadata"]["annotations"]

@@ -82,7 +82,7 @@ def containers(value):
 
 
 def kubelet(argument):
-    """Expands an element of `args` as the kubelet does: `$$` is a dollar. An unescaped reference is a bug in our output."""
+    """Expands an element of `args` as the kubelet does: `$$` is a dollar. An unescaped reference is our bug."""
     out, index = [], 0
     while index < len(argument):
         if argument[index] == "$" and index + 1 < len(argument):

@@ -1,6 +1,6 @@
 -- Runs one health check as Argo CD does: with `obj` and the base and table libraries, but without the string library.
 --
--- Usage: lua51.py health.lua SCRIPT OBJECTS. OBJECTS is a Lua chunk that returns a list of tables, each with an `object`.
+-- Usage: lua51.py health.lua SCRIPT OBJECTS. OBJECTS is a Lua chunk that returns a list of tables with an `object`.
 -- Prints the status and the message of each object, each followed by a zero byte.
 assert(_VERSION == "Lua 5.1", "Argo CD's interpreter is one of Lua 5.1, this is " .. _VERSION)
 local objects = assert(loadfile(arg[2]))()

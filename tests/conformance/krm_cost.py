@@ -34,7 +34,7 @@ with Package(EXAMPLES / "kustomize") as package:
     render = (package.path / "base/render.yaml").read_text()
     shutil.copytree(package.path / "base", package.path / "cat")
     package.write("cat/render.yaml", render.replace("path: kubefoundry-fn", "path: cat"))
-    # The annotation local-config keeps the ModelDeployment out of the output, so the build with `cat` would print nothing.
+    # Without the annotation local-config, the build with `cat` prints the ModelDeployment instead of nothing.
     kept = (package.path / "base/llama.yaml").read_text().replace("local-config", "not-local")
     for name in ["base", "cat"]:
         package.write(f"{name}/llama.yaml", kept)

@@ -1,5 +1,5 @@
-"""Runs every `shell-session` block of docs/kustomize.md, docs/kpt.md and docs/troubleshooting.md in a copy of krm/examples.
-The output must match the page, where a line `...` stands for any lines. `--update` writes the actual output to the page.
+"""Runs every `shell-session` block of docs/kustomize.md, docs/kpt.md and docs/troubleshooting.md in a copy of
+krm/examples. The output must match the page, where a line `...` stands for any lines. `--update` rewrites the page.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Runs the function in kpt (`fn eval`, `fn render` with sub-packages, `source | fn | sink`), and checks what it deletes."""
+"""Runs the function in kpt: `fn eval`, `fn render` with sub-packages, and `source | fn | sink`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Runs the function in kustomize: as generator and transformer, in overlays, with inline configuration, and in `fn run`."""
+"""Runs the function in kustomize: generator, transformer, overlays, inline configuration and `fn run`."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Runs a script with Lua 5.1 from PyPI: `lua51.py SCRIPT ARGUMENT…`. The Lua of the system often has another version."""
+"""Runs a script with Lua 5.1 from PyPI: `lua51.py SCRIPT ARGUMENT…`. The system often has another version."""
 
 import os
 import sys

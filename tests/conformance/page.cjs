@@ -86,7 +86,7 @@ function structure() {
   return problems;
 }
 
-/** Runs in another page: returns the color of the corner of a screenshot, and the share of pixels that differ from it. */
+/** Runs in another page: returns the color of a corner of a screenshot, and the share of pixels that differ. */
 async function pixels(source) {
   const image = new Image();
   image.src = source;

@@ -2,8 +2,8 @@
 //
 // usage: node pictures.cjs KUBEFOUNDRY CHROMIUM FOLDER-FOR-SCREENSHOTS
 //
-// No picture is compared with an older one. Instead, Mermaid must draw every box of a chart with its whole text, and the
-// page must be readable at every width and in both color schemes, load nothing, and run no script.
+// No picture is compared with an older one. Instead, Mermaid must draw every box of a chart with its whole text, and
+// the page must be readable at every width and in both color schemes, load nothing, and run no script.
 
 const assert = require('node:assert');
 const { spawnSync } = require('node:child_process');

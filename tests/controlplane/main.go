@@ -1,7 +1,7 @@
 // Command controlplane is a complete Kubernetes API for tests, in one process and on loopback: etcd, kube-apiserver,
 // garbage collector and namespace controller. It has no kubelet, no scheduler and no other controller.
 //
-// It creates its own certificates, picks free ports, and writes the file `kubeconfig` into its directory once it is ready.
+// It creates its own certificates, picks free ports, and writes the file `kubeconfig` into its directory when ready.
 // The kubeconfig has an administrator and a plain user without permissions. Stop it with SIGKILL: a graceful shutdown
 // waits a minute for its own watches. Started again with the same directory, it serves the same cluster on the same
 // port.
