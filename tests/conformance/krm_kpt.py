@@ -182,7 +182,7 @@ def pruned():
             status, out, err = run(RENDER, it.path)
             gone = sorted(line.split(" b/")[-1] for line in it.diff().splitlines() if line.startswith("diff "))
             report.check(f"prune: of a ModelDeployment that is {name}, everything goes", status == 0 and len(gone) == 2 and all("phi" in each for each in gone), it.diff() + out + err)
-            report.check(f"prune: of a ModelDeployment that is {name}: says why", "whose ModelDeployment phi is not there any more" in out + err, out + err)
+            report.check(f"prune: of a ModelDeployment that is {name}: says why", "whose ModelDeployment phi no longer exists" in out + err, out + err)
             it.git("reset", "-q", "--hard")
             it.git("rm", "-q", "-f", "--ignore-unmatch", ".krmignore")
         _, out, err = run(RENDER, it.path)
