@@ -420,7 +420,7 @@ pub(crate) fn is_for_function(arguments: impl Iterator<Item = OsString>) -> bool
     words.next().is_some_and(|word| word == "fn")
 }
 
-/// The first line of a clap error, without the usage and hints that follow it.
+/// Returns the first line of a clap error, without the usage and hints that follow it.
 pub(crate) fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();

@@ -56,7 +56,7 @@ fn is_unprintable(c: char) -> bool {
         || ('\u{fdd0}'..='\u{fdef}').contains(&c)
 }
 
-/// `1 error`, `2 errors`.
+/// Formats a count with the singular or plural of its noun: `1 error`, `2 errors`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::item::{self, INDEX, Origin, PACKAGE, PATH};
 
-/// The file name of a generated object, the same as with `render --out-dir`.
+/// Returns the file name of a generated object, the same as with `render --out-dir`.
 pub(crate) fn file_name(identity: &Identity) -> String {
     format!("{}_{}.yaml", identity.kind.to_ascii_lowercase(), identity.name)
 }

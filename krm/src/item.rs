@@ -45,7 +45,7 @@ impl Origin {
         first(PATH).filter(|path| !path.is_empty()).map(|path| Self { package, path: path.to_owned(), index })
     }
 
-    /// The folder of the file with a trailing slash; empty for the root of the package.
+    /// Returns the folder of the file with a trailing slash; empty for the root of the package.
     pub(crate) fn folder(&self) -> &str {
         self.path.rfind('/').and_then(|at| self.path.get(..=at)).unwrap_or_default()
     }
@@ -84,7 +84,7 @@ pub(crate) fn identity(object: &Node<'_>) -> Identity {
     Identity::new(api_version, kind, text_at(object, &["metadata", "namespace"]), name)
 }
 
-/// The reference to an object in results.
+/// Returns the reference to an object in results.
 pub(crate) fn reference(object: &Node<'_>) -> ObjectRef {
     let (api_version, kind) = type_of(object);
     ObjectRef {

@@ -101,7 +101,7 @@ pub fn refuse(input: &[u8], message: &str) -> Answer {
 /// The output for empty input.
 const EMPTY_LIST: &[u8] = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
 
-/// The output for input that cannot be read: the same bytes. It is never empty, because clients would delete
+/// Returns the output for input that cannot be read: the same bytes. It is never empty, because clients would delete
 /// everything.
 fn echo_input(input: &[u8], error: &EnvelopeError) -> Vec<u8> {
     match error {

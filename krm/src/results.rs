@@ -96,7 +96,7 @@ impl Context<'_, '_> {
         Finding { severity: diagnostic.severity, message, result: Json::Object(result) }
     }
 
-    /// `models/llama.yaml:8: `, or the object if its file is unknown.
+    /// Formats the location before a message: `models/llama.yaml:8: `, or the object if its file is unknown.
     fn location_prefix(&self, diagnostic: &Diagnostic, object: Option<&Node<'_>>) -> String {
         if let Some(location) = &diagnostic.location
             && object.and_then(Origin::from_annotations).is_some()
@@ -127,7 +127,7 @@ impl Context<'_, '_> {
         text
     }
 
-    /// The `field` of a result: its path, its value, and the value that a fix proposes.
+    /// Returns the `field` of a result: its path, its current value, and the value that a fix proposes.
     fn field_entry(&self, diagnostic: &Diagnostic, location: &Location) -> Option<Map<String, Json>> {
         if location.path == FieldPath::root() {
             return None;

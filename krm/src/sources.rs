@@ -149,7 +149,7 @@ fn outermost_package(envelope: &Envelope<'_>) -> Option<String> {
     packages.min_by_key(|package| package.len()).map(str::to_owned)
 }
 
-/// The path of a file relative to the outermost package.
+/// Returns the path of a file relative to the outermost package.
 pub(crate) fn display_name(origin: &Origin, top: Option<&str>) -> String {
     let below = origin.package.as_deref().zip(top).and_then(|(package, top)| package.strip_prefix(top));
     match below.map(|below| below.trim_matches('/')).filter(|below| !below.is_empty()) {

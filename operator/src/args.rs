@@ -158,7 +158,7 @@ pub(crate) enum FailurePolicy {
 }
 
 impl FailurePolicy {
-    /// The value of the field `failurePolicy`.
+    /// Returns the value of the field `failurePolicy`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Fail => "Fail",

@@ -39,7 +39,7 @@ impl CompressedJson {
     }
 }
 
-/// The managed fields of an object, reduced to the manager, the time and the status fields.
+/// Reduces the managed fields of an object to the manager, the time and the status fields.
 ///
 /// Managed fields can be larger than the rest of the object. The operator needs the status fields of deployments by
 /// name, to see which ones each manager owns; of other objects, only whether an entry is about the status.
@@ -63,7 +63,7 @@ fn reduce_managed_fields(object: &Value) -> Vec<Value> {
     entries.into_iter().flatten().map(reduce).collect()
 }
 
-/// The keys of a tree down to a depth.
+/// Returns a tree with its keys down to a depth, and without values.
 fn prune(tree: &Value, depth: usize) -> Value {
     let fields = tree.as_object().filter(|_| depth > 0);
     let below = |(name, below): (&String, &Value)| (name.clone(), prune(below, depth - 1));
@@ -96,7 +96,7 @@ impl CachedObject {
         Ok(Self { metadata, text: CompressedJson::from_value(&object), chosen })
     }
 
-    /// The object with `apiVersion` and `kind`. The apiserver omits them in lists of built-in kinds.
+    /// Adds `apiVersion` and `kind` if they are absent: the apiserver omits them in lists of built-in kinds.
     #[must_use]
     pub(crate) fn with_kind(self, resource: &ApiResource) -> Self {
         let mut value = self.value();
@@ -106,7 +106,7 @@ impl CachedObject {
         Self { text: CompressedJson::from_value(&value), ..self }
     }
 
-    /// The object with kind and metadata only, without what only its owner needs.
+    /// Reduces the object to its `apiVersion`, `kind` and metadata.
     #[must_use]
     pub(crate) fn without_contents(self) -> Self {
         let mut value = self.value();
@@ -116,7 +116,7 @@ impl CachedObject {
         Self { text: CompressedJson::from_value(&value), ..self }
     }
 
-    /// The object as JSON, without the parts that [`Self::new`] drops.
+    /// Returns the object as JSON, without the parts that [`Self::new`] drops.
     pub(crate) fn value(&self) -> Value {
         self.text.to_value()
     }
@@ -125,7 +125,7 @@ impl CachedObject {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// The namespace; empty for objects of the whole cluster.
+    /// Returns the namespace; empty for objects of the whole cluster.
     pub(crate) fn namespace(&self) -> &str {
         self.metadata.namespace.as_deref().unwrap_or_default()
     }
@@ -134,13 +134,13 @@ impl CachedObject {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// The `resourceVersion` as a number, so that versions can be compared. Kubernetes guarantees from 1.35 on that it
-    /// grows; with etcd it always did. None where it is not a number.
+    /// Returns the `resourceVersion` as a number, so that versions can be compared. Kubernetes guarantees from 1.35 on
+    /// that it grows; with etcd it always did. None where it is not a number.
     pub(crate) fn version(&self) -> Option<u64> {
         self.metadata.resource_version.as_deref()?.parse().ok()
     }
 
-    /// `status.provider.name`; none where it is absent or empty.
+    /// Returns `status.provider.name`; none where it is absent or empty.
     pub(crate) fn chosen(&self) -> Option<&str> {
         self.chosen.as_deref()
     }
@@ -154,7 +154,7 @@ impl CachedObject {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The uid of the owner that is marked as the controller.
+    /// Returns the uid of the owner that is marked as the controller.
     pub(crate) fn controller_uid(&self) -> Option<&str> {
         let owners = self.metadata.owner_references.as_deref()?;
         owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())

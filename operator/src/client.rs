@@ -38,7 +38,7 @@ async fn config(cluster: &Cluster) -> Result<Config, String> {
     config.map_err(|error| format!("no usable cluster configuration: {error}"))
 }
 
-/// The labels of a request in metrics: its verb, and the resource with the subresource (`apply`,
+/// Returns the labels of a request in metrics: its verb, and the resource with the subresource (`apply`,
 /// `modeldeployments/status`).
 fn request_labels(request: &Request<Body>) -> (&'static str, String) {
     let segments: Vec<&str> = request.uri().path().split('/').filter(|segment| !segment.is_empty()).collect();
@@ -58,7 +58,7 @@ fn request_labels(request: &Request<Body>) -> (&'static str, String) {
     (verb(request, is_named), resource)
 }
 
-/// The verb as RBAC names it; `apply` for server-side apply. `is_named` tells `get` from `list`.
+/// Returns the verb of a request as RBAC names it; `apply` for server-side apply. `is_named` tells `get` from `list`.
 fn verb(request: &Request<Body>, is_named: bool) -> &'static str {
     let query = request.uri().query().unwrap_or_default();
     let is_apply = || {

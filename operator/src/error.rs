@@ -13,7 +13,7 @@ pub(crate) enum Error {
     Waiting(String),
 }
 
-/// The message of the apiserver, without the rest of its response.
+/// Returns the message of the apiserver from an error, without the rest of the response.
 fn api_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
@@ -22,7 +22,7 @@ fn api_message(error: &kube::Error) -> String {
 }
 
 impl Error {
-    /// The `error_type` in metrics (docs/operator/reference.md).
+    /// Returns the value of the label `error_type` in metrics (docs/operator/reference.md).
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Waiting(_) => "waiting",

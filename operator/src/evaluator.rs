@@ -58,8 +58,8 @@ impl Snapshot {
         Ok(Self { session, state, restricted: Mutex::default() })
     }
 
-    /// A session that selects among these providers only. It has no CRDs, because it only selects: the objects are
-    /// rendered by `session`.
+    /// Returns a session that selects among these providers only. It has no CRDs, because it only selects: the objects
+    /// are rendered by `session`.
     pub(crate) fn restricted_to(&self, providers: &[String]) -> Session {
         let mut providers = providers.to_vec();
         providers.sort_unstable();
@@ -78,7 +78,7 @@ impl Snapshot {
         session
     }
 
-    /// The installed kinds that providers write, each in the version in which it is written.
+    /// Returns the installed kinds that providers write, each in the version in which it is written.
     fn watched_kinds(&self) -> Vec<WatchedKind> {
         let mut wanted = Vec::new();
         for provider in PROVIDERS {
@@ -140,7 +140,7 @@ pub(crate) fn read_options(path: &Path) -> Result<String, String> {
     }
 }
 
-/// One line for each error.
+/// Formats the errors, one on each line.
 fn error_lines(diagnostics: &[Diagnostic], file: &str) -> String {
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
     let lines = errors.map(|error| {
@@ -228,7 +228,7 @@ impl SnapshotBuilder {
         ClusterState { options, definitions: self.definitions.all(), configs }
     }
 
-    /// The first time after `after` at which a provider will count as silent.
+    /// Returns the first time after `after` at which a provider will count as silent.
     fn next_silence(&self, after: Option<Instant>) -> Option<Instant> {
         let configs = self.configs.iter().flat_map(|configs| configs.all().into_values());
         configs

@@ -1,6 +1,6 @@
 //! Hashes in names and annotations.
 
-/// The first 16 hexadecimal digits of a digest.
+/// Formats the first 16 hexadecimal digits of a digest.
 pub(crate) fn short_hex(digest: &[u8]) -> String {
     digest.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

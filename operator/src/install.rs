@@ -24,7 +24,7 @@ use crate::manifests::object::{NAME, Object, PART_OF};
 /// The field manager of installed objects.
 pub(crate) const MANAGER: &str = "kubefoundry-install";
 
-/// `kubefoundry-operator install`.
+/// Runs `kubefoundry-operator install`.
 pub(crate) fn install(install: &Install) -> ExitCode {
     run(&install.cluster, install.dry_run, async |installer| {
         let plan = InstallPlan::new(&install.cluster.namespace, &install.package);
@@ -32,7 +32,7 @@ pub(crate) fn install(install: &Install) -> ExitCode {
     })
 }
 
-/// `kubefoundry-operator upgrade`.
+/// Runs `kubefoundry-operator upgrade`.
 pub(crate) fn upgrade(install: &Install) -> ExitCode {
     run(&install.cluster, install.dry_run, async |installer| {
         let plan = InstallPlan::new(&install.cluster.namespace, &install.package);
@@ -40,7 +40,7 @@ pub(crate) fn upgrade(install: &Install) -> ExitCode {
     })
 }
 
-/// `kubefoundry-operator uninstall`.
+/// Runs `kubefoundry-operator uninstall`.
 pub(crate) fn uninstall(uninstall: &Uninstall) -> ExitCode {
     run(&uninstall.cluster, uninstall.dry_run, async |installer| {
         installer.remove(uninstall.delete_crds, uninstall.delete_namespace).await
@@ -65,7 +65,7 @@ impl Failure {
         Self::Refused(vec![message.into()])
     }
 
-    /// The failure of a request; `what` names the object or resource of the request.
+    /// Creates the failure of a request; `what` names the object or resource of the request.
     fn from_request(what: &str, error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::refused(format!("{what}: {}", status.message)),
@@ -73,7 +73,7 @@ impl Failure {
         }
     }
 
-    /// The exit code: 1 when something was refused, 2 when it could not be tried.
+    /// Returns the exit code: 1 when the apiserver refused something, 2 when a request could not be made.
     fn exit_code(&self) -> u8 {
         match self {
             Self::Refused(_) => 1,
@@ -82,7 +82,7 @@ impl Failure {
     }
 }
 
-/// An error with its causes.
+/// Joins an error and its causes into one text.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -173,9 +173,9 @@ impl Installer {
     }
 }
 
-/// The kinds that `install` creates and `uninstall` removes, in the order of removal: webhooks, workload, the rest. The
-/// flag says whether the kind is namespaced. CRDs and the namespace are not among them, because removing them would
-/// remove objects of users.
+/// Returns the kinds that `install` creates and `uninstall` removes, in the order of removal: webhooks, workload, the
+/// rest. The flag says whether the kind is namespaced. CRDs and the namespace are not among them, because removing them
+/// would remove objects of users.
 fn removable_kinds() -> Vec<(ApiResource, bool)> {
     use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
     use k8s_openapi::api::apps::v1::Deployment;

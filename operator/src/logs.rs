@@ -22,7 +22,7 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// The user's filter after the operator's directives, so that directives of the user take precedence.
+/// Joins the operator's filter directives and the user's, which come last and so take precedence.
 fn directives(filter: &str) -> String {
     format!("{QUIET_KUBE},{filter}")
 }

@@ -7,12 +7,12 @@ pub(crate) const CORE_MANAGER: &str = "kubefoundry-core";
 /// The field manager of selection (docs/specification.md OP-6.1).
 pub(crate) const SELECTOR_MANAGER: &str = "provider-selector";
 
-/// The field manager of a provider's controller (docs/specification.md OP-6.1): `kaito-provider`.
+/// Returns the field manager of a provider's controller (docs/specification.md OP-6.1): `kaito-provider`.
 pub(crate) fn provider_manager(provider: &str) -> String {
     format!("{provider}-provider")
 }
 
-/// The finalizer of a provider's controller: `kubefoundry.ai/kaito-provider`.
+/// Returns the finalizer of a provider's controller: `kubefoundry.ai/kaito-provider`.
 pub(crate) fn finalizer(api_group: &ApiGroup, provider: &str) -> String {
     api_group.label(&provider_manager(provider))
 }

@@ -142,7 +142,7 @@ mod tests {
         table(["metric", "kind", "labels", "meaning"], rows)
     }
 
-    /// The `error_type` of each class of errors.
+    /// Returns the `error_type` of each class of errors.
     fn errors() -> String {
         let api_error =
             |code: u16| Error::Api(kube::Error::Api(Box::new(kube::core::Status { code, ..Default::default() })));

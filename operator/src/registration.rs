@@ -84,7 +84,7 @@ pub(crate) async fn register(
     }
 }
 
-/// The built-in provider configuration of this version.
+/// Returns the provider configuration that is built into this version.
 fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
     let parsed = kubefoundry_yaml::parse(provider.info().config, &kubefoundry_yaml::Limits::default());
     let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
@@ -96,7 +96,7 @@ fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
     })
 }
 
-/// The status to apply: readiness, versions, and a heartbeat with the current time.
+/// Returns the status to apply: readiness, versions, and a heartbeat with the current time.
 fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot) -> Value {
     let name = provider.name();
     let crd_version = snapshot.session.crd_version(name);
@@ -135,7 +135,7 @@ fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot) ->
     })
 }
 
-/// A status without its heartbeat, for comparisons.
+/// Returns a status without its heartbeat, for comparisons.
 fn without_heartbeat(status: &Value) -> Value {
     let mut comparable = status.clone();
     if let Some(fields) = comparable.get_mut("status").and_then(Value::as_object_mut) {

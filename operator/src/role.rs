@@ -22,13 +22,13 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Every role, in the order in which a deployment passes through them.
+    /// Returns every role, in the order in which a deployment passes through them.
     pub(crate) fn all() -> Vec<Self> {
         let providers = providers::PROVIDERS.iter().map(|provider| Self::Provider(*provider));
         [Self::Webhooks, Self::Core, Self::Selector].into_iter().chain(providers).collect()
     }
 
-    /// The name in `--roles` and in metrics.
+    /// Returns the name in `--roles` and in metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Webhooks => "webhooks",
@@ -38,7 +38,7 @@ impl Role {
         }
     }
 
-    /// The name of the Lease that the leader of this role holds.
+    /// Returns the name of the Lease that the leader of this role holds.
     pub(crate) fn lease_name(self) -> String {
         match self {
             Self::Selector => SELECTOR_LEASE.to_owned(),

@@ -357,7 +357,7 @@ fn requeue(groups: &[DeploymentGroup], is_concerned: impl Fn(&CachedObject) -> b
     }
 }
 
-/// The kind ModelDeployment of a group.
+/// Returns the API resource of ModelDeployment in a group.
 fn deployment_resource(api_group: &ApiGroup) -> ApiResource {
     ApiResource {
         group: api_group.name.to_owned(),
@@ -368,7 +368,8 @@ fn deployment_resource(api_group: &ApiGroup) -> ApiResource {
     }
 }
 
-/// The identity of this process in Leases: the name of its pod, and what distinguishes it from its predecessor there.
+/// Returns the identity of this process in Leases: the name of its pod, and what distinguishes it from its predecessor
+/// there.
 fn identity() -> Arc<str> {
     let host = std::env::var("HOSTNAME").unwrap_or_default();
     let host = if host.is_empty() { "kubefoundry-operator" } else { &host };

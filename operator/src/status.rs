@@ -54,7 +54,7 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// A condition with a reason that docs/operator/reference.md explains.
+    /// Creates a condition with a reason that docs/operator/reference.md explains.
     pub(crate) fn new(
         name: &'static str,
         truth: impl Into<Truth>,
@@ -111,8 +111,8 @@ impl StatusUpdate {
         conditions.into_iter().fold(self, Self::condition)
     }
 
-    /// The `status` to apply. None when the apply would change nothing: every value is there already, and the manager
-    /// owns no field that this update leaves out.
+    /// Returns the `status` to apply. None when the apply would change nothing: every value is there already, and the
+    /// manager owns no field that this update leaves out.
     pub(crate) fn patch(&self, deployment: &Value, manager: &str, now: Time) -> Option<Value> {
         let live = &deployment["status"];
         let generation = deployment.pointer("/metadata/generation").and_then(Value::as_i64);
@@ -163,7 +163,7 @@ fn keys(tree: &Value) -> impl Iterator<Item = &str> {
     tree.as_object().into_iter().flat_map(Map::keys).map(String::as_str)
 }
 
-/// The JSON of a condition. `lastTransitionTime` changes only with `status`, as the API conventions require.
+/// Returns the JSON of a condition. `lastTransitionTime` changes only with `status`, as the API conventions require.
 fn condition_to_write(condition: &Condition, before: Option<&Value>, generation: Option<i64>, now: Time) -> Value {
     let status = condition.truth.as_str();
     let since =
@@ -198,13 +198,14 @@ fn contains(live: &Value, expected: &Value) -> bool {
     }
 }
 
-/// The status fields that a manager owns, in the form of managed fields (`{"f:phase": {}}`); null when it owns none.
+/// Returns the status fields that a manager owns, in the form of managed fields (`{"f:phase": {}}`); null when it owns
+/// none.
 pub(crate) fn owned(deployment: &Value, manager: &str) -> Value {
     let entry = managers(deployment).find(|(name, _)| *name == manager);
     entry.map(|(_, fields)| fields.clone()).unwrap_or_default()
 }
 
-/// The field managers that applied parts of the status, and their fields.
+/// Returns the field managers that applied parts of the status, with the fields of each.
 pub(crate) fn managers(deployment: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let entries = deployment.pointer("/metadata/managedFields").and_then(Value::as_array);
     entries.into_iter().flatten().filter_map(|entry| {
@@ -249,7 +250,7 @@ pub(crate) async fn write(
     Ok(Some(api.patch_status(deployment.name(), &params, &Patch::Apply(&object)).await?))
 }
 
-/// The current time in whole seconds, the precision of condition times.
+/// Returns the current time in whole seconds, the precision of condition times.
 pub(crate) fn now() -> Time {
     Time(Timestamp::now().as_second())
 }

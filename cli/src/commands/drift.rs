@@ -59,7 +59,7 @@ fn format_text(report: &DriftReport, style: TextStyle) -> String {
     out
 }
 
-/// `RayService ml/llama differs in 2 fields`.
+/// Formats the heading of an object: `RayService ml/llama differs in 2 fields`.
 fn title(object: &ObjectDrift, style: TextStyle) -> String {
     let verdict = match object.result {
         Outcome::Differs => format!("{} in {}", object.result.meaning(), style::count(object.fields.len(), "field")),
@@ -90,14 +90,14 @@ fn write_fields(fields: &[&FieldDrift], style: TextStyle, out: &mut String) {
     }
 }
 
-/// `kubectl-edit (Update, 2026-01-30T10:00:00Z)`.
+/// Formats the last writer of a field: `kubectl-edit (Update, 2026-01-30T10:00:00Z)`.
 fn format_writer(writer: &FieldManager) -> String {
     let subresource = if writer.subresource.is_empty() { String::new() } else { format!(" of {}", writer.subresource) };
     let when = if writer.time.is_empty() { String::new() } else { format!(", {}", writer.time) };
     format!("{} ({}{subresource}{when})", writer.manager, writer.operation)
 }
 
-/// `drift in 1 of 3 objects`.
+/// Formats the last line of the report: `drift in 1 of 3 objects`.
 fn summary(report: &DriftReport) -> String {
     let all = report.objects.len();
     match report.objects.iter().filter(|object| object.result != Outcome::Same).count() {

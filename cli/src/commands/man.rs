@@ -53,7 +53,7 @@ pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Success)
 }
 
-/// The program, built by clap so that each command includes the global options.
+/// Returns the command line of the program. clap has built it, so that each command includes the global options.
 fn program() -> Command {
     let mut program = Args::command().disable_help_subcommand(true);
     program.build();

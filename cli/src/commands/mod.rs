@@ -136,7 +136,7 @@ impl<O: OutputForm> Run<O> {
         self.is_partial || self.compilation.has_errors()
     }
 
-    /// Which objects to print; by default, only generated ones.
+    /// Chooses the objects to print; by default, only generated ones.
     fn output_mode(&self) -> OutputMode {
         self.compilation.options.output.unwrap_or(OutputMode::Generated)
     }
@@ -167,7 +167,7 @@ impl<O: OutputForm> Run<O> {
         console::note(&self.report(format, console.stderr_style()));
     }
 
-    /// `2 errors, 1 warning in 3 files (1 suppressed)`.
+    /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed)`.
     fn summary(&self) -> String {
         let severities = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "info")];
         let counts: Vec<String> = severities
@@ -185,8 +185,8 @@ impl<O: OutputForm> Run<O> {
         format!("{totals} in {}{suppressed}", style::count(files, "file"))
     }
 
-    /// The exit status of the run. Errors in options or CRDs, and unreadable files, count as wrong usage, even if there
-    /// are other findings.
+    /// Returns the exit status of the run. Errors in options or CRDs, and unreadable files, count as wrong usage, even
+    /// if there are other findings.
     fn status(&self, fail_on: FailOn) -> ExitStatus {
         if self.is_partial || self.compilation.diagnostics.iter().any(|diagnostic| self.is_option_error(diagnostic)) {
             return ExitStatus::Failure;
@@ -230,7 +230,7 @@ fn read_input(args: &InputArgs) -> Result<(Input, bool), CommandError> {
     Ok((input, is_partial))
 }
 
-/// The exit status of a command with these findings; see [`Run::status`].
+/// Returns the exit status of a command with these findings; see [`Run::status`].
 fn exit_status(findings: &[Diagnostic], sources: &SourceSet, is_partial: bool) -> ExitStatus {
     let errors = || findings.iter().filter(|finding| finding.severity == Severity::Error);
     let is_option_error = |finding: &Diagnostic| {
@@ -253,7 +253,7 @@ fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> 
     if let Value::Array(findings) = findings { findings } else { Vec::new() }
 }
 
-/// A pointer to the page of the most severe finding, like that of rustc.
+/// Returns a pointer to the page of the most severe finding, like that of rustc.
 fn explain_hint(findings: &[Diagnostic]) -> String {
     let most_severe = findings.iter().min_by_key(|diagnostic| diagnostic.severity).map(|diagnostic| diagnostic.code.id);
     most_severe.map_or(String::new(), |id| format!("For more about a finding, try `kubefoundry explain {id}`.\n"))

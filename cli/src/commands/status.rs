@@ -121,7 +121,7 @@ fn phase_cell(entry: &StatusEntry, style: TextStyle) -> Cell {
     }
 }
 
-/// `1/2`: ready and desired replicas. Providers that do not count ready replicas report available ones.
+/// Formats the ready and desired replicas: `1/2`. Providers that do not count ready replicas report available ones.
 fn format_ready(replicas: Replicas) -> String {
     let number = |number: Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     format!("{}/{}", number(replicas.ready.or(replicas.available)), number(replicas.desired))

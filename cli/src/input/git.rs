@@ -68,7 +68,7 @@ pub(crate) fn parse_revisions(text: &str) -> Result<(Revision, Option<Revision>)
     Ok((resolve(text)?, None))
 }
 
-/// An omitted side of a range is `HEAD`, as in git.
+/// Replaces an omitted side of a range by `HEAD`, as git does.
 fn or_head(name: &str) -> &str {
     if name.is_empty() { "HEAD" } else { name }
 }
@@ -146,7 +146,7 @@ impl Tree {
         Ok(Self { revision: revision.clone(), files })
     }
 
-    /// A tree without files, for paths that were deleted.
+    /// Creates a tree without files, for paths that were deleted.
     pub(crate) fn empty(name: &str) -> Self {
         let revision = Revision { name: name.to_owned(), commit: String::new() };
         Self { revision, files: BTreeMap::new() }
@@ -272,7 +272,7 @@ fn run_git(arguments: &[&str]) -> Result<std::process::Output, GitError> {
     git_command(arguments).output().map_err(GitError::Start)
 }
 
-/// The error for a failed git command, with the first line of its standard error.
+/// Creates the error for a failed git command, with the first line of its standard error.
 fn command_error(command: &str, stderr: &[u8]) -> GitError {
     let message = String::from_utf8_lossy(stderr);
     let message = message.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");

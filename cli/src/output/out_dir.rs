@@ -103,7 +103,7 @@ fn plan_files(
     Ok(targets)
 }
 
-/// `prod/workspace_phi.yaml`.
+/// Returns the path of a file below the output directory: `prod/workspace_phi.yaml`.
 fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, OutDirError> {
     let extension = match format {
         ObjectFormat::Yaml => "yaml",

@@ -48,7 +48,7 @@ pub(crate) async fn reconcile(
     Ok(Action::await_change())
 }
 
-/// The status fields of core, and the reason why the deployment waits, if it does.
+/// Returns the status fields of core, and the reason why the deployment waits, if it does.
 fn status_update(
     deployment: &CachedObject,
     object: &Value,

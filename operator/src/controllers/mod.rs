@@ -39,7 +39,7 @@ enum ControllerKind {
 }
 
 impl RoleReconciler {
-    /// The controller of a role. The webhooks have none; they validate as core does.
+    /// Creates the controller of a role. The webhooks have none; they validate as core does.
     pub(crate) fn new(role: Role, context: Context) -> Self {
         let (namespaces, metrics) = (Arc::clone(&context.namespaces), Arc::clone(&context.metrics));
         let kind = match role {
@@ -124,7 +124,7 @@ pub(crate) fn is_paused(deployment: &CachedObject, api_group: &kubefoundry_kuber
     deployment.annotation(&api_group.label(names::PAUSED)) == Some("true")
 }
 
-/// The provider that the specification names.
+/// Returns the provider that the specification names.
 pub(crate) fn explicit_provider(object: &Value) -> Option<&str> {
     object.pointer("/spec/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty())
 }

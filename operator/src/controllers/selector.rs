@@ -148,7 +148,7 @@ async fn select(
     }
 }
 
-/// The update that completes the status of an earlier selection; none when it is complete.
+/// Returns the update that completes the status of an earlier selection; none when it is complete.
 fn missing_choice(object: &Value, current: &str, is_named: bool) -> Option<StatusUpdate> {
     let live = &object["status"];
     let reason = live["provider"]["selectedReason"].as_str().filter(|reason| !reason.is_empty());
@@ -210,7 +210,7 @@ pub(crate) fn select_provider(deployment: &CachedObject, object: &Value, context
     }
 }
 
-/// The selection without a provider, with the reason from the errors.
+/// Returns the selection of no provider, with the reason from the errors.
 fn no_provider<'d>(errors: impl Iterator<Item = &'d Diagnostic>) -> Selection {
     let errors: Vec<&Diagnostic> = errors.collect();
     let reason = match errors.first() {

@@ -72,7 +72,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Dry-runs all objects. Reports all refusals together.
+    /// Dry-runs all objects, and reports all refusals together.
     async fn check(&self, objects: &[Object], force: bool) -> Result<Vec<ApplyOutcome>, Failure> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let namespace = namespaces.get_metadata_opt(&self.namespace).await;
@@ -163,7 +163,7 @@ impl Installer {
     }
 }
 
-/// An object without the fields that the apiserver changes by itself.
+/// Returns an object without the fields that the apiserver changes by itself.
 fn comparable_content(mut object: Value) -> Value {
     if let Some(object) = object.as_object_mut() {
         object.remove("status");

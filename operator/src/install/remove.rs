@@ -117,7 +117,7 @@ impl Installer {
         Ok(())
     }
 
-    /// The namespace and name of every ModelDeployment of the installed API groups.
+    /// Lists the namespace and name of every ModelDeployment of the installed API groups.
     async fn deployments(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut deployments = Vec::new();
         for api_group in installable_groups() {
@@ -158,7 +158,7 @@ impl Installer {
         )
     }
 
-    /// The installed CRDs of KubeFoundry.
+    /// Lists the installed CRDs of KubeFoundry.
     async fn installed_crds(&self) -> Result<Vec<Object>, Failure> {
         let crds = ApiResource::erase::<CustomResourceDefinition>(&());
         let mut found = Vec::new();
@@ -175,7 +175,7 @@ impl Installer {
         Ok(found)
     }
 
-    /// Every object of a kind in all namespaces; none where the kind is not installed.
+    /// Lists every object of a kind in all namespaces; empty where the kind is not installed.
     async fn list_all(&self, resource: &ApiResource) -> Result<Vec<PartialObjectMeta<DynamicObject>>, Failure> {
         match self.api(resource, None).list_metadata(&ListParams::default()).await {
             Ok(list) => Ok(list.items),

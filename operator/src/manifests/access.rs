@@ -10,7 +10,7 @@ use super::permissions::{Permission, Scope, permissions};
 use super::{DeploymentUnit, InstallPlan};
 use crate::role::Role;
 
-/// The ServiceAccounts of all Deployments, and the RBAC objects of all roles.
+/// Returns the ServiceAccounts of all Deployments, and the RBAC objects of all roles.
 pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
     let units = plan.units();
     let mut objects: Vec<Object> = units.iter().map(|unit| Object::from_resource(&account(plan, unit))).collect();
@@ -40,7 +40,7 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
     objects
 }
 
-/// The name of the RBAC objects of a role: `kubefoundry-kaito`.
+/// Returns the name of the RBAC objects of a role: `kubefoundry-kaito`.
 fn rbac_name(role: Role) -> String {
     format!("kubefoundry-{}", role.name())
 }

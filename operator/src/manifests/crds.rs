@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::object::{self, Object};
 
-/// The CRDs of these API groups.
+/// Returns the CRDs of these API groups.
 pub(super) fn crds(groups: &[&'static ApiGroup]) -> Vec<Object> {
     let of_group =
         |name: &str| groups.iter().any(|api_group| name.strip_prefix(api_group.name).is_some_and(starts_kind));
@@ -30,7 +30,7 @@ pub(super) fn crds(groups: &[&'static ApiGroup]) -> Vec<Object> {
     .collect()
 }
 
-/// The names of the CRDs of these API groups.
+/// Returns the names of the CRDs of these API groups.
 pub(super) fn names(groups: &[&'static ApiGroup]) -> Vec<String> {
     crds(groups).into_iter().map(|crd| crd.name).collect()
 }

@@ -58,7 +58,7 @@ impl InstallPlan {
         }
     }
 
-    /// The Deployments, named as specified (docs/specification.md OP-1.4).
+    /// Returns the Deployments, named as specified (docs/specification.md OP-1.4).
     pub(crate) fn units(&self) -> Vec<DeploymentUnit> {
         let mut roles = Role::all();
         roles.retain(|role| self.webhooks || *role != Role::Webhooks);
@@ -80,8 +80,8 @@ impl InstallPlan {
         units
     }
 
-    /// All objects in the order in which they are applied. Objects come after those they refer to, and the webhooks
-    /// last: from then on the apiserver needs answers.
+    /// Returns all objects in the order in which they are applied. Objects come after those they refer to, and the
+    /// webhooks last: from then on the apiserver needs answers.
     pub(crate) fn objects(&self) -> Vec<Object> {
         let mut objects = crds::crds(&self.groups);
         objects.push(workload::namespace(self));
@@ -106,7 +106,7 @@ pub(crate) fn to_text(objects: &[Object]) -> String {
     text
 }
 
-/// `kubefoundry-operator manifests`.
+/// Runs `kubefoundry-operator manifests`.
 pub(crate) fn main(manifests: &Manifests) -> ExitCode {
     let text = to_text(&InstallPlan::new(&manifests.namespace, &manifests.package).objects());
     match std::io::stdout().lock().write_all(text.as_bytes()) {
@@ -129,7 +129,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Every combination of options that changes the set of objects.
+    /// Returns an install plan for every combination of options that changes the set of objects.
     pub(crate) fn plans() -> Vec<InstallPlan> {
         let mut plans = Vec::new();
         let groups: Vec<&'static ApiGroup> = API_GROUPS.iter().filter(|api_group| api_group.has_crds).collect();

@@ -23,7 +23,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// An object of a built-in kind.
+    /// Creates an object of a built-in kind.
     pub(crate) fn from_resource<K: kube::Resource<DynamicType = ()> + Serialize>(object: &K) -> Self {
         Self {
             resource: ApiResource::erase::<K>(&()),
@@ -34,7 +34,7 @@ impl Object {
         }
     }
 
-    /// The name that kubectl prints: `deployment.apps/kubefoundry-controller`.
+    /// Formats the object as kubectl prints it: `deployment.apps/kubefoundry-controller`.
     pub(crate) fn reference(&self) -> String {
         let ApiResource { kind, group, .. } = &self.resource;
         let (kind, dot) = (kind.to_lowercase(), if group.is_empty() { "" } else { "." });
@@ -46,17 +46,17 @@ impl Object {
     }
 }
 
-/// The labels of all installed objects.
+/// Returns the labels of all installed objects.
 pub(crate) fn labels() -> BTreeMap<String, String> {
     [NAME, PART_OF].into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// The metadata of an object of the whole cluster.
+/// Returns the metadata of an object of the whole cluster.
 pub(crate) fn cluster_metadata(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), labels: Some(labels()), ..ObjectMeta::default() }
 }
 
-/// The metadata of an object in a namespace.
+/// Returns the metadata of an object in a namespace.
 pub(crate) fn metadata(name: &str, namespace: &str) -> ObjectMeta {
     ObjectMeta { namespace: Some(namespace.to_owned()), ..cluster_metadata(name) }
 }

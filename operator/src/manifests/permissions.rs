@@ -18,7 +18,7 @@ pub(crate) enum Scope {
 
 #[cfg(test)]
 impl Scope {
-    /// The cell of the documentation's table.
+    /// Returns the scope as the table of the documentation names it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Cluster => "cluster",
@@ -69,7 +69,7 @@ impl Permission {
     }
 }
 
-/// All permissions of a role for deployments of these API groups.
+/// Returns all permissions of a role for deployments of these API groups.
 pub(crate) fn permissions(role: Role, groups: &[&'static ApiGroup], check_access: bool) -> Vec<Permission> {
     let mut permissions = common_permissions(groups);
     match role {
@@ -88,7 +88,7 @@ pub(crate) fn permissions(role: Role, groups: &[&'static ApiGroup], check_access
     permissions
 }
 
-/// The read permissions of every role. All roles evaluate deployments, which needs the state of the cluster.
+/// Returns the read permissions of every role. All roles evaluate deployments, which needs the state of the cluster.
 fn common_permissions(groups: &[&'static ApiGroup]) -> Vec<Permission> {
     let ours = groups.iter().flat_map(|api_group| {
         let configurations = vec!["inferenceproviderconfigs"];
@@ -239,8 +239,8 @@ pub(crate) struct WrittenKind {
 const BUILT_IN: &[(&str, &str)] =
     &[("ConfigMap", "configmaps"), ("PersistentVolumeClaim", CLAIMS), ("Service", "services")];
 
-/// The kinds that a provider writes, sorted. They come from its table of behaviors, which has a row for every field
-/// that is written.
+/// Returns the kinds that a provider writes, sorted. They come from its table of behaviors, which has a row for every
+/// field that is written.
 pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<WrittenKind> {
     let mut kinds: Vec<WrittenKind> = provider
         .info()

@@ -16,7 +16,7 @@ const TIMEOUT_SECONDS: i32 = 5;
 /// The version of AdmissionReview.
 const REVIEW: &str = "v1";
 
-/// The mutating and the validating configuration.
+/// Returns the mutating and the validating configuration.
 pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
     let strings = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
     let rules = |resources: &[&str]| {

@@ -38,7 +38,7 @@ const OPTIONS_FILE: &str = "kubefoundry.yaml";
 /// Options without a setting (docs/options.md), as a template for the user.
 const OPTIONS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n";
 
-/// The operator's own namespace, in which only restricted pods run.
+/// Returns the operator's own namespace, which admits only pods that meet the restricted Pod Security Standard.
 pub(super) fn namespace(plan: &InstallPlan) -> Object {
     let mut metadata = cluster_metadata(&plan.namespace);
     let modes = ["enforce", "audit", "warn"];
@@ -49,7 +49,7 @@ pub(super) fn namespace(plan: &InstallPlan) -> Object {
     Object::from_resource(&Namespace { metadata, ..Namespace::default() })
 }
 
-/// The options, the network policies, and the Deployments with what belongs to them.
+/// Returns the options, the network policies, and the Deployments with the objects that belong to them.
 pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
     let mut objects = vec![Object::from_resource(&ConfigMap {
         metadata: metadata(CONFIGURATION, &plan.namespace),
@@ -70,7 +70,7 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
     objects
 }
 
-/// The Service through which the apiserver reaches the webhooks.
+/// Returns the Service through which the apiserver reaches the webhooks.
 fn service(plan: &InstallPlan) -> Service {
     Service {
         metadata: metadata(WEBHOOK_SERVICE, &plan.namespace),
@@ -236,7 +236,7 @@ fn container(plan: &InstallPlan, unit: &DeploymentUnit) -> Container {
     }
 }
 
-/// The arguments of the program. A test parses them as the program does.
+/// Returns the command-line arguments of the container. A test parses them as the program does.
 fn arguments(plan: &InstallPlan, unit: &DeploymentUnit) -> Vec<String> {
     let roles: Vec<&str> = unit.roles.iter().map(|role| role.name()).collect();
     let groups: Vec<&str> = plan.groups.iter().map(|api_group| api_group.name).collect();

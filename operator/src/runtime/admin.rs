@@ -36,7 +36,7 @@ impl Readiness {
         self.lock().insert(condition, None);
     }
 
-    /// The conditions that are not met, one line each: `caches: listing the cluster`.
+    /// Lists the conditions that are not met, one on each line: `caches: listing the cluster`.
     pub(crate) fn pending(&self) -> Vec<String> {
         let conditions = self.lock();
         conditions.iter().filter_map(|(name, reason)| Some(format!("{name}: {}", reason.as_deref()?))).collect()

@@ -20,7 +20,7 @@ impl Exponential {
     pub(crate) const WAITING: Self = Self { initial: Duration::from_millis(100), max: Duration::from_secs(5) };
     const WATCH: Self = Self { initial: Duration::from_millis(200), max: Duration::from_secs(10) };
 
-    /// The delay before the next attempt, after a number of earlier attempts.
+    /// Returns the delay before the next attempt, after a number of earlier attempts.
     pub(crate) fn delay(self, attempts: u32) -> Duration {
         self.initial.saturating_mul(2_u32.saturating_pow(attempts)).min(self.max)
     }
@@ -61,7 +61,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The time until the next attempt is allowed; zero when it is allowed now.
+    /// Returns the time until the next attempt is allowed; zero when it is allowed now.
     pub(crate) fn remaining(&self, now: Instant) -> Duration {
         self.last.map_or(Duration::ZERO, |(at, pause)| pause.saturating_sub(now.saturating_duration_since(at)))
     }

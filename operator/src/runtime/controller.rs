@@ -31,7 +31,7 @@ pub(crate) struct ConcurrencyLimiter {
 }
 
 impl ConcurrencyLimiter {
-    /// A limiter for at most `max` reconciliations at a time.
+    /// Creates a limiter that allows at most `max` reconciliations at a time.
     pub(crate) fn new(max: u32) -> Self {
         Self { permits: Semaphore::new(max as usize), max, is_closed: AtomicBool::new(false) }
     }
@@ -66,8 +66,8 @@ pub(crate) trait Reconciler: Send + Sync + 'static {
     /// Brings an object one step closer to its desired state.
     fn reconcile(&self, object: Arc<CachedObject>) -> Reconciliation;
 
-    /// Called after each reconciliation, also after one that timed out. `is_known` is false when the object was deleted
-    /// in the meantime.
+    /// Records the result of a reconciliation, also of one that timed out. `is_known` is false when the object was
+    /// deleted in the meantime.
     fn reconciled(&self, object: &CachedObject, result: &Result<Action, Error>, took: Duration, is_known: bool);
 
     /// Decides when an object is reconciled again after an error.

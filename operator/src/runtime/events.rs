@@ -47,7 +47,7 @@ impl EventReason {
         Self::FinalizerTimeout,
     ];
 
-    /// `reason` of the event.
+    /// Returns the `reason` of the event.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::ProviderSelected => "ProviderSelected",
@@ -59,7 +59,7 @@ impl EventReason {
         }
     }
 
-    /// `type` of the event.
+    /// Returns the `type` of the event.
     pub(crate) const fn event_type(self) -> &'static str {
         match self {
             Self::ProviderSelected | Self::ResourceCreated => "Normal",
@@ -67,7 +67,7 @@ impl EventReason {
         }
     }
 
-    /// `action` of the event: what the operator was doing.
+    /// Returns the `action` of the event: what the operator was doing.
     const fn action(self) -> &'static str {
         match self {
             Self::ProviderSelected => "Select",
@@ -116,7 +116,7 @@ const MAX_NOTE_BYTES: usize = 1024;
 const MAX_COUNTS: usize = 4096;
 
 impl Recorder {
-    /// A recorder for this process; `instance` is the name of its pod or host.
+    /// Creates a recorder for this process; `instance` is the name of its pod or host.
     pub(crate) fn new(client: kube::Client, instance: &str) -> Self {
         let instance = if instance.is_empty() { CONTROLLER } else { instance };
         Self { client, instance: instance.into(), counts: Arc::default() }
@@ -161,7 +161,7 @@ impl Recorder {
         }
     }
 
-    /// The number of times that an event was published, this time included.
+    /// Returns the number of times that an event was published, this time included.
     fn next_count(&self, key: &(String, String)) -> i32 {
         let mut counts = self.lock();
         if counts.len() >= MAX_COUNTS && !counts.contains_key(key) {
@@ -177,7 +177,7 @@ impl Recorder {
     }
 }
 
-/// The event object for the first publication.
+/// Creates the event object for the first publication.
 fn event(deployment: &CachedObject, reason: EventReason, message: &str, instance: &str, now: &str) -> Value {
     let object = deployment.value();
     let note = truncated(message, MAX_NOTE_BYTES);
@@ -208,13 +208,13 @@ fn event(deployment: &CachedObject, reason: EventReason, message: &str, instance
     })
 }
 
-/// The longest prefix of a text that has at most `max` bytes.
+/// Returns the longest prefix of a text that has at most `max` bytes.
 fn truncated(text: &str, max: usize) -> &str {
     let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// The current time with exactly six fractional digits, as `MicroTime` requires.
+/// Returns the current time with exactly six fractional digits, as `MicroTime` requires.
 fn microseconds() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }

@@ -109,14 +109,14 @@ impl Observed {
         }
     }
 
-    /// The holder that the Lease names, whether or not it has expired.
+    /// Returns the holder that the Lease names, whether or not it has expired.
     fn named_holder(&self) -> Option<&str> {
         let holder = self.spec.as_ref()?.holder_identity.as_deref();
         holder.filter(|holder| !holder.is_empty())
     }
 
-    /// The current holder; none when the Lease was vacated, or not renewed within its duration. `duration` is used
-    /// where the Lease names none.
+    /// Returns the current holder; none when the Lease was vacated, or not renewed within its duration. `duration` is
+    /// used where the Lease names none.
     fn holder(&self, now: Instant, duration: Duration) -> Option<&str> {
         let holder = self.named_holder()?;
         let seconds = self.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
@@ -183,7 +183,7 @@ impl LeaseManager {
         LeaseGuard { acquired, vacate, task }
     }
 
-    /// The interval between renewals: two may fail before the lease expires.
+    /// Returns the interval between renewals: two may fail before the lease expires.
     fn interval(&self) -> Duration {
         self.duration / 3
     }

@@ -212,7 +212,7 @@ impl Metrics {
         gauge.set(i64::from(leads));
     }
 
-    /// All metrics in Prometheus' text format.
+    /// Formats all metrics in Prometheus' text format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing into a string does not fail, and registered families are valid.
@@ -237,17 +237,17 @@ fn register<C: prometheus::core::Collector + Clone + 'static>(
     collector
 }
 
-/// A poisoned lock holds valid measurements: each change is one insertion.
+/// Locks the metrics. A poisoned lock holds valid measurements, because each change is a single insertion.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The static string of a phase; an unknown phase becomes `Unknown`.
+/// Returns the static string of a phase; an unknown phase becomes `Unknown`.
 fn known_phase(phase: &str) -> &'static str {
     Phase::VARIANTS.iter().map(|(word, _)| *word).find(|word| *word == phase).unwrap_or("Unknown")
 }
 
-/// The longest prefix of a label value that the limit allows.
+/// Returns the longest prefix of a label value that the limit allows.
 fn truncate_label(value: &str) -> &str {
     let mut end = value.len().min(MAX_LABEL_BYTES);
     while !value.is_char_boundary(end) {
@@ -256,7 +256,7 @@ fn truncate_label(value: &str) -> &str {
     value.get(..end).unwrap_or_default()
 }
 
-/// The families of [`DEPLOYMENTS`], [`REPLICAS`] and [`PHASE`].
+/// Writes the families of [`DEPLOYMENTS`], [`REPLICAS`] and [`PHASE`].
 fn write_deployments(deployments: &Deployments, text: &mut String) -> std::fmt::Result {
     write_header(&DEPLOYMENTS, text)?;
     for (namespace, names) in deployments {
@@ -288,7 +288,7 @@ fn write_deployments(deployments: &Deployments, text: &mut String) -> std::fmt::
     })
 }
 
-/// The comments before a family.
+/// Writes the comments before a family.
 fn write_header(metric: &Metric, text: &mut String) -> std::fmt::Result {
     let Metric { name, kind, meaning, .. } = metric;
     writeln!(text, "# HELP {name} {meaning}\n# TYPE {name} {kind}")
@@ -308,7 +308,7 @@ fn for_each_deployment(
     Ok(())
 }
 
-/// A label value with the escapes of the text format.
+/// Escapes a label value as the text format requires.
 fn escape_label(value: &str) -> std::borrow::Cow<'_, str> {
     if value.contains(['\\', '"', '\n']) {
         value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").into()

@@ -34,7 +34,7 @@ impl Key {
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The reference under which stores and kube's `applier` know the object.
+    /// Returns the reference under which stores and kube's `applier` know the object.
     pub(crate) fn reference(&self, resource: &ApiResource) -> ObjectRef<CachedObject> {
         ObjectRef::new_with(&self.name, resource.clone()).within(&self.namespace)
     }
@@ -151,7 +151,7 @@ impl Queue {
         }
     }
 
-    /// The keys as requests for [`kube::runtime::applier`]. Report each with [`Queue::done`].
+    /// Streams the keys as requests for [`kube::runtime::applier`]. Call [`Queue::done`] for each of them.
     pub(crate) fn stream(
         self: Arc<Self>,
         resource: ApiResource,

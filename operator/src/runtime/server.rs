@@ -215,7 +215,7 @@ async fn respond(request: http::Request<Incoming>, handler: Handler, limits: Lim
     }
 }
 
-/// A response with a content type.
+/// Creates a response with a content type.
 pub(crate) fn response(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
@@ -223,12 +223,12 @@ pub(crate) fn response(status: StatusCode, content_type: &'static str, body: imp
     response
 }
 
-/// A response of one line of plain text.
+/// Creates a response of one line of plain text.
 pub(crate) fn text_response(status: StatusCode, text: impl Into<String>) -> Response {
     response(status, "text/plain; charset=utf-8", text.into() + "\n")
 }
 
-/// The response to a method that a path does not support; `allowed` is the value of `Allow`.
+/// Creates the response to a method that a path does not support; `allowed` is the value of `Allow`.
 pub(crate) fn method_not_allowed(allowed: &'static str) -> Response {
     let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, format!("expected {allowed}"));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));

@@ -34,13 +34,13 @@ struct Heartbeat {
 }
 
 impl ProviderConfig {
-    /// The time from which the provider counts as silent; none if it sends no heartbeat.
+    /// Returns the time from which the provider counts as silent; none if it sends no heartbeat.
     pub(crate) fn silent_from(&self, timeout: Duration) -> Option<Instant> {
         let heartbeat = self.heartbeat.as_ref()?;
         Some(heartbeat.seen + timeout.saturating_sub(heartbeat.age))
     }
 
-    /// The text, with `ready: false` when the provider is silent.
+    /// Returns the text, with `ready: false` when the provider is silent.
     pub(crate) fn text_at(&self, now: Instant, timeout: Duration) -> Arc<str> {
         if self.silent_from(timeout).is_none_or(|from| now < from) {
             return Arc::clone(&self.text);
@@ -64,7 +64,7 @@ impl Configs {
         Self { api_group, known: RwLock::default(), filled: Initialized::default() }
     }
 
-    /// The kind InferenceProviderConfig of a group.
+    /// Returns the API resource of InferenceProviderConfig in a group.
     pub(crate) fn resource(api_group: &ApiGroup) -> ApiResource {
         ApiResource {
             group: api_group.name.to_owned(),
@@ -75,7 +75,7 @@ impl Configs {
         }
     }
 
-    /// The configurations by name.
+    /// Returns the configurations by name.
     pub(crate) fn all(&self) -> BTreeMap<String, ProviderConfig> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
@@ -128,7 +128,7 @@ fn read_config(object: &CachedObject, before: Option<&ProviderConfig>) -> Provid
     ProviderConfig { text: config.to_string().into(), heartbeat }
 }
 
-/// The age of a time; zero if it lies in the future or is invalid.
+/// Returns the age of a time; zero if it lies in the future or is invalid.
 fn age(time: &str, now: Timestamp) -> Duration {
     let then = time.parse::<Timestamp>().unwrap_or(now);
     Duration::try_from(now.duration_since(then)).unwrap_or_default()

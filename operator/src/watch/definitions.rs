@@ -33,7 +33,7 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    /// The CRDs that are installed now.
+    /// Returns the CRDs that are installed now.
     pub(crate) fn all(&self) -> BTreeMap<String, Definition> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
@@ -67,7 +67,7 @@ impl Definitions {
     }
 }
 
-/// The API groups of all providers' kinds.
+/// Returns the API groups of all providers' kinds.
 fn groups() -> Vec<&'static str> {
     let kind_groups = |provider: &&'static dyn Provider| provider.info().kinds.iter().map(|own| own.group);
     PROVIDERS.iter().flat_map(kind_groups).collect()

@@ -76,8 +76,8 @@ fn is_too_old(error: &watcher::Error) -> bool {
     }
 }
 
-/// The configuration of lists and watches: pages small enough to need little memory, and watches short enough that a
-/// connection which is dead without an error is noticed soon.
+/// Returns the configuration of lists and watches: pages small enough to need little memory, and watches short enough
+/// that a connection which is dead without an error is noticed soon.
 fn watch_config() -> watcher::Config {
     watcher::Config::default().page_size(200).timeout(WATCH_SECONDS)
 }

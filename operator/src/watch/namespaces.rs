@@ -27,7 +27,7 @@ impl Namespaces {
         self.allowed_providers(namespace).is_none_or(|list| list.iter().any(|name| name == provider))
     }
 
-    /// The providers that a namespace allows; none when it allows all.
+    /// Returns the providers that a namespace allows; none when it allows all.
     pub(crate) fn allowed_providers(&self, namespace: &str) -> Option<Vec<String>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let list = known.all.get(namespace)?.as_deref()?;

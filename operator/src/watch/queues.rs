@@ -17,13 +17,13 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// One queue for each role with a controller.
+    /// Creates one queue for each role with a controller.
     pub(crate) fn new(api_group: &'static ApiGroup, roles: &[Role]) -> Self {
         let with_controller = roles.iter().copied().filter(|role| *role != Role::Webhooks);
         Self { api_group, all: with_controller.map(|role| (role, Arc::default())).collect() }
     }
 
-    /// The queue of a role; none if the role has no controller in this process.
+    /// Returns the queue of a role; none if the role has no controller in this process.
     pub(crate) fn get(&self, role: Role) -> Option<Arc<Queue>> {
         self.all.iter().find(|(other, _)| *other == role).map(|(_, queue)| Arc::clone(queue))
     }

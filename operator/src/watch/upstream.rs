@@ -149,7 +149,7 @@ impl Upstream {
             .is_some_and(|kinds| kinds.iter().all(|(wanted, kind)| kind.is_complete || !is_of_provider(wanted)))
     }
 
-    /// The objects whose controller is the deployment with this uid.
+    /// Returns the objects whose controller is the deployment with this uid.
     pub(crate) fn owned(&self, uid: &str) -> Vec<Arc<UpstreamObject>> {
         self.read().iter().flatten().flat_map(|(_, kind)| kind.objects.owned(uid)).collect()
     }
@@ -288,7 +288,7 @@ impl Upstream {
         touched
     }
 
-    /// The deployment that owns an object, and its group.
+    /// Returns the deployment that owns an object, and its group.
     fn owner(&self, object: &CachedObject) -> Option<(&DeploymentGroup, Key)> {
         let references = object.metadata.owner_references.as_deref()?;
         let owner = references

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 /// Timeout of the review. The apiserver waits for the webhook in the meantime.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The review that asks whether a user may create objects of a kind in a namespace.
+/// Creates the review that asks whether a user may create objects of a kind in a namespace.
 pub(super) fn create_review(user: &UserInfo, kind: &GroupVersionKind, namespace: &str) -> SubjectAccessReview {
     let resource = ApiResource::from_gvk(kind);
     SubjectAccessReview {
@@ -36,7 +36,7 @@ pub(super) fn create_review(user: &UserInfo, kind: &GroupVersionKind, namespace:
     }
 }
 
-/// The reason why the reviewed access is denied; none if it is allowed. A missing answer counts as a denial.
+/// Returns the reason why the reviewed access is denied; none if it is allowed. A missing answer counts as a denial.
 pub(super) fn refusal(review: &SubjectAccessReview) -> Option<String> {
     let status = review.status.as_ref();
     if status.is_some_and(|status| status.allowed && status.denied != Some(true)) {

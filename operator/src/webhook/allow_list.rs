@@ -7,7 +7,7 @@ pub(super) fn parse(annotation: &str) -> Vec<String> {
     annotation.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// The reason why a provider may not be used; none if it may. Without a list every provider is allowed.
+/// Returns the reason why a provider may not be used; none if it may. Without a list every provider is allowed.
 pub(super) fn refusal(provider: &str, namespace: &str, allowed: Option<&[String]>) -> Option<String> {
     let allowed = allowed?;
     if allowed.iter().any(|name| name == provider) {

@@ -42,7 +42,7 @@ struct BundleHolder {
     name: String,
 }
 
-/// All objects with a bundle, the webhook configurations first.
+/// Returns all objects that contain a CA bundle, the webhook configurations first.
 fn bundle_holders(api_groups: &[&'static ApiGroup]) -> Vec<BundleHolder> {
     let resource = |group: &str, kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     let configurations = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].map(|kind| BundleHolder {
@@ -58,7 +58,8 @@ fn bundle_holders(api_groups: &[&'static ApiGroup]) -> Vec<BundleHolder> {
     configurations.into_iter().chain(definitions).collect()
 }
 
-/// The JSON patch that writes a bundle into an object; none when the object has it already, or has no field for it.
+/// Creates the JSON patch that writes a bundle into an object; none when the object has it already, or has no field for
+/// it.
 ///
 /// The patch tests each field before it writes it, so it fails when the object changed in the meantime.
 fn patch(object: &Value, bundle: &str) -> Option<Value> {

@@ -48,7 +48,7 @@ pub(super) fn convert(body: &[u8]) -> Result<Value, String> {
     Ok(json!({"apiVersion": API_VERSION, "kind": KIND, "response": response}))
 }
 
-/// The reason why objects cannot be converted to a version; none if all of them have it already.
+/// Returns the reason why objects cannot be converted to a version; none if all of them have it already.
 fn refusal(desired: &str, objects: &[Value]) -> Option<String> {
     let api_group = desired.split_once('/').and_then(|(group, _)| ApiGroup::find(group));
     let Some(api_group) = api_group.filter(|api_group| api_group.api_version() == desired) else {

@@ -67,14 +67,14 @@ impl AdmissionRequest {
         review.request.ok_or_else(|| format!("the {KIND} has no request"))
     }
 
-    /// The object that would be stored; none for a deletion or a write of a subresource such as the status.
+    /// Returns the object that would be stored; none for a deletion or a write of a subresource such as the status.
     pub(super) fn new_object(&self) -> Option<&Value> {
         let is_write = matches!(self.operation.as_str(), "CREATE" | "UPDATE");
         let is_whole = self.sub_resource.as_deref().unwrap_or_default().is_empty();
         (is_write && is_whole && self.object.is_object()).then_some(&self.object)
     }
 
-    /// The object before an update; none for a creation.
+    /// Returns the object before an update; none for a creation.
     pub(super) fn stored(&self) -> Option<&Value> {
         (self.operation == "UPDATE" && self.old_object.is_object()).then_some(&self.old_object)
     }
@@ -147,7 +147,7 @@ impl AdmissionResponse {
         self.refusal.is_none()
     }
 
-    /// The AdmissionReview that answers the request with this uid.
+    /// Creates the AdmissionReview that answers the request with this uid.
     pub(super) fn into_review(self, uid: &str) -> Value {
         let mut response = serde_json::Map::new();
         response.insert("uid".to_owned(), uid.into());

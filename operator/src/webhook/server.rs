@@ -20,13 +20,13 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// The state of the cluster on which admission depends.
 pub(super) trait AdmissionContext: Send + Sync + 'static {
-    /// The sessions for an API group.
+    /// Returns the sessions for an API group.
     fn session(&self, group: &str) -> Availability;
-    /// The providers that a namespace allows; none means all.
+    /// Returns the providers that a namespace allows; none means all.
     fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;
     /// Whether `--check-access` is set.
     fn checks_access(&self) -> bool;
-    /// The reason why a user is denied access; none if access is allowed.
+    /// Returns the reason why a user is denied access; none if access is allowed.
     fn check_access(&self, review: SubjectAccessReview) -> BoxFuture<'_, Option<String>>;
 }
 

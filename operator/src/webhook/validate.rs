@@ -47,7 +47,7 @@ pub(super) enum Creates {
 }
 
 impl Validation {
-    /// A response that needs no access check.
+    /// Creates a validation that needs no access check.
     fn without_access_check(admission: AdmissionResponse) -> Self {
         Self { admission, creates: Creates::Nothing }
     }
@@ -217,21 +217,21 @@ fn evaluate(
     (evaluation, diagnostics)
 }
 
-/// The field of a diagnostic, and its message with help and code.
+/// Converts a diagnostic to the cause of a refusal: its field, and its message with help and code.
 fn cause(diagnostic: &Diagnostic) -> Cause {
     let field = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
     let help = diagnostic.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
     (field, format!("{}{help} [{}]", diagnostic.message, diagnostic.code.id))
 }
 
-/// The text of a warning. It has no help, because the apiserver truncates warnings.
+/// Formats a warning. It has no help, because the apiserver truncates warnings.
 fn warning_text(diagnostic: &Diagnostic) -> String {
     let field = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
     // The code comes first, so that truncation keeps it.
     format!("[{}] {}", diagnostic.code.id, format_cause(&field, &diagnostic.message))
 }
 
-/// The response with these findings: duplicate errors once, and at most [`MAX_ERRORS`].
+/// Creates the response with these findings: duplicate errors once, and at most [`MAX_ERRORS`].
 fn response(request: &AdmissionRequest, findings: Findings) -> AdmissionResponse {
     let Findings { errors, warnings } = findings;
     let mut seen = BTreeSet::new();

@@ -64,7 +64,7 @@ fn document(number: usize, out: &mut String) -> std::fmt::Result {
     pods(turn, team, out)
 }
 
-/// Dynamo, selected by its rules.
+/// Returns an aggregated deployment for which the selection rules choose Dynamo.
 fn aggregated(turn: usize, model: &str, out: &mut String) -> std::fmt::Result {
     let engine = if turn.is_multiple_of(4) { "sglang" } else { "vllm" };
     write!(
@@ -88,7 +88,7 @@ fn aggregated(turn: usize, model: &str, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// Dynamo in disaggregated mode, selected by its rules.
+/// Returns a disaggregated deployment for which the selection rules choose Dynamo.
 fn disaggregated(turn: usize, model: &str, out: &mut String) -> std::fmt::Result {
     write!(
         out,
@@ -104,7 +104,7 @@ fn disaggregated(turn: usize, model: &str, out: &mut String) -> std::fmt::Result
     )
 }
 
-/// KAITO on CPUs, selected by its rules.
+/// Returns a deployment without GPUs, for which the selection rules choose KAITO.
 fn cpu(turn: usize, out: &mut String) -> std::fmt::Result {
     write!(
         out,
@@ -119,7 +119,7 @@ fn cpu(turn: usize, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// A KAITO preset on a GPU, chosen by name.
+/// Returns a deployment of a KAITO preset on a GPU, which names its provider.
 fn preset(turn: usize, out: &mut String) -> std::fmt::Result {
     write!(
         out,
@@ -132,7 +132,7 @@ fn preset(turn: usize, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// KubeRay, which can only be chosen by name.
+/// Returns a deployment that names KubeRay, which no selection rule chooses.
 fn ray(turn: usize, model: &str, out: &mut String) -> std::fmt::Result {
     write!(
         out,

@@ -4,7 +4,7 @@ use super::delta::Origin;
 use super::fact::Fact;
 use super::*;
 
-/// A work tree with a copy of the committed facts and tables.
+/// Creates a work tree with a copy of the committed facts and tables.
 fn copy_of_facts() -> tempfile::TempDir {
     let root = tempfile::tempdir().expect("a folder");
     fs::create_dir_all(root.path().join(DATA_FOLDER)).expect("a folder");
@@ -25,7 +25,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The content of a wheel that has the flags of a committed vLLM version and one more.
+/// Returns the flags of a committed vLLM version and one more, as if they had been read from a wheel.
 fn reading(root: &Path, like: &str, more: &str) -> Reading {
     let mut facts = facts_of(root, like);
     let fact = Fact::parse(more).expect("a fact");

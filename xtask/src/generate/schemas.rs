@@ -142,7 +142,7 @@ impl From<Object> for Value {
     }
 }
 
-/// A default as it is written in the code.
+/// Parses the text of a default, which the declarations write as JSON.
 fn json(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::Broken(format!("a default that is not JSON: {text}: {error}")))
 }

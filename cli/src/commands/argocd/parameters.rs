@@ -176,7 +176,7 @@ fn parse_list(list: &str) -> Result<ParameterValues, ParameterError> {
     Ok(given)
 }
 
-/// The error for an unknown parameter name; a former name has its own error.
+/// Creates the error for an unknown parameter name. A former name has an error of its own.
 fn unknown_parameter(variable: String, name: String) -> ParameterError {
     let is_old_name = |old: &str| {
         let name = name.get(..old.len()).filter(|start| start.eq_ignore_ascii_case(old)).map(|_| &name[old.len()..]);
@@ -288,7 +288,7 @@ pub(super) fn options(given: &ParameterValues) -> Map<String, Value> {
     options
 }
 
-/// The announcement of the parameters: a JSON list for the UI of Argo CD.
+/// Returns the parameters that the plugin announces: a JSON list for the UI of Argo CD.
 ///
 /// Defaults are empty, because Argo CD shows an announced default in the UI but does not send it to `generate`.
 pub(super) fn announcement() -> Value {

@@ -99,7 +99,7 @@ fn looks_like_a_code(given: &str) -> bool {
         && given.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// The digits after `KF`, if the argument has the form of a code.
+/// Returns the digits after `KF`, if the argument has the form of a code.
 fn digits(given: &str) -> Option<&str> {
     let (letters, digits) = given.split_at_checked(2)?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -236,7 +236,7 @@ fn add_objects(diagram: &mut Diagram, located: &LocatedDecision<'_>, outputs: &[
     }
 }
 
-/// The role of the node for a candidate.
+/// Returns the role that the node of a candidate has in the graph.
 fn candidate_role(candidate: &CandidateAssessment, selection: &Selection) -> NodeRole {
     if selection.provider.as_deref() == Some(&candidate.provider) {
         NodeRole::Chosen
@@ -275,7 +275,7 @@ impl Diagram {
         }
     }
 
-    /// The nodes of a stage with their indexes.
+    /// Returns the nodes of a stage with their indexes in the graph.
     pub(super) fn stage(&self, stage: Stage) -> impl Iterator<Item = (usize, &Node)> {
         self.nodes.iter().enumerate().filter(move |(_, node)| node.stage == stage)
     }

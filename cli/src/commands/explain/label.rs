@@ -8,14 +8,14 @@ const WIDTH: usize = 60;
 /// Longer texts are truncated; `text`, `json` and `html` print them whole.
 const MAX_TEXT_CHARS: usize = 240;
 
-/// The lines of a box: the title, the facts and the selection rules.
+/// Returns the lines of a box: the title, the facts and the selection rules.
 pub(super) fn lines(node: &Node) -> Vec<String> {
     let rules = node.rules.iter().map(format_rule);
     let texts = std::iter::once(node.title.clone()).chain(node.lines.iter().cloned()).chain(rules);
     texts.flat_map(|text| wrap(&shorten(&printable(&text)))).collect()
 }
 
-/// A title or edge label on one line.
+/// Joins a title or edge label into one line.
 pub(super) fn title(text: &str) -> String {
     shorten(&printable(text))
 }

@@ -135,7 +135,7 @@ fn locate_decisions<'r>(run: &'r Run, locator: &mut SourceLocator<'r>) -> Vec<Lo
     decisions.collect()
 }
 
-/// The byte offset of the name of each ModelDeployment, by text, document index and object.
+/// Returns the byte offset of the name of each ModelDeployment, by text, document index and object.
 fn name_offsets(run: &Run) -> BTreeMap<(SourceId, usize, &ObjectRef), usize> {
     let decisions = &run.compilation.decisions;
     let objects =
@@ -176,7 +176,7 @@ fn locate_reports<T>(
 }
 
 impl<T> LocatedReport<'_, T> {
-    /// The first line of a text report: the object and its location.
+    /// Formats the first line of a text report: the object and its location.
     fn title(&self, object: &ObjectRef, style: TextStyle) -> String {
         let place = format!("{}:{}:{}", printable(self.file), self.line, self.column);
         let object = paint(&printable(&object.to_string()), Paint::Bold, style);
@@ -194,7 +194,7 @@ fn to_json(name: &str, report: impl Serialize, run: &Run) -> String {
     text
 }
 
-/// The findings, in the same form as in the JSON reports of other commands.
+/// Converts the findings to JSON, in the same form as in the reports of other commands.
 fn findings_json(run: &Run) -> Value {
     let text = run.report(ReportFormat::Json, TextStyle::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();

@@ -60,7 +60,7 @@ fn field_paths(trace: &Trace) -> Vec<String> {
     fields.chain(trace.outputs.iter().map(|output| full_path(&output.path, output.inside.as_deref()))).collect()
 }
 
-/// The path of a field, or of a field inside a text such as an embedded configuration file: `outer > inner`.
+/// Formats the path of a field, or of a field inside a text such as an embedded configuration file: `outer > inner`.
 fn full_path(path: &str, inside: Option<&str>) -> String {
     match inside {
         Some(inside) => format!("{path} > {inside}"),
@@ -123,7 +123,7 @@ fn field_row(field: &FieldTrace, style: TextStyle) -> Vec<Cell> {
     row
 }
 
-/// The first output field that an input field reaches, and the number of others.
+/// Formats the first output field that an input field reaches, and the number of others.
 fn format_reached(field: &FieldTrace) -> String {
     if field.fate == Fate::Selects {
         return format!("→ {}", field.selects.join(", "));

@@ -81,12 +81,12 @@ fn breaks_syntax(before: &str, after: &str) -> bool {
 }
 
 impl AppliedFixes {
-    /// `fixed 2 findings in 1 file`.
+    /// Formats the last line of the report: `fixed 2 findings in 1 file`.
     pub(super) fn summary(&self, verb: &str) -> String {
         fixes_in_files(verb, self.fixes, self.originals.len())
     }
 
-    /// The changes as unified diffs.
+    /// Formats the changes as unified diffs.
     pub(super) fn diff(&self, input: &Input) -> String {
         let diff_one = |(id, before): (&SourceId, &String)| {
             let source = input.sources.get(*id);

@@ -94,14 +94,14 @@ fn is_failure(finding: &Diagnostic, fail_on: FailOn) -> bool {
     }
 }
 
-/// A JUnit test case for each object of the input that is rendered.
+/// Returns a JUnit test case for each object of the input that is rendered.
 fn junit_cases(run: &Run<()>) -> Vec<TestCase> {
     let rendered = run.compilation.inputs.iter().filter(|input| input.rendered);
     rendered.map(|input| TestCase { source: input.source, object: input.header.object() }).collect()
 }
 
-/// The root of the checkout, which paths in CI reports are relative to: the directory in the variable of the CI system
-/// if the working directory is inside of it, or else the working directory.
+/// Returns the root of the checkout, which paths in CI reports are relative to: the directory in the variable of the CI
+/// system if the working directory is inside of it, or else the working directory.
 fn checkout(variable: &str) -> Checkout {
     let here = env::current_dir().unwrap_or_default();
     let ci_root = env::var_os(variable).map(std::path::PathBuf::from).filter(|root| here.starts_with(root));
@@ -109,7 +109,7 @@ fn checkout(variable: &str) -> Checkout {
     Checkout { root: root.display().to_string(), directory: here.display().to_string() }
 }
 
-/// `fixed 2 findings in 1 file`.
+/// Formats the numbers of fixes and files: `2 findings in 1 file`.
 fn fixes_in_files(verb: &str, fixes: usize, files: usize) -> String {
     if fixes == 0 {
         return format!("nothing to {}", verb.strip_prefix("would ").unwrap_or("fix"));

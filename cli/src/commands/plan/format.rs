@@ -122,7 +122,7 @@ pub(super) fn remaining_claims(deployment: &DeploymentPlan) -> impl Iterator<Ite
     })
 }
 
-/// `prod/llama`.
+/// Formats the namespace and name of an object: `prod/llama`.
 pub(super) fn name(object: &ObjectRef) -> String {
     let name = match &object.namespace {
         Some(namespace) => format!("{namespace}/{}", object.name),
@@ -131,7 +131,7 @@ pub(super) fn name(object: &ObjectRef) -> String {
     printable(&name).into_owned()
 }
 
-/// The name of a planned object, with its kind unless it is a ModelDeployment.
+/// Formats the name of a planned object, with its kind unless it is a ModelDeployment.
 pub(super) fn title(object: &ObjectRef) -> String {
     if &*object.kind == kubefoundry_model::wire::KIND {
         name(object)
@@ -140,14 +140,15 @@ pub(super) fn title(object: &ObjectRef) -> String {
     }
 }
 
-/// `2 nvidia.com/gpu → 4`, or `2 nvidia.com/gpu`.
+/// Formats the GPUs before and after a change: `2 nvidia.com/gpu → 4`, or `2 nvidia.com/gpu` if they stay.
 pub(super) fn format_gpus(change: &GpuChange) -> String {
     let GpuChange { resource, before, after } = change;
     let resource = printable(resource);
     if before == after { format!("{after} {resource}") } else { format!("{resource} {before} → {after}") }
 }
 
-/// `default → dynamo (GPU inference default), by the selection rule with priority 50: spec.resources.gpu.count > 0`.
+/// Formats the choice of a provider: `default → dynamo (GPU inference default), by the selection rule with priority 50:
+/// spec.resources.gpu.count > 0`.
 pub(super) fn format_choice(choice: &ProviderChoice) -> String {
     let reason = printable(&choice.reason);
     match &choice.rule {

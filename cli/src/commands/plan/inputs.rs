@@ -81,7 +81,8 @@ pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
     Ok(PlanInputs { old, new, old_name })
 }
 
-/// Either side may have no ModelDeployment: OLD before the first one is added, NEW after the last one is deleted.
+/// Returns the options that allow a side without a ModelDeployment: OLD before the first one is added, NEW after the
+/// last one is deleted.
 fn allow_empty() -> Map<String, Value> {
     Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))])
 }

@@ -66,7 +66,7 @@ pub(super) fn json(context: &PlanContext<'_>) -> String {
     text
 }
 
-/// The findings, in the same form as in the JSON reports of other commands.
+/// Converts the findings to JSON, in the same form as in the reports of other commands.
 fn findings_json(run: &Run<YamlText>) -> Value {
     let text = run.report(ReportFormat::Json, TextStyle::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();

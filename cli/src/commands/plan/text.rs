@@ -62,7 +62,7 @@ pub(super) fn by_severity<'p, 'r>(
     shown
 }
 
-/// `nginx:1 → nginx:2  (3 deployments)`.
+/// Formats the change of an image: `nginx:1 → nginx:2  (3 deployments)`.
 fn format_image(image: &ImageChange) -> String {
     let change = match (&image.before, &image.after) {
         (Some(before), Some(after)) => format!("{} → {}", printable(before), printable(after)),
@@ -73,7 +73,7 @@ fn format_image(image: &ImageChange) -> String {
     format!("{change}  ({})", count(image.deployments, "deployment"))
 }
 
-/// The effect on a deployment, as one word.
+/// Returns one word for the effect on a deployment.
 pub(super) fn verdict(deployment: &DeploymentPlan) -> &'static str {
     match (deployment.action, deployment.class) {
         (Action::Created, _) => "created",
@@ -170,7 +170,7 @@ pub(super) fn selection_lines(selection: &SelectionChange) -> Vec<String> {
     lines
 }
 
-/// The separator before `text`; nothing if it is empty.
+/// Returns the separator before `text`; nothing if it is empty.
 fn separator(text: &str) -> &'static str {
     if text.is_empty() { "" } else { "  " }
 }

@@ -14,13 +14,13 @@ pub(super) fn differs(desired: &Value, live: &UpstreamObject) -> bool {
     live["apiVersion"] == desired["apiVersion"] && !drift(desired, &live, None).is_empty()
 }
 
-/// The paths of the desired fields that have another value in a live object.
+/// Returns the paths of the desired fields that have another value in a live object.
 pub(super) fn drifted_paths(desired: &Value, live: &Value) -> Vec<String> {
     drift(desired, live, None).into_iter().map(|field| field.path).collect()
 }
 
-/// The reason why a change takes effect only in a new object: the field, and the provider's reaction to it. None when
-/// the provider carries out the whole change in place.
+/// Returns the reason why a change takes effect only in a new object: the field, and the provider's reaction to it.
+/// None when the provider carries out the whole change in place.
 pub(super) fn recreation_reason(provider: &dyn Provider, before: &Value, after: &Value) -> Option<String> {
     let changes = upstream_changes(provider, before, after);
     // A blue-green rollout starts a second cluster from the whole object, so fields that would otherwise be ignored

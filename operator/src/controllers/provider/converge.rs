@@ -324,7 +324,7 @@ pub(super) fn applied(object: &Value, stored: CachedObject) -> Arc<UpstreamObjec
     Arc::new(UpstreamObject { resource: objects::resource(object).into(), object: stored })
 }
 
-/// The message while an object is deleted before its successor is created.
+/// Returns the status message that is shown while an object is deleted before its successor is created.
 pub(super) fn waiting_for_deletion(what: &str) -> String {
     format!("waiting for {what} to be deleted before it is recreated")
 }

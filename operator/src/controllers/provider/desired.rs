@@ -22,17 +22,17 @@ pub(super) struct Desired {
 }
 
 impl Desired {
-    /// The object in which the provider runs the model, as applied.
+    /// Returns the object in which the provider runs the model, as applied.
     pub(super) fn main(&self) -> &Value {
         &self.main
     }
 
-    /// The objects that the main one refers to, such as ConfigMaps.
+    /// Returns the objects that the main one refers to, such as ConfigMaps.
     pub(super) fn supporting(&self) -> &[Value] {
         self.rendered.split_last().map_or(&[], |(_, supporting)| supporting)
     }
 
-    /// All objects as applied, in the order of `rendered`.
+    /// Returns all objects as applied, in the order of `rendered`.
     pub(super) fn objects(&self) -> impl Iterator<Item = &Value> {
         self.supporting().iter().chain([&self.main])
     }

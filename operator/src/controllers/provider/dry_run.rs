@@ -67,7 +67,7 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// The value of the annotation: the objects as YAML, or a note when they are too long.
+/// Returns the value of the annotation: the objects as YAML, or a note when they are too long.
 fn annotation_text(objects: &[Value]) -> String {
     let text = to_yaml_stream(objects);
     if text.len() <= MAX_RESULT_BYTES {
@@ -77,7 +77,7 @@ fn annotation_text(objects: &[Value]) -> String {
     format!("# {bytes} bytes of YAML, more than the {MAX_RESULT_BYTES} that fit here; kubefoundry render prints them\n")
 }
 
-/// The message of an earlier dry run, if it was about the current generation.
+/// Returns the message of an earlier dry run, if it was about the current generation.
 fn reported_message(deployment: &Value) -> Option<&str> {
     let condition = status::find(&deployment["status"], condition::RESOURCE_CREATED)?;
     let generation = deployment.pointer("/metadata/generation");

@@ -19,7 +19,8 @@ pub(super) fn has(deployment: &CachedObject, finalizer: &str) -> bool {
     deployment.metadata.finalizers.as_ref().is_some_and(|all| all.iter().any(|one| one == finalizer))
 }
 
-/// The JSON patch that adds or removes a finalizer. It fails if the list of finalizers changed in the meantime.
+/// Creates the JSON patch that adds or removes a finalizer. The patch fails if the list of finalizers has changed in
+/// the meantime.
 fn patch(deployment: &CachedObject, finalizer: &str, add: bool) -> Value {
     let before = deployment.metadata.finalizers.clone();
     let mut after = before.clone().unwrap_or_default();

@@ -63,7 +63,7 @@ impl ReconcileRequest<'_> {
         Ok(Action::await_change())
     }
 
-    /// The time until the finalizer is overdue; none if the deployment is not being deleted.
+    /// Returns the time until the finalizer is overdue; none if the deployment is not being deleted.
     fn deadline(&self) -> Option<Duration> {
         let deletion = Time::parse(&self.deployment.metadata.deletion_timestamp.as_ref()?.0.to_string())?;
         let elapsed = Duration::from_secs(status::now().seconds_since(deletion));
@@ -72,7 +72,8 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// The status while objects are being deleted: because the deployment is, or because another provider takes over.
+/// Returns the status while objects are being deleted: because the deployment is, or because another provider takes
+/// over.
 fn handover_status(is_deleted: bool, waits_for: &str) -> StatusUpdate {
     let message = format!("waiting for {waits_for} to be deleted");
     let (phase, reason) = if is_deleted { ("Terminating", "Terminating") } else { ("Pending", "Migrating") };

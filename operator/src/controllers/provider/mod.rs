@@ -121,7 +121,7 @@ impl ReconcileRequest<'_> {
         &self.context.shared
     }
 
-    /// The cached objects of this provider that the deployment owns.
+    /// Returns the cached objects of this provider's kinds that the deployment owns.
     fn owned(&self) -> Vec<Arc<UpstreamObject>> {
         let mut owned = self.shared().upstream.owned(self.deployment.uid());
         owned.retain(|owned| objects::belongs_to(owned, self.context.provider, &self.context.manager));

@@ -16,34 +16,34 @@ use crate::watch::UpstreamObject;
 /// The kind of volume claims, which outlive their deployment and are not watched.
 pub(super) const CLAIM: &str = "PersistentVolumeClaim";
 
-/// The resource of an object, for the client.
+/// Returns the API resource of an object, which the client needs to address it.
 pub(super) fn resource(object: &Value) -> ApiResource {
     let (api_version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// The string at a JSON pointer; empty if absent.
+/// Returns the string at a JSON pointer; empty if absent.
 pub(super) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The name of an object.
+/// Returns the name of an object.
 pub(super) fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }
 
-/// An object within its namespace: `Workspace/phi`.
+/// Formats the kind and name of an object, which identify it within its namespace: `Workspace/phi`.
 pub(super) fn key(object: &Value) -> String {
     format!("{}/{}", text(object, "/kind"), name(object))
 }
 
-/// An object in messages: `Workspace 'phi'`.
+/// Formats an object for messages: `Workspace 'phi'`.
 pub(super) fn title(object: &Value) -> String {
     format!("{} '{}'", text(object, "/kind"), name(object))
 }
 
-/// A live object in messages.
+/// Formats a live object for messages.
 pub(super) fn live_title(owned: &UpstreamObject) -> String {
     format!("{} '{}'", owned.resource.kind, owned.object.name())
 }
@@ -68,7 +68,7 @@ pub(super) fn is_main_kind(owned: &UpstreamObject, provider: &dyn Provider) -> b
     groups.into_iter().any(|group| group == owned.resource.group)
 }
 
-/// The main object of a deployment: the desired one, or any that runs models.
+/// Returns the main object of a deployment: the desired one, or any that runs models.
 pub(super) fn main(owned: &[Arc<UpstreamObject>], desired: Option<&Value>) -> Option<Arc<UpstreamObject>> {
     let mains = || owned.iter().filter(|owned| !owned.resource.group.is_empty());
     let is_desired = |owned: &&Arc<UpstreamObject>| desired.is_some_and(|desired| is_same(owned, desired));
@@ -96,7 +96,7 @@ pub(super) fn is_owned(metadata: &ObjectMeta, kind: &str, deployment: &CachedObj
     owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == deployment.uid())
 }
 
-/// The hash of rendered objects without owners, which is equal for equal fields in another cluster.
+/// Hashes rendered objects without their owners, so that equal fields have an equal hash in another cluster.
 pub(super) fn rendered_hash(objects: &[Value]) -> String {
     let mut hash = Sha256::new();
     for object in objects {
@@ -110,7 +110,7 @@ pub(super) fn rendered_hash(objects: &[Value]) -> String {
     short_hex(&hash.finalize())
 }
 
-/// The hash of the desired object, and of the live fields that a client could set.
+/// Hashes the desired object, and the live fields that a client could set.
 pub(super) fn comparison_hash(desired: &Value, live: &UpstreamObject) -> String {
     let mut hash = Sha256::new();
     hash.update(desired.to_string());
@@ -119,7 +119,7 @@ pub(super) fn comparison_hash(desired: &Value, live: &UpstreamObject) -> String 
     short_hex(&hash.finalize())
 }
 
-/// A unique name for the dry run of an object whose own name is still in use.
+/// Creates a unique name for the dry run of an object whose own name is still in use.
 pub(super) fn trial_name(uid: &str) -> String {
     format!("kf-{}", short_hex(&Sha256::digest(uid)))
 }
@@ -134,7 +134,7 @@ pub(super) fn annotate(object: &mut Value, key: String, value: &str) {
     }
 }
 
-/// The fields of an object that clients set: no status, and no metadata of the apiserver.
+/// Returns the fields of an object that clients set: no status, and no metadata of the apiserver.
 pub(super) fn desired_fields(object: &Value) -> Value {
     let mut desired = object.clone();
     if let Some(fields) = desired.as_object_mut() {

@@ -77,7 +77,7 @@ pub(super) enum Step {
     Apply { force: Force },
 }
 
-/// The next step in a situation.
+/// Returns the next step in this situation.
 pub(super) fn next(situation: &Situation) -> Step {
     // Without a finalizer and status fields of its own, a provider that is not chosen has nothing to give up.
     let has_claims = situation.has_finalizer || situation.owns_status;

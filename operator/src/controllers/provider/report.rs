@@ -76,7 +76,7 @@ impl<'r> StatusReport<'r> {
         self.status.as_ref()?.replicas
     }
 
-    /// The phase. Where the provider reports a word that this version does not know, the phase before stays.
+    /// Returns the phase. Where the provider reports a word that this version does not know, the phase before stays.
     pub(super) fn phase<'p>(&self, before: &'p Value) -> &'p str {
         let reported = || {
             let status = self.status.as_ref()?;
@@ -90,7 +90,7 @@ impl<'r> StatusReport<'r> {
         }
     }
 
-    /// The message for users: the problem, or else what the provider reports.
+    /// Returns the message for users: the problem, or else what the provider reports.
     fn message(&self) -> String {
         if let Some((_, message)) = self.problem() {
             return message.to_owned();
@@ -103,7 +103,7 @@ impl<'r> StatusReport<'r> {
         messages.join("; ")
     }
 
-    /// The reason and message of the condition when the objects are not as rendered.
+    /// Returns the reason and message of the condition when the objects are not as rendered.
     fn problem(&self) -> Option<(&'static str, &str)> {
         Some(match self.outcome {
             ReconcileOutcome::Settled
@@ -120,7 +120,7 @@ impl<'r> StatusReport<'r> {
         })
     }
 
-    /// The condition `ProviderCompatible`.
+    /// Returns the condition `ProviderCompatible`.
     fn compatible_condition(&self) -> Condition {
         let (truth, reason, message) = match self.outcome {
             ReconcileOutcome::NotAllowed(message) => (Truth::False, "NotAllowed", message.clone()),
@@ -131,7 +131,7 @@ impl<'r> StatusReport<'r> {
         Condition::new(condition::PROVIDER_COMPATIBLE, truth, reason, message)
     }
 
-    /// The condition `ResourceCreated`.
+    /// Returns the condition `ResourceCreated`.
     fn created_condition(&self) -> Condition {
         let (truth, reason, message) = match (self.problem(), &self.main) {
             (Some((reason, message)), _) => (false, reason, message.to_owned()),
@@ -141,7 +141,7 @@ impl<'r> StatusReport<'r> {
         Condition::new(condition::RESOURCE_CREATED, truth, reason, message)
     }
 
-    /// The condition `Ready`: the provider's own, or a false one until the provider writes it.
+    /// Returns the condition `Ready`: the provider's own, or a false one until the provider writes it.
     fn ready_condition(&self) -> Condition {
         let conditions = self.status.iter().flat_map(|status| &status.conditions);
         let mut ready = conditions.filter(|it| it.condition_type == condition::READY).map(|reported| {
@@ -158,8 +158,8 @@ impl<'r> StatusReport<'r> {
         })
     }
 
-    /// The condition `StaleStatus`: true while the provider's status is too old, and false once it was true before. A
-    /// deployment that was never stale has no such condition.
+    /// Returns the condition `StaleStatus`: true while the provider's status is too old, and false once it was true
+    /// before. A deployment that was never stale has no such condition.
     fn stale_condition(&self, before: &Value) -> Option<Condition> {
         let provider = self.provider.display_name();
         let (kind, name) = self.main.as_ref()?;
@@ -175,7 +175,7 @@ impl<'r> StatusReport<'r> {
         Some(Condition::new(condition::STALE_STATUS, false, "News", message))
     }
 
-    /// All status fields and conditions of this provider's field manager.
+    /// Returns all status fields and conditions of this provider's field manager.
     pub(super) fn status_update(&self, deployment: &Value) -> StatusUpdate {
         let before = &deployment["status"];
         let status = self.status.as_ref();
@@ -197,8 +197,8 @@ impl<'r> StatusReport<'r> {
             .conditions(self.stale_condition(before))
     }
 
-    /// The message of an event about a failure, or about an object that cannot be applied; none when the status before
-    /// already has it, so that each error is published once.
+    /// Returns the message of an event about a failure, or about an object that cannot be applied; none when the
+    /// previous status already has it, so that each error is published once.
     pub(super) fn new_error(&self, before: &Value) -> Option<String> {
         match self.outcome {
             ReconcileOutcome::Refused(message) | ReconcileOutcome::NotOwned(message) => {
@@ -221,7 +221,7 @@ fn is_settled(status: &Status) -> bool {
     matches!(status.phase, Some(Phase::Running | Phase::Failed))
 }
 
-/// The time of the last write to anything but the status.
+/// Returns the time of the last write to anything but the status.
 fn last_spec_write(object: &Value) -> Option<Time> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let entries = entries.into_iter().flatten();
@@ -230,7 +230,7 @@ fn last_spec_write(object: &Value) -> Option<Time> {
     others.filter_map(|entry| Time::parse(entry["time"].as_str()?)).max()
 }
 
-/// The field manager of another provider that still has a finalizer on a deployment, or owns its phase.
+/// Returns the field manager of another provider that still has a finalizer on a deployment, or owns its phase.
 pub(super) fn predecessor(
     value: &Value,
     deployment: &CachedObject,
@@ -249,7 +249,7 @@ pub(super) fn predecessor(
         .map(str::to_owned)
 }
 
-/// The time at which the provider was chosen.
+/// Returns the time at which the provider was chosen.
 pub(super) fn chosen_at(value: &Value) -> Option<Time> {
     let entries = value.pointer("/metadata/managedFields").and_then(Value::as_array);
     let writes_choice = |entry: &&Value| entry.pointer("/fieldsV1/f:status/f:provider/f:name").is_some();

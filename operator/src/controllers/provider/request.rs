@@ -19,7 +19,7 @@ pub(super) enum Mode {
 }
 
 impl ReconcileRequest<'_> {
-    /// The client for the kind of an object, in the namespace of the deployment.
+    /// Creates the client for the kind of an object, in the namespace of the deployment.
     pub(super) fn api(&self, object: &Value) -> Api<CachedObject> {
         let resource = objects::resource(object);
         Api::namespaced_with(self.shared().client.clone(), self.deployment.namespace(), &resource)
@@ -71,8 +71,8 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// The message with which the apiserver, a webhook or a CRD validation rule refuses an object; none for other errors. A
-/// webhook that cannot be reached results in 500, and so does a conversion that fails.
+/// Returns the message with which the apiserver, a webhook or a CRD validation rule refuses an object; none for other
+/// errors. A webhook that cannot be reached results in 500, and so does a conversion that fails.
 pub(super) fn refusal(error: &Error) -> Option<String> {
     let Error::Api(kube::Error::Api(status)) = error else { return None };
     matches!(status.code, 400 | 403 | 413 | 422 | 500).then(|| status.message.clone())
@@ -89,7 +89,7 @@ pub(super) fn with_real_name(error: Error, trial: &str, name: &str) -> Error {
     }
 }
 
-/// The text of an error for logs: the message of the apiserver, if it is one.
+/// Returns the text of an error for logs: the message of the apiserver, if it is one.
 pub(super) fn error_text(error: &Error) -> String {
     match error {
         Error::Api(kube::Error::Api(status)) if !status.message.is_empty() => status.message.clone(),

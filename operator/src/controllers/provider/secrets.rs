@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::runtime::events::EventReason;
 use crate::status;
 
-/// The names of the Secrets that a deployment needs; optional references do not count.
+/// Returns the names of the Secrets that a deployment needs; optional references do not count.
 fn required_secrets(deployment: &Value) -> BTreeSet<&str> {
     let list = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
     let mut names = BTreeSet::from([objects::text(deployment, "/spec/secrets/huggingFaceToken")]);
@@ -25,9 +25,9 @@ fn required_secrets(deployment: &Value) -> BTreeSet<&str> {
     names
 }
 
-/// The generation that this controller reported last; it has checked the Secrets of that generation. While no provider
-/// is selected, core reports a generation in the same field without checking Secrets, so the owner of the field
-/// matters.
+/// Returns the generation that this controller reported last; it has checked the Secrets of that generation. While no
+/// provider is selected, core reports a generation in the same field without checking Secrets, so the owner of the
+/// field matters.
 fn reported_generation(deployment: &Value, manager: &str) -> Option<i64> {
     status::owned(deployment, manager).get("f:observedGeneration")?;
     deployment.pointer("/status/observedGeneration")?.as_i64()

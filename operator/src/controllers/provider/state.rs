@@ -51,7 +51,8 @@ struct Write {
 }
 
 impl Write {
-    /// A write that resulted in this object. None when its resourceVersion is not a number: then the watch is trusted.
+    /// Records the write that resulted in this object. None when its resourceVersion is not a number: then the watch is
+    /// trusted.
     fn from_object(object: &CachedObject) -> Option<Self> {
         let version = object.version()?;
         Some(Self { version, at: Instant::now() })
@@ -162,7 +163,7 @@ impl ProviderReconcileState {
         })
     }
 
-    /// The delay before an object may be corrected again; none when it may be now.
+    /// Returns the delay before an object may be corrected again; none when it may be now.
     pub(super) fn correction_delay(&self, uid: &str) -> Option<Duration> {
         self.update(uid, |state| {
             let since = state.corrected?.elapsed();

@@ -92,7 +92,8 @@ fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The names under which clients reach the webhooks: those of the Service, and the host of the URL if there is one.
+/// Returns the names under which clients reach the webhooks: those of the Service, and the host of the URL if there is
+/// one.
 pub(super) fn names(service: &str, namespace: &str, url: Option<&str>) -> Vec<String> {
     let mut names = vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}.svc.cluster.local")];
     let host = url.and_then(|url| url.parse::<http::Uri>().ok()?.host().map(str::to_owned));
@@ -101,7 +102,7 @@ pub(super) fn names(service: &str, namespace: &str, url: Option<&str>) -> Vec<St
     names
 }
 
-/// The configuration of a TLS server with this pair.
+/// Creates the configuration of a TLS server that uses this pair.
 pub(super) fn server_config(pair: &Pair) -> Result<ServerConfig, CertificateError> {
     let chain = certificates(&pair.certificate);
     if chain.is_empty() {
@@ -146,7 +147,7 @@ pub(super) fn is_server_name(name: &str) -> bool {
     name.parse::<IpAddr>().is_ok() || ServerName::try_from(name).is_ok()
 }
 
-/// The valid certificates of a PEM text.
+/// Parses the valid certificates of a PEM text.
 pub(super) fn certificates(text: &str) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(text.as_bytes()).filter_map(Result::ok).collect()
 }

@@ -40,7 +40,7 @@ const MANAGER: &str = "kubefoundry-webhooks";
 /// The CA certificates with which the apiserver verifies the webhooks, as PEM; none until one is issued.
 pub(crate) type Bundle = Option<Arc<str>>;
 
-/// The valid certificates of a bundle.
+/// Parses the valid certificates of a bundle.
 pub(super) fn read(bundle: &str) -> Vec<CertificateDer<'static>> {
     issue::certificates(bundle)
 }

@@ -97,7 +97,7 @@ impl StoredCertificate {
         verify(&self.pair.certificate, &self.bundle, names, now)
     }
 
-    /// The maintenance that is due now.
+    /// Returns the maintenance that is due now.
     pub(super) fn due(&self, names: &[String], lifetime: Duration, now: SystemTime) -> Maintenance {
         let later = now.checked_add(lifetime / 3).unwrap_or(now);
         let lasts = verify(&self.pair.certificate, &self.bundle, names, later);
@@ -140,7 +140,7 @@ impl StoredCertificate {
     }
 }
 
-/// The PEM blocks of a bundle.
+/// Returns the PEM blocks of a bundle.
 fn pem_blocks(bundle: &str) -> Vec<&str> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----";

@@ -35,7 +35,7 @@ enum Access {
     Refused(&'static str),
 }
 
-/// A session with some of the built-in providers.
+/// Creates a session with some of the built-in providers.
 fn session(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Session {
     let mut sources = SourceSet::default();
     for provider in kubefoundry_model::providers::PROVIDERS.iter().filter(|provider| is_known(provider.name())) {
@@ -114,7 +114,7 @@ fn invalid_spec() -> Value {
     json!({"engine": {"type": "vllm"}})
 }
 
-/// A request that creates an object, or updates `old`.
+/// Creates a request that creates an object, or updates `old`.
 fn request(object: Value, old: Value) -> Value {
     let group = object["apiVersion"].as_str().unwrap_or_default().split('/').next().unwrap_or_default().to_owned();
     let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
@@ -400,7 +400,7 @@ fn refuses_other_requests() {
     assert!(post(cluster(), "/convert", review.to_string()).1.contains("Success"));
 }
 
-/// Arbitrary JSON, sometimes with keys and values of a ModelDeployment.
+/// Generates arbitrary JSON, sometimes with keys and values of a ModelDeployment.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -133,7 +133,7 @@ fn render() -> Result<Value, Failure> {
     Ok(schema)
 }
 
-/// The schema for any document: one of our kinds is checked by its own schema, any other document is accepted.
+/// Creates the schema for any document: one of our kinds is checked by its own schema, any other document is accepted.
 fn any(versions: &[String], kinds: &[(&str, &Value)], render: &Value) -> Value {
     let mut branches = Vec::new();
     let lists: Vec<String> = kinds.iter().map(|(kind, _)| format!("{kind}List")).collect();
@@ -195,8 +195,8 @@ fn object(shape: &ObjectShape, nullable: bool) -> Result<Value, Failure> {
 /// The keywords that document a value.
 const DESCRIPTIONS: [&str; 2] = ["description", "markdownDescription"];
 
-/// A schema with documentation only. `description` is plain text in JSON Schema, and an editor shows Markdown in it
-/// with escaped back-quotes; editors that read `markdownDescription` (VS Code, yaml-language-server) prefer that.
+/// Returns a schema with documentation only. `description` is plain text in JSON Schema, and an editor shows Markdown
+/// in it with escaped back-quotes; editors that read `markdownDescription` (VS Code, yaml-language-server) prefer that.
 fn documented(text: &str) -> Object {
     let has_markdown = text.contains('`');
     Object::default()

@@ -46,7 +46,7 @@ pub(super) fn all() -> Vec<(String, Value)> {
     ]
 }
 
-/// The fields of a place in the input.
+/// Returns the fields of a place in the input.
 fn input_place() -> Vec<(&'static str, Value)> {
     vec![
         ("file", text("The file, as it was given; `-` is standard input.")),

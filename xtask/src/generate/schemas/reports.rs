@@ -142,7 +142,7 @@ pub(super) fn all() -> Vec<(String, Value)> {
     ]
 }
 
-/// A schema of a CRD.
+/// Returns a schema of a CRD.
 fn schema() -> Value {
     let text = |description: &str| json!({"description": description, "type": "string"});
     object(
@@ -181,7 +181,7 @@ pub(super) fn number(description: &str, least: i64) -> Value {
     json!({"description": description, "type": "integer", "minimum": least})
 }
 
-/// The fields of a range in a text.
+/// Returns the fields of a range in a text.
 fn range() -> Vec<(&'static str, Value)> {
     vec![
         ("line", number("The first line, from 1.", 1)),

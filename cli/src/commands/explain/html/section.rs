@@ -65,7 +65,7 @@ pub(super) fn write_index(out: &mut String, decisions: &[LocatedDecision<'_>], f
     out.push_str("</section>\n");
 }
 
-/// `PersistentVolumeClaim × 2, DynamoGraphDeployment`.
+/// Counts the objects by kind: `PersistentVolumeClaim × 2, DynamoGraphDeployment`.
 fn format_kinds(decision: &Decision) -> String {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for object in &decision.objects {
