@@ -20,24 +20,24 @@ pub static TRANSFORMS: &[&dyn AnyTransform] =
 /// The ModelDeployment transformation, which the analyses of single deployments run.
 pub(crate) const MODELS: &dyn AnyTransform = &ModelDeployments;
 
-/// The configuration before any document is read: the built-in providers. `limits` apply to the selection rules of
-/// provider configurations that are read later.
+/// Returns the configuration before any document is read: the built-in providers. `limits` apply to the selection rules
+/// of provider configurations that are read later.
 pub(crate) fn configuration(limits: kubefoundry_cel::Limits) -> impl Configuration {
     Catalog::with_builtin(limits)
 }
 
-/// The sections of a `Render` document that belong to a provider or a transformation.
+/// Returns the sections of a `Render` document that belong to a provider or a transformation.
 pub fn sections() -> impl Iterator<Item = SettingsSection> {
     let of_providers = PROVIDERS.iter().filter_map(|provider| provider.info().section).map(|section| section());
     of_providers.chain(TRANSFORMS.iter().filter_map(|transform| transform.section()))
 }
 
-/// The keys of [`sections`].
+/// Returns the keys of [`sections`].
 pub(crate) fn section_keys() -> Vec<&'static str> {
     sections().map(|section| section.field.key).collect()
 }
 
-/// Every code: shared codes ordered by number, then those of each provider, transformation and analysis.
+/// Returns every code: shared codes ordered by number, then those of each provider, transformation and analysis.
 pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     let shared = [
         kubefoundry_diagnostics::codes::CODES,
@@ -55,14 +55,14 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     shared.into_iter().chain(of_providers.chain(of_transforms).chain(of_analyses).copied())
 }
 
-/// The release of the provider's operator that the objects are for, if the decision names one.
+/// Returns the release of the provider's operator that the objects are for, if the decision names one.
 pub(crate) fn operator_release(facts: &DecisionFacts) -> Option<&str> {
     let provider = providers::find(facts.selection.as_ref()?.provider.as_deref()?)?;
     facts.runtime.as_deref().filter(|_| provider.info().is_released_with_runtime)
 }
 
-/// The kinds whose CRDs matter to a run: every kind that a provider or a transformation writes and a CRD defines, and
-/// the kinds that are transformed.
+/// Returns the kinds whose CRDs matter to a run: every kind that a provider or a transformation writes and a CRD
+/// defines, and the kinds that are transformed.
 pub(crate) fn crd_kinds() -> impl Iterator<Item = GroupKind> {
     let of_providers = PROVIDERS.iter().flat_map(|provider| conformance::crd_kinds(*provider));
     of_providers.chain(TRANSFORMS.iter().flat_map(|transform| transform.schema_kinds().iter().copied()))
@@ -110,7 +110,8 @@ pub(crate) fn configured_by(header: &Header) -> Option<&'static dyn AnyTransform
     })
 }
 
-/// The kinds of a transformation in the API groups that it owns: its input kind and the kind of its configurations.
+/// Returns the kinds of a transformation in the API groups that it owns: its input kind and the kind of its
+/// configurations.
 pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'static str> {
     [transform.kind().1].into_iter().chain(transform.configuration_kind())
 }
@@ -149,7 +150,7 @@ pub fn is_source(api_version: &str, kind: &str) -> bool {
     transform_of_kind(group, kind).is_some_and(|transform| transform.version(group) == version)
 }
 
-/// The annotations in which a generated object names the object that it was generated from.
+/// Returns the annotations in which a generated object names the object that it was generated from.
 pub fn owner_annotations() -> impl Iterator<Item = String> {
     let of = |transform: &'static dyn AnyTransform| {
         transform.mark_groups().iter().map(move |api_group: &ApiGroup| api_group.label(transform.owner_annotation()))
@@ -157,7 +158,7 @@ pub fn owner_annotations() -> impl Iterator<Item = String> {
     TRANSFORMS.iter().copied().flat_map(of)
 }
 
-/// The annotations in which a changed input object names the object that caused the change.
+/// Returns the annotations in which a changed input object names the object that caused the change.
 pub fn change_annotations() -> impl Iterator<Item = &'static str> {
     TRANSFORMS.iter().filter_map(|transform| transform.change_annotation())
 }

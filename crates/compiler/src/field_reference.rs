@@ -45,12 +45,12 @@ fn own_versions() -> Vec<String> {
 }
 
 impl DocumentedKind {
-    /// The shape of the whole object.
+    /// Returns the shape of the whole object.
     pub fn object(&self) -> Option<&'static ObjectShape> {
         nested_object(&(self.shape)())
     }
 
-    /// The `apiVersion`s in which a field exists. `path` is dotted, as in `spec.engine.type`.
+    /// Returns the `apiVersion`s in which a field exists. `path` is dotted, as in `spec.engine.type`.
     pub fn versions_with(&self, path: &str) -> Vec<String> {
         let Some(path) = FieldPath::try_parse(path) else { return (self.versions)() };
         let is_absent = |version: &String| {
@@ -138,7 +138,7 @@ pub fn find_field(path: &str) -> Result<FieldEntry, UnknownField> {
 }
 
 impl FieldEntry {
-    /// The object in the field, or in the items of its list or the values of its mapping.
+    /// Returns the object in the field, or in the items of its list or the values of its mapping.
     pub fn object(&self) -> Option<&'static ObjectShape> {
         match &self.field {
             Some(field) => nested_object(&field.full_shape()),
@@ -193,7 +193,7 @@ pub fn nested_object(shape: &Shape) -> Option<&'static ObjectShape> {
     }
 }
 
-/// The type of a value as `kubectl explain` writes it: `[]EnvVar`, `map[string]string`.
+/// Returns the type of a value as `kubectl explain` writes it: `[]EnvVar`, `map[string]string`.
 pub fn type_name(shape: &Shape) -> String {
     match shape {
         Shape::Any => "any".to_owned(),

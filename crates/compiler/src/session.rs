@@ -146,12 +146,12 @@ impl Session {
         self.cache.mapped()
     }
 
-    /// The options of this session.
+    /// Returns the options of this session.
     pub fn options(&self) -> &Options {
         self.evaluator.options()
     }
 
-    /// The providers that can be selected, with their configurations.
+    /// Returns the providers that can be selected, with their configurations.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -331,8 +331,8 @@ impl Session {
         Some(hash)
     }
 
-    /// The installed versions of a provider's kinds, each with the fingerprint of its schema. Empty if it is unknown
-    /// what is installed, or if kubefoundry does not render the provider.
+    /// Returns the installed versions of a provider's kinds, each with the fingerprint of its schema. Empty if it is
+    /// unknown what is installed, or if kubefoundry does not render the provider.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -359,14 +359,14 @@ impl Session {
             .unwrap_or_default()
     }
 
-    /// The CRD version to write for a provider: set by the options, or else the first installed one. `None` if
+    /// Returns the CRD version to write for a provider: set by the options, or else the first installed one. `None` if
     /// [`Session::crds_problem`] reports a reason, or if kubefoundry does not render the provider.
     pub fn crd_version(&self, provider: &str) -> Option<String> {
         self.evaluator.find_crd_version(provider).0
     }
 
-    /// The reason why a provider cannot be rendered: its CRD is not installed, has no known version or cannot be read.
-    /// `None` if it can be rendered, or if it is unknown what is installed.
+    /// Returns the reason why a provider cannot be rendered: its CRD is not installed, has no known version or cannot
+    /// be read. `None` if it can be rendered, or if it is unknown what is installed.
     pub fn crds_problem(&self, provider: &str) -> Option<Diagnostic> {
         self.evaluator.find_crd_version(provider).1
     }

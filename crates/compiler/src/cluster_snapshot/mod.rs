@@ -185,12 +185,13 @@ fn without_managers(value: &Value) -> Value {
 }
 
 impl LiveObject {
-    /// The object's API group; empty for the core group.
+    /// Returns the object's API group; empty for the core group.
     pub(crate) fn group(&self) -> &str {
         self.object.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The deployment `namespace/name` in its ownership annotation, and the API group of that annotation.
+    /// Returns the deployment `namespace/name` that the ownership annotation names, and the API group of that
+    /// annotation.
     pub(crate) fn owner_annotation(&self) -> Option<(&'static ApiGroup, &str)> {
         let annotations = self.value.pointer("/metadata/annotations")?;
         API_GROUPS
@@ -198,7 +199,7 @@ impl LiveObject {
             .find_map(|api_group| Some((api_group, annotations.get(api_group.label("model-deployment"))?.as_str()?)))
     }
 
-    /// The owner reference with `controller: true`.
+    /// Returns the owner reference with `controller: true`.
     pub(crate) fn controller(&self) -> Option<ControllerReference<'_>> {
         let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let owner = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;

@@ -60,7 +60,7 @@ pub(super) fn list_kind(schema: Option<&Value>, field: &str, items: [&[Value]; 2
     if is_identified { ListKind::Map(keys) } else { ListKind::Atomic }
 }
 
-/// The keys that identify the items of an atomic list for readers, if they identify every item.
+/// Returns the keys that identify the items of an atomic list for readers, if they identify every item.
 pub(super) fn name_keys(field: &str, items: [&[Value]; 2]) -> Option<Vec<ItemKey>> {
     let keys = known_keys(field, items);
     (!keys.is_empty() && items.iter().all(|items| are_identified(items, &keys))).then_some(keys)
@@ -89,7 +89,7 @@ fn known_keys(field: &str, items: [&[Value]; 2]) -> Vec<ItemKey> {
     keys.iter().map(|name| ItemKey { name: (*name).to_owned(), default: None }).collect()
 }
 
-/// The value of a key in an item, or the key's default.
+/// Returns the value of a key in an item, or the key's default.
 pub(super) fn key_value<'v>(item: &'v Value, key: &'v ItemKey) -> Option<&'v Value> {
     item.get(&key.name).or(key.default.as_ref())
 }

@@ -50,7 +50,7 @@ impl<'l> FieldManagers<'l> {
         Self { entries: entries.collect() }
     }
 
-    /// Every manager, at the root of its fields.
+    /// Returns a cursor for every manager, at the root of its fields.
     pub(super) fn cursors(&self) -> OwnerCursors<'_> {
         self.entries.iter().map(|(writer, fields)| (writer, *fields)).collect()
     }
@@ -70,7 +70,7 @@ fn step<'m>(cursors: &OwnerCursors<'m>, next: impl Fn(&'m Value) -> Option<&'m V
     cursors.iter().filter_map(down).collect()
 }
 
-/// The owners of a field of a mapping, or of something in it.
+/// Returns the owners of a field of a mapping, or of something in it.
 pub(super) fn field<'m>(cursors: &OwnerCursors<'m>, name: &str) -> OwnerCursors<'m> {
     if cursors.is_empty() {
         return Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn field<'m>(cursors: &OwnerCursors<'m>, name: &str) -> OwnerCursors<
     step(cursors, |fields| fields.get(&key))
 }
 
-/// The owners of an item of a list with keys.
+/// Returns the owners of an item of a list with keys.
 pub(super) fn item<'m>(cursors: &OwnerCursors<'m>, item: &Value, keys: &[ItemKey]) -> OwnerCursors<'m> {
     step(cursors, |fields| {
         let named = |(name, below): (&'m String, &'m Value)| {
@@ -91,12 +91,12 @@ pub(super) fn item<'m>(cursors: &OwnerCursors<'m>, item: &Value, keys: &[ItemKey
     })
 }
 
-/// The owners of an atomic list: its items are not listed separately.
+/// Returns the owners of an atomic list: its items are not listed separately.
 pub(super) fn position<'m>(cursors: &OwnerCursors<'m>) -> OwnerCursors<'m> {
     step(cursors, |_| None)
 }
 
-/// The distinct managers, sorted.
+/// Returns the distinct managers, sorted.
 pub(super) fn writers(cursors: &OwnerCursors<'_>) -> Vec<FieldManager> {
     let mut writers: Vec<FieldManager> = cursors.iter().map(|(writer, _)| (*writer).clone()).collect();
     writers.sort();

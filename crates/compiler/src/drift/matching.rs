@@ -72,7 +72,7 @@ impl<'l> LiveIndex<'l> {
     }
 }
 
-/// The deployment in the ownership annotation of a rendered object.
+/// Returns the deployment that the ownership annotation of a rendered object names.
 pub(super) fn owner(object: &Value) -> Option<&str> {
     let annotations = object.pointer("/metadata/annotations")?;
     API_GROUPS.iter().find_map(|api_group| annotations.get(api_group.label("model-deployment"))?.as_str())
@@ -86,7 +86,7 @@ pub(super) fn is_owner(live: &LiveObject, expected: Option<&str>) -> bool {
     found == expected || (!expected.contains('/') && found == owner_name(namespace, expected))
 }
 
-/// The reference of a rendered object.
+/// Returns the reference of a rendered object.
 pub(super) fn reference(object: &Value) -> ObjectRef {
     let text = |pointer: &str| Arc::from(text_or_empty(object, pointer));
     let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(Arc::from);

@@ -84,7 +84,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome as the predicate of a sentence about the object.
+    /// Returns the outcome as the predicate of a sentence about the object.
     ///
     /// ```
     /// use kubefoundry_compiler::drift::Outcome;
@@ -214,7 +214,7 @@ fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>)
     objects
 }
 
-/// An object with a result but without field comparisons.
+/// Creates the result of an object whose fields are not compared.
 fn without_fields(expected: &Value, result: Outcome, message: String) -> ObjectDrift {
     ObjectDrift {
         object: matching::reference(expected),

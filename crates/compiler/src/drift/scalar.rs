@@ -46,7 +46,7 @@ pub(super) fn is_same(expected: &Value, found: &Value, path: &FieldPath, schema:
     is_one_of(path, &INTEGER_OR_STRING_FIELDS) && texts.is_some_and(|(one, other)| one == other)
 }
 
-/// The text of a string or number; `None` for other values.
+/// Returns the text of a string or number; `None` for other values.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -189,7 +189,7 @@ impl Options {
         self.severities.insert(code.id, severity);
     }
 
-    /// The CRD version to write for a provider; `None` when a dump of CRDs decides.
+    /// Returns the CRD version to write for a provider; `None` when the given CRDs decide.
     pub fn crd_version<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
         let crd_version =
             self.crd_versions.get(provider.name()).map(String::as_str).filter(|version| *version != "auto");

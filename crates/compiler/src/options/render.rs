@@ -54,7 +54,7 @@ wire_object! {
         severities: Map<CodeSeverity> = "severities",
     }
 }
-/// The shape of a `Render` document, including the sections of providers and transformations.
+/// Returns the shape of a `Render` document, including the sections of providers and transformations.
 ///
 /// ```
 /// use kubefoundry_compiler::options::render;

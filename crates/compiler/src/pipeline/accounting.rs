@@ -52,7 +52,7 @@ pub(super) struct Accounting {
 }
 
 impl DeploymentPattern {
-    /// The pattern of a deployment, and the estimated work of trying its fields.
+    /// Returns the pattern of a deployment, and the estimated work of trying its fields.
     pub(super) fn of(root: &Node<'_>) -> (Self, usize) {
         let mut walk = PatternBuilder { class: String::new(), traits: String::new(), leaves: 0, tried: 0 };
         walk.node(root);
@@ -106,7 +106,7 @@ impl PatternBuilder {
     }
 }
 
-/// The class of a path: arbitrary keys and later list positions are replaced by placeholders.
+/// Replaces arbitrary keys and later list positions in a path by placeholders, so that similar paths share a class.
 fn path_class(path: &FieldPath) -> String {
     let mut class = String::new();
     for segment in path.segments() {
@@ -222,7 +222,7 @@ impl Accounting {
         true
     }
 
-    /// The fields without effect of a pattern.
+    /// Returns the fields without effect of a pattern.
     pub(super) fn known(&self, pattern: DeploymentPattern) -> SilentFields {
         self.silent.get(&pattern).cloned().unwrap_or_default()
     }
@@ -241,7 +241,7 @@ impl Accounting {
         is_affordable
     }
 
-    /// Step budget of the selection rules for one pattern.
+    /// Returns the step budget of the selection rules for one pattern.
     fn steps(&self, work: usize) -> u64 {
         let share = u128::from(self.steps) * work as u128 / MAX_WORK_NODES as u128;
         u64::try_from(share).unwrap_or(u64::MAX).max(1)

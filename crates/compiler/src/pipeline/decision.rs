@@ -69,7 +69,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// A decision with nothing decided yet.
+    /// Creates a decision that has no provider and no findings yet.
     pub(crate) fn new(object: ObjectRef, source: SourceId, document: usize) -> Self {
         Self {
             object,
@@ -86,12 +86,12 @@ impl Decision {
         }
     }
 
-    /// The selected provider of a ModelDeployment, if there is one.
+    /// Returns the selected provider of a ModelDeployment, if there is one.
     pub fn provider(&self) -> Option<&str> {
         self.selection.as_ref()?.provider.as_deref()
     }
 
-    /// The reason for the selection.
+    /// Returns the reason for which the provider was selected.
     pub fn reason(&self) -> Option<&str> {
         self.selection.as_ref()?.reason.as_deref()
     }

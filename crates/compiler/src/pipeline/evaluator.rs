@@ -77,12 +77,12 @@ impl Evaluation {
         self.errors().next().is_some()
     }
 
-    /// The errors, in order.
+    /// Returns the errors, in the order of the report.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|found| found.severity == Severity::Error)
     }
 
-    /// The selected provider.
+    /// Returns the name of the selected provider; `None` if none could be selected.
     pub fn provider(&self) -> Option<&str> {
         self.decision.as_ref()?.provider()
     }
@@ -141,17 +141,17 @@ impl Evaluator {
         Self { crds: other.crds.clone(), ..self.clone() }
     }
 
-    /// The options.
+    /// Returns the options.
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The providers that can be selected.
+    /// Returns the providers that can be selected.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// The CRDs, if it is known what is installed.
+    /// Returns the CRDs, if it is known what is installed.
     pub(crate) fn crds(&self) -> Option<&Crds<'static>> {
         self.crds.as_deref()
     }
@@ -298,7 +298,7 @@ impl Evaluator {
     }
 }
 
-/// The fields of an object that users write, without those in [`REPORTED_FIELDS`].
+/// Returns the fields of an object that users write, without those in [`REPORTED_FIELDS`].
 fn user_fields(object: &Value) -> Node<'_> {
     let Value::Object(fields) = object else { return Node::from(object) };
     let is_reported = |outer: &str, inner: Option<&str>| REPORTED_FIELDS.contains(&(outer, inner));
@@ -315,7 +315,7 @@ fn user_fields(object: &Value) -> Node<'_> {
     mapping(entries)
 }
 
-/// A mapping node without a place in a text.
+/// Creates a mapping node without a position in a text.
 fn mapping<'v>(entries: impl Iterator<Item = (&'v str, Node<'v>)>) -> Node<'v> {
     let span = Span::default();
     let entries = entries.map(|(key, node)| MappingEntry { key: key.into(), key_span: span, node });

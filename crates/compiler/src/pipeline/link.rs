@@ -131,7 +131,7 @@ fn key_of(input: &InputDocument) -> IdentityKey<'_> {
     (header.group(), &header.kind, header.namespace.as_deref(), &header.name)
 }
 
-/// The text by which generated objects name their deployment.
+/// Returns the text with which generated objects name their deployment.
 fn owner_of(input: &InputDocument) -> String {
     format!("{} {}", input.header.kind, owner_name(input.header.namespace.as_deref(), &input.header.name))
 }

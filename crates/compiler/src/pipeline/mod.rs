@@ -190,7 +190,7 @@ fn compile_with<O>(
     Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }
 }
 
-/// For an object left to its own controller, explains how to have it transformed.
+/// Explains how to have an object transformed that is left to its own controller.
 fn help_for_untransformed(input: &InputDocument) -> Option<&'static str> {
     let header = &input.header;
     let transform = composition::transform_of_kind(header.group(), &header.kind);
@@ -198,7 +198,7 @@ fn help_for_untransformed(input: &InputDocument) -> Option<&'static str> {
     Some(transform.handled_description())
 }
 
-/// The location for "nothing to render": the only input text, if it is empty.
+/// Returns the location for "nothing to render": the only input text, if it is empty.
 fn location_of_empty_input(sources: &SourceSet, is_empty: bool) -> Option<Location> {
     let mut texts = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
     let (source, _) = texts.next().filter(|_| texts.next().is_none())?;

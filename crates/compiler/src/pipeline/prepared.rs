@@ -86,7 +86,7 @@ pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
 }
 
 impl<'p> PreparedRun<'p> {
-    /// The deployments of the input, in order.
+    /// Returns the deployments of the input, in order.
     pub(crate) fn subjects(&self) -> impl Iterator<Item = InputDeployment<'p>> {
         let Self { environment, catalog, .. } = *self;
         self.deployments.iter().map(move |document| InputDeployment { document, environment, catalog })

@@ -130,7 +130,7 @@ impl Role {
         Self::Other
     }
 
-    /// The transformation of the document, if it is transformed.
+    /// Returns the transformation of the document, if it is transformed.
     pub(super) fn transform(self) -> Option<&'static dyn AnyTransform> {
         if let Self::Transformed(transform) = self { Some(transform) } else { None }
     }
@@ -168,7 +168,7 @@ fn is_of_a_function(root: &Node<'_>) -> bool {
     annotations.is_some_and(|annotations| marks.iter().any(|mark| annotations.get(mark).is_some()))
 }
 
-/// The origin that an object names in its ownership annotation: kind and `namespace/name`.
+/// Returns the origin that an object names in its ownership annotation: kind and `namespace/name`.
 fn owner_of(root: &Node<'_>) -> Option<String> {
     TRANSFORMS.iter().find_map(|transform| {
         let owner = annotation(root, transform.mark_groups(), transform.owner_annotation())?;

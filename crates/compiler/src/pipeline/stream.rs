@@ -79,7 +79,7 @@ pub(super) fn run<'t, O: OutputForm>(
     results
 }
 
-/// The transformation of a document that needs no other document.
+/// Returns the transformation of a document that needs no other document.
 fn runs_alone(document: &Document<'_>) -> Option<&'static dyn AnyTransform> {
     let header = &document.header;
     composition::transform_of_kind(header.group(), &header.kind).filter(|transform| !transform.needs_set())

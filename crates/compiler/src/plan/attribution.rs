@@ -39,7 +39,7 @@ pub(super) enum AtomicChange {
 }
 
 impl AtomicChange {
-    /// The renderer and document of a state with only this change applied, in the direction of the other state.
+    /// Returns the renderer and document of a state with only this change applied, in the direction of the other state.
     fn apply_alone<'s>(
         &self,
         from: &DeploymentState<'_, 's>,

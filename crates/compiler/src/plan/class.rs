@@ -60,7 +60,7 @@ impl ChangeClass {
         Self::Refused,
     ];
 
-    /// The name of the class in reports.
+    /// Returns the name of the class in reports.
     ///
     /// ```
     /// use kubefoundry_compiler::plan::ChangeClass;
@@ -80,7 +80,7 @@ impl ChangeClass {
         }
     }
 
-    /// A short explanation of the class.
+    /// Explains the class in a few words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::None => "nothing that runs changes",

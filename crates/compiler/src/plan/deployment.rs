@@ -63,13 +63,13 @@ pub(super) struct PlannedDeployment {
 }
 
 impl<'r> RunDeployment<'r> {
-    /// The text of its document.
+    /// Returns the text of the deployment's document.
     pub(super) fn text(&self) -> Option<&'r str> {
         let input = self.input?;
         self.run.sources.get(input.source).text.get(input.span.start..input.span.end)
     }
 
-    /// Its objects, parsed from the printed text.
+    /// Parses the objects of the deployment from their printed text.
     fn objects(&self) -> Vec<Object> {
         let references = self.decision.objects.iter().cloned();
         let value = |output: &Output<YamlText>| {
@@ -129,7 +129,7 @@ fn plan_single(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
     PlannedDeployment { deployment, gpus, images: images::image_changes(before, after, &[]) }
 }
 
-/// A plan without any changes.
+/// Creates a plan without any changes.
 fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
     DeploymentPlan {
         object: side.decision.object.clone(),

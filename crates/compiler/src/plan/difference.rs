@@ -81,7 +81,7 @@ fn compare(
     out.push(JsonDifference { path, before: before.cloned(), after: after.cloned() });
 }
 
-/// The fields of a mapping. At leaf granularity, an absent mapping counts as empty.
+/// Returns the fields of a mapping. At leaf granularity, an absent mapping counts as empty.
 fn fields<'v>(
     value: Option<&'v Value>,
     empty: &'v Map<String, Value>,
@@ -94,7 +94,7 @@ fn fields<'v>(
     }
 }
 
-/// The names of list items, if every item has one and all are distinct.
+/// Returns the names of list items, if every item has one and all are distinct.
 fn item_names(items: &[Value]) -> Option<Vec<&str>> {
     let names: Vec<&str> = items.iter().map(|item| item.get("name")?.as_str()).collect::<Option<_>>()?;
     let distinct: BTreeSet<&str> = names.iter().copied().collect();
@@ -134,7 +134,7 @@ pub(super) fn coarsen(fine: Vec<JsonDifference>, limit: usize, before: &Value, a
     coarse
 }
 
-/// The value at a path.
+/// Returns the value at a path.
 pub(super) fn value_at<'v>(value: &'v Value, path: &FieldPath) -> Option<&'v Value> {
     path.segments().iter().try_fold(value, |value, segment| match segment {
         Segment::Key(key) => value.get(key.as_ref()),

@@ -122,7 +122,7 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
     Ok(plan)
 }
 
-/// The deployments of a run in decision order, each with its input document and its outputs.
+/// Returns the deployments of a run in decision order, each with its input document and its outputs.
 fn run_deployments(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
     let Compilation { inputs, decisions, outputs, .. } = run.compilation;
     let rendered = inputs.iter().filter(|input| input.rendered);
@@ -170,7 +170,7 @@ fn pair_deployments<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) ->
     pairs
 }
 
-/// The shared inputs that differ: options, provider configurations, CRDs.
+/// Returns the shared inputs that differ: options, provider configurations, CRDs.
 fn shared_input_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicChange> {
     let texts = |run: PlanInput<'_>, is: &dyn Fn(SourceId, &Source) -> bool| -> Vec<String> {
         run.sources.iter().filter(|(id, source)| is(*id, source)).map(|(_, source)| source.text.clone()).collect()
@@ -189,7 +189,7 @@ fn shared_input_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicCha
     all.into_iter().filter(|(_, differs)| *differs).map(|(single, _)| single).collect()
 }
 
-/// The GPUs of all deployments, by resource.
+/// Returns the GPUs of all deployments, by resource.
 fn total_gpus(compilation: &Compilation<YamlText>) -> Vec<GpuCount> {
     let mut all: BTreeMap<_, u64> = BTreeMap::new();
     for GpuCount { resource, count } in compilation.decisions.iter().flat_map(|decision| &decision.gpus) {

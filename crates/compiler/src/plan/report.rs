@@ -238,7 +238,7 @@ pub struct ClassCounts {
 }
 
 impl ClassCounts {
-    /// Number of changed deployments of a class.
+    /// Counts the changed deployments of a class.
     pub fn count(&self, class: ChangeClass) -> usize {
         match class {
             ChangeClass::None => self.none,
@@ -306,7 +306,7 @@ impl Plan {
         self.deployments.iter().all(|deployment| deployment.action == Action::Unchanged)
     }
 
-    /// The most severe class of all changes; `None` if no deployment changes.
+    /// Returns the most severe class of all changes; `None` if no deployment changes.
     pub fn class(&self) -> Option<ChangeClass> {
         self.deployments.iter().filter_map(|deployment| deployment.class).max()
     }
@@ -366,7 +366,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// The name of a class in the summary line.
+/// Returns the word for a class in the summary line.
 const fn summary_word(class: ChangeClass) -> &'static str {
     match class {
         ChangeClass::None => "metadata only",

@@ -74,7 +74,7 @@ pub fn upstream_changes(provider: &dyn Provider, before: &Value, after: &Value) 
     classified.collect()
 }
 
-/// The reference of an object, and the object without status and server-managed metadata.
+/// Returns the reference of an object, and the object without status and server-managed metadata.
 fn desired_state(object: &Value) -> (ObjectRef, Value) {
     let text = |pointer: &str| text_or_empty(object, pointer).into();
     let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(Into::into);

@@ -9,7 +9,7 @@ use kubefoundry_model::status::{Condition, Replicas, UnrecognizedValue, integer_
 use kubefoundry_model::wire::Phase;
 use kubefoundry_transform::Endpoint;
 
-/// The provider that was selected for a ModelDeployment, or the one that it requests.
+/// Returns the provider that was selected for a ModelDeployment, or the one that it requests.
 pub(super) fn provider(deployment: &Value) -> Option<String> {
     let names = ["/status/provider/name", "/spec/provider/name"].map(|pointer| text_or_empty(deployment, pointer));
     names.into_iter().find(|name| !name.is_empty()).map(str::to_owned)
@@ -21,7 +21,7 @@ pub(super) fn reported(deployment: &Value) -> Option<ReportedStatus> {
     (!reported.phase.is_empty() || !reported.message.is_empty()).then_some(reported)
 }
 
-/// The status of a ModelDeployment without a provider object in the dump.
+/// Returns the status of a ModelDeployment that has no provider object in the snapshot.
 pub(super) fn status(deployment: &Value) -> Status {
     let written_phase = text_or_empty(deployment, "/status/phase");
     let phase = Phase::VARIANTS.iter().find(|(word, _)| *word == written_phase).map(|(_, phase)| *phase);
@@ -56,7 +56,7 @@ pub(super) fn status(deployment: &Value) -> Status {
     status
 }
 
-/// The conditions of a ModelDeployment; malformed ones are skipped.
+/// Returns the conditions of a ModelDeployment; malformed ones are skipped.
 fn conditions(deployment: &Value) -> Vec<Condition> {
     let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
     let read = conditions.into_iter().flatten().filter_map(|condition| {

@@ -83,7 +83,7 @@ fn identity(object: &LiveObject) -> Identity {
     Identity::new(api_version, kind, namespace.as_deref(), name)
 }
 
-/// The resource in a deployment's status, or a resource of the deployment's own name if the status names none.
+/// Returns the resource in a deployment's status, or a resource of the deployment's own name if the status names none.
 fn named_resource(deployment: &LiveObject) -> Identity {
     let text = |field: &str| text_or_empty(&deployment.value, field);
     let (kind, name) = (text("/status/provider/resourceKind"), text("/status/provider/resourceName"));
@@ -91,12 +91,12 @@ fn named_resource(deployment: &LiveObject) -> Identity {
     Identity::new("", kind, deployment.object.namespace.as_deref(), name)
 }
 
-/// The identity by which a deployment may name a resource; an empty `kind` matches any kind.
+/// Returns the identity by which a deployment may name a resource; an empty `kind` matches any kind.
 fn named_as(resource: &LiveObject, kind: &str) -> Identity {
     Identity::new("", kind, resource.object.namespace.as_deref(), &resource.object.name)
 }
 
-/// The provider objects, each once: of an object dumped in two versions, the first.
+/// Returns every provider object once: of an object that the snapshot contains in two versions, the first.
 fn resources(objects: &[LiveObject]) -> Vec<Resource<'_>> {
     let mut seen: BTreeSet<Identity> = BTreeSet::new();
     let mut resources = Vec::new();
@@ -109,7 +109,7 @@ fn resources(objects: &[LiveObject]) -> Vec<Resource<'_>> {
     resources
 }
 
-/// The provider object that controls another one, such as the InferenceSet of a Workspace.
+/// Returns the provider object that controls another one, such as the InferenceSet of a Workspace.
 fn find_parent<'l>(child: &LiveObject, resources: &IdentityIndex<'l>) -> Option<&'l LiveObject> {
     let owner = child.controller()?;
     let api_version = format!("{}/", owner.group);
@@ -171,7 +171,7 @@ fn join_by_reference<'l>(resource: Resource<'l>, deployments: &IdentityIndex<'l>
     joined
 }
 
-/// The reference of a deployment that the dump does not contain.
+/// Returns the reference of a deployment that the snapshot does not contain.
 fn absent_deployment(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
     let version = kubefoundry_kubernetes::api_group::ApiGroup::find(group)
         .map_or_else(String::new, kubefoundry_kubernetes::api_group::ApiGroup::api_version);
@@ -193,7 +193,7 @@ mod tests {
 ---
 ";
 
-    /// The rows after one more object is added: `deployment join-key`.
+    /// Returns the rows of the join, each as `deployment join-key`, after one more object is added.
     fn rows(object: &str) -> Vec<String> {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::ClusterSnapshot, "x.yaml", format!("{OBJECTS}{object}"));

@@ -145,7 +145,7 @@ impl StatusReport {
     }
 }
 
-/// The provider of an object, if objects of its kind run models.
+/// Returns the provider of an object, if objects of its kind run models.
 fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
     PROVIDERS.iter().copied().find(|provider| {
         kubefoundry_model::conformance::crd_kinds(*provider).contains(&(object.group(), &*object.object.kind))
@@ -197,7 +197,7 @@ fn entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEnt
     }
 }
 
-/// The status of a provider object in a version that cannot be translated.
+/// Returns the status of a provider object in a version that cannot be translated.
 fn untranslated_status(error: &StatusError, resource: &LiveObject) -> Status {
     let value = Value::from(&*resource.object.api_version);
     let unrecognized = vec![UnrecognizedValue { path: "apiVersion".to_owned(), value }];
@@ -219,7 +219,7 @@ fn empty_status() -> Status {
     }
 }
 
-/// The status of an object that another provider object created, as a replica of that one.
+/// Returns the status of an object that another provider object created, as a replica of that one.
 fn replica_part(provider: &dyn Provider, child: &LiveObject) -> StatusPart {
     let status = provider.translate_status(&child.value).unwrap_or_else(|error| untranslated_status(&error, child));
     StatusPart {

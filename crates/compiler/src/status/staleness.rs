@@ -76,7 +76,7 @@ pub fn observe(object: &Value, status: &Status, policy: StalenessPolicy) -> Obse
     Observation { last_write, stale }
 }
 
-/// The last write of the status, by the best available source.
+/// Returns the last write of the status, by the best available source.
 fn last_write(object: &Value) -> Option<LastWrite> {
     let written = writes(object).filter(|(is_status, _)| *is_status).map(|(_, time)| time).max();
     let newest_in_status = || object.get("status").and_then(newest);
@@ -87,12 +87,12 @@ fn last_write(object: &Value) -> Option<LastWrite> {
         .or_else(|| creation().map(|time| LastWrite { time, from: "creation" }))
 }
 
-/// The last write of anything except the status.
+/// Returns the last write of anything except the status.
 fn last_change(object: &Value) -> Option<Time> {
     writes(object).filter(|(is_status, _)| !is_status).map(|(_, time)| time).max()
 }
 
-/// The times of managed writes, each with whether it wrote the status.
+/// Returns the times of managed writes, each with whether it wrote the status.
 fn writes(object: &Value) -> impl Iterator<Item = (bool, Time)> {
     let managers = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     managers.into_iter().flatten().filter_map(|entry| {
@@ -102,7 +102,7 @@ fn writes(object: &Value) -> impl Iterator<Item = (bool, Time)> {
     })
 }
 
-/// The newest time in a status: in its conditions, and in fields that upstreams add to them.
+/// Returns the newest time in a status: in its conditions, and in fields that upstreams add to them.
 fn newest(status: &Value) -> Option<Time> {
     const TIMES: [&str; 4] = ["lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastTrafficMigratedTime"];
     match status {

@@ -274,7 +274,8 @@ impl TracedValues {
     }
 }
 
-/// Every value of the validated deployment, and every written value that is not part of it, with path and origin.
+/// Returns every value of the validated deployment, and every written value that is not part of it, with path and
+/// origin.
 fn input_fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> {
     let written = subject.root().leaves();
     let values: BTreeMap<&FieldPath, Value> = written.iter().map(|(path, node)| (path, node.to_json())).collect();
@@ -316,7 +317,7 @@ fn reached_fields(effect: &Effect, output: &TracedOutput) -> Vec<ReachedField> {
     moved.chain(new).collect()
 }
 
-/// The rules that read a field, its parent or something in it.
+/// Returns the rules that read a field, its parent or something in it.
 fn rules_reading(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
     let below = |outer: &str, inner: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
