@@ -80,7 +80,7 @@ pub use kubefoundry_compiler::pipeline::OutputRole;
 /// struct Kind(String);
 ///
 /// impl OutputForm for Kind {
-///     fn of(object: serde_json::Value) -> Self {
+///     fn from_value(object: serde_json::Value) -> Self {
 ///         Self(object["kind"].as_str().unwrap_or_default().to_owned())
 ///     }
 /// }

@@ -23,7 +23,7 @@ pub(crate) struct ParsedText<'s> {
 }
 
 /// An object, on its own or in a list.
-pub(crate) struct InputObject<'t> {
+pub(crate) struct ParsedObject<'t> {
     pub(crate) source: SourceId,
     pub(crate) document: usize,
     /// The path in its document.
@@ -56,7 +56,7 @@ fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>)
 }
 
 /// Returns the objects of texts, in order. The items of a list are separate objects.
-pub(crate) fn objects<'t>(texts: &'t [ParsedText<'t>]) -> Vec<InputObject<'t>> {
+pub(crate) fn objects<'t>(texts: &'t [ParsedText<'t>]) -> Vec<ParsedObject<'t>> {
     let mut objects = Vec::new();
     for text in texts {
         for (position, parsed) in text.documents.iter().enumerate() {
@@ -70,7 +70,7 @@ fn collect<'t>(
     from: &'t ParsedText<'t>,
     (position, document): (usize, &'t yaml::Document<'t>),
     base: &FieldPath,
-    objects: &mut Vec<InputObject<'t>>,
+    objects: &mut Vec<ParsedObject<'t>>,
 ) {
     let Some(node) = document.root.at(base) else { return };
     let is_list = node.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
@@ -82,7 +82,7 @@ fn collect<'t>(
     }
     let value = node.to_json();
     if value.is_object() {
-        objects.push(InputObject {
+        objects.push(ParsedObject {
             source: from.source,
             document: document.index,
             base: base.clone(),
@@ -100,7 +100,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|own| (own.group, own.kind))
 }
 
-impl InputObject<'_> {
+impl ParsedObject<'_> {
     fn group(&self) -> &str {
         string_at(&self.value, "/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
     }

@@ -26,7 +26,7 @@ use crate::options::render;
 use crate::pipeline::{Compilation, compile_as, options_of};
 use crate::trace::change::FieldChange;
 use document::{DocumentBuilder, EngineSettings, user_flags};
-use input::InputObject;
+use input::ParsedObject;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
@@ -123,7 +123,7 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
     // The parts of an object are in its namespace.
-    let mut namespaces: BTreeMap<Option<&str>, Vec<&InputObject<'_>>> = BTreeMap::new();
+    let mut namespaces: BTreeMap<Option<&str>, Vec<&ParsedObject<'_>>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.provider().is_none()) {
         namespaces.entry(object.namespace()).or_default().push(object);
     }
@@ -169,7 +169,7 @@ pub fn import(sources: &SourceSet) -> ImportReport {
 /// The objects of a namespace that are not imported themselves.
 #[derive(Default)]
 struct NamespaceObjects<'o> {
-    objects: Vec<&'o InputObject<'o>>,
+    objects: Vec<&'o ParsedObject<'o>>,
     values: Vec<&'o Value>,
 }
 
@@ -187,7 +187,7 @@ struct RenderedDeployment {
 }
 
 impl<'s> Importer<'s> {
-    fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &InputObject<'_>) -> Self {
+    fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &ParsedObject<'_>) -> Self {
         let settings = sources.iter().map(|(_, source)| source);
         let version =
             string_at(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
@@ -236,7 +236,7 @@ impl<'s> Importer<'s> {
 
     fn import(
         &self,
-        object: &InputObject<'_>,
+        object: &ParsedObject<'_>,
         beside: &NamespaceObjects<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<ImportedDeployment> {
@@ -268,14 +268,14 @@ impl<'s> Importer<'s> {
         for message in left_out {
             findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
         }
-        let parts: Vec<&InputObject<'_>> =
+        let parts: Vec<&ParsedObject<'_>> =
             draft.owned_siblings.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
         let residue = report_residue(object, &parts, &rendering.objects, &draft, findings);
         Some(ImportedDeployment {
             source: object.source,
             document: object.document,
             object: reference,
-            parts: parts.into_iter().map(InputObject::reference).collect(),
+            parts: parts.into_iter().map(ParsedObject::reference).collect(),
             model_deployment: deployment,
             residue,
         })
@@ -446,7 +446,7 @@ fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
 }
 
 /// Reports why the imported deployment cannot be rendered.
-fn refuse(object: &InputObject<'_>, reference: &ObjectRef, errors: &[Diagnostic], findings: &mut Findings<'_>) {
+fn refuse(object: &ParsedObject<'_>, reference: &ObjectRef, errors: &[Diagnostic], findings: &mut Findings<'_>) {
     let why: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
     let ObjectRef { kind, name, .. } = reference;
     let message = format!("{kind} {name} cannot be imported: its ModelDeployment would be refused: {}", why.join("; "));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Residue;
 use super::compare::{FieldDifference, differences};
-use super::input::InputObject;
+use super::input::ParsedObject;
 use crate::codes::import as codes;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_model::draft::{Draft, string_at};
@@ -12,8 +12,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// Compares imported with rendered objects, one by one, and reports the differences.
 pub(super) fn report_residue(
-    object: &InputObject<'_>,
-    parts: &[&InputObject<'_>],
+    object: &ParsedObject<'_>,
+    parts: &[&ParsedObject<'_>],
     rendered: &[Value],
     draft: &Draft,
     findings: &mut Findings<'_>,
@@ -49,7 +49,7 @@ pub(super) fn report_residue(
     residue
 }
 
-fn report(object: &InputObject<'_>, difference: &FieldDifference, findings: &mut Findings<'_>) {
+fn report(object: &ParsedObject<'_>, difference: &FieldDifference, findings: &mut Findings<'_>) {
     let FieldDifference { path, given, rendered } = difference;
     let at = object.place(path);
     let show = |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string());

@@ -10,7 +10,7 @@ use crate::Thoroughness;
 use crate::codes::migrate as codes;
 use crate::import::compare::differences;
 use crate::import::input;
-use crate::import::input::InputObject;
+use crate::import::input::ParsedObject;
 use crate::pipeline::{Compilation, normalize, options_of, patch_files};
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
@@ -89,7 +89,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
     }
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
-    let patches = PatchFiles::of(&objects, sources);
+    let patches = PatchFiles::from_objects(&objects, sources);
     let configs: Vec<(Value, Value)> = objects
         .iter()
         .filter(|object| object.is_config())
@@ -100,7 +100,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
         let own = objects.iter().filter(|object| object.source == id);
         let ours = own.filter(|object| object.is_model() || object.is_config());
-        let moving: Vec<&InputObject<'_>> = ours.filter(|object| object.api_group() != Some(target)).collect();
+        let moving: Vec<&ParsedObject<'_>> = ours.filter(|object| object.api_group() != Some(target)).collect();
         if moving.is_empty() {
             continue;
         }
@@ -116,7 +116,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
             all.extend(case.edits(&mut findings).unwrap_or_default());
             diagnostics.extend(findings.into_diagnostics());
         }
-        let objects = moving.into_iter().map(InputObject::reference).collect();
+        let objects = moving.into_iter().map(ParsedObject::reference).collect();
         regrouped.push(RegroupedText { source: id, objects, text: apply_edits(&source.text, &all) });
     }
     for object in objects.iter().filter(|object| object.is_kustomization()) {
@@ -137,7 +137,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
 struct PatchFiles(BTreeSet<String>);
 
 impl PatchFiles {
-    fn of(objects: &[InputObject<'_>], sources: &SourceSet) -> Self {
+    fn from_objects(objects: &[ParsedObject<'_>], sources: &SourceSet) -> Self {
         let kustomizations = objects.iter().filter(|object| object.is_kustomization());
         let paths =
             kustomizations.filter_map(|object| Some(patch_files(&sources.get(object.source).name, object.node()?)));
@@ -150,7 +150,7 @@ impl PatchFiles {
 }
 
 /// Reports selection rules that read labels of the old group: the labels are renamed, but the rules are not.
-fn report_conditions(object: &InputObject<'_>, target: &ApiGroup, findings: &mut Findings<'_>) {
+fn report_conditions(object: &ParsedObject<'_>, target: &ApiGroup, findings: &mut Findings<'_>) {
     let Some(api_group) = object.api_group() else { return };
     for (index, rule) in items_at(&object.value, "/spec/selectionRules").iter().enumerate() {
         let condition = string_at(rule, "/condition").unwrap_or_default();
@@ -166,7 +166,7 @@ fn report_conditions(object: &InputObject<'_>, target: &ApiGroup, findings: &mut
 }
 
 /// Reports kustomizations that select the objects to patch by their old group.
-fn report_targets(object: &InputObject<'_>, moved: &[&ApiGroup], target: &ApiGroup, findings: &mut Findings<'_>) {
+fn report_targets(object: &ParsedObject<'_>, moved: &[&ApiGroup], target: &ApiGroup, findings: &mut Findings<'_>) {
     for list in ["patches", "patchesJson6902"] {
         for (index, patch) in items_at(&object.value, &format!("/{list}")).iter().enumerate() {
             let is_old = |group: &str| moved.iter().any(|api_group| api_group.name == group);
@@ -195,7 +195,7 @@ fn report_targets(object: &InputObject<'_>, moved: &[&ApiGroup], target: &ApiGro
 /// Migrates one object.
 struct ObjectMigrator<'c> {
     sources: &'c SourceSet,
-    object: &'c InputObject<'c>,
+    object: &'c ParsedObject<'c>,
     target: &'static ApiGroup,
     /// Provider configurations of the input, before and after.
     configs: &'c [(Value, Value)],

@@ -11,7 +11,7 @@ use crate::Thoroughness;
 use crate::codes as shared;
 use crate::codes::migrate as codes;
 use crate::import::input;
-use crate::import::input::InputObject;
+use crate::import::input::ParsedObject;
 use crate::options::render::API_VERSION as RENDER_API_VERSION;
 use crate::pipeline::{Compilation, Decision, compile};
 use kubefoundry_cel::Limits;
@@ -111,7 +111,7 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
     let mut moved = Vec::new();
     let mut seen = false;
     let models = objects.iter().filter(|object| object.is_model());
-    let models: BTreeMap<(SourceId, ObjectRef), &InputObject<'_>> =
+    let models: BTreeMap<(SourceId, ObjectRef), &ParsedObject<'_>> =
         models.map(|object| ((object.source, object.reference()), object)).collect();
     let said: BTreeSet<(&str, &str)> =
         before.diagnostics.iter().map(|found| (found.code.id, found.message.as_str())).collect();
@@ -147,7 +147,7 @@ struct DeploymentMigrator<'c> {
     provider: &'static dyn Provider,
     before: &'c Compilation,
     decision: &'c Decision,
-    object: &'c InputObject<'c>,
+    object: &'c ParsedObject<'c>,
     configs: &'c [&'c Value],
     /// Codes and messages of the findings before the migration.
     said: &'c BTreeSet<(&'c str, &'c str)>,

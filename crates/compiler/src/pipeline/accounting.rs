@@ -53,7 +53,7 @@ pub(super) struct Accounting {
 
 impl DeploymentPattern {
     /// Returns the pattern of a deployment, and the estimated work of trying its fields.
-    pub(super) fn of(root: &Node<'_>) -> (Self, usize) {
+    pub(super) fn measure(root: &Node<'_>) -> (Self, usize) {
         let mut walk = PatternBuilder { class: String::new(), traits: String::new(), leaves: 0, tried: 0 };
         walk.node(root);
         (Self(fnv1a_64(walk.traits.as_bytes())), walk.tried * ESTIMATED_TRIALS_PER_FIELD * walk.leaves)

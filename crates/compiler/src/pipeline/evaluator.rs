@@ -167,7 +167,7 @@ impl Evaluator {
     ) -> Evaluation {
         let mut document = Document::without_text(self.source, user_fields(deployment));
         let mut findings = Findings::new(document.scope());
-        let role = Role::of(&document, Purpose::Input, false, &self.options, &mut findings);
+        let role = Role::classify(&document, Purpose::Input, false, &self.options, &mut findings);
         let is_model = role.transform().is_some_and(|transform| !transform.needs_set());
         if !is_model && !findings.has_errors() {
             let Header { api_version, kind, .. } = &document.header;
@@ -215,7 +215,7 @@ impl Evaluator {
         let schemas = self.schemas();
         let environment = Environment { thoroughness, chosen, ..self.environment(schemas.as_ref()) };
         let mut steps = StepBudget::new(allowance(self.options.rule_limits, 0, 1));
-        Attempt::of(document, &environment, &mut steps)
+        Attempt::run(document, &environment, &mut steps)
     }
 
     fn schemas(&self) -> Option<CrdSchemas<'_>> {
@@ -236,7 +236,7 @@ impl Evaluator {
 
     /// Reports fields without effect, as `lint` does, unless `reported` already has a finding about them.
     fn report_fields_without_effect(&self, document: &mut Document<'_>, reported: &[Diagnostic]) -> Vec<Diagnostic> {
-        let (kind, work) = accounting::DeploymentPattern::of(&document.root);
+        let (kind, work) = accounting::DeploymentPattern::measure(&document.root);
         let schemas = self.schemas();
         let environment = self.environment(schemas.as_ref());
         let mut accounting = Accounting::new(self.options.rule_limits);
@@ -250,7 +250,7 @@ impl Evaluator {
 
     /// Applies suppressions and options to the findings, sorts them and removes duplicates.
     fn finalize(&self, mut found: RunFindings, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
-        let suppressions = Suppression::of(document).into_iter().collect();
+        let suppressions = Suppression::from_document(document).into_iter().collect();
         found.suppress(suppressions, thoroughness != Thoroughness::Needed);
         let found = found.into_parts().0.into_iter();
         let mut diagnostics: Vec<Diagnostic> = found.filter_map(|found| self.options.adjust(found)).collect();

@@ -8,20 +8,20 @@ use kubefoundry_yaml as yaml;
 /// A form of output objects. A compact form reduces the memory for a large input.
 pub trait OutputForm: Send {
     /// Converts a finished object.
-    fn of(object: Value) -> Self;
+    fn from_value(object: Value) -> Self;
 
     /// Converts a generated object.
-    fn generated(manifest: Manifest) -> Self
+    fn from_manifest(manifest: Manifest) -> Self
     where
         Self: Sized,
     {
-        Self::of(manifest.into_json())
+        Self::from_value(manifest.into_json())
     }
 }
 
 /// The object itself, in emission order.
 impl OutputForm for Value {
-    fn of(object: Value) -> Self {
+    fn from_value(object: Value) -> Self {
         object
     }
 }
@@ -31,14 +31,14 @@ const INITIAL_TEXT_BYTES: usize = 4 * 1024;
 
 /// No objects, for callers that need findings only.
 impl OutputForm for () {
-    fn of(_: Value) -> Self {}
+    fn from_value(_: Value) -> Self {}
 }
 
 /// The object as a YAML document, for callers that only print it.
 ///
 /// ```
 /// use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
-/// assert_eq!(YamlText::of(serde_json::json!({"a": [1]})).as_str(), "a:\n- 1\n");
+/// assert_eq!(YamlText::from_value(serde_json::json!({"a": [1]})).as_str(), "a:\n- 1\n");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct YamlText(Box<str>);
@@ -51,14 +51,14 @@ impl YamlText {
 }
 
 impl OutputForm for YamlText {
-    fn of(object: Value) -> Self {
+    fn from_value(object: Value) -> Self {
         // The initial capacity avoids reallocation for most objects; the boxed text then has its exact length.
         let mut text = String::with_capacity(INITIAL_TEXT_BYTES);
         yaml::to_yaml(&object, &mut text);
         Self(text.as_str().into())
     }
 
-    fn generated(manifest: Manifest) -> Self {
+    fn from_manifest(manifest: Manifest) -> Self {
         let mut text = String::with_capacity(INITIAL_TEXT_BYTES);
         manifest.write_yaml(&mut text);
         Self(text.as_str().into())

@@ -31,7 +31,7 @@ pub(super) fn check(
     let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
     let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
     let with_target =
-        with_target.filter_map(|entry| Some((entry.get("patch")?, PatchTarget::of(entry, is_among_ours))));
+        with_target.filter_map(|entry| Some((entry.get("patch")?, PatchTarget::from_entry(entry, is_among_ours))));
     let merged = listed("patchesStrategicMerge").iter().chain(listed("generators")).map(|text| (text, None));
     let mut found = Vec::new();
     for (node, target) in with_target.chain(merged) {
@@ -94,7 +94,7 @@ impl InlinePatch<'_, '_> {
             let mut findings = Findings::new(document.scope());
             // Patches of other kinds are not checked.
             if composition::owner_of_group(document.header.group()).is_some()
-                && let Role::Patch(transform) = Role::of(&document, Purpose::Input, true, options, &mut findings)
+                && let Role::Patch(transform) = Role::classify(&document, Purpose::Input, true, options, &mut findings)
             {
                 document.report_problems(&mut findings);
                 transform.check_patch(&document.header.kind, &document.root, &mut findings);

@@ -24,7 +24,8 @@ pub(super) fn patch_paths(source: &str, root: &Node<'_>, is_among_ours: bool) ->
     let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
     let listed = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
     let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
-    let with_target = with_target.filter_map(|entry| Some((entry.get("path")?, PatchTarget::of(entry, is_among_ours))));
+    let with_target =
+        with_target.filter_map(|entry| Some((entry.get("path")?, PatchTarget::from_entry(entry, is_among_ours))));
     with_target
         .chain(listed("patchesStrategicMerge").iter().map(|path| (path, None)))
         .filter_map(|(path, target)| Some((path.as_str()?, target)))

@@ -67,7 +67,7 @@ impl<O: OutputForm> GeneratedObject<O> {
         Self {
             api_version: manifest.api_version.as_str().into(),
             identity: manifest.identity(),
-            object: O::generated(manifest),
+            object: O::from_manifest(manifest),
             role,
         }
     }
@@ -77,7 +77,7 @@ impl GeneratedObject<Value> {
     /// Converts the object to another form.
     pub(super) fn into_form<O: OutputForm>(self) -> GeneratedObject<O> {
         let Self { api_version, identity, object, role } = self;
-        GeneratedObject { api_version, identity, object: O::of(object), role }
+        GeneratedObject { api_version, identity, object: O::from_value(object), role }
     }
 }
 
@@ -182,7 +182,7 @@ pub(super) fn finish<'d, O: OutputForm>(
     objects.extend(shared.into_iter().map(|manifest| GeneratedObject::of_manifest(manifest, OutputRole::Shared)));
     let own = manifests.into_iter().chain(finished);
     objects.extend(own.map(|manifest| GeneratedObject::of_manifest(manifest, OutputRole::Generated)));
-    let passed_on = passed_on.map(O::of);
+    let passed_on = passed_on.map(O::from_value);
     objects.extend(passed_on.map(|it| GeneratedObject::of_input(&object.header, it, OutputRole::PassedOn)));
     TransformOutcome { mapped: Some(TransformedObject { decision, objects }), changed, findings }
 }

@@ -31,8 +31,8 @@ impl fmt::Debug for PatchTarget {
 impl PatchTarget {
     /// Returns the target of an entry of `patches`, if it is one of our kinds: of one of our API groups or, if
     /// `is_among_ours` states that the input has objects of our kinds, without a group.
-    pub(super) fn of(patch: &Node<'_>, is_among_ours: bool) -> Option<Self> {
-        let target = patch.get("target")?;
+    pub(super) fn from_entry(entry: &Node<'_>, is_among_ours: bool) -> Option<Self> {
+        let target = entry.get("target")?;
         let word = |key: &str| target.get(key).and_then(Node::as_str);
         let written = word("kind")?;
         let owners = TRANSFORMS.iter().copied().filter(|transform| transform.owns_groups());
@@ -145,7 +145,7 @@ mod tests {
     fn checked_among(is_among_ours: bool, operations: &str, target: &str) -> Vec<(String, Span)> {
         let (parsed, target) = (parse(operations, &Limits::default()), parse(target, &Limits::default()));
         let place = PatchSource { source: SourceId(0), text: operations, document: 0 };
-        let Some(target) = PatchTarget::of(&target.documents[0].root, is_among_ours) else { return Vec::new() };
+        let Some(target) = PatchTarget::from_entry(&target.documents[0].root, is_among_ours) else { return Vec::new() };
         let found = check(&parsed.documents[0].root, &target, place);
         found.into_iter().map(|found| (found.message, found.location.unwrap().span)).collect()
     }

@@ -70,7 +70,7 @@ pub(crate) fn with_prepared_run<T>(
     let is_deployment = |document: &&Document<'_>| {
         let source = sources.get(document.source);
         let mut findings = Findings::new(document.scope());
-        let role = Role::of(document, source.purpose, survey.is_patch(source), &options, &mut findings);
+        let role = Role::classify(document, source.purpose, survey.is_patch(source), &options, &mut findings);
         role.transform().is_some_and(|transform| !transform.needs_set())
     };
     let deployments = survey.kept.values().flatten().filter(is_deployment).collect();
@@ -105,7 +105,7 @@ impl<'p> PreparedRun<'p> {
     /// Runs a deployment that is not part of a text.
     pub(crate) fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let document = Document::without_text(SourceId::default(), root.clone());
-        Attempt::of(&document, &Environment { thoroughness, ..*self.environment }, steps)
+        Attempt::run(&document, &Environment { thoroughness, ..*self.environment }, steps)
     }
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn of(document: &Document<'_>, environment: &Environment<'_>, steps: &mut StepBudget) -> Self {
+    pub(super) fn run(document: &Document<'_>, environment: &Environment<'_>, steps: &mut StepBudget) -> Self {
         let findings = Findings::new(document.scope());
         let outcome = map::transform::<Value>(MODELS, document, environment, steps, findings);
         let (mapped, findings) = (outcome.mapped, outcome.findings);
@@ -219,7 +219,7 @@ impl<'p> InputDeployment<'p> {
 
     /// Runs the deployment unchanged.
     pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
-        Attempt::of(self.document, &self.environment_for(thoroughness), steps)
+        Attempt::run(self.document, &self.environment_for(thoroughness), steps)
     }
 
     /// Returns the environment for attempts. It has no skeletons, because only the real run reports findings from them.
@@ -242,11 +242,11 @@ impl<'p> InputDeployment<'p> {
         };
         let object = InputObject { source: *source, text, document: *document, header, root, problems: Vec::new() };
         let document = Document { object, span: self.document.span, item: self.document.item };
-        Attempt::of(&document, &self.environment_for(thoroughness), steps)
+        Attempt::run(&document, &self.environment_for(thoroughness), steps)
     }
 
     /// Runs the deployment with other options.
     pub(crate) fn attempt_with(&self, options: &Options, steps: &mut StepBudget) -> Attempt {
-        Attempt::of(self.document, &Environment { options, ..self.environment_for(Thoroughness::Needed) }, steps)
+        Attempt::run(self.document, &Environment { options, ..self.environment_for(Thoroughness::Needed) }, steps)
     }
 }

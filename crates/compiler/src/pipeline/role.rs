@@ -69,7 +69,7 @@ pub(super) enum Role {
 
 impl Role {
     /// Decides the role of a document. Reports documents that look like input of kubefoundry but are not recognized.
-    pub(super) fn of(
+    pub(super) fn classify(
         document: &Document<'_>,
         purpose: Purpose,
         is_patch: bool,

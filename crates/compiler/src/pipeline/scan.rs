@@ -42,7 +42,7 @@ struct NamedKinds {
     /// A kind whose transformation looks at other objects.
     needs_set: bool,
     /// A kind that must be known before the first object is transformed.
-    telling: bool,
+    is_decisive: bool,
     /// A kustomization, which determines the role of other files.
     kustomization: bool,
 }
@@ -50,7 +50,7 @@ struct NamedKinds {
 impl ReadPlan {
     /// Returns the plan for the first attempt.
     pub(super) fn new(sources: &SourceSet, options: &Options) -> Self {
-        let scanned: Vec<NamedKinds> = sources.iter().map(|(_, source)| NamedKinds::of(source)).collect();
+        let scanned: Vec<NamedKinds> = sources.iter().map(|(_, source)| NamedKinds::from_source(source)).collect();
         let resources = || sources.iter().map(|(_, it)| it).zip(&scanned).filter(|(it, _)| it.purpose.has_resources());
         let prints_others = matches!(options.output, Some(OutputMode::Append | OutputMode::Replace));
         // An input without an object to transform is an error, unless it is allowed. The problems of other texts may be
@@ -61,7 +61,7 @@ impl ReadPlan {
         let turn = |(source, kinds): (&Source, &NamedKinds)| {
             if !source.purpose.has_resources() || (skips && !may_be_relevant(source, *kinds)) {
                 ReadTurn::Never
-            } else if kinds.telling {
+            } else if kinds.is_decisive {
                 ReadTurn::First
             } else {
                 ReadTurn::InPlace
@@ -116,7 +116,7 @@ impl LateDocuments {
 }
 
 impl NamedKinds {
-    fn of(source: &Source) -> Self {
+    fn from_source(source: &Source) -> Self {
         let mut kinds = Self::default();
         if !source.purpose.has_resources() {
             return kinds;
@@ -129,10 +129,10 @@ impl NamedKinds {
                 let is_own = transform.kind().1 == word;
                 kinds.transformed |= is_own;
                 kinds.needs_set |= is_own && transform.needs_set();
-                kinds.telling |= transform.configuration_kind() == Some(word);
+                kinds.is_decisive |= transform.configuration_kind() == Some(word);
             }
         }
-        kinds.telling |= kinds.kustomization || source.purpose == Purpose::Providers;
+        kinds.is_decisive |= kinds.kustomization || source.purpose == Purpose::Providers;
         kinds
     }
 }
@@ -152,7 +152,7 @@ const KEY: &str = "kind";
 
 /// Returns whether a text without a visible object to transform may still be relevant.
 fn may_be_relevant(source: &Source, kinds: NamedKinds) -> bool {
-    kinds.telling
+    kinds.is_decisive
         || kinds.transformed
         || composition::mentions_input_kinds(&source.text)
         || may_hide_words(&source.text)

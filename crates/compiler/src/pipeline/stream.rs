@@ -97,7 +97,7 @@ pub(super) fn learn(
 ) -> (PatternCosts, Vec<accounting::DeploymentPattern>) {
     let pattern = |document: &Document<'_>| {
         let is_whole = runs_alone(document).is_some() && document.problems.is_empty();
-        is_whole.then(|| accounting::DeploymentPattern::of(&document.root))
+        is_whole.then(|| accounting::DeploymentPattern::measure(&document.root))
     };
     let patterns: PatternCosts = documents.iter().map(pattern).collect();
     let subjects = documents.iter().zip(&patterns).filter_map(|(document, patterns)| {
@@ -225,13 +225,13 @@ impl<'t> Mapper<'_, 't> {
         let options = self.environment.options;
         let is_patch = self.survey.is_patch(source);
         let mut findings = Findings::new(document.scope());
-        let role = Role::of(&document, source.purpose, is_patch, options, &mut findings);
+        let role = Role::classify(&document, source.purpose, is_patch, options, &mut findings);
         if source.purpose == Purpose::Input {
             results.inputs.push(InputDocument::new(&document, is_patch, &options.settings));
         }
         let before = results.suppressions.len();
         if matches!(role, Role::Transformed(_) | Role::Configuration) {
-            results.suppressions.extend(Suppression::of(&document));
+            results.suppressions.extend(Suppression::from_document(&document));
         }
         match role {
             Role::Transformed(transform) if transform.needs_set() => {

@@ -42,7 +42,7 @@ struct SuppressedCode {
 
 impl Suppression {
     /// Reads the annotation of a document, if it has one.
-    pub(super) fn of(document: &Document<'_>) -> Option<Self> {
+    pub(super) fn from_document(document: &Document<'_>) -> Option<Self> {
         let value = annotation(&document.root, API_GROUPS, NAME)?;
         let annotations = metadata().annotations();
         let keys = API_GROUPS.iter().map(|api_group| api_group.label(NAME));
