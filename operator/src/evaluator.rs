@@ -80,7 +80,7 @@ impl Snapshot {
 
     /// Returns the installed kinds that providers write, each in the version in which it is written.
     fn watched_kinds(&self) -> Vec<WatchedKind> {
-        let mut wanted = Vec::new();
+        let mut kinds = Vec::new();
         for provider in PROVIDERS {
             let Some(crd_version) = self.session.crd_version(provider.name()) else { continue };
             for definition in self.state.definitions.values() {
@@ -89,7 +89,7 @@ impl Snapshot {
                 if *definition.group != *group {
                     continue;
                 }
-                wanted.push(WatchedKind {
+                kinds.push(WatchedKind {
                     group: group.to_owned(),
                     version: version.to_owned(),
                     kind: definition.kind.clone(),
@@ -100,7 +100,7 @@ impl Snapshot {
                 });
             }
         }
-        wanted
+        kinds
     }
 }
 

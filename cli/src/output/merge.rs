@@ -166,7 +166,7 @@ pub(super) fn drop_local_objects<'c, O>(
     output_objects: Vec<OutputObject<'c, O>>,
     inputs: &InputTexts<'_>,
 ) -> Result<Vec<OutputObject<'c, O>>, StreamError> {
-    let mut kept = Vec::with_capacity(output_objects.len());
+    let mut remaining = Vec::with_capacity(output_objects.len());
     for output_object in output_objects {
         // Converting a document to JSON is expensive, so search its text for the annotation first.
         let is_local = match &output_object {
@@ -176,10 +176,10 @@ pub(super) fn drop_local_objects<'c, O>(
             _ => false,
         };
         if !is_local {
-            kept.push(output_object);
+            remaining.push(output_object);
         }
     }
-    Ok(kept)
+    Ok(remaining)
 }
 
 /// Whether an object is annotated as local configuration.

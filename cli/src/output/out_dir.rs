@@ -78,11 +78,11 @@ fn plan_files(
     compilation: &Compilation,
     format: ObjectFormat,
 ) -> Result<Vec<TargetFile>, OutDirError> {
-    let mut taken: BTreeMap<PathBuf, &Identity> = BTreeMap::new();
+    let mut owners: BTreeMap<PathBuf, &Identity> = BTreeMap::new();
     let mut targets = Vec::new();
     for output in &compilation.outputs {
         let path = directory.join(relative_path(&output.identity, format)?);
-        if let Some(first) = taken.insert(path.clone(), &output.identity) {
+        if let Some(first) = owners.insert(path.clone(), &output.identity) {
             let (first, second) = (describe(first), describe(&output.identity));
             return Err(OutDirError::Collision { path: path.display().to_string(), first, second });
         }

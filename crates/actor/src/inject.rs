@@ -53,8 +53,8 @@ pub(super) fn inject(object: &Value, layout: &Layout, injection: &Injection) -> 
         }
     }
     if let Some(grace) = injection.grace_period {
-        let given = edit.at(layout.pod_spec).and_then(|spec| spec.get(GRACE_PERIOD)?.as_i64());
-        if given.unwrap_or(30) < i64::from(grace) {
+        let declared = edit.at(layout.pod_spec).and_then(|spec| spec.get(GRACE_PERIOD)?.as_i64());
+        if declared.unwrap_or(30) < i64::from(grace) {
             edit.set(layout.pod_spec, GRACE_PERIOD, Some(json!(grace)));
         }
     }

@@ -99,8 +99,8 @@ impl Checker<'_> {
     }
 
     fn membership(&mut self, element: &InferredType, left: &Node, container: &InferredType, right: &Node) {
-        let held = match container {
-            InferredType::List(held) | InferredType::Map(held, _) => held,
+        let contained = match container {
+            InferredType::List(contained) | InferredType::Map(contained, _) => contained,
             open if open.is_open() => return,
             other => {
                 let help = match other {
@@ -112,14 +112,14 @@ impl Checker<'_> {
                 return;
             }
         };
-        if held.unify(element).is_none() {
+        if contained.unify(element).is_none() {
             self.mismatch(left.span, format!("`in` looks for {element} in {container}; it can never be there"));
         } else if let Kind::List(elements) = &right.kind {
             for literal in elements {
                 self.warn_if_never_equal(element, left, literal, "nothing in it is equal to that");
             }
         } else {
-            self.warn_if_never_equal(held, right, left, "`in` is never true");
+            self.warn_if_never_equal(contained, right, left, "`in` is never true");
         }
     }
 

@@ -74,7 +74,7 @@ pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
     let is_whole = |(at, _): (usize, &str)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
-        ![before, after].into_iter().flatten().any(|beside| beside.is_ascii_alphanumeric())
+        ![before, after].into_iter().flatten().any(|neighbor| neighbor.is_ascii_alphanumeric())
     };
     text.match_indices(word).any(is_whole) || has_relevant_escape(text)
 }

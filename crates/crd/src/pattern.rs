@@ -121,16 +121,16 @@ fn re2_to_rust(pattern: &str) -> String {
     let (mut rest, mut in_class) = (pattern, false);
     while let Some(first) = rest.chars().next() {
         let after = rest.get(first.len_utf8()..).unwrap_or_default();
-        let mut taken = first.len_utf8();
+        let mut consumed = first.len_utf8();
         match (first, after.chars().next()) {
             ('\\', Some('Q')) if !in_class => {
                 let quoted = after.get(1..).unwrap_or_default();
                 let (literal, skipped) = quoted.split_once("\\E").map_or((quoted, 0), |(literal, _)| (literal, 2));
                 out.push_str(&regex::escape(literal));
-                taken += 1 + literal.len() + skipped;
+                consumed += 1 + literal.len() + skipped;
             }
             ('\\', Some(escaped)) => {
-                taken += escaped.len_utf8();
+                consumed += escaped.len_utf8();
                 match escaped {
                     'd' => out.push_str("[0-9]"),
                     'D' => out.push_str("[^0-9]"),
@@ -151,10 +151,10 @@ fn re2_to_rust(pattern: &str) -> String {
                 // A bracket directly after the start is a member of the class.
                 let start = after.strip_prefix('^').unwrap_or(after);
                 out.push_str(after.get(..after.len() - start.len()).unwrap_or_default());
-                taken += after.len() - start.len();
+                consumed += after.len() - start.len();
                 if start.starts_with(']') {
                     out.push_str("\\]");
-                    taken += 1;
+                    consumed += 1;
                 }
             }
             (':', Some(']')) if in_class => {
@@ -165,7 +165,7 @@ fn re2_to_rust(pattern: &str) -> String {
                 out.push(':');
                 if named {
                     out.push(']');
-                    taken += 1;
+                    consumed += 1;
                 }
             }
             (']', _) => {
@@ -176,7 +176,7 @@ fn re2_to_rust(pattern: &str) -> String {
             ('{', _) if !in_class && !is_repetition(after) => out.push_str("\\{"),
             _ => out.push(first),
         }
-        rest = rest.get(taken..).unwrap_or_default();
+        rest = rest.get(consumed..).unwrap_or_default();
     }
     out
 }

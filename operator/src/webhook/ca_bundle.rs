@@ -63,24 +63,24 @@ fn bundle_holders(api_groups: &[&'static ApiGroup]) -> Vec<BundleHolder> {
 ///
 /// The patch tests each field before it writes it, so it fails when the object changed in the meantime.
 fn patch(object: &Value, bundle: &str) -> Option<Value> {
-    let wanted = json!(ByteString(bundle.as_bytes().to_vec()));
+    let encoded = json!(ByteString(bundle.as_bytes().to_vec()));
     let mut steps = Vec::new();
     let webhooks = object.get("webhooks").and_then(Value::as_array);
     for (index, webhook) in webhooks.into_iter().flatten().enumerate() {
-        if webhook.pointer("/clientConfig/caBundle") != Some(&wanted) {
+        if webhook.pointer("/clientConfig/caBundle") != Some(&encoded) {
             steps.push(json!({"op": "test", "path": format!("/webhooks/{index}/name"), "value": webhook.get("name")}));
             let path = format!("/webhooks/{index}/clientConfig/caBundle");
-            steps.push(json!({"op": "add", "path": path, "value": wanted}));
+            steps.push(json!({"op": "add", "path": path, "value": encoded}));
         }
     }
     let conversion = object.pointer("/spec/conversion");
     if conversion.and_then(|conversion| conversion.get("strategy")) == Some(&json!("Webhook"))
         && conversion.and_then(|it| it.pointer("/webhook/clientConfig")).is_some_and(Value::is_object)
-        && conversion.and_then(|it| it.pointer("/webhook/clientConfig/caBundle")) != Some(&wanted)
+        && conversion.and_then(|it| it.pointer("/webhook/clientConfig/caBundle")) != Some(&encoded)
     {
         steps.push(json!({"op": "test", "path": "/spec/conversion/strategy", "value": "Webhook"}));
         let path = "/spec/conversion/webhook/clientConfig/caBundle";
-        steps.push(json!({"op": "add", "path": path, "value": wanted}));
+        steps.push(json!({"op": "add", "path": path, "value": encoded}));
     }
     (!steps.is_empty()).then(|| Value::Array(steps))
 }

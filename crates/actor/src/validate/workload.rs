@@ -137,8 +137,8 @@ fn labels(metadata: &Node<'_>, actor: &str, kind: ActorWorkloadKind, path: &Fiel
         return;
     }
     for (key, own) in own_labels(actor, &kind.as_str().to_ascii_lowercase()) {
-        let given = labels.get(key);
-        if given.is_some_and(|given| given.as_str() != Some(own.as_str())) {
+        let declared = labels.get(key);
+        if declared.is_some_and(|declared| declared.as_str() != Some(own.as_str())) {
             let at = path.key(key);
             let message = format!("{at} is not {own:?}, the value that selects the pods");
             check.findings.report(&RESERVED_NAME, FieldRef::key(&at), message).help("remove it");
@@ -148,8 +148,8 @@ fn labels(metadata: &Node<'_>, actor: &str, kind: ActorWorkloadKind, path: &Fiel
 
 fn grace_period(spec: &Node<'_>, timeout: Option<&ActorTimeout>, path: &FieldPath, check: &mut Checker<'_, '_>) {
     let counts = timeout.and_then(|timeout| timeout.graceful_shutdown).unwrap_or(30);
-    let given = spec.get("terminationGracePeriodSeconds").map(|node| &node.value);
-    if given.is_some_and(|given| *given != Value::Null && *given != Value::Integer(counts.into())) {
+    let declared = spec.get("terminationGracePeriodSeconds").map(|node| &node.value);
+    if declared.is_some_and(|declared| *declared != Value::Null && *declared != Value::Integer(counts.into())) {
         let at = path.key("terminationGracePeriodSeconds");
         let message = format!("{at} has no effect: spec.timeout.gracefulShutdown is {counts} seconds");
         check.findings.report(&FIELD_REPLACED, FieldRef::key(&at), message).help(

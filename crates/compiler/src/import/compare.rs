@@ -180,25 +180,25 @@ impl Comparison<'_> {
             let renamed = self.names.pairs.iter().find(|(theirs, _)| format!("{theirs:?}") == name);
             renamed.map_or(name, |(_, ours)| Value::from(ours.as_str()).to_string())
         };
-        let wanted: Vec<String> = given.iter().map(ours).collect();
-        for (index, (item, wanted)) in given.iter().zip(&wanted).enumerate() {
+        let expected: Vec<String> = given.iter().map(ours).collect();
+        for (index, (item, expected)) in given.iter().zip(&expected).enumerate() {
             let at = path.index(index);
-            match rendered.iter().find(|other| name(other) == *wanted) {
+            match rendered.iter().find(|other| name(other) == *expected) {
                 Some(other) => self.compare_values(&at, item, other),
                 None => self.add(&at, Some(item), None),
             }
         }
-        for other in rendered.iter().filter(|other| !wanted.contains(&name(other))) {
+        for other in rendered.iter().filter(|other| !expected.contains(&name(other))) {
             self.add(path, None, Some(other));
         }
         // A variable may refer to earlier ones, so the order can matter.
         let uses = |item: &&Value| item.get("value").and_then(Value::as_str).is_some_and(|value| value.contains("$("));
         let order = |items: &[Value]| items.iter().map(name).collect::<Vec<_>>();
-        let mut sorted = (wanted.clone(), order(rendered));
+        let mut sorted = (expected.clone(), order(rendered));
         sorted.0.sort();
         sorted.1.sort();
-        if given.iter().any(|item| uses(&item)) && sorted.0 == sorted.1 && wanted != order(rendered) {
-            self.add(path, Some(&Value::from(wanted)), Some(&Value::from(order(rendered))));
+        if given.iter().any(|item| uses(&item)) && sorted.0 == sorted.1 && expected != order(rendered) {
+            self.add(path, Some(&Value::from(expected)), Some(&Value::from(order(rendered))));
         }
     }
 

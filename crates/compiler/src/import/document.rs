@@ -78,10 +78,10 @@ fn take_all<T: PartialEq>(
     take: impl Fn(&mut Vec<ImportedFlag>) -> Option<T>,
 ) -> Option<T> {
     let mut after = all.clone();
-    let taken: Option<Vec<T>> = after.iter_mut().map(take).collect();
-    let mut taken = taken?.into_iter();
-    let first = taken.next()?;
-    if taken.all(|other| other == first) {
+    let values: Option<Vec<T>> = after.iter_mut().map(take).collect();
+    let mut values = values?.into_iter();
+    let first = values.next()?;
+    if values.all(|other| other == first) {
         *all = after;
         return Some(first);
     }
@@ -125,8 +125,8 @@ fn take_setting(flags: &mut Vec<ImportedFlag>, setting: BooleanSetting) -> Optio
 }
 
 /// Takes out a configuration key, which may be nested in another key.
-fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], wanted: ConfigValue) -> Option<()> {
-    let wanted = match wanted {
+fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], expected: ConfigValue) -> Option<()> {
+    let expected = match expected {
         ConfigValue::Bool(value) => Value::Bool(value),
         ConfigValue::Null => Value::Null,
     };
@@ -134,9 +134,9 @@ fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], wanted: ConfigValue) -
     let position = flags.iter().position(|flag| flag.name == *first)?;
     let mut value: Value = serde_json::from_str(flags.get(position)?.value()?).ok()?;
     match inner {
-        [] => (value == wanted).then(|| drop(flags.remove(position))),
+        [] => (value == expected).then(|| drop(flags.remove(position))),
         [key] => {
-            let fields = value.as_object_mut().filter(|fields| fields.get(*key) == Some(&wanted))?;
+            let fields = value.as_object_mut().filter(|fields| fields.get(*key) == Some(&expected))?;
             fields.remove(*key);
             if fields.is_empty() {
                 flags.remove(position);

@@ -142,8 +142,8 @@ pub fn import(sources: &SourceSet) -> ImportReport {
         let Some(provider) = object.provider() else { continue };
         seen = true;
         let mut findings = Findings::new(object.scope());
-        let beside = namespaces.get(&object.namespace()).unwrap_or(&none);
-        if let Some(one) = Importer::new(sources, provider, object).import(object, beside, &mut findings) {
+        let siblings = namespaces.get(&object.namespace()).unwrap_or(&none);
+        if let Some(one) = Importer::new(sources, provider, object).import(object, siblings, &mut findings) {
             let name = (one.object.namespace.clone(), one.object.name.clone());
             if let Some(other) = names.get(&name) {
                 let message = format!("{} becomes a ModelDeployment with the same name as {other}", one.object);
@@ -237,10 +237,10 @@ impl<'s> Importer<'s> {
     fn import(
         &self,
         object: &ParsedObject<'_>,
-        beside: &NamespaceObjects<'_>,
+        siblings: &NamespaceObjects<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<ImportedDeployment> {
-        let subject = ImportSource { object: &object.value, siblings: &beside.values };
+        let subject = ImportSource { object: &object.value, siblings: &siblings.values };
         let reference = object.reference();
         let draft = match self.provider.import(&subject) {
             Ok(draft) => draft,
@@ -269,7 +269,7 @@ impl<'s> Importer<'s> {
             findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
         }
         let parts: Vec<&ParsedObject<'_>> =
-            draft.owned_siblings.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
+            draft.owned_siblings.iter().filter_map(|part| siblings.objects.get(*part).copied()).collect();
         let residue = report_residue(object, &parts, &rendering.objects, &draft, findings);
         Some(ImportedDeployment {
             source: object.source,

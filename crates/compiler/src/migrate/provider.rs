@@ -113,7 +113,7 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
     let models = objects.iter().filter(|object| object.is_model());
     let models: BTreeMap<(SourceId, ObjectRef), &ParsedObject<'_>> =
         models.map(|object| ((object.source, object.reference()), object)).collect();
-    let said: BTreeSet<(&str, &str)> =
+    let reported_before: BTreeSet<(&str, &str)> =
         before.diagnostics.iter().map(|found| (found.code.id, found.message.as_str())).collect();
     for decision in before.decisions.iter().filter(|decision| decision.selection.is_some()) {
         let Some(object) = models.get(&(decision.source, decision.object.clone())).copied() else {
@@ -126,8 +126,15 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
         };
         seen = true;
         let mut findings = Findings::new(object.scope());
-        let case =
-            DeploymentMigrator { sources, provider, before: &before, decision, object, configs: &configs, said: &said };
+        let case = DeploymentMigrator {
+            sources,
+            provider,
+            before: &before,
+            decision,
+            object,
+            configs: &configs,
+            reported_before: &reported_before,
+        };
         moved.extend(case.run(&mut findings));
         diagnostics.extend(findings.into_diagnostics());
     }
@@ -150,7 +157,7 @@ struct DeploymentMigrator<'c> {
     object: &'c ParsedObject<'c>,
     configs: &'c [&'c Value],
     /// Codes and messages of the findings before the migration.
-    said: &'c BTreeSet<(&'c str, &'c str)>,
+    reported_before: &'c BTreeSet<(&'c str, &'c str)>,
 }
 
 impl DeploymentMigrator<'_> {
@@ -277,7 +284,8 @@ impl DeploymentMigrator<'_> {
     fn report_losses(&self, after: &Compilation, losses: &mut Vec<String>, findings: &mut Findings<'_>) {
         let display = self.provider.display_name();
         let is_known = |found: &&Diagnostic| {
-            found.severity == Severity::Warning && !self.said.contains(&(found.code.id, found.message.as_str()))
+            found.severity == Severity::Warning
+                && !self.reported_before.contains(&(found.code.id, found.message.as_str()))
         };
         for found in after.diagnostics.iter().filter(is_known) {
             let message = format!("on {display}: {} ({})", found.message, found.code.id);
@@ -331,6 +339,6 @@ fn capabilities_lost(from: &str, to: &str) -> Vec<String> {
             engines.flat_map(|engine| engine.modes.iter().map(move |mode| format!("{} in {mode} mode", engine.name)));
         cells.collect::<Vec<String>>()
     };
-    let kept = cells(to);
-    cells(from).into_iter().filter(|cell| !kept.contains(cell)).collect()
+    let supported = cells(to);
+    cells(from).into_iter().filter(|cell| !supported.contains(cell)).collect()
 }

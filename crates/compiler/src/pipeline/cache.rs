@@ -82,7 +82,7 @@ impl ResultCache {
         survey.diagnostics.append(&mut problems);
         let environment =
             Environment { configuration: &configuration, schemas, skeletons, options, thoroughness, chosen: None };
-        let mut kept = mem::take(&mut survey.kept);
+        let mut read_documents = mem::take(&mut survey.read_documents);
         let accounts = thoroughness != Thoroughness::Needed;
         let mut pass = CachePass {
             sources,
@@ -96,7 +96,7 @@ impl ResultCache {
             mapped: 0,
         };
         for (id, source) in sources.iter().filter(|(id, _)| plan.includes(*id)) {
-            if let Some(documents) = kept.remove(&id) {
+            if let Some(documents) = read_documents.remove(&id) {
                 pass.read_before(id, source, documents);
             } else {
                 pass.text(id, source);
@@ -117,7 +117,7 @@ impl ResultCache {
         if plan.keeps_set {
             set::transform(&mut all, &environment);
         }
-        all.trouble.append(survey.trouble);
+        all.read_failures.append(survey.read_failures);
         all.configured.append(&mut survey.configured);
         all
     }
@@ -158,8 +158,8 @@ impl<'t> CachePass<'_, 't> {
     fn text(&mut self, id: SourceId, source: &'t Source) {
         if let Some(parts) = split::split_documents(source, self.environment.options.limits.documents) {
             let accounting = self.accounting.clone();
-            if let Some(slots) = self.read_units(id, source, &parts) {
-                self.finish(slots);
+            if let Some(states) = self.read_units(id, source, &parts) {
+                self.finish(states);
                 return;
             }
             self.accounting = accounting;
@@ -167,14 +167,14 @@ impl<'t> CachePass<'_, 't> {
         let whole = TextPart { bytes: 0..source.text.len(), document: 0 };
         let key = unit_key(source, &source.text, false);
         let place = TextPosition { source: id, offset: 0, document: 0 };
-        let slot = self.cached(&key, place).unwrap_or_else(|| {
+        let state = self.cached(&key, place).unwrap_or_else(|| {
             let mut documents = Documents::new(source, &self.environment.options.limits);
             let (mut unit, _) = read(key, place, source, documents.by_ref(), &whole);
-            unit.results.trouble.add(id, source, &documents.into_failures());
+            unit.results.read_failures.add(id, source, &documents.into_failures());
             self.learn(&mut unit);
             UnitState::Read(Box::new(unit))
         });
-        self.finish(vec![slot]);
+        self.finish(vec![state]);
     }
 
     /// Processes the documents of a text that was read before the others. They are not cached: such a text affects all
@@ -186,20 +186,20 @@ impl<'t> CachePass<'_, 't> {
             ReadUnit { key: unit_key(source, &source.text, false), place, documents, written, learned, results };
         self.learn(&mut unit);
         self.mapped += unit.documents.len();
-        let made = self.mapper().map_in_turn(unit.documents, &unit.written);
-        self.all.append(made);
+        let results = self.mapper().map_in_turn(unit.documents, &unit.written);
+        self.all.append(results);
     }
 
     /// Returns the units of a text, in order, or `None` if one of its parts cannot be parsed alone.
     fn read_units(&mut self, id: SourceId, source: &'t Source, parts: &[TextPart]) -> Option<Vec<UnitState<'t>>> {
         let limits = &self.environment.options.limits;
-        let mut slots = Vec::with_capacity(parts.len());
+        let mut states = Vec::with_capacity(parts.len());
         for part in parts {
             let text = source.text.get(part.bytes.clone())?;
             let key = unit_key(source, text, true);
             let place = TextPosition { source: id, offset: part.bytes.start, document: part.document };
-            if let Some(slot) = self.cached(&key, place) {
-                slots.push(slot);
+            if let Some(state) = self.cached(&key, place) {
+                states.push(state);
                 continue;
             }
             let mut documents = yaml::documents(text, limits);
@@ -208,9 +208,9 @@ impl<'t> CachePass<'_, 't> {
                 return None;
             }
             self.learn(&mut unit);
-            slots.push(UnitState::Read(Box::new(unit)));
+            states.push(UnitState::Read(Box::new(unit)));
         }
-        Some(slots)
+        Some(states)
     }
 
     /// Returns the cached results of a unit, if they are still valid.
@@ -235,9 +235,9 @@ impl<'t> CachePass<'_, 't> {
     }
 
     /// Transforms the units that are not cached, and appends all results in order.
-    fn finish(&mut self, slots: Vec<UnitState<'t>>) {
-        for slot in self.transform(slots) {
-            match slot {
+    fn finish(&mut self, states: Vec<UnitState<'t>>) {
+        for state in self.transform(states) {
+            match state {
                 UnitState::Cached(key, unit, place) => {
                     self.all.append(unit.results.relocated(unit.place, place));
                     self.units.insert(key, unit);
@@ -256,32 +256,32 @@ impl<'t> CachePass<'_, 't> {
     }
 
     /// Transforms the parsed units, on several threads if there is enough work.
-    fn transform(&mut self, slots: Vec<UnitState<'t>>) -> Vec<UnitState<'t>> {
+    fn transform(&mut self, states: Vec<UnitState<'t>>) -> Vec<UnitState<'t>> {
         let (mut number, mut total) = (0, 0);
-        for slot in &slots {
-            if let UnitState::Read(unit) = slot {
+        for state in &states {
+            if let UnitState::Read(unit) = state {
                 number += unit.documents.len();
                 total += bytes(&unit.documents);
             }
         }
         self.mapped += number;
         let mapper = self.mapper();
-        let map = |slot| {
-            let UnitState::Read(mut unit) = slot else { return slot };
+        let map = |state| {
+            let UnitState::Read(mut unit) = state else { return state };
             let documents = mem::take(&mut unit.documents);
-            let mut made = if bytes(&documents) > CHUNK_BYTES {
+            let mut results = if bytes(&documents) > CHUNK_BYTES {
                 mapper.map_in_parallel(documents, &unit.written)
             } else {
                 mapper.map_in_turn(documents, &unit.written)
             };
-            made.append(mem::take(&mut unit.results));
-            unit.results = made;
+            results.append(mem::take(&mut unit.results));
+            unit.results = results;
             UnitState::Read(unit)
         };
         if total > CHUNK_BYTES {
-            slots.into_par_iter().map(map).collect()
+            states.into_par_iter().map(map).collect()
         } else {
-            slots.into_iter().map(map).collect()
+            states.into_iter().map(map).collect()
         }
     }
 

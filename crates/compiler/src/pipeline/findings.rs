@@ -14,11 +14,11 @@ pub(super) const MAX_FINDINGS: usize = 10_000;
 /// collected in parts that are joined in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RunFindings {
-    kept: Vec<Diagnostic>,
+    stored: Vec<Diagnostic>,
     /// Codes that are reported once per run and have been reported.
-    said: BTreeSet<Option<String>>,
+    reported_helps: BTreeSet<Option<String>>,
     /// The number of findings beyond the limit, by code and by whether they are suppressed.
-    left_out: BTreeMap<(&'static str, bool), (&'static Code, usize)>,
+    omitted: BTreeMap<(&'static str, bool), (&'static Code, usize)>,
 }
 
 impl RunFindings {
@@ -33,11 +33,12 @@ impl RunFindings {
 
     /// Adds a finding.
     pub(super) fn add(&mut self, found: Diagnostic) {
-        if found.code.has(Attribute::OncePerRun) && !found.suppressed && !self.said.insert(found.help.clone()) {
+        if found.code.has(Attribute::OncePerRun) && !found.suppressed && !self.reported_helps.insert(found.help.clone())
+        {
             return;
         }
-        if self.kept.len() < MAX_FINDINGS {
-            self.kept.push(found);
+        if self.stored.len() < MAX_FINDINGS {
+            self.stored.push(found);
         } else {
             self.count_omitted(&found);
         }
@@ -54,15 +55,15 @@ impl RunFindings {
 
     /// Appends the findings of a later part of the input.
     pub(super) fn append(&mut self, later: Self) {
-        later.kept.into_iter().for_each(|found| self.add(found));
-        for (key, (code, number)) in later.left_out {
-            self.left_out.entry(key).or_insert((code, 0)).1 += number;
+        later.stored.into_iter().for_each(|found| self.add(found));
+        for (key, (code, number)) in later.omitted {
+            self.omitted.entry(key).or_insert((code, 0)).1 += number;
         }
     }
 
     /// Keeps at most `most` findings and counts the rest.
     pub(super) fn limit(&mut self, most: usize) {
-        for found in self.kept.split_off(most.min(self.kept.len())) {
+        for found in self.stored.split_off(most.min(self.stored.len())) {
             self.count_omitted(&found);
         }
     }
@@ -73,9 +74,10 @@ impl RunFindings {
         if suppressions.is_empty() {
             return Vec::new();
         }
-        suppress::mark(&mut self.kept, &mut suppressions);
-        let gone = |diagnostic: &mut Diagnostic| diagnostic.suppressed && diagnostic.code.severity != Severity::Error;
-        let suppressed = self.kept.extract_if(.., gone).collect();
+        suppress::mark(&mut self.stored, &mut suppressions);
+        let is_removed =
+            |diagnostic: &mut Diagnostic| diagnostic.suppressed && diagnostic.code.severity != Severity::Error;
+        let suppressed = self.stored.extract_if(.., is_removed).collect();
         if every_finding {
             suppressions.iter().flat_map(Suppression::own_findings).for_each(|finding| self.add(finding));
         }
@@ -84,38 +86,38 @@ impl RunFindings {
 
     /// Returns the number of kept findings.
     pub(super) fn len(&self) -> usize {
-        self.kept.len()
+        self.stored.len()
     }
 
     /// Returns the kept findings.
     pub(super) fn kept_mut(&mut self) -> &mut Vec<Diagnostic> {
-        &mut self.kept
+        &mut self.stored
     }
 
     fn count_omitted(&mut self, found: &Diagnostic) {
-        self.left_out.entry((found.code.id, found.suppressed)).or_insert((found.code, 0)).1 += 1;
+        self.omitted.entry((found.code.id, found.suppressed)).or_insert((found.code, 0)).1 += 1;
     }
 
     /// Returns whether there is an error.
     pub(super) fn has_errors(&self) -> bool {
-        self.kept.iter().any(|found| found.severity == Severity::Error)
-            || self.left_out.values().any(|(code, _)| code.severity == Severity::Error)
+        self.stored.iter().any(|found| found.severity == Severity::Error)
+            || self.omitted.values().any(|(code, _)| code.severity == Severity::Error)
     }
 
     /// Returns the kept findings, in order, and the numbers of omitted ones.
     pub(super) fn into_parts(self) -> (Vec<Diagnostic>, OmittedFindings) {
-        let left_out = self.left_out.into_iter();
+        let omitted = self.omitted.into_iter();
         (
-            self.kept,
-            OmittedFindings(left_out.map(|((_, suppressed), (code, number))| (code, suppressed, number)).collect()),
+            self.stored,
+            OmittedFindings(omitted.map(|((_, suppressed), (code, number))| (code, suppressed, number)).collect()),
         )
     }
 }
 
 /// Keeps only the first finding of each code that is reported once per run.
 pub(super) fn deduplicate_run_findings(diagnostics: &mut Vec<Diagnostic>) {
-    let mut said = BTreeSet::new();
-    diagnostics.retain(|found| !found.code.has(Attribute::OncePerRun) || said.insert(found.help.clone()));
+    let mut reported_helps = BTreeSet::new();
+    diagnostics.retain(|found| !found.code.has(Attribute::OncePerRun) || reported_helps.insert(found.help.clone()));
 }
 
 /// The numbers of omitted findings, by code and by whether they are suppressed.
@@ -131,13 +133,13 @@ impl OmittedFindings {
 
     fn report_of(&self, suppressed: bool, options: &Options) -> Option<Diagnostic> {
         let adjusted = |(code, number)| Some((options.adjust(Diagnostic::new(code, ""))?.severity, number));
-        let left_out = self.0.iter().filter(|it| it.1 == suppressed).map(|(code, _, number)| (*code, *number));
+        let omitted = self.0.iter().filter(|it| it.1 == suppressed).map(|(code, _, number)| (*code, *number));
         // Suppressed warnings are not reported; `suppressed` counts them.
-        let left_out = left_out.filter(|(code, _)| !suppressed || code.severity == Severity::Error);
-        let left_out: Vec<(Severity, usize)> = left_out.filter_map(adjusted).collect();
-        let most_severe = left_out.iter().map(|(severity, _)| *severity).min()?;
-        let number: usize = left_out.iter().map(|(_, number)| number).sum();
-        let errors: usize = left_out.iter().filter(|(severity, _)| *severity == Severity::Error).map(|it| it.1).sum();
+        let omitted = omitted.filter(|(code, _)| !suppressed || code.severity == Severity::Error);
+        let omitted: Vec<(Severity, usize)> = omitted.filter_map(adjusted).collect();
+        let most_severe = omitted.iter().map(|(severity, _)| *severity).min()?;
+        let number: usize = omitted.iter().map(|(_, number)| number).sum();
+        let errors: usize = omitted.iter().filter(|(severity, _)| *severity == Severity::Error).map(|it| it.1).sum();
         let ignored = if suppressed { " that annotations suppress" } else { "" };
         let message = format!(
             "the run has {number} more findings{ignored}, {errors} of them errors; at most {MAX_FINDINGS} are reported"

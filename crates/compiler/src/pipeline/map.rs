@@ -149,8 +149,8 @@ pub(super) fn finish<'d, O: OutputForm>(
         }
     }
     if let Some(schemas) = environment.schemas {
-        let made = shared.iter().chain(&manifests).cloned().map(Manifest::into_json);
-        check_objects(&made.collect::<Vec<_>>(), schemas, &mut findings);
+        let generated = shared.iter().chain(&manifests).cloned().map(Manifest::into_json);
+        check_objects(&generated.collect::<Vec<_>>(), schemas, &mut findings);
         for changed in &changed {
             check_change(&unchanged_object(changed, set), &changed.object, schemas, &mut findings);
         }
@@ -191,7 +191,7 @@ pub(super) fn finish<'d, O: OutputForm>(
 fn unchanged_object(changed: &ChangedObject, set: &ObjectSet<'_, '_, AllSettings>) -> Value {
     let before = match changed.position {
         ObjectPosition::Input(position) => set.inputs.get(position).map(InputObject::to_json),
-        ObjectPosition::Generated(position) => set.generated.get(position).map(|made| made.object.clone()),
+        ObjectPosition::Generated(position) => set.generated.get(position).map(|generated| generated.object.clone()),
     };
     before.unwrap_or_default()
 }

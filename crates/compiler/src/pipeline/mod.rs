@@ -159,8 +159,8 @@ fn compile_with<O>(
     let run = Run { sources, schemas, skeletons, options: &options, thoroughness };
     let mut results = results(&run);
     results.remove_copies();
-    let DocumentResults { inputs, transformed, mut found, suppressions, configured, mut trouble, .. } = results;
-    diagnostics.into_iter().chain(trouble.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
+    let DocumentResults { inputs, transformed, mut found, suppressions, configured, mut read_failures, .. } = results;
+    diagnostics.into_iter().chain(read_failures.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
     let none = transformed.is_empty();
     let (outputs, decisions) = link::link(transformed, &inputs, sources, &mut found);
     let failed = found.has_errors();
@@ -171,22 +171,22 @@ fn compile_with<O>(
         if let Some(takes_what) = inputs.iter().find_map(help_for_untransformed) {
             diagnostic = diagnostic.help(takes_what.to_owned());
         }
-        diagnostic.location = location_of_empty_input(sources, inputs.is_empty() && trouble.foreign.is_empty());
+        diagnostic.location = location_of_empty_input(sources, inputs.is_empty() && read_failures.foreign.is_empty());
         found.add(diagnostic);
         // A text that was ignored as foreign may be the reason.
-        trouble.foreign.into_iter().for_each(|foreign| found.add(foreign));
+        read_failures.foreign.into_iter().for_each(|foreign| found.add(foreign));
     }
     let every_finding = thoroughness != Thoroughness::Needed;
     let mut suppressed = found.suppress(suppressions, every_finding);
     sort(&mut suppressed, sources);
-    let (diagnostics, left_out) = found.into_parts();
+    let (diagnostics, omitted) = found.into_parts();
     let mut diagnostics: Vec<Diagnostic> =
         diagnostics.into_iter().filter_map(|diagnostic| options.adjust(diagnostic)).collect();
     sort(&mut diagnostics, sources);
     diagnostics.dedup();
     deduplicate_run_findings(&mut diagnostics);
-    diagnostics.extend(left_out.report(&options));
-    let suppressed_left_out = left_out.suppressed();
+    diagnostics.extend(omitted.report(&options));
+    let suppressed_left_out = omitted.suppressed();
     Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn with_prepared_run<T>(
         let role = Role::classify(document, source.purpose, survey.is_patch(source), &options, &mut findings);
         role.transform().is_some_and(|transform| !transform.needs_set())
     };
-    let deployments = survey.kept.values().flatten().filter(is_deployment).collect();
+    let deployments = survey.read_documents.values().flatten().filter(is_deployment).collect();
     Ok(work(&PreparedRun { environment: &environment, catalog: &catalog, deployments }))
 }
 
@@ -140,7 +140,11 @@ impl Attempt {
         };
         let objects = if failed { Vec::new() } else { objects };
         decision.objects = objects.iter().map(GeneratedObject::reference).collect();
-        Self { objects: objects.into_iter().map(|made| made.object).collect(), decision: Some(decision), findings }
+        Self {
+            objects: objects.into_iter().map(|generated| generated.object).collect(),
+            decision: Some(decision),
+            findings,
+        }
     }
 
     /// Returns whether there is an error.

@@ -27,7 +27,7 @@ pub(super) struct DocumentResults<'t, O> {
     /// The number of findings that possible copies among the objects hold.
     held: usize,
     /// The findings.
-    pub(super) trouble: ReadFailures,
+    pub(super) read_failures: ReadFailures,
     /// The suppressions of objects.
     pub(super) suppressions: Vec<Suppression>,
     /// The texts with a provider configuration.
@@ -81,7 +81,7 @@ impl<O> Default for DocumentResults<'_, O> {
             transformed: Vec::new(),
             found: RunFindings::default(),
             held: 0,
-            trouble: ReadFailures::default(),
+            read_failures: ReadFailures::default(),
             suppressions: Vec::new(),
             configured: BTreeSet::new(),
             rule_steps: 0,
@@ -111,7 +111,7 @@ impl<O> DocumentResults<'_, O> {
         self.inputs.append(&mut later.inputs);
         self.transformed.append(&mut later.transformed);
         self.found.append(later.found);
-        self.trouble.append(later.trouble);
+        self.read_failures.append(later.read_failures);
         self.suppressions.append(&mut later.suppressions);
         self.configured.append(&mut later.configured);
         self.rule_steps = self.rule_steps.saturating_add(later.rule_steps);
@@ -163,7 +163,7 @@ impl DocumentResults<'_, Value> {
             transformed: self.transformed.clone(),
             found: self.found.clone(),
             held: self.held,
-            trouble: self.trouble.clone(),
+            read_failures: self.read_failures.clone(),
             suppressions: self.suppressions.clone(),
             configured: self.configured.clone(),
             rule_steps: self.rule_steps,
@@ -198,7 +198,7 @@ impl DocumentResults<'_, Value> {
         }
         let mut diagnostics: Vec<&mut Diagnostic> = Vec::new();
         diagnostics.extend(self.found.kept_mut());
-        diagnostics.extend(self.trouble.ours.iter_mut().chain(&mut self.trouble.foreign));
+        diagnostics.extend(self.read_failures.ours.iter_mut().chain(&mut self.read_failures.foreign));
         for result in &mut self.transformed {
             if let Some(mapped) = &mut result.mapped {
                 mapped.decision.source = to.source;
@@ -241,7 +241,7 @@ impl DocumentResults<'_, Value> {
             transformed: self.transformed.into_iter().map(into_form).collect(),
             found: self.found,
             held: self.held,
-            trouble: self.trouble,
+            read_failures: self.read_failures,
             suppressions: self.suppressions,
             configured: self.configured,
             rule_steps: self.rule_steps,

@@ -47,9 +47,10 @@ impl Run<'_> {
         survey.diagnostics.append(&mut problems);
         let environment =
             Environment { configuration: &configuration, schemas, skeletons, options, thoroughness, chosen: None };
-        let kept = mem::take(&mut survey.kept);
+        let read_documents = mem::take(&mut survey.read_documents);
         let mut results = if plan.keeps_set {
-            let mut results: DocumentResults<'_, Value> = stream::run(sources, &environment, &survey, kept, plan);
+            let mut results: DocumentResults<'_, Value> =
+                stream::run(sources, &environment, &survey, read_documents, plan);
             if plan.is_refuted_by(results.late) {
                 return None;
             }
@@ -57,14 +58,14 @@ impl Run<'_> {
             set::transform(&mut results, &environment);
             results.into_form()
         } else {
-            let mut results: DocumentResults<'_, O> = stream::run(sources, &environment, &survey, kept, plan);
+            let mut results: DocumentResults<'_, O> = stream::run(sources, &environment, &survey, read_documents, plan);
             if plan.is_refuted_by(results.late) {
                 return None;
             }
             survey.diagnostics.drain(..).for_each(|found| results.found.add(found));
             results
         };
-        results.trouble.append(survey.trouble);
+        results.read_failures.append(survey.read_failures);
         results.configured.append(&mut survey.configured);
         Some(results)
     }

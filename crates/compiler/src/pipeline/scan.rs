@@ -140,8 +140,8 @@ impl NamedKinds {
 /// Returns the words after each `kind:` of a text.
 fn kind_words(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(KEY).filter_map(|(at, _)| {
-        let behind = text.get(at + KEY.len()..)?;
-        let value = behind.trim_start_matches(['"', '\'']).trim_start_matches(' ').strip_prefix(':')?;
+        let after = text.get(at + KEY.len()..)?;
+        let value = after.trim_start_matches(['"', '\'']).trim_start_matches(' ').strip_prefix(':')?;
         let value = value.trim_start_matches([' ', '"', '\'']);
         let end = value.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(value.len());
         value.get(..end).filter(|word| !word.is_empty())

@@ -19,16 +19,17 @@ use kubefoundry_transform::{
 
 /// Runs the transformations, one after the other, each over its objects in input order.
 pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &Environment<'_>) {
-    let mut kept = std::mem::take(&mut results.set);
-    remove_copies(&mut kept);
-    let (objects, places): (Vec<InputObject<'_>>, Vec<SetPosition>) = kept.into_iter().map(SetPosition::split).unzip();
-    let (generated, made_at) = generated(results);
+    let mut set_objects = std::mem::take(&mut results.set);
+    remove_copies(&mut set_objects);
+    let (objects, positions): (Vec<InputObject<'_>>, Vec<SetPosition>) =
+        set_objects.into_iter().map(SetPosition::split).unzip();
+    let (generated, generated_positions) = generated(results);
     let context = environment.context();
     let set = ObjectSet { inputs: &objects, generated: &generated, context: &context, settings: context.settings };
     let mut all_changed = Vec::new();
     for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
-        for (object, place) in objects.iter().zip(&places) {
-            let own = place.transformed.filter(|(by, _)| by.kind() == transform.kind());
+        for (object, set_position) in objects.iter().zip(&positions) {
+            let own = set_position.transformed.filter(|(by, _)| by.kind() == transform.kind());
             let Some((_, position)) = own else { continue };
             let mut out = TransformOutput::new(Findings::new(object.scope()));
             transform.run(object, &set, &mut out);
@@ -55,26 +56,27 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
         }
     }
     deduplicate_shared(results);
-    apply_changes(results, all_changed, &objects, &places, &made_at);
+    apply_changes(results, all_changed, &objects, &positions, &generated_positions);
 }
 
 /// Removes changed copies of input objects from an earlier run: `--out-dir` may be below the input. A copy has the
 /// annotation of the transformation that changed it, and its original does not.
-fn remove_copies(kept: &mut Vec<SetObject<'_>>) {
-    let is_changed = |kept: &SetObject<'_>| {
-        let annotations = kept.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
-        kept.transformed.is_none()
+fn remove_copies(set_objects: &mut Vec<SetObject<'_>>) {
+    let is_changed = |set_objects: &SetObject<'_>| {
+        let annotations = set_objects.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        set_objects.transformed.is_none()
             && composition::change_annotations().any(|key| annotations.is_some_and(|it| it.get(key).is_some()))
     };
-    if !kept.iter().any(is_changed) {
+    if !set_objects.iter().any(is_changed) {
         return;
     }
-    let identity = |kept: &SetObject<'_>| {
-        let Header { api_version, kind, namespace, name } = &kept.object.header;
+    let identity = |set_objects: &SetObject<'_>| {
+        let Header { api_version, kind, namespace, name } = &set_objects.object.header;
         Identity::new(api_version, kind, namespace.as_deref(), name)
     };
-    let originals: BTreeSet<Identity> = kept.iter().filter(|kept| !is_changed(kept)).map(identity).collect();
-    kept.retain(|kept| !is_changed(kept) || !originals.contains(&identity(kept)));
+    let originals: BTreeSet<Identity> =
+        set_objects.iter().filter(|set_objects| !is_changed(set_objects)).map(identity).collect();
+    set_objects.retain(|set_objects| !is_changed(set_objects) || !originals.contains(&identity(set_objects)));
 }
 
 /// The position of an object of the set among the results.
@@ -85,8 +87,8 @@ struct SetPosition {
 }
 
 impl SetPosition {
-    fn split(kept: SetObject<'_>) -> (InputObject<'_>, Self) {
-        let SetObject { input, object, transformed } = kept;
+    fn split(set_objects: SetObject<'_>) -> (InputObject<'_>, Self) {
+        let SetObject { input, object, transformed } = set_objects;
         (object, Self { input, transformed })
     }
 }
@@ -95,13 +97,13 @@ impl SetPosition {
 fn generated(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedResource>, Vec<(usize, usize)>) {
     let of_result = |(result, it): (usize, &ObjectResult<Value>)| {
         let objects = it.mapped.as_deref().map(|mapped| mapped.objects.as_slice()).unwrap_or_default();
-        let objects = objects.iter().enumerate().filter(|(_, made)| made.role == OutputRole::Generated);
-        let made = objects.map(|(position, made)| {
-            let GeneratedObject { api_version, identity, object, .. } = made;
+        let objects = objects.iter().enumerate().filter(|(_, generated)| generated.role == OutputRole::Generated);
+        let generated = objects.map(|(position, generated)| {
+            let GeneratedObject { api_version, identity, object, .. } = generated;
             let (api_version, identity, object) = (api_version.to_string(), identity.clone(), object.clone());
             (GeneratedResource { api_version, identity, object }, (result, position))
         });
-        made.collect::<Vec<_>>()
+        generated.collect::<Vec<_>>()
     };
     results.transformed.iter().enumerate().flat_map(of_result).unzip()
 }
@@ -109,15 +111,15 @@ fn generated(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedResource>, V
 /// Keeps the first of equal shared objects. Different ones are a collision, which the linker reports.
 fn deduplicate_shared(results: &mut DocumentResults<'_, Value>) {
     let mut seen: BTreeMap<Identity, Value> = BTreeMap::new();
-    for mapped in results.transformed.iter_mut().filter_map(|trace| trace.mapped.as_deref_mut()) {
-        mapped.objects.retain(|made| {
-            if made.role != OutputRole::Shared {
+    for mapped in results.transformed.iter_mut().filter_map(|result| result.mapped.as_deref_mut()) {
+        mapped.objects.retain(|generated| {
+            if generated.role != OutputRole::Shared {
                 return true;
             }
-            if let Some(first) = seen.get(&made.identity) {
-                return *first != made.object;
+            if let Some(first) = seen.get(&generated.identity) {
+                return *first != generated.object;
             }
-            seen.insert(made.identity.clone(), made.object.clone());
+            seen.insert(generated.identity.clone(), generated.object.clone());
             true
         });
     }
@@ -128,30 +130,32 @@ fn apply_changes(
     results: &mut DocumentResults<'_, Value>,
     changed: Vec<(Option<usize>, ChangedObject)>,
     objects: &[InputObject<'_>],
-    places: &[SetPosition],
-    made_at: &[(usize, usize)],
+    positions: &[SetPosition],
+    generated_positions: &[(usize, usize)],
 ) {
     for (by, ChangedObject { position: target, object }) in changed {
         match target {
             ObjectPosition::Generated(position) => {
-                let made = made_at.get(position).and_then(|(trace, position)| {
-                    let mapped = results.transformed.get_mut(*trace)?.mapped.as_deref_mut()?;
+                let generated = generated_positions.get(position).and_then(|(result, position)| {
+                    let mapped = results.transformed.get_mut(*result)?.mapped.as_deref_mut()?;
                     mapped.objects.get_mut(*position)
                 });
-                if let Some(made) = made {
-                    made.object = object;
+                if let Some(generated) = generated {
+                    generated.object = object;
                 }
             }
             ObjectPosition::Input(position) => {
-                let (Some(target), Some(place)) = (objects.get(position), places.get(position)) else { continue };
+                let (Some(target), Some(set_position)) = (objects.get(position), positions.get(position)) else {
+                    continue;
+                };
                 let header = &target.header;
-                let made = GeneratedObject::of_input(header, object, OutputRole::Changed);
-                let mapped = by.and_then(|trace| results.transformed.get_mut(trace)?.mapped.as_deref_mut());
+                let generated = GeneratedObject::of_input(header, object, OutputRole::Changed);
+                let mapped = by.and_then(|result| results.transformed.get_mut(result)?.mapped.as_deref_mut());
                 if let Some(mapped) = mapped {
-                    mapped.objects.push(made);
+                    mapped.objects.push(generated);
                 } else {
                     let decision = Decision::new(header.object(), target.source, target.document);
-                    results.add_changed(place.input, TransformedObject { decision, objects: vec![made] });
+                    results.add_changed(set_position.input, TransformedObject { decision, objects: vec![generated] });
                 }
             }
         }

@@ -179,9 +179,9 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
         }
         let name = findings.scope().object.as_ref().map(ToString::to_string).unwrap_or_default();
         // Each violation of a field is reported once.
-        let said: BTreeSet<FieldPath> =
+        let reported: BTreeSet<FieldPath> =
             findings.iter().filter_map(|found| Some(found.location.as_ref()?.path.clone())).collect();
-        for violation in violations.iter().filter(|it| is_judgment(it) && !said.contains(&it.path)) {
+        for violation in violations.iter().filter(|it| is_judgment(it) && !reported.contains(&it.path)) {
             let checked = format!("checked against the schema of {origin}");
             let help = violation.help.as_ref().map(|meant| format!("{meant} ({checked})")).unwrap_or(checked);
             let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;

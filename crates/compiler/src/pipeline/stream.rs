@@ -39,12 +39,12 @@ pub(super) fn run<'t, O: OutputForm>(
     sources: &'t SourceSet,
     environment: &Environment<'_>,
     survey: &Survey<'t>,
-    kept: BTreeMap<SourceId, Vec<Document<'t>>>,
+    read_documents: BTreeMap<SourceId, Vec<Document<'t>>>,
     plan: &ReadPlan,
 ) -> DocumentResults<'t, O> {
     let limits = environment.options.limits;
     let rule_limits = environment.options.rule_limits;
-    let mut reading = ChunkReader::new(sources, limits, kept, plan);
+    let mut reading = ChunkReader::new(sources, limits, read_documents, plan);
     let mut results = DocumentResults::default();
     let mut chunk = reading.next_chunk();
     let accounts = environment.thoroughness != Thoroughness::Needed;
@@ -52,8 +52,8 @@ pub(super) fn run<'t, O: OutputForm>(
     while !chunk.is_empty() {
         // The budget depends only on the chunks before this one, which come in a fixed order, so it does not depend on
         // the number of threads.
-        let alone = chunk.iter().filter(|document| runs_alone(document).is_some()).count();
-        let rule_steps = allowance(rule_limits, results.rule_steps, alone);
+        let independent = chunk.iter().filter(|document| runs_alone(document).is_some()).count();
+        let rule_steps = allowance(rule_limits, results.rule_steps, independent);
         let patterns =
             accounting.as_mut().map(|accounting| learn(accounting, &chunk, environment).0).unwrap_or_default();
         let accounting = accounting.as_ref();
@@ -74,7 +74,7 @@ pub(super) fn run<'t, O: OutputForm>(
         results.append(mapped);
     }
     results.found.append(reading.found);
-    results.trouble.append(reading.trouble);
+    results.read_failures.append(reading.read_failures);
     results.late.configuration |= reading.is_late;
     results
 }
@@ -114,7 +114,7 @@ struct ChunkReader<'t> {
     current: Option<(SourceId, &'t Source, Documents<'t>)>,
     limits: yaml::Limits,
     found: RunFindings,
-    trouble: ReadFailures,
+    read_failures: ReadFailures,
     /// Whether a document turned up that should have been read before the others.
     is_late: bool,
 }
@@ -123,13 +123,13 @@ impl<'t> ChunkReader<'t> {
     fn new(
         sources: &'t SourceSet,
         limits: yaml::Limits,
-        mut kept: BTreeMap<SourceId, Vec<Document<'t>>>,
+        mut read_documents: BTreeMap<SourceId, Vec<Document<'t>>>,
         plan: &ReadPlan,
     ) -> Self {
         let texts = sources.iter().filter(|(id, _)| plan.includes(*id));
-        let texts = texts.map(|(id, source)| (id, source, kept.remove(&id))).collect();
-        let (found, trouble) = (RunFindings::default(), ReadFailures::default());
-        Self { texts, current: None, limits, found, trouble, is_late: false }
+        let texts = texts.map(|(id, source)| (id, source, read_documents.remove(&id))).collect();
+        let (found, read_failures) = (RunFindings::default(), ReadFailures::default());
+        Self { texts, current: None, limits, found, read_failures, is_late: false }
     }
 
     fn is_done(&self) -> bool {
@@ -143,9 +143,9 @@ impl<'t> ChunkReader<'t> {
         while bytes < CHUNK_BYTES {
             let Some((id, source, documents)) = &mut self.current else {
                 match self.texts.pop_front() {
-                    Some((_, source, Some(kept))) => {
+                    Some((_, source, Some(read_documents))) => {
                         bytes += source.text.len();
-                        chunk.extend(kept);
+                        chunk.extend(read_documents);
                     }
                     Some((id, source, None)) => {
                         self.current = Some((id, source, Documents::new(source, &self.limits)));
@@ -165,7 +165,7 @@ impl<'t> ChunkReader<'t> {
                     self.found.add(found);
                 }
             } else if let Some((.., documents)) = self.current.take() {
-                self.trouble.add(id, source, &documents.into_failures());
+                self.read_failures.add(id, source, &documents.into_failures());
             }
         }
         chunk

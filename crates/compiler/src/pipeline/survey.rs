@@ -23,7 +23,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 #[derive(Debug, Default)]
 pub(super) struct Survey<'t> {
     /// The documents of each text that was read. Items of lists are separate documents.
-    pub(super) kept: BTreeMap<SourceId, Vec<Document<'t>>>,
+    pub(super) read_documents: BTreeMap<SourceId, Vec<Document<'t>>>,
     /// Files that a kustomization applies as patches, with our kind that it names as their target.
     patched: BTreeMap<String, Option<PatchTarget>>,
     /// Whether the input has objects of our kinds. Only then may a kustomization patch one without naming its group.
@@ -32,7 +32,7 @@ pub(super) struct Survey<'t> {
     pub(super) configured: BTreeSet<SourceId>,
     /// The findings about these texts.
     pub(super) diagnostics: Vec<Diagnostic>,
-    pub(super) trouble: ReadFailures,
+    pub(super) read_failures: ReadFailures,
 }
 
 impl<'t> Survey<'t> {
@@ -47,7 +47,7 @@ impl<'t> Survey<'t> {
 
     fn read(&mut self, id: SourceId, source: &'t Source, options: &Options) {
         let mut documents = Documents::new(source, &options.limits);
-        let mut kept = Vec::new();
+        let mut read_documents = Vec::new();
         for document in documents.by_ref() {
             let document = Document::new(id, source, document);
             if is_kustomization(source, &document.header) {
@@ -56,10 +56,10 @@ impl<'t> Survey<'t> {
                     *known = known.take().or(target);
                 }
             }
-            document.flatten(&mut kept, &mut self.diagnostics);
+            document.flatten(&mut read_documents, &mut self.diagnostics);
         }
-        self.trouble.add(id, source, &documents.into_failures());
-        self.kept.insert(id, kept);
+        self.read_failures.add(id, source, &documents.into_failures());
+        self.read_documents.insert(id, read_documents);
     }
 
     /// Returns whether a kustomization applies a text as a patch.
@@ -76,7 +76,7 @@ impl<'t> Survey<'t> {
     /// Reads the collected configurations. Returns their problems.
     pub(super) fn configure(&self, sources: &SourceSet, configuration: &mut dyn Configuration) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
-        for document in self.kept.values().flatten() {
+        for document in self.read_documents.values().flatten() {
             if composition::configured_by(&document.header).is_some() && !self.is_patch(sources.get(document.source)) {
                 let mut findings = Findings::new(document.scope());
                 document.report_problems(&mut findings);

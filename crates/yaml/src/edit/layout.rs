@@ -72,13 +72,13 @@ pub(super) fn is_first_on_line(text: &str, at: usize) -> bool {
 /// Like [`content_end`], but without trailing blank lines, unless `node` ends in a block scalar, whose content they may
 /// be.
 pub(super) fn part_end(text: &str, node: &Node<'_>, end: usize, indent: usize) -> usize {
-    let (least, most) = (line_after(text, end), content_end(text, end, indent));
+    let (shortest, longest) = (line_after(text, end), content_end(text, end, indent));
     if ends_in_block_scalar(text, node) {
-        return most;
+        return longest;
     }
-    let behind = text.get(least..most).unwrap_or_default();
-    let blank = behind.split_inclusive('\n').rev().take_while(|line| line.trim().is_empty());
-    most - blank.map(str::len).sum::<usize>()
+    let following = text.get(shortest..longest).unwrap_or_default();
+    let blank = following.split_inclusive('\n').rev().take_while(|line| line.trim().is_empty());
+    longest - blank.map(str::len).sum::<usize>()
 }
 
 /// Returns the end of the line of `end`, plus the blank lines and the comments indented by at least `indent` below it.

@@ -54,8 +54,8 @@ impl FlagTable {
 
     /// Creates the table of the newest known version that is not newer than `version`, or of the oldest known version.
     pub(super) fn nearest(text: &'static str, version: &str) -> Self {
-        let wanted = version_numbers(version);
-        let known = versions(text).rfind(|(_, known)| version_numbers(known) <= wanted);
+        let requested = version_numbers(version);
+        let known = versions(text).rfind(|(_, known)| version_numbers(known) <= requested);
         let letter = known.or_else(|| versions(text).next()).and_then(|(letter, _)| letter.bytes().next());
         let newest = versions(text).next_back().and_then(|(letter, _)| letter.bytes().next()).unwrap_or(b'a');
         Self::with_letters(text, letter.unwrap_or(newest), newest)

@@ -47,10 +47,10 @@ pub(super) fn variable() -> Vec<Rule> {
 
 /// Returns the rule that `valueFrom` has exactly one source.
 pub(super) fn source() -> Vec<Rule> {
-    let given: Vec<String> = EnvVarSource::FIELDS.iter().map(|field| format!("(has(self.{field}) ? 1 : 0)")).collect();
-    let count = given.join(" + ");
+    let is_set: Vec<String> = EnvVarSource::FIELDS.iter().map(|field| format!("(has(self.{field}) ? 1 : 0)")).collect();
+    let count = is_set.join(" + ");
     // The API server assumes that string() returns an unbounded text, which exceeds the cost limit.
-    let numbers: Vec<String> = (0..=given.len()).map(|number| format!("'{number}'")).collect();
+    let numbers: Vec<String> = (0..=is_set.len()).map(|number| format!("'{number}'")).collect();
     let number = format!("[{}][{count}]", numbers.join(", "));
     let expected = format!("expected exactly one of {}", EnvVarSource::FIELDS.join(", "));
     vec![Rule {
@@ -62,12 +62,12 @@ pub(super) fn source() -> Vec<Rule> {
 
 /// Returns the rules on a toleration, as Kubernetes validates it.
 pub(super) fn toleration() -> Vec<Rule> {
-    let given = |field: &str| format!("(has(self.{field}) && self.{field} != '')");
+    let is_set = |field: &str| format!("(has(self.{field}) && self.{field} != '')");
     let operator = |words: &str| format!("(has(self.operator) && self.operator in {words})");
-    let value = given("value");
+    let value = is_set("value");
     vec![
         Rule::new(
-            format!("{} || {}", given("key"), operator("['Exists']")),
+            format!("{} || {}", is_set("key"), operator("['Exists']")),
             "has no key, which only operator Exists allows",
         ),
         Rule::new(

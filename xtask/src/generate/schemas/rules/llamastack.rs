@@ -12,15 +12,15 @@ pub(super) fn unique_ids() -> Vec<Rule> {
     for (position, first) in Api::ALL.iter().enumerate() {
         for second in &Api::ALL[position + 1..] {
             let (first, second) = (first.section(), second.section());
-            let taken = |id: &str| format!("self.{second}.exists(other, other.providerId == {id})");
+            let is_used = |id: &str| format!("self.{second}.exists(other, other.providerId == {id})");
             // The cost estimate needs a length limit: the API server knows it for an id, but not for an item that
             // passed a filter.
-            let shared = format!("self.{first}.map(it, it.providerId).filter(id, {})[0]", taken("id"));
+            let shared = format!("self.{first}.map(it, it.providerId).filter(id, {})[0]", is_used("id"));
             let found = format!("in externalProviders: found in both {first} and {second} API sections");
             rules.push(Rule {
                 rule: format!(
                     "!has(self.{first}) || !has(self.{second}) || !self.{first}.exists(it, {})",
-                    taken("it.providerId")
+                    is_used("it.providerId")
                 ),
                 message: format!("duplicate provider_id {found}"),
                 expression: Some(format!("\"duplicate provider_id '\" + {shared} + \"' {found}\"")),

@@ -4,13 +4,13 @@ use super::{Rule, raw};
 
 /// Returns the rules on a single volume.
 pub(super) fn rules() -> Vec<Rule> {
-    let given = |field: &str| format!("(has(self.{field}) && self.{field} != '')");
+    let is_set = |field: &str| format!("(has(self.{field}) && self.{field} != '')");
     let mut rules = vec![
         Rule::new(
-            format!("(has(self.purpose) && self.purpose != 'custom') || {}", given("mountPath")),
+            format!("(has(self.purpose) && self.purpose != 'custom') || {}", is_set("mountPath")),
             "mountPath is required when purpose is custom",
         ),
-        Rule::new(format!("has(self.size) || {}", given("claimName")), "claimName is required without a size"),
+        Rule::new(format!("has(self.size) || {}", is_set("claimName")), "claimName is required without a size"),
     ];
     for field in ["storageClassName", "accessMode"] {
         rules.push(Rule::new(
