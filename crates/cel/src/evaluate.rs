@@ -49,6 +49,8 @@ impl Evaluation<'_> {
         // An exhausted meter remembers it, so the result is checked once below.
         let _ = self.meter.spend(steps);
         self.check_limits()?;
+        // The estimate covers everything outside loops. Iterations are charged as they happen, because their number may
+        // be far below the upper bound.
         register_meter(&mut context, &self.meter, move |number| iteration_steps.get(number).copied());
         for function in &self.rule.functions {
             register(&mut context, *function, &self.rule.patterns);

@@ -168,6 +168,7 @@ impl Lowering {
                 (list(Vec::new()), bool(true), step)
             }
         };
+        // The crate copies the accumulator in each iteration. Only a list can grow, so only a list is charged.
         let mut fuel_arguments = vec![int(i64::try_from(parts.number).unwrap_or(i64::MAX)), condition];
         if matches!(parts.kind, MacroKind::Filter | MacroKind::Map) {
             fuel_arguments.push(accumulator());

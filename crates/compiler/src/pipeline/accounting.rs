@@ -75,6 +75,7 @@ impl PatternBuilder {
         match &node.value {
             Value::Sequence(items) if !items.is_empty() => {
                 for (index, item) in items.iter().enumerate() {
+                    // The first item past the limit is visited, too: it stands for all later ones, whose class is `[]`.
                     if index <= MAX_TRIED_ITEMS {
                         push_step(&mut self.class, &Segment::Index(index));
                         self.node(item);
@@ -140,6 +141,7 @@ fn push_value(class: &str, value: &Value<'_>, out: &mut String) {
         Value::Null => "null",
         Value::Bool(true) => "true",
         Value::Bool(false) => "false",
+        // Validation and rendering tell none, one and several apart, so these are enough.
         Value::Integer(..=0) => "0",
         Value::Integer(1) => "1",
         Value::Integer(_) => "2",
@@ -188,6 +190,8 @@ impl Accounting {
         subjects: Vec<(DeploymentPattern, usize, InputDeployment<'_>)>,
     ) -> Vec<DeploymentPattern> {
         let mut new = Vec::new();
+        // Only the trials run in parallel. The budget is spent here, in input order, so that the patterns it covers do
+        // not depend on which thread is faster.
         for (pattern, work, subject) in subjects {
             if self.admit(pattern, work) {
                 new.push((pattern, self.steps(work), subject));
@@ -264,6 +268,7 @@ impl Accounting {
 /// Tries the fields of a deployment, and returns the classes of those without effect.
 fn find_silent_fields(subject: InputDeployment<'_>, probe: &mut Probe<'_>) -> BTreeSet<String> {
     let mut silent = BTreeSet::new();
+    // A refused deployment has no output, so every field would seem to have no effect.
     if probe.base.is_refused() {
         return silent;
     }

@@ -44,6 +44,7 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
             all_changed.extend(changed.into_iter().map(|changed| (Some(position), changed)));
         }
     }
+    // A second pass, because only after the first one it is known which changes still have a cause.
     for (at, object) in objects.iter().enumerate() {
         for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
             let mut out = TransformOutput::new(Findings::new(object.scope()));

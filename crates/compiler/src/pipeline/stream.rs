@@ -54,6 +54,7 @@ pub(super) fn run<'t, O: OutputForm>(
         // the number of threads.
         let independent = chunk.iter().filter(|document| runs_alone(document).is_some()).count();
         let rule_steps = allowance(rule_limits, results.rule_steps, independent);
+        // All patterns of the chunk are learned before it is mapped, so the threads share `accounting` without a lock.
         let patterns =
             accounting.as_mut().map(|accounting| learn(accounting, &chunk, environment).0).unwrap_or_default();
         let accounting = accounting.as_ref();
@@ -193,6 +194,7 @@ impl<'t> Mapper<'_, 't> {
         patterns: &[Option<(accounting::DeploymentPattern, usize)>],
     ) -> DocumentResults<'t, O> {
         let documents = documents.into_par_iter().enumerate();
+        // Rayon collects the parts of an indexed iterator in its order, so the results come in input order.
         let parts = documents.fold(DocumentResults::default, |mut results, (position, document)| {
             self.map(document, pattern_at(patterns, position), &mut results);
             results
@@ -237,6 +239,7 @@ impl<'t> Mapper<'_, 't> {
             Role::Transformed(transform) if transform.needs_set() => {
                 document.report_problems(&mut findings);
                 results.late.needs_set = true;
+                // An empty result keeps its place in the order until the set is complete and it can be transformed.
                 results.add_transformed(None, None);
             }
             Role::Transformed(transform) => {

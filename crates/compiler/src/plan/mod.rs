@@ -128,6 +128,7 @@ fn run_deployments(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
     let rendered = inputs.iter().filter(|input| input.rendered);
     let inputs: BTreeMap<(SourceId, usize, ObjectRef), &InputDocument> =
         rendered.map(|input| ((input.source, input.index, input.header.object()), input)).collect();
+    // Outputs are sorted by decision, so those of one deployment are a slice.
     let mut first = 0;
     let side = |(position, decision): (usize, _)| {
         let decision: &crate::Decision = decision;
@@ -156,6 +157,7 @@ fn pair_deployments<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) ->
     let mut partners: Vec<Option<&RunDeployment<'r>>> =
         new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
     taken.extend(partners.iter().flatten().map(|side| side.position));
+    // The API group is the last part of the key, so the deployments of one name are neighbors in the map.
     for (side, partner) in new.iter().zip(&mut partners).filter(|(_, partner)| partner.is_none()) {
         let (kind, namespace, name, _) = key(side);
         let own = (&kind, &namespace, &name);

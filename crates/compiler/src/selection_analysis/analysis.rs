@@ -261,6 +261,7 @@ impl<'p> RuleAnalyzer<'p> {
             self.complete = !self.steps.is_exhausted();
             return;
         }
+        // Pairs come first: a rule that compares two fields is found without a sample that happens to hit both values.
         self.judge_pairs(bases, &sizes);
         // Then points that vary all fields. The stride has no common factor with small sizes, so the sample covers all
         // values.
