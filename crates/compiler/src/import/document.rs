@@ -15,8 +15,8 @@ use kubefoundry_model::wire::{self, ModelDeployment};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EngineSettings {
     model_id: Option<String>,
-    /// Whether the model is given by a flag; then a served name would be, too.
-    is_of_flags: bool,
+    /// Whether a flag names the model. If so, a flag would also set the served name.
+    has_model_flag: bool,
     served_name: Option<String>,
     context_length: Option<i32>,
     trust_remote_code: bool,
@@ -31,11 +31,15 @@ impl EngineSettings {
     pub(super) fn from_draft(draft: &Draft) -> Self {
         let profile = profile(draft.engine);
         let mut rest: Vec<Vec<ImportedFlag>> = draft.workers.iter().map(|worker| worker.flags.clone()).collect();
-        let model_id = draft.model_id.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, profile.model)));
-        let served_name =
-            draft.served_name.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, profile.served_name)));
-        let context_length = take_all(&mut rest, |flags| context_length(flags, profile));
-        let mut is_set = |setting: BooleanSetting| take_all(&mut rest, |flags| take_setting(flags, setting)).is_some();
+        let model_id =
+            draft.model_id.clone().or_else(|| take_shared(&mut rest, |flags| take_value(flags, profile.model)));
+        let served_name = draft
+            .served_name
+            .clone()
+            .or_else(|| take_shared(&mut rest, |flags| take_value(flags, profile.served_name)));
+        let context_length = take_shared(&mut rest, |flags| take_context_length(flags, profile));
+        let mut is_set =
+            |setting: BooleanSetting| take_shared(&mut rest, |flags| take_setting(flags, setting)).is_some();
         let trust_remote_code = is_set(profile.trust_remote_code);
         let enforce_eager = is_set(profile.enforce_eager);
         let prefix_caching = if is_set(profile.prefix_caching_off) {
@@ -43,10 +47,10 @@ impl EngineSettings {
         } else {
             is_set(profile.prefix_caching_on).then_some(true)
         };
-        let is_of_flags = draft.model_id.is_none() && model_id.is_some();
+        let has_model_flag = draft.model_id.is_none() && model_id.is_some();
         Self {
             model_id,
-            is_of_flags,
+            has_model_flag,
             served_name,
             context_length,
             trust_remote_code,
@@ -57,11 +61,12 @@ impl EngineSettings {
     }
 
     /// Keeps a switch as a flag if its field would render other flags, because the runtime has deprecated the switch.
-    /// `render` renders settings on their own.
-    pub(super) fn without_new_spelling(self, draft: &Draft, render: impl Fn(&Self) -> Option<Draft>) -> Self {
+    /// `reread` renders settings and imports the result.
+    pub(super) fn keep_deprecated_switch(self, draft: &Draft, reread: impl Fn(&Self) -> Option<Draft>) -> Self {
         let BooleanSetting::ReplacedSwitch(name, _) = profile(draft.engine).enforce_eager else { return self };
-        let has = |draft: &Draft| draft.workers.iter().any(|worker| worker.flags.iter().any(|flag| flag.name == name));
-        if !self.enforce_eager || !has(draft) || render(&self).is_none_or(|rendered| has(&rendered)) {
+        let has_switch =
+            |draft: &Draft| draft.workers.iter().any(|worker| worker.flags.iter().any(|flag| flag.name == name));
+        if !self.enforce_eager || !has_switch(draft) || reread(&self).is_none_or(|rendered| has_switch(&rendered)) {
             return self;
         }
         let mut rest = self.rest.clone();
@@ -72,8 +77,8 @@ impl EngineSettings {
     }
 }
 
-/// Takes an equal value out of the flags of every kind of worker, or nothing if they differ.
-fn take_all<T: PartialEq>(
+/// Takes a value out of the flags of every kind of worker. It takes nothing unless all of them have the same value.
+fn take_shared<T: PartialEq>(
     all: &mut Vec<Vec<ImportedFlag>>,
     take: impl Fn(&mut Vec<ImportedFlag>) -> Option<T>,
 ) -> Option<T> {
@@ -93,7 +98,7 @@ fn take_value(flags: &mut Vec<ImportedFlag>, name: &str) -> Option<String> {
     flags.remove(position).values.pop()
 }
 
-fn context_length(flags: &mut Vec<ImportedFlag>, profile: &EngineProfile) -> Option<i32> {
+fn take_context_length(flags: &mut Vec<ImportedFlag>, profile: &EngineProfile) -> Option<i32> {
     let position = flags.iter().position(|flag| flag.name == profile.context_length)?;
     let length = flags.get(position)?.value()?.parse::<i32>().ok().filter(|length| *length > 0)?;
     flags.remove(position);
@@ -149,18 +154,18 @@ fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], expected: ConfigValue)
     }
 }
 
-/// Returns user-supplied flags, that is, flags that a rendering would not add on its own: those that all kinds of
-/// workers share.
-pub(super) fn user_flags(given: &[Vec<ImportedFlag>], by_itself: &[Vec<ImportedFlag>]) -> Vec<ImportedFlag> {
+/// Returns the flags that the user supplied: all kinds of workers share them, and a rendering would not add them on its
+/// own. `rendered` are the flags that it adds.
+pub(super) fn user_flags(imported: &[Vec<ImportedFlag>], rendered: &[Vec<ImportedFlag>]) -> Vec<ImportedFlag> {
     let same =
         |one: &ImportedFlag, other: &ImportedFlag| one.name == other.name && same_values(&one.values, &other.values);
-    let mut own = given.iter().enumerate().map(|(position, flags)| {
-        let usual = by_itself.get(position).map_or(&[][..], Vec::as_slice);
-        let is_own = |flag: &&ImportedFlag| !usual.iter().any(|usual| same(usual, flag));
-        flags.iter().filter(is_own).cloned().collect::<Vec<_>>()
+    let mut supplied = imported.iter().enumerate().map(|(position, flags)| {
+        let added = rendered.get(position).map_or(&[][..], Vec::as_slice);
+        let is_supplied = |flag: &&ImportedFlag| !added.iter().any(|added| same(added, flag));
+        flags.iter().filter(is_supplied).cloned().collect::<Vec<_>>()
     });
-    let first = own.next().unwrap_or_default();
-    let others: Vec<Vec<ImportedFlag>> = own.collect();
+    let first = supplied.next().unwrap_or_default();
+    let others: Vec<Vec<ImportedFlag>> = supplied.collect();
     let in_all = |flag: &ImportedFlag| others.iter().all(|other| other.iter().any(|candidate| same(candidate, flag)));
     first.into_iter().filter(in_all).collect()
 }
@@ -178,7 +183,7 @@ pub(super) struct DocumentBuilder<'w> {
     pub(super) env: &'w [Value],
     pub(super) flags: &'w [ImportedFlag],
     /// Whether the default of the API group enables prefix caching.
-    pub(super) has_usual_caching: bool,
+    pub(super) has_default_caching: bool,
     /// Whether the object identifies its model as a HuggingFace model.
     pub(super) is_hugging_face: bool,
 }
@@ -199,7 +204,7 @@ impl DocumentBuilder<'_> {
         insert_non_empty(&mut provider, "overrides", Value::Object(self.draft.overrides.clone()));
         insert_non_empty(&mut spec, "provider", Value::Object(provider));
         spec.insert("engine".to_owned(), Value::Object(self.engine()));
-        self.workload(&mut spec);
+        self.insert_workload(&mut spec);
         insert(&mut spec, "image", self.draft.image.as_deref().filter(|_| self.with_image));
         insert_non_empty(&mut spec, "env", Value::Array(self.env.to_vec()));
         let mut pods = Map::new();
@@ -230,12 +235,12 @@ impl DocumentBuilder<'_> {
         let is_custom = self.is_custom();
         let is_derived = self.api_group.derives_served_name && served_name.as_deref() == derived;
         // Ray uses the source as the name of a model without one; a flag means that a user set a name.
-        let is_its_id =
+        let is_model_id =
             !self.api_group.derives_served_name && self.draft.served_name.is_some() && served_name == model_id;
-        if served_name.is_none() && self.settings.is_of_flags && self.api_group.derives_served_name && !is_custom {
+        if served_name.is_none() && self.settings.has_model_flag && self.api_group.derives_served_name && !is_custom {
             // Without a served name, engines use the id, but a rendering would use its last part.
             insert(&mut model, "servedName", model_id.as_deref().filter(|id| Some(*id) != derived));
-        } else if !is_derived && !is_its_id && !is_custom {
+        } else if !is_derived && !is_model_id && !is_custom {
             insert(&mut model, "servedName", served_name.as_deref());
         }
         if is_custom {
@@ -270,8 +275,8 @@ impl DocumentBuilder<'_> {
         if *trust_remote_code {
             engine.insert("trustRemoteCode".to_owned(), json!(true));
         }
-        let is_usual = |enabled: bool| self.has_usual_caching && self.api_group.prefix_caching == Some(enabled);
-        if let Some(enabled) = prefix_caching.filter(|enabled| !is_usual(*enabled)) {
+        let is_default = |enabled: bool| self.has_default_caching && self.api_group.prefix_caching == Some(enabled);
+        if let Some(enabled) = prefix_caching.filter(|enabled| !is_default(*enabled)) {
             engine.insert("enablePrefixCaching".to_owned(), json!(enabled));
         }
         if *enforce_eager {
@@ -293,14 +298,14 @@ impl DocumentBuilder<'_> {
                 }
             }
         }
-        // The order of flags has no meaning, and a mapping has none.
+        // The order of flags has no meaning, so sorting makes the document independent of the imported order.
         args.sort_keys();
         insert_non_empty(&mut engine, "args", Value::Object(args));
         insert_non_empty(&mut engine, "extraArgs", json!(extra));
         engine
     }
 
-    fn workload(&self, spec: &mut Map<String, Value>) {
+    fn insert_workload(&self, spec: &mut Map<String, Value>) {
         let worker = |worker: &WorkerDraft| {
             let mut fields = Map::new();
             if worker.gpu_count > 0 {
@@ -328,7 +333,7 @@ impl DocumentBuilder<'_> {
                 fields.insert("replicas".to_owned(), json!(role.replicas));
             }
             fields.extend(worker(role));
-            // Roles have no such field.
+            // The roles in `scaling` have no field for CPUs.
             fields.shift_remove("cpu");
             let name = if role.role == Role::Prefill { "prefill" } else { "decode" };
             scaling.insert(name.to_owned(), Value::Object(fields));

@@ -36,13 +36,13 @@ pub(crate) struct ParsedObject<'t> {
     root: &'t Node<'t>,
 }
 
-/// Parses every text with resources.
-pub(crate) fn texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Vec<ParsedText<'s>> {
+/// Parses every text of the input and reports its syntax errors.
+pub(crate) fn parse_texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Vec<ParsedText<'s>> {
     let inputs = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
-    inputs.map(|(id, source)| read(id, source, diagnostics)).collect()
+    inputs.map(|(id, source)| parse_text(id, source, diagnostics)).collect()
 }
 
-fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>) -> ParsedText<'s> {
+fn parse_text<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>) -> ParsedText<'s> {
     let parsed = yaml::parse(&source.text, &yaml::Limits::default());
     let problems = parsed.documents.iter().flat_map(|document| &document.problems).chain(&parsed.failure);
     for problem in problems {
@@ -96,8 +96,8 @@ fn collect<'t>(
 }
 
 /// Returns the kinds that can be imported, as group and kind.
-pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|own| (own.group, own.kind))
+pub(crate) fn importable_kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|kind| (kind.group, kind.kind))
 }
 
 impl ParsedObject<'_> {
@@ -108,12 +108,12 @@ impl ParsedObject<'_> {
     /// Returns the provider that imports objects of this kind.
     pub(crate) fn provider(&self) -> Option<&'static dyn Provider> {
         let kind = string_at(&self.value, "/kind")?;
-        let reads = |provider: &&dyn Provider| provider.info().has_kind(self.group(), kind);
-        let provider = PROVIDERS.iter().copied().find(reads)?;
-        // An object owned by another object of the provider is a part of that one: for example, the Workspaces of an
-        // InferenceSet.
+        let imports_kind = |provider: &&dyn Provider| provider.info().has_kind(self.group(), kind);
+        let provider = PROVIDERS.iter().copied().find(imports_kind)?;
+        // An object that another object of the provider owns is a part of its owner and is not imported separately. An
+        // example is a Workspace of an InferenceSet.
         let owner = string_at(&self.value, "/metadata/ownerReferences/0/kind");
-        let is_part = provider.info().kinds.iter().any(|own| Some(own.kind) == owner);
+        let is_part = provider.info().kinds.iter().any(|kind| Some(kind.kind) == owner);
         (!is_part).then_some(provider)
     }
 
@@ -124,26 +124,26 @@ impl ParsedObject<'_> {
 
     /// Returns a reference to the object.
     pub(crate) fn reference(&self) -> ObjectRef {
-        let of = |pointer: &str| string_at(&self.value, pointer).unwrap_or_default().into();
+        let text = |pointer: &str| string_at(&self.value, pointer).unwrap_or_default().into();
         ObjectRef {
-            api_version: of("/apiVersion"),
-            kind: of("/kind"),
+            api_version: text("/apiVersion"),
+            kind: text("/kind"),
             namespace: string_at(&self.value, "/metadata/namespace").map(Into::into),
-            name: of("/metadata/name"),
+            name: text("/metadata/name"),
         }
     }
 
-    /// Returns our API group of the object, if it belongs to one.
+    /// Returns the API group of the object if it is one of kubefoundry.
     pub(crate) fn api_group(&self) -> Option<&'static ApiGroup> {
         ApiGroup::find(self.group())
     }
 
-    /// Returns whether the object is a ModelDeployment of one of our API groups.
+    /// Returns whether the object is a ModelDeployment of a kubefoundry API group.
     pub(crate) fn is_model(&self) -> bool {
         self.api_group().is_some() && string_at(&self.value, "/kind") == Some(wire::KIND)
     }
 
-    /// Returns whether the object is a provider configuration of one of our API groups.
+    /// Returns whether the object is a provider configuration of a kubefoundry API group.
     pub(crate) fn is_config(&self) -> bool {
         self.api_group().is_some() && string_at(&self.value, "/kind") == Some(wire::CONFIGURATION_KIND)
     }
@@ -164,8 +164,8 @@ impl ParsedObject<'_> {
         TextEditor::new(self.text, self.documents, self.position)
     }
 
-    /// Returns the path in the document of a field of the object.
-    pub(crate) fn place(&self, path: &FieldPath) -> FieldPath {
+    /// Converts the path of a field in the object to its path in the document.
+    pub(crate) fn document_path(&self, path: &FieldPath) -> FieldPath {
         path.segments().iter().fold(self.base.clone(), |at, segment| match segment {
             Segment::Key(key) => at.key(key.clone()),
             Segment::Index(index) => at.index(*index),

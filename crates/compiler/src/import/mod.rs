@@ -116,13 +116,14 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
     if diagnostics.iter().any(|found| found.severity == Severity::Error) {
-        // The comparison renders with the options, so invalid options prevent the import.
+        // The import renders its result with these options, so invalid options prevent it.
         return ImportReport { imported: Vec::new(), diagnostics };
     }
+    // With `strict`, every warning about the residue would be an error.
     let options = Options { strict: false, ..options };
-    let texts = input::texts(sources, &mut diagnostics);
+    let texts = input::parse_texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
-    // The parts of an object are in its namespace.
+    // An object and its parts are in the same namespace.
     let mut namespaces: BTreeMap<Option<&str>, Vec<&ParsedObject<'_>>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.provider().is_none()) {
         namespaces.entry(object.namespace()).or_default().push(object);
@@ -134,36 +135,36 @@ pub fn import(sources: &SourceSet) -> ImportReport {
             (namespace, NamespaceObjects { objects, values })
         })
         .collect();
-    let none = NamespaceObjects::default();
-    let mut imported = Vec::new();
+    let no_objects = NamespaceObjects::default();
+    let mut deployments = Vec::new();
     let mut names = BTreeMap::new();
-    let mut seen = false;
+    let mut has_candidates = false;
     for object in &objects {
         let Some(provider) = object.provider() else { continue };
-        seen = true;
+        has_candidates = true;
         let mut findings = Findings::new(object.scope());
-        let siblings = namespaces.get(&object.namespace()).unwrap_or(&none);
-        if let Some(one) = Importer::new(sources, provider, object).import(object, siblings, &mut findings) {
-            let name = (one.object.namespace.clone(), one.object.name.clone());
+        let siblings = namespaces.get(&object.namespace()).unwrap_or(&no_objects);
+        if let Some(deployment) = Importer::new(sources, provider, object).import(object, siblings, &mut findings) {
+            let name = (deployment.object.namespace.clone(), deployment.object.name.clone());
             if let Some(other) = names.get(&name) {
-                let message = format!("{} becomes a ModelDeployment with the same name as {other}", one.object);
+                let message = format!("{} becomes a ModelDeployment with the same name as {other}", deployment.object);
                 findings
                     .report(&shared::DUPLICATE_MODEL_DEPLOYMENT, &object.base.key("metadata").key("name"), message)
                     .help("import them one by one, and rename one of the ModelDeployments");
             }
-            names.entry(name).or_insert_with(|| one.object.clone());
-            imported.push(one);
+            names.entry(name).or_insert_with(|| deployment.object.clone());
+            deployments.push(deployment);
         }
         diagnostics.extend(findings.into_diagnostics());
     }
-    if !seen && !diagnostics.iter().any(|found| found.severity == Severity::Error) {
-        let kinds: Vec<&str> = input::kinds().map(|(_, kind)| kind).collect();
+    if !has_candidates && !diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        let kinds: Vec<&str> = input::importable_kinds().map(|(_, kind)| kind).collect();
         let message = format!("the input has no object to import, expected one of {}", kinds.join(", "));
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_IMPORT, message));
     }
     let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
-    ImportReport { imported, diagnostics }
+    ImportReport { imported: deployments, diagnostics }
 }
 
 /// The objects of a namespace that are not imported themselves.
@@ -175,6 +176,7 @@ struct NamespaceObjects<'o> {
 
 /// Imports one object. It renders deployments in order to compare them.
 struct Importer<'s> {
+    /// The sources with options and CRDs.
     settings: Vec<&'s Source>,
     provider: &'static dyn Provider,
     crd_version: Option<String>,
@@ -189,6 +191,7 @@ struct RenderedDeployment {
 impl<'s> Importer<'s> {
     fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &ParsedObject<'_>) -> Self {
         let settings = sources.iter().map(|(_, source)| source);
+        // Rendering in the CRD version of the object avoids differences that only come from another version.
         let version =
             string_at(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
         Self {
@@ -250,11 +253,11 @@ impl<'s> Importer<'s> {
                 return None;
             }
         };
-        let mut left_out = Vec::new();
-        let (deployment, rendering) = match self.deployment(&object.value, &draft, &mut left_out) {
-            Ok(both) => both,
+        let mut omissions = Vec::new();
+        let (deployment, rendering) = match self.convert_draft(&object.value, &draft, &mut omissions) {
+            Ok(result) => result,
             Err(errors) => {
-                refuse(object, &reference, &errors, findings);
+                report_refusal(object, &reference, &errors, findings);
                 return None;
             }
         };
@@ -265,7 +268,7 @@ impl<'s> Importer<'s> {
                 .report(&codes::IMPORT_ASSUMES, &object.base, message)
                 .help("replace it with the value that you want");
         }
-        for message in left_out {
+        for message in omissions {
             findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
         }
         let parts: Vec<&ParsedObject<'_>> =
@@ -281,24 +284,27 @@ impl<'s> Importer<'s> {
         })
     }
 
-    /// Returns the deployment of a draft, with its rendering.
-    fn deployment(
+    /// Converts a draft to a ModelDeployment. Returns it with its rendering, or the errors with which it is refused.
+    ///
+    /// A rendering adds flags and variables on its own, which the ModelDeployment must not repeat. Rendering a minimal
+    /// deployment and importing the result shows them.
+    fn convert_draft(
         &self,
         object: &Value,
         draft: &Draft,
-        left_out: &mut Vec<String>,
+        omissions: &mut Vec<String>,
     ) -> Result<(Value, RenderedDeployment), Vec<Diagnostic>> {
         let api_group = api_group_of(object);
         let metadata = metadata(object, api_group);
         let settings = EngineSettings::from_draft(draft);
         let is_hugging_face = is_hugging_face(object);
         let named = Some(self.provider.name());
-        let with = |settings: &EngineSettings,
-                    has_usual_caching,
-                    provider,
-                    with_image,
-                    env: &[Value],
-                    flags: &[ImportedFlag]| {
+        let build = |settings: &EngineSettings,
+                     has_default_caching,
+                     provider,
+                     with_image,
+                     env: &[Value],
+                     flags: &[ImportedFlag]| {
             let metadata = &metadata;
             DocumentBuilder {
                 api_group,
@@ -309,52 +315,52 @@ impl<'s> Importer<'s> {
                 with_image,
                 env,
                 flags,
-                has_usual_caching,
+                has_default_caching,
                 is_hugging_face,
             }
             .document()
         };
-        let reread = |settings: &EngineSettings, has_usual_caching| {
-            self.reread(&with(settings, has_usual_caching, named, draft.image.is_some(), &[], &[]))
+        let reread = |settings: &EngineSettings, has_default_caching| {
+            self.reread(&build(settings, has_default_caching, named, draft.image.is_some(), &[], &[]))
         };
-        let settings = &settings.without_new_spelling(draft, |settings| reread(settings, true));
+        let settings = &settings.keep_deprecated_switch(draft, |settings| reread(settings, true));
         // Not every provider renders a flag for a default of the API group.
-        let is_said = settings.prefix_caching.is_some() && settings.prefix_caching == api_group.prefix_caching;
-        let has_usual_caching = !is_said
+        let sets_default = settings.prefix_caching.is_some() && settings.prefix_caching == api_group.prefix_caching;
+        let has_default_caching = !sets_default
             || reread(settings, true)
-                .is_some_and(|usual| EngineSettings::from_draft(&usual).prefix_caching == settings.prefix_caching);
-        let write = |provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
-            with(settings, has_usual_caching, provider, with_image, env, flags)
+                .is_some_and(|reread| EngineSettings::from_draft(&reread).prefix_caching == settings.prefix_caching);
+        let build = |provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
+            build(settings, has_default_caching, provider, with_image, env, flags)
         };
-        // The first rendering omits everything that a rendering might add on its own.
-        let bare = self.reread(&write(named, !draft.has_default_image, &[], &[]));
-        let is_default = bare.as_ref().is_some_and(|bare| bare.image == draft.image);
+        let minimal = self.reread(&build(named, !draft.has_default_image, &[], &[]));
+        let is_default = minimal.as_ref().is_some_and(|minimal| minimal.image == draft.image);
         let with_image = draft.image.is_some() && !(draft.has_default_image && is_default);
-        let bare = if with_image { self.reread(&write(named, true, &[], &[])) } else { bare };
-        let (usual_env, usual_flags) = bare.map_or_else(Default::default, |bare| {
-            let flags: Vec<Vec<ImportedFlag>> = bare.workers.iter().map(|worker| worker.flags.clone()).collect();
-            (bare.env, flags)
+        let minimal = if with_image { self.reread(&build(named, true, &[], &[])) } else { minimal };
+        let (added_env, added_flags) = minimal.map_or_else(Default::default, |minimal| {
+            let flags: Vec<Vec<ImportedFlag>> = minimal.workers.iter().map(|worker| worker.flags.clone()).collect();
+            (minimal.env, flags)
         });
-        let env: Vec<Value> = draft.env.iter().filter(|variable| !usual_env.contains(variable)).cloned().collect();
-        let flags = user_flags(&settings.rest, &usual_flags);
+        let env: Vec<Value> = draft.env.iter().filter(|variable| !added_env.contains(variable)).cloned().collect();
+        let flags = user_flags(&settings.rest, &added_flags);
         // The provider is named only if automatic selection would give another one.
         let reason = string_entries_at(object, "/metadata/annotations").remove(&api_group.label("selected-reason"));
         if let Some(Value::String(reason)) = reason {
-            let deployment = write(None, with_image, &env, &flags);
+            let deployment = build(None, with_image, &env, &flags);
             if let Ok(rendering) = self.render(&deployment)
                 && rendering.reason.as_deref() == Some(reason.as_str())
             {
                 return Ok((deployment, rendering));
             }
         }
-        self.without_refused(write(named, with_image, &env, &flags), left_out)
+        self.remove_refused_parts(build(named, with_image, &env, &flags), omissions)
     }
 
-    /// Returns a deployment without the flags, variables and other parts that are refused, with its rendering.
-    fn without_refused(
+    /// Removes the flags, variables and other separable parts for which a deployment is refused. Returns the deployment
+    /// with its rendering, or the errors if other parts cause them.
+    fn remove_refused_parts(
         &self,
         mut deployment: Value,
-        left_out: &mut Vec<String>,
+        omissions: &mut Vec<String>,
     ) -> Result<(Value, RenderedDeployment), Vec<Diagnostic>> {
         loop {
             let errors = match self.render(&deployment) {
@@ -364,20 +370,20 @@ impl<'s> Importer<'s> {
             let parts = errors.iter().map(|error| {
                 let path = &error.location.as_ref()?.path;
                 // Removing a parallel size would change how the engine is distributed.
-                let can_go = error.code.id != shared::PARALLELISM_EXCEEDS_GPUS.id;
-                Some((separable(path).filter(|_| can_go)?, error))
+                let is_removable = error.code.id != shared::PARALLELISM_EXCEEDS_GPUS.id;
+                Some((separable_part(path).filter(|_| is_removable)?, error))
             });
             let Some(parts) = parts.collect::<Option<BTreeMap<FieldPath, &Diagnostic>>>() else { return Err(errors) };
             let mut root: Node<'static> = Node::from(&deployment).to_owned_node();
-            let before = left_out.len();
+            let count_before = omissions.len();
             // Removing from the end keeps the positions of earlier list items.
             for (path, error) in parts.iter().rev() {
-                let was_there = FieldChange::remove(path.clone()).apply(&mut root);
-                left_out.extend(
-                    was_there.then(|| format!("{path} is not imported: {} ({})", error.message, error.code.id)),
+                let is_removed = FieldChange::remove(path.clone()).apply(&mut root);
+                omissions.extend(
+                    is_removed.then(|| format!("{path} is not imported: {} ({})", error.message, error.code.id)),
                 );
             }
-            if left_out.len() == before {
+            if omissions.len() == count_before {
                 return Err(errors);
             }
             deployment = root.to_json();
@@ -387,13 +393,13 @@ impl<'s> Importer<'s> {
 
 /// Returns the API group of the labels and annotations on an object, or that of the specification if there are none.
 fn api_group_of(object: &Value) -> &'static ApiGroup {
-    let marked = |api_group: &&ApiGroup| {
+    let has_markers = |api_group: &&ApiGroup| {
         let annotations = string_entries_at(object, "/metadata/annotations");
         let labels = string_entries_at(object, "/metadata/labels");
         annotations.contains_key(&api_group.label("model-deployment"))
             || labels.contains_key(&api_group.label("managed-by"))
     };
-    API_GROUPS.iter().find(marked).unwrap_or(kubefoundry_kubernetes::api_group::DEFAULT)
+    API_GROUPS.iter().find(has_markers).unwrap_or(kubefoundry_kubernetes::api_group::DEFAULT)
 }
 
 /// Returns whether an object identifies its model as a HuggingFace model.
@@ -403,7 +409,7 @@ fn is_hugging_face(object: &Value) -> bool {
 }
 
 /// Returns the part of a deployment that can be removed without affecting the rest: a flag, a variable or a label.
-fn separable(path: &FieldPath) -> Option<FieldPath> {
+fn separable_part(path: &FieldPath) -> Option<FieldPath> {
     // The model may be on a volume.
     if path.starts_with(&ModelDeployment::path().spec().model().storage()) {
         return None;
@@ -428,7 +434,7 @@ fn separable(path: &FieldPath) -> Option<FieldPath> {
     None
 }
 
-/// Returns name, namespace, and the labels that a rendering copies.
+/// Returns the metadata of the ModelDeployment: the name, the namespace, and the labels that a rendering copies.
 fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "namespace"] {
@@ -437,8 +443,8 @@ fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
         }
     }
     let mut labels = string_entries_at(object, "/metadata/labels");
-    let marks = ["managed-by", "model-source"].map(|mark| api_group.label(mark));
-    labels.retain(|key, _| key.starts_with(api_group.label_prefix) && !marks.contains(key));
+    let markers = ["managed-by", "model-source"].map(|name| api_group.label(name));
+    labels.retain(|key, _| key.starts_with(api_group.label_prefix) && !markers.contains(key));
     if !labels.is_empty() {
         metadata.insert("labels".to_owned(), Value::Object(labels));
     }
@@ -446,10 +452,16 @@ fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
 }
 
 /// Reports why the imported deployment cannot be rendered.
-fn refuse(object: &ParsedObject<'_>, reference: &ObjectRef, errors: &[Diagnostic], findings: &mut Findings<'_>) {
-    let why: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
+fn report_refusal(
+    object: &ParsedObject<'_>,
+    reference: &ObjectRef,
+    errors: &[Diagnostic],
+    findings: &mut Findings<'_>,
+) {
+    let reasons: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
     let ObjectRef { kind, name, .. } = reference;
-    let message = format!("{kind} {name} cannot be imported: its ModelDeployment would be refused: {}", why.join("; "));
+    let message =
+        format!("{kind} {name} cannot be imported: its ModelDeployment would be refused: {}", reasons.join("; "));
     // The helps of the errors name fields of the ModelDeployment, which the reader does not have.
     findings
         .report(&codes::NOT_IMPORTABLE, &object.base, message)

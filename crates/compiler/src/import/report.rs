@@ -10,7 +10,7 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_model::draft::{Draft, string_at};
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Compares imported with rendered objects, one by one, and reports the differences.
+/// Compares an imported object and its parts with the rendered objects, and reports the differences.
 pub(super) fn report_residue(
     object: &ParsedObject<'_>,
     parts: &[&ParsedObject<'_>],
@@ -18,75 +18,75 @@ pub(super) fn report_residue(
     draft: &Draft,
     findings: &mut Findings<'_>,
 ) -> Vec<Residue> {
-    let mut left: Vec<&Value> = rendered.iter().collect();
+    let mut unmatched: Vec<&Value> = rendered.iter().collect();
     let mut residue = Vec::new();
-    let given = std::iter::once(object).chain(parts.iter().copied());
-    for given in given {
-        let kind = string_at(&given.value, "/kind");
-        let same = |other: &&Value| string_at(other, "/kind") == kind;
-        let exact = |other: &&Value| {
-            same(other) && string_at(other, "/metadata/name") == string_at(&given.value, "/metadata/name")
+    for imported in std::iter::once(object).chain(parts.iter().copied()) {
+        let kind = string_at(&imported.value, "/kind");
+        let has_kind = |other: &&Value| string_at(other, "/kind") == kind;
+        let has_kind_and_name = |other: &&Value| {
+            has_kind(other) && string_at(other, "/metadata/name") == string_at(&imported.value, "/metadata/name")
         };
-        let position = left.iter().position(exact).or_else(|| left.iter().position(same));
-        let found = if let Some(position) = position {
-            differences(&given.value, left.remove(position), &draft.renames)
+        // A rendering may name an object differently; then the only hint is the kind.
+        let position = unmatched.iter().position(has_kind_and_name).or_else(|| unmatched.iter().position(has_kind));
+        let differences = if let Some(position) = position {
+            differences(&imported.value, unmatched.remove(position), &draft.renames)
         } else {
-            let (path, value) = (FieldPath::root(), Some(given.value.clone()));
-            vec![FieldDifference { path, given: value, rendered: None }]
+            let (path, value) = (FieldPath::root(), Some(imported.value.clone()));
+            vec![FieldDifference { path, original: value, rendered: None }]
         };
-        for difference in found {
-            report(given, &difference, findings);
-            let FieldDifference { path, given: was, rendered } = difference;
-            residue.push(Residue { object: given.reference(), path: path.to_string(), given: was, rendered });
+        for difference in differences {
+            report_difference(imported, &difference, findings);
+            let FieldDifference { path, original, rendered } = difference;
+            let object = imported.reference();
+            residue.push(Residue { object, path: path.to_string(), given: original, rendered });
         }
     }
-    for other in left {
-        let difference = FieldDifference { path: FieldPath::root(), given: None, rendered: Some(other.clone()) };
-        report(object, &difference, findings);
+    for other in unmatched {
+        let difference = FieldDifference { path: FieldPath::root(), original: None, rendered: Some(other.clone()) };
+        report_difference(object, &difference, findings);
         let rendered = difference.rendered;
         residue.push(Residue { object: object.reference(), path: String::new(), given: None, rendered });
     }
     residue
 }
 
-fn report(object: &ParsedObject<'_>, difference: &FieldDifference, findings: &mut Findings<'_>) {
-    let FieldDifference { path, given, rendered } = difference;
-    let at = object.place(path);
+fn report_difference(object: &ParsedObject<'_>, difference: &FieldDifference, findings: &mut Findings<'_>) {
+    let FieldDifference { path, original, rendered } = difference;
+    let at = object.document_path(path);
     let show = |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string());
-    // The scope covers one source, so a place in another one is left out.
-    let findings_of = |findings: &mut Findings<'_>, code, message: String, help: &'static str| {
-        let scope = object.scope();
-        let mut own = Findings::new(scope);
-        own.report(code, &at, message).help(help);
-        own.into_diagnostics().into_iter().for_each(|found| findings.add(found));
+    // `findings` locates everything in the source of the main object, but a part may come from another source.
+    let add_finding = |findings: &mut Findings<'_>, code, message: String, help: &'static str| {
+        let mut part_findings = Findings::new(object.scope());
+        part_findings.report(code, &at, message).help(help);
+        part_findings.into_diagnostics().into_iter().for_each(|finding| findings.add(finding));
     };
-    let kind = |value: &Value| {
+    let kind_and_name = |value: &Value| {
         format!(
             "{} {}",
             string_at(value, "/kind").unwrap_or("object"),
             string_at(value, "/metadata/name").unwrap_or_default()
         )
     };
-    match (given, rendered) {
-        (Some(given), Some(rendered)) => {
-            let message = format!("{path} is {}, but the import renders {}", show(given), show(rendered));
-            findings_of(findings, &codes::IMPORT_CHANGES, message, CHANGE);
+    match (original, rendered) {
+        (Some(original), Some(rendered)) => {
+            let message = format!("{path} is {}, but the import renders {}", show(original), show(rendered));
+            add_finding(findings, &codes::IMPORT_CHANGES, message, CHANGE);
         }
-        (Some(given), None) if path.segments().is_empty() => {
-            let message = format!("the import does not render {}", kind(given));
-            findings_of(findings, &codes::NOT_IMPORTED, message, KEEP);
+        (Some(original), None) if path.segments().is_empty() => {
+            let message = format!("the import does not render {}", kind_and_name(original));
+            add_finding(findings, &codes::NOT_IMPORTED, message, KEEP);
         }
-        (Some(given), None) => {
-            let message = format!("{path} is {}, which cannot be expressed in the ModelDeployment", show(given));
-            findings_of(findings, &codes::NOT_IMPORTED, message, KEEP);
+        (Some(original), None) => {
+            let message = format!("{path} is {}, which cannot be expressed in the ModelDeployment", show(original));
+            add_finding(findings, &codes::NOT_IMPORTED, message, KEEP);
         }
         (None, Some(rendered)) if path.segments().is_empty() => {
-            let message = format!("the import also renders {}", kind(rendered));
-            findings_of(findings, &codes::IMPORT_ADDS, message, ADD);
+            let message = format!("the import also renders {}", kind_and_name(rendered));
+            add_finding(findings, &codes::IMPORT_ADDS, message, ADD);
         }
         (None, rendered) => {
             let rendered = rendered.as_ref().map(show).unwrap_or_default();
-            findings_of(findings, &codes::IMPORT_ADDS, format!("the import also renders {path}: {rendered}"), ADD);
+            add_finding(findings, &codes::IMPORT_ADDS, format!("the import also renders {path}: {rendered}"), ADD);
         }
     }
 }

@@ -87,7 +87,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
     if diagnostics.iter().any(is_error) {
         return GroupMigration { texts: Vec::new(), diagnostics };
     }
-    let texts = input::texts(sources, &mut diagnostics);
+    let texts = input::parse_texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
     let patches = PatchFiles::from_objects(&objects, sources);
     let configs: Vec<(Value, Value)> = objects
@@ -160,7 +160,7 @@ fn report_conditions(object: &ParsedObject<'_>, target: &ApiGroup, findings: &mu
                 "{path} uses the prefix {:?}, but labels and annotations of ModelDeployments now have {:?}",
                 api_group.label_prefix, target.label_prefix
             );
-            findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("change the prefix");
+            findings.report(&codes::GROUP_CHANGES, &object.document_path(&path), message).help("change the prefix");
         }
     }
 }
@@ -177,7 +177,7 @@ fn report_targets(object: &ParsedObject<'_>, moved: &[&ApiGroup], target: &ApiGr
                     "{path} is the old API group, which matches no object any more; the new group is {}",
                     target.name
                 );
-                findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("change the group");
+                findings.report(&codes::GROUP_CHANGES, &object.document_path(&path), message).help("change the group");
             }
             let names_old = |patch: &str| moved.iter().any(|api_group| patch.contains(&api_group.api_version()));
             if string_at(patch, "/patch").is_some_and(names_old) {
@@ -186,7 +186,9 @@ fn report_targets(object: &ParsedObject<'_>, moved: &[&ApiGroup], target: &ApiGr
                     "{path} is for an object of the old API group; its apiVersion is now {}",
                     target.api_version()
                 );
-                findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("change the apiVersion");
+                findings
+                    .report(&codes::GROUP_CHANGES, &object.document_path(&path), message)
+                    .help("change the apiVersion");
             }
         }
     }
@@ -237,19 +239,19 @@ impl ObjectMigrator<'_> {
     fn edits_in_place(&self, additions: &[AddedField]) -> Result<Vec<TextEdit>, EditError> {
         let style = EditStyle { values: ValueStyle::Flow, placement: Placement::First };
         let mut editor = self.object.editor().with_style(style);
-        editor.set(&self.object.place(&FieldPath::parse("apiVersion")), self.target.api_version())?;
+        editor.set(&self.object.document_path(&FieldPath::parse("apiVersion")), self.target.api_version())?;
         if let (Some(api_group), Some(node)) = (self.object.api_group(), self.object.node()) {
             for path in keyed_maps() {
                 for entry in node.at(&path).map(Node::entries).unwrap_or_default() {
                     if let Some(name) = entry.key.strip_prefix(api_group.label_prefix) {
                         let field = path.key(entry.key.clone().into_owned());
-                        editor.rename(&self.object.place(&field), self.target.label(name))?;
+                        editor.rename(&self.object.document_path(&field), self.target.label(name))?;
                     }
                 }
             }
         }
         for AddedField { field, value } in additions {
-            editor.set(&self.object.place(field), value.clone())?;
+            editor.set(&self.object.document_path(field), value.clone())?;
         }
         Ok(editor.finish(&Limits::default())?.edits)
     }
@@ -351,7 +353,7 @@ impl ObjectMigrator<'_> {
                     (difference.path, |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string()));
                 let is_default =
                     |value: &Value| value.as_str().is_some_and(|value| default_name.iter().any(|name| name == value));
-                changes.push(match (&difference.given, &difference.rendered) {
+                changes.push(match (&difference.original, &difference.rendered) {
                     (None, Some(new)) if is_default(new) => continue,
                     (Some(old), Some(new)) => format!("{path} of {name} changes from {} to {}", show(old), show(new)),
                     (Some(old), None) => format!("{path} of {name}, {}, is removed", show(old)),

@@ -103,7 +103,7 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
         return ProviderMigration { moved: Vec::new(), diagnostics: before.diagnostics };
     }
     let mut ignored = Vec::new();
-    let texts = input::texts(sources, &mut ignored);
+    let texts = input::parse_texts(sources, &mut ignored);
     let objects = input::objects(&texts);
     // The configurations of the input apply to the new deployment, too.
     let configs: Vec<&Value> = objects.iter().filter(|object| object.is_config()).map(|object| &object.value).collect();
@@ -304,7 +304,7 @@ impl DeploymentMigrator<'_> {
         help: Option<String>,
         findings: &mut Findings<'_>,
     ) {
-        let reported = findings.report(code, &self.object.place(path), message);
+        let reported = findings.report(code, &self.object.document_path(path), message);
         if let Some(help) = help {
             reported.help(help);
         }
