@@ -35,7 +35,7 @@ pub struct GroupMigration {
 impl GroupMigration {
     /// Returns whether the findings include an error.
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+        self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
     }
 }
 
@@ -80,11 +80,10 @@ pub struct RegroupedText {
 ///   engine: {enablePrefixCaching: true, type: vllm}
 /// ");
 /// ```
-pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> GroupMigration {
+pub fn migrate_to_group(sources: &SourceSet, new_group: &'static ApiGroup) -> GroupMigration {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
-    let is_error = |found: &Diagnostic| found.severity == Severity::Error;
-    if diagnostics.iter().any(is_error) {
+    if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         return GroupMigration { texts: Vec::new(), diagnostics };
     }
     let texts = input::parse_texts(sources, &mut diagnostics);
@@ -93,42 +92,43 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
     let configs: Vec<(Value, Value)> = objects
         .iter()
         .filter(|object| object.is_config())
-        .map(|object| (object.value.clone(), renamed(&object.value, object.api_group(), target)))
+        .map(|object| (object.value.clone(), with_api_group(&object.value, object.api_group(), new_group)))
         .collect();
     let mut regrouped: Vec<RegroupedText> = Vec::new();
-    let mut moved: Vec<&ApiGroup> = Vec::new();
+    let mut old_groups: Vec<&ApiGroup> = Vec::new();
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
-        let own = objects.iter().filter(|object| object.source == id);
-        let ours = own.filter(|object| object.is_model() || object.is_config());
-        let moving: Vec<&ParsedObject<'_>> = ours.filter(|object| object.api_group() != Some(target)).collect();
+        let in_source = objects.iter().filter(|object| object.source == id);
+        let movable = in_source.filter(|object| object.is_model() || object.is_config());
+        let moving: Vec<&ParsedObject<'_>> = movable.filter(|object| object.api_group() != Some(new_group)).collect();
         if moving.is_empty() {
             continue;
         }
-        moved.extend(moving.iter().filter_map(|object| object.api_group()));
-        let mut all = Vec::new();
+        old_groups.extend(moving.iter().filter_map(|object| object.api_group()));
+        let mut edits = Vec::new();
         for object in &moving {
             let mut findings = Findings::new(object.scope());
             if object.is_config() {
-                report_conditions(object, target, &mut findings);
+                report_rule_conditions(object, new_group, &mut findings);
             }
-            let is_patch = patches.has(&source.name);
-            let case = ObjectMigrator { sources, object, target, configs: &configs, is_patch };
-            all.extend(case.edits(&mut findings).unwrap_or_default());
+            let is_patch = patches.contains(&source.name);
+            let migrator = ObjectMigrator { sources, object, new_group, configs: &configs, is_patch };
+            edits.extend(migrator.find_edits(&mut findings).unwrap_or_default());
             diagnostics.extend(findings.into_diagnostics());
         }
         let objects = moving.into_iter().map(ParsedObject::reference).collect();
-        regrouped.push(RegroupedText { source: id, objects, text: apply_edits(&source.text, &all) });
+        regrouped.push(RegroupedText { source: id, objects, text: apply_edits(&source.text, &edits) });
     }
     for object in objects.iter().filter(|object| object.is_kustomization()) {
         let mut findings = Findings::new(object.scope());
-        report_targets(object, &moved, target, &mut findings);
+        report_kustomization_patches(object, &old_groups, new_group, &mut findings);
         diagnostics.extend(findings.into_diagnostics());
     }
     if regrouped.is_empty() && diagnostics.is_empty() {
-        let message = format!("the input has no object to move to the group {}", target.name);
+        let message = format!("the input has no object to move to the group {}", new_group.name);
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
     }
-    let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
+    let mut diagnostics: Vec<Diagnostic> =
+        diagnostics.into_iter().filter_map(|finding| options.adjust(finding)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     GroupMigration { texts: regrouped, diagnostics }
 }
@@ -144,13 +144,13 @@ impl PatchFiles {
         Self(paths.flatten().collect())
     }
 
-    fn has(&self, name: &str) -> bool {
+    fn contains(&self, name: &str) -> bool {
         self.0.contains(&normalize("", name))
     }
 }
 
 /// Reports selection rules that read labels of the old group: the labels are renamed, but the rules are not.
-fn report_conditions(object: &ParsedObject<'_>, target: &ApiGroup, findings: &mut Findings<'_>) {
+fn report_rule_conditions(object: &ParsedObject<'_>, new_group: &ApiGroup, findings: &mut Findings<'_>) {
     let Some(api_group) = object.api_group() else { return };
     for (index, rule) in items_at(&object.value, "/spec/selectionRules").iter().enumerate() {
         let condition = string_at(rule, "/condition").unwrap_or_default();
@@ -158,7 +158,7 @@ fn report_conditions(object: &ParsedObject<'_>, target: &ApiGroup, findings: &mu
             let path = InferenceProviderConfig::path().spec().selection_rules().index(index).condition();
             let message = format!(
                 "{path} uses the prefix {:?}, but labels and annotations of ModelDeployments now have {:?}",
-                api_group.label_prefix, target.label_prefix
+                api_group.label_prefix, new_group.label_prefix
             );
             findings.report(&codes::GROUP_CHANGES, &object.document_path(&path), message).help("change the prefix");
         }
@@ -166,25 +166,30 @@ fn report_conditions(object: &ParsedObject<'_>, target: &ApiGroup, findings: &mu
 }
 
 /// Reports kustomizations that select the objects to patch by their old group.
-fn report_targets(object: &ParsedObject<'_>, moved: &[&ApiGroup], target: &ApiGroup, findings: &mut Findings<'_>) {
+fn report_kustomization_patches(
+    object: &ParsedObject<'_>,
+    old_groups: &[&ApiGroup],
+    new_group: &ApiGroup,
+    findings: &mut Findings<'_>,
+) {
     for list in ["patches", "patchesJson6902"] {
         for (index, patch) in items_at(&object.value, &format!("/{list}")).iter().enumerate() {
-            let is_old = |group: &str| moved.iter().any(|api_group| api_group.name == group);
+            let is_old = |group: &str| old_groups.iter().any(|api_group| api_group.name == group);
             let at = FieldPath::parse(list).index(index);
             if string_at(patch, "/target/group").is_some_and(is_old) {
                 let path = at.key("target").key("group");
                 let message = format!(
                     "{path} is the old API group, which matches no object any more; the new group is {}",
-                    target.name
+                    new_group.name
                 );
                 findings.report(&codes::GROUP_CHANGES, &object.document_path(&path), message).help("change the group");
             }
-            let names_old = |patch: &str| moved.iter().any(|api_group| patch.contains(&api_group.api_version()));
+            let names_old = |patch: &str| old_groups.iter().any(|api_group| patch.contains(&api_group.api_version()));
             if string_at(patch, "/patch").is_some_and(names_old) {
                 let path = at.key("patch");
                 let message = format!(
                     "{path} is for an object of the old API group; its apiVersion is now {}",
-                    target.api_version()
+                    new_group.api_version()
                 );
                 findings
                     .report(&codes::GROUP_CHANGES, &object.document_path(&path), message)
@@ -198,8 +203,8 @@ fn report_targets(object: &ParsedObject<'_>, moved: &[&ApiGroup], target: &ApiGr
 struct ObjectMigrator<'c> {
     sources: &'c SourceSet,
     object: &'c ParsedObject<'c>,
-    target: &'static ApiGroup,
-    /// Provider configurations of the input, before and after.
+    new_group: &'static ApiGroup,
+    /// The provider configurations of the input, in the old and in the new group.
     configs: &'c [(Value, Value)],
     /// Whether a kustomization applies the object as a patch, which is incomplete.
     is_patch: bool,
@@ -207,19 +212,22 @@ struct ObjectMigrator<'c> {
 
 impl ObjectMigrator<'_> {
     /// Returns the edits that move the object, or `None` after reporting the reason.
-    fn edits(&self, findings: &mut Findings<'_>) -> Option<Vec<TextEdit>> {
+    fn find_edits(&self, findings: &mut Findings<'_>) -> Option<Vec<TextEdit>> {
         let api_group = self.object.api_group();
-        let plain = renamed(&self.object.value, api_group, self.target);
-        let additions =
-            if self.object.is_model() && !self.is_patch { self.additions(&plain, findings)? } else { Vec::new() };
+        let regrouped = with_api_group(&self.object.value, api_group, self.new_group);
+        let additions = if self.object.is_model() && !self.is_patch {
+            self.find_additions(&regrouped, findings)?
+        } else {
+            Vec::new()
+        };
         if let Ok(edits) = self.edits_in_place(&additions) {
             return Some(edits);
         }
         // Anchors, tags or unusual keys prevent edits in place, so the whole object is rewritten.
         let is_item = !self.object.base.segments().is_empty();
-        let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
-        let Some(edits) = self.replacing_edits(wanted).ok().filter(|_| !is_item) else {
-            let (what, help) = if is_item {
+        let migrated = additions.iter().fold(regrouped, |object, addition| with_field(&object, addition));
+        let Some(edits) = self.replacing_edits(migrated).ok().filter(|_| !is_item) else {
+            let (message, help) = if is_item {
                 ("the item of a list cannot be edited in place", "make the item a document of its own")
             } else {
                 (
@@ -227,7 +235,7 @@ impl ObjectMigrator<'_> {
                     "replace the aliases by the values that they stand for",
                 )
             };
-            findings.report(&codes::GROUP_REFUSED, &self.object.base, what).help(help);
+            findings.report(&codes::GROUP_REFUSED, &self.object.base, message).help(help);
             return None;
         };
         let message = "the object cannot be edited in place; it is rewritten, and its comments are lost";
@@ -239,13 +247,13 @@ impl ObjectMigrator<'_> {
     fn edits_in_place(&self, additions: &[AddedField]) -> Result<Vec<TextEdit>, EditError> {
         let style = EditStyle { values: ValueStyle::Flow, placement: Placement::First };
         let mut editor = self.object.editor().with_style(style);
-        editor.set(&self.object.document_path(&FieldPath::parse("apiVersion")), self.target.api_version())?;
+        editor.set(&self.object.document_path(&FieldPath::parse("apiVersion")), self.new_group.api_version())?;
         if let (Some(api_group), Some(node)) = (self.object.api_group(), self.object.node()) {
-            for path in keyed_maps() {
+            for path in prefixed_key_maps() {
                 for entry in node.at(&path).map(Node::entries).unwrap_or_default() {
                     if let Some(name) = entry.key.strip_prefix(api_group.label_prefix) {
                         let field = path.key(entry.key.clone().into_owned());
-                        editor.rename(&self.object.document_path(&field), self.target.label(name))?;
+                        editor.rename(&self.object.document_path(&field), self.new_group.label(name))?;
                     }
                 }
             }
@@ -257,41 +265,44 @@ impl ObjectMigrator<'_> {
     }
 
     /// Returns edits that replace the whole document.
-    fn replacing_edits(&self, wanted: Value) -> Result<Vec<TextEdit>, EditError> {
+    fn replacing_edits(&self, object: Value) -> Result<Vec<TextEdit>, EditError> {
         let mut editor = self.object.editor();
-        editor.set(&FieldPath::root(), wanted)?;
+        editor.set(&FieldPath::root(), object)?;
         Ok(editor.finish(&Limits::default())?.edits)
     }
 
-    /// Returns the fields that must be written out so that the object renders as before. Required fields come first,
-    /// then the optional ones that make a difference.
-    fn additions(&self, plain: &Value, findings: &mut Findings<'_>) -> Option<Vec<AddedField>> {
+    /// Returns the fields that must be written out so that the object renders as before: the required fields, and those
+    /// optional ones that make the rendering more similar. Reports the differences that remain. Returns `None` after
+    /// reporting why the object cannot be rendered.
+    fn find_additions(&self, regrouped: &Value, findings: &mut Findings<'_>) -> Option<Vec<AddedField>> {
         let mut old: Vec<&Value> = self.configs.iter().map(|(before, _)| before).collect();
         old.push(&self.object.value);
         let before = compile_with(self.sources, &old, Thoroughness::Everything);
         if before.has_errors() {
-            self.refuse("is not valid as it is", &before, findings);
+            self.report_refusal("is not valid as it is", &before, findings);
             return None;
         }
-        let after = |additions: &[AddedField]| {
-            let new = additions.iter().fold(plain.clone(), |object, addition| with(&object, addition));
+        let compile_after = |additions: &[AddedField]| {
+            let new = additions.iter().fold(regrouped.clone(), |object, addition| with_field(&object, addition));
             let mut documents: Vec<&Value> = self.configs.iter().map(|(_, after)| after).collect();
             documents.push(&new);
             compile_with(self.sources, &documents, Thoroughness::Everything)
         };
         let mut additions = required_fields(&before);
-        let mut run = after(&additions);
-        let mut count = self.rendered_differences(&before, &run).map(|changes| changes.len());
+        let mut after = compile_after(&additions);
+        let mut count = self.rendered_differences(&before, &after).map(|changes| changes.len());
+        // Whether a default matters depends on the provider and the other fields. Each one is therefore tried, and kept
+        // only if fewer differences remain.
         for addition in self.optional_fields(&before) {
-            let more: Vec<AddedField> = additions.iter().cloned().chain([addition]).collect();
-            let with_it = after(&more);
-            let fewer = self.rendered_differences(&before, &with_it).map(|changes| changes.len());
-            if fewer.is_some_and(|fewer| count.is_none_or(|count| fewer < count)) {
-                (additions, run, count) = (more, with_it, fewer);
+            let extended: Vec<AddedField> = additions.iter().cloned().chain([addition]).collect();
+            let extended_after = compile_after(&extended);
+            let extended_count = self.rendered_differences(&before, &extended_after).map(|changes| changes.len());
+            if extended_count.is_some_and(|extended| count.is_none_or(|count| extended < count)) {
+                (additions, after, count) = (extended, extended_after, extended_count);
             }
         }
-        let Some(changes) = self.rendered_differences(&before, &run) else {
-            self.refuse(&format!("is not accepted in {}", self.target.name), &run, findings);
+        let Some(changes) = self.rendered_differences(&before, &after) else {
+            self.report_refusal(&format!("is not accepted in {}", self.new_group.name), &after, findings);
             return None;
         };
         for change in changes {
@@ -312,8 +323,8 @@ impl ObjectMigrator<'_> {
             optional.push(field(spec().provider().name(), json!(provider)));
         }
         let enabled = self.object.api_group().and_then(|api_group| api_group.prefix_caching);
-        let is_said = self.object.value.pointer("/spec/engine/enablePrefixCaching").is_some_and(Value::is_boolean);
-        if let Some(enabled) = enabled.filter(|_| !is_said) {
+        let is_set = self.object.value.pointer("/spec/engine/enablePrefixCaching").is_some_and(Value::is_boolean);
+        if let Some(enabled) = enabled.filter(|_| !is_set) {
             optional.push(field(spec().engine().enable_prefix_caching(), json!(enabled)));
         }
         let is_named = string_at(&self.object.value, "/spec/model/servedName").is_some();
@@ -323,36 +334,35 @@ impl ObjectMigrator<'_> {
         optional
     }
 
-    /// Returns the differences between the renderings, one line each, or `None` if the new object renders nothing. The
-    /// default served name of an engine is the model id, so writing it out is not a difference.
+    /// Returns the differences between the renderings, one line each, or `None` if the new object has errors. The default
+    /// served name of an engine is the model id, so writing it out is not a difference.
     fn rendered_differences(&self, before: &Compilation, after: &Compilation) -> Option<Vec<String>> {
         if after.has_errors() {
             return None;
         }
         let api_group = self.object.api_group();
         let id = string_at(&self.object.value, "/spec/model/id").unwrap_or_default();
-        let default_name = [format!("--served-model-name={id}")];
+        let default_name = format!("--served-model-name={id}");
         let mut changes = Vec::new();
-        let mut left: Vec<&Value> = after.outputs.iter().map(|output| &output.object).collect();
+        let mut unmatched: Vec<&Value> = after.outputs.iter().map(|output| &output.object).collect();
         for output in &before.outputs {
-            let old = renamed_marks(&output.object, api_group, self.target);
-            let same =
+            let old = with_renamed_markers(&output.object, api_group, self.new_group);
+            let is_counterpart =
                 |other: &&Value| other["kind"] == old["kind"] && other["metadata"]["name"] == old["metadata"]["name"];
             let name = format!(
                 "{} {}",
                 string_at(&old, "/kind").unwrap_or_default(),
                 string_at(&old, "/metadata/name").unwrap_or_default()
             );
-            let Some(position) = left.iter().position(same) else {
+            let Some(position) = unmatched.iter().position(is_counterpart) else {
                 changes.push(format!("{name} is no longer rendered"));
                 continue;
             };
-            let new = left.remove(position);
+            let new = unmatched.remove(position);
             for difference in differences(&old, new, &PartRenames::default()) {
                 let (path, show) =
                     (difference.path, |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string()));
-                let is_default =
-                    |value: &Value| value.as_str().is_some_and(|value| default_name.iter().any(|name| name == value));
+                let is_default = |value: &Value| value.as_str() == Some(default_name.as_str());
                 changes.push(match (&difference.original, &difference.rendered) {
                     (None, Some(new)) if is_default(new) => continue,
                     (Some(old), Some(new)) => format!("{path} of {name} changes from {} to {}", show(old), show(new)),
@@ -361,13 +371,13 @@ impl ObjectMigrator<'_> {
                 });
             }
         }
-        changes.extend(left.iter().map(|new| format!("{} {} is added", new["kind"], new["metadata"]["name"])));
+        changes.extend(unmatched.iter().map(|new| format!("{} {} is added", new["kind"], new["metadata"]["name"])));
         Some(changes)
     }
 
-    fn refuse(&self, what: &str, run: &Compilation, findings: &mut Findings<'_>) {
-        let message = format!("{} {what}: {}", self.object.reference(), joined_messages(&run.diagnostics));
-        let mut errors = run.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    fn report_refusal(&self, problem: &str, run: &Compilation, findings: &mut Findings<'_>) {
+        let message = format!("{} {problem}: {}", self.object.reference(), joined_messages(&run.diagnostics));
+        let mut errors = run.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
         let help = errors.find_map(|error| error.help.clone());
         let reported = findings.report(&codes::GROUP_REFUSED, &self.object.base, message);
         if let Some(help) = help {
@@ -376,14 +386,14 @@ impl ObjectMigrator<'_> {
     }
 }
 
-/// Returns the paths of the maps with keys of our API groups.
-fn keyed_maps() -> [FieldPath; 4] {
-    let of_pods = || ModelDeployment::path().spec().pod_template().metadata();
+/// Returns the paths of the maps whose keys can start with the prefix of a kubefoundry API group.
+fn prefixed_key_maps() -> [FieldPath; 4] {
+    let pod_metadata = || ModelDeployment::path().spec().pod_template().metadata();
     [
         metadata().labels().into(),
         metadata().annotations().into(),
-        of_pods().labels().into(),
-        of_pods().annotations().into(),
+        pod_metadata().labels().into(),
+        pod_metadata().annotations().into(),
     ]
 }
 
@@ -394,25 +404,27 @@ struct AddedField {
     value: Value,
 }
 
-/// Returns the fields that a group with fewer defaults requires.
+/// Returns the fields that a group with fewer defaults requires: the engine if it was derived, and a GPU count above zero
+/// if it was a default.
 fn required_fields(before: &Compilation) -> Vec<AddedField> {
     use kubefoundry_model::ir::FieldOrigin;
     let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
-    let needed = fields.filter_map(|field| {
+    let required = fields.filter_map(|field| {
         let spec = || ModelDeployment::path().spec();
-        let must_be_said = [
+        let conditions = [
             (spec().engine().engine_type(), field.origin == FieldOrigin::Derived),
             (spec().resources().gpu().count(), field.origin == FieldOrigin::Defaulted && field.value != "0"),
         ];
-        let (path, _) = must_be_said.into_iter().find(|(path, must)| *must && path.to_string() == field.path)?;
+        let (path, _) =
+            conditions.into_iter().find(|(path, is_required)| *is_required && path.to_string() == field.path)?;
         let value = serde_json::from_str(&field.value).unwrap_or_default();
         Some(AddedField { field: path.into(), value })
     });
-    needed.collect()
+    required.collect()
 }
 
 /// Returns an object with an additional field.
-fn with(object: &Value, addition: &AddedField) -> Value {
+fn with_field(object: &Value, addition: &AddedField) -> Value {
     let mut object = object.clone();
     let mut at = &mut object;
     for segment in addition.field.segments() {
@@ -427,12 +439,12 @@ fn with(object: &Value, addition: &AddedField) -> Value {
     object
 }
 
-/// Returns an object in another group.
-fn renamed(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup) -> Value {
+/// Returns an object with the `apiVersion`, labels and annotations of another group.
+fn with_api_group(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = json!(to.api_version());
     let Some(from) = from else { return object };
-    for path in keyed_maps() {
+    for path in prefixed_key_maps() {
         rename_keys(&mut object, &path.json_pointer(), from, to);
     }
     object
@@ -448,7 +460,7 @@ fn rename_keys(object: &mut Value, pointer: &str, from: &ApiGroup, to: &ApiGroup
 }
 
 /// Returns a rendered object with the labels and annotations of another group.
-fn renamed_marks(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup) -> Value {
+fn with_renamed_markers(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup) -> Value {
     let mut object = object.clone();
     let Some(from) = from else { return object };
     for path in [metadata().labels(), metadata().annotations()] {

@@ -43,8 +43,8 @@ fn compile_with(settings: &SourceSet, documents: &[&Value], thoroughness: Thorou
     compile_as(&sources, thoroughness)
 }
 
-/// Joins the messages of findings into one sentence.
+/// Joins the messages of the errors among some findings, each with its code.
 fn joined_messages<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
-    let errors = diagnostics.into_iter().filter(|found| found.severity == Severity::Error);
+    let errors = diagnostics.into_iter().filter(|finding| finding.severity == Severity::Error);
     errors.map(|error| format!("{} ({})", error.message, error.code.id)).collect::<Vec<_>>().join("; ")
 }

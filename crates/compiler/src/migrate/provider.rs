@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::steps::{MigrationStep, PlanInputs};
+use super::steps::{MigrationStep, StepInputs};
 use super::{ServiceAddress, compile_with, joined_messages};
 use crate::Thoroughness;
 use crate::codes as shared;
@@ -39,7 +39,7 @@ pub struct ProviderMigration {
 impl ProviderMigration {
     /// Returns whether the findings include an error.
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+        self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
     }
 }
 
@@ -94,14 +94,16 @@ pub struct MigratedDeployment {
 /// assert_eq!(migration.moved[0].plan.len(), 4);
 /// ```
 pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> ProviderMigration {
-    let mut all = sources.clone();
+    let mut options_and_input = sources.clone();
+    // An input without ModelDeployments has its own finding below.
     let allow_empty = format!("{{apiVersion: {RENDER_API_VERSION}, kind: Render, allowEmpty: true}}\n");
-    all.add_for(Purpose::Options, "migrate", allow_empty);
-    let before = compile(&all, Thoroughness::Everything);
+    options_and_input.add_for(Purpose::Options, "migrate", allow_empty);
+    let before = compile(&options_and_input, Thoroughness::Everything);
     if before.has_errors() {
-        // Findings that exist before the migration are not reported as its consequences.
+        // Errors that exist before the migration are not its consequences.
         return ProviderMigration { moved: Vec::new(), diagnostics: before.diagnostics };
     }
+    // Compiling has already reported the syntax errors.
     let mut ignored = Vec::new();
     let texts = input::parse_texts(sources, &mut ignored);
     let objects = input::objects(&texts);
@@ -109,24 +111,24 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
     let configs: Vec<&Value> = objects.iter().filter(|object| object.is_config()).map(|object| &object.value).collect();
     let mut diagnostics = Vec::new();
     let mut moved = Vec::new();
-    let mut seen = false;
+    let mut has_deployments = false;
     let models = objects.iter().filter(|object| object.is_model());
     let models: BTreeMap<(SourceId, ObjectRef), &ParsedObject<'_>> =
         models.map(|object| ((object.source, object.reference()), object)).collect();
     let reported_before: BTreeSet<(&str, &str)> =
-        before.diagnostics.iter().map(|found| (found.code.id, found.message.as_str())).collect();
+        before.diagnostics.iter().map(|finding| (finding.code.id, finding.message.as_str())).collect();
     for decision in before.decisions.iter().filter(|decision| decision.selection.is_some()) {
         let Some(object) = models.get(&(decision.source, decision.object.clone())).copied() else {
             let object = &decision.object;
             let message = format!("{object} cannot be migrated: it has no apiVersion and kind of its own");
             let diagnostic = Diagnostic::new(&codes::MIGRATION_REFUSED, message);
             diagnostics.push(diagnostic.help("write apiVersion and kind into each item of the list"));
-            seen = true;
+            has_deployments = true;
             continue;
         };
-        seen = true;
+        has_deployments = true;
         let mut findings = Findings::new(object.scope());
-        let case = DeploymentMigrator {
+        let migrator = DeploymentMigrator {
             sources,
             provider,
             before: &before,
@@ -135,15 +137,15 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
             configs: &configs,
             reported_before: &reported_before,
         };
-        moved.extend(case.run(&mut findings));
+        moved.extend(migrator.run(&mut findings));
         diagnostics.extend(findings.into_diagnostics());
     }
-    if !seen {
+    if !has_deployments {
         let message = "the input has no ModelDeployment to migrate";
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
     }
     let mut diagnostics: Vec<Diagnostic> =
-        diagnostics.into_iter().filter_map(|found| before.options.adjust(found)).collect();
+        diagnostics.into_iter().filter_map(|finding| before.options.adjust(finding)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     ProviderMigration { moved, diagnostics }
 }
@@ -171,11 +173,11 @@ impl DeploymentMigrator<'_> {
             return None;
         }
         let mut losses = Vec::new();
-        let new = self.deployment(from, &mut losses, findings);
+        let new = self.new_deployment(from, &mut losses, findings);
         let documents: Vec<&Value> = self.configs.iter().copied().chain([&new]).collect();
         let after = compile_with(self.sources, &documents, Thoroughness::Everything);
         if after.has_errors() {
-            self.refuse(&after, findings);
+            self.report_refusal(&after, findings);
             return None;
         }
         self.report_losses(&after, &mut losses, findings);
@@ -187,7 +189,7 @@ impl DeploymentMigrator<'_> {
             decision.endpoint.clone().map(|endpoint| ServiceAddress { endpoint, namespace })
         };
         let (old_address, new_address) = (address(self.decision), address(decision));
-        let parts = PlanInputs {
+        let inputs = StepInputs {
             old,
             new: &new,
             old_objects: &self.decision.objects,
@@ -197,7 +199,7 @@ impl DeploymentMigrator<'_> {
             to: new_address.as_ref(),
             names: (old_name, new_name),
         };
-        let plan = parts.steps();
+        let plan = inputs.steps();
         Some(MigratedDeployment {
             source: self.object.source,
             document: self.object.document,
@@ -213,9 +215,9 @@ impl DeploymentMigrator<'_> {
     }
 
     /// Returns the deployment for the new provider: with a new name and without the settings of the old provider.
-    fn deployment(&self, from: &str, losses: &mut Vec<String>, findings: &mut Findings<'_>) -> Value {
+    fn new_deployment(&self, from: &str, losses: &mut Vec<String>, findings: &mut Findings<'_>) -> Value {
         let (name, display) = (self.provider.name(), self.provider.display_name());
-        let leaves = providers::find(from).map_or(from, |provider| provider.display_name());
+        let old_display = providers::find(from).map_or(from, |provider| provider.display_name());
         let mut new = self.object.value.clone();
         let mut metadata = Map::new();
         let old_name = string_at(&new, "/metadata/name").unwrap_or_default();
@@ -232,7 +234,7 @@ impl DeploymentMigrator<'_> {
         let overrides = new.pointer("/spec/provider/overrides").and_then(Value::as_object).cloned().unwrap_or_default();
         for (key, value) in &overrides {
             let path = ProviderRequest::overrides_path().with_key(key.clone());
-            let message = format!("{path} is {value}, a setting of {leaves} that is not passed on to {display}");
+            let message = format!("{path} is {value}, a setting of {old_display} that is not passed on to {display}");
             self.report(&codes::MIGRATION_LOSES, &path, &message, None, findings);
             losses.push(message);
         }
@@ -240,7 +242,7 @@ impl DeploymentMigrator<'_> {
         for path in [spec.clone().image(), spec.engine().image()] {
             let image = string_at(&new, &path.json_pointer()).filter(|image| !image.is_empty());
             if let Some(image) = image {
-                let message = format!("{path} is {image:?}, an image for {leaves}; it is kept for {display}");
+                let message = format!("{path} is {image:?}, an image for {old_display}; it is kept for {display}");
                 let help = format!("check that the image contains what {display} starts, or set another one");
                 self.report(&codes::MIGRATION_KEEPS, &path, &message, Some(help), findings);
                 losses.push(message);
@@ -251,9 +253,9 @@ impl DeploymentMigrator<'_> {
             fields.insert("metadata".to_owned(), Value::Object(metadata));
             let spec = fields.get_mut("spec").and_then(Value::as_object_mut);
             if let Some(spec) = spec {
-                // The field follows `model`.
-                let old = std::mem::take(spec);
-                for (key, value) in old.into_iter().filter(|(key, _)| key != "provider") {
+                // `provider` follows `model`, as in the declaration of the kind.
+                let old_fields = std::mem::take(spec);
+                for (key, value) in old_fields.into_iter().filter(|(key, _)| key != "provider") {
                     let is_model = key == "model";
                     spec.insert(key, value);
                     if is_model {
@@ -266,11 +268,9 @@ impl DeploymentMigrator<'_> {
         new
     }
 
-    fn refuse(&self, after: &Compilation, findings: &mut Findings<'_>) {
+    fn report_refusal(&self, after: &Compilation, findings: &mut Findings<'_>) {
         let display = self.provider.display_name();
-        let errors: Vec<&Diagnostic> =
-            after.diagnostics.iter().filter(|found| found.severity == Severity::Error).collect();
-        for error in errors {
+        for error in after.diagnostics.iter().filter(|finding| finding.severity == Severity::Error) {
             let message = format!("{} cannot run on {display}: {}", self.decision.object, joined_messages([error]));
             let path = error.location.as_ref().map(|location| location.path.clone()).unwrap_or_default();
             // The help suggests another provider, which does not apply here.
@@ -280,22 +280,22 @@ impl DeploymentMigrator<'_> {
         }
     }
 
-    /// Reports the findings that only the new deployment has.
+    /// Reports the warnings that only the new deployment has.
     fn report_losses(&self, after: &Compilation, losses: &mut Vec<String>, findings: &mut Findings<'_>) {
         let display = self.provider.display_name();
-        let is_known = |found: &&Diagnostic| {
-            found.severity == Severity::Warning
-                && !self.reported_before.contains(&(found.code.id, found.message.as_str()))
+        let is_new_warning = |finding: &&Diagnostic| {
+            finding.severity == Severity::Warning
+                && !self.reported_before.contains(&(finding.code.id, finding.message.as_str()))
         };
-        for found in after.diagnostics.iter().filter(is_known) {
-            let message = format!("on {display}: {} ({})", found.message, found.code.id);
-            let path = found.location.as_ref().map(|location| location.path.clone()).unwrap_or_default();
-            self.report(&codes::MIGRATION_LOSES, &path, &message, found.help.clone(), findings);
+        for finding in after.diagnostics.iter().filter(is_new_warning) {
+            let message = format!("on {display}: {} ({})", finding.message, finding.code.id);
+            let path = finding.location.as_ref().map(|location| location.path.clone()).unwrap_or_default();
+            self.report(&codes::MIGRATION_LOSES, &path, &message, finding.help.clone(), findings);
             losses.push(message);
         }
     }
 
-    /// Reports a finding about the old document, which may be an item of a list.
+    /// Reports a finding at a field of the old deployment.
     fn report(
         &self,
         code: &'static kubefoundry_diagnostics::Code,
@@ -314,10 +314,10 @@ impl DeploymentMigrator<'_> {
 /// Returns the name of the model in requests, from the rendered flags of the engine: the served name, or the model id
 /// if there is none. It is unknown if a provider or an image names the model itself.
 fn requested_model_name(run: &Compilation, decision: &Decision) -> Option<String> {
-    let of_it = |output: &&crate::Output| {
+    let belongs_to_decision = |output: &&crate::Output| {
         run.decisions.get(output.decision).is_some_and(|other| other.object == decision.object)
     };
-    let objects: Vec<&Value> = run.outputs.iter().filter(of_it).map(|output| &output.object).collect();
+    let objects: Vec<&Value> = run.outputs.iter().filter(belongs_to_decision).map(|output| &output.object).collect();
     let provider = decision.provider().and_then(providers::find)?;
     let draft = provider.import(&ImportSource { object: objects.last()?, siblings: &objects }).ok()?;
     let profile = profile(draft.engine);
@@ -332,13 +332,13 @@ fn requested_model_name(run: &Compilation, decision: &Decision) -> Option<String
 /// Returns the engines and modes that only the first of two built-in providers supports.
 fn capabilities_lost(from: &str, to: &str) -> Vec<String> {
     let catalog = Catalog::with_builtin(Limits::default());
-    let cells = |name: &str| {
+    let capabilities = |name: &str| {
         let candidate = catalog.builtin_candidate(name);
         let engines = candidate.into_iter().flat_map(|candidate| &candidate.engines);
-        let cells =
+        let capabilities =
             engines.flat_map(|engine| engine.modes.iter().map(move |mode| format!("{} in {mode} mode", engine.name)));
-        cells.collect::<Vec<String>>()
+        capabilities.collect::<Vec<String>>()
     };
-    let supported = cells(to);
-    cells(from).into_iter().filter(|cell| !supported.contains(cell)).collect()
+    let supported = capabilities(to);
+    capabilities(from).into_iter().filter(|capability| !supported.contains(capability)).collect()
 }

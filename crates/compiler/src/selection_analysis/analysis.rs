@@ -169,7 +169,7 @@ pub struct Witness {
 /// # Errors
 /// The errors of options or configurations, because invalid ones could change the selection.
 pub fn analyze(sources: &SourceSet, providers: Providers) -> Result<Analysis, Vec<Diagnostic>> {
-    with_prepared_run(sources, providers, |prepared| RuleAnalyzer::judge_all(prepared).analysis())
+    with_prepared_run(sources, providers, |prepared| RuleAnalyzer::judge_all(prepared).to_analysis())
 }
 
 /// The observations about a rule.
@@ -185,7 +185,7 @@ struct RuleRecord {
     deciders: BTreeSet<(usize, usize)>,
 }
 
-/// The number of some points, and the first ones of them.
+/// Counts points and keeps the first [`MAX_WITNESS_CANDIDATES`] of them.
 #[derive(Debug, Default)]
 struct PointSample {
     count: usize,
@@ -207,7 +207,7 @@ type RulePosition = (usize, usize);
 /// Two rules with the same highest priority, that of the winner first, and the points at which they tie.
 type Tie = (RulePosition, RulePosition, PointSample);
 
-/// Judges points and collects observations.
+/// Judges points, which are the deployments of a search space, and collects observations about rules and providers.
 struct RuleAnalyzer<'p> {
     prepared: &'p PreparedRun<'p>,
     space: SearchSpace,
@@ -217,9 +217,11 @@ struct RuleAnalyzer<'p> {
     wins: Vec<usize>,
     /// Ties: providers with the highest score, the winner first, with their rules.
     ties: Vec<Tie>,
+    /// The accepted points.
     any: PointSample,
-    /// Number of points tried, including those that no engine can run.
+    /// The number of points tried, including those that are not valid deployments.
     tried: usize,
+    /// The number of points that are valid deployments.
     accepted: usize,
     complete: bool,
     steps: StepBudget,
@@ -229,7 +231,7 @@ impl<'p> RuleAnalyzer<'p> {
     fn judge_all(prepared: &'p PreparedRun<'p>) -> Self {
         let candidates = prepared.catalog().candidates();
         let empty = |_: &_| PointSample::default();
-        let mut judged = Self {
+        let mut analyzer = Self {
             prepared,
             space: SearchSpace::from_catalog(prepared.catalog()),
             rules: candidates.iter().map(|it| it.rules.iter().map(|_| RuleRecord::default()).collect()).collect(),
@@ -242,8 +244,8 @@ impl<'p> RuleAnalyzer<'p> {
             complete: true,
             steps: StepBudget::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR)),
         };
-        judged.judge_points();
-        judged
+        analyzer.judge_points();
+        analyzer
     }
 
     /// Judges every point. If there are too many, it judges those that vary few fields, and an evenly spread sample of
@@ -263,8 +265,8 @@ impl<'p> RuleAnalyzer<'p> {
         }
         // Pairs come first: a rule that compares two fields is found without a sample that happens to hit both values.
         self.judge_pairs(bases, &sizes);
-        // Then points that vary all fields. The stride has no common factor with small sizes, so the sample covers all
-        // values.
+        // Then points that vary all fields. The stride is a large prime, so it has no common factor with the sizes, and the
+        // sample covers all values.
         let mut number = 0_usize;
         while self.tried < MAX_POINTS && !self.steps.is_exhausted() {
             number = number.wrapping_add(0x9e37_79b1);
@@ -283,8 +285,13 @@ impl<'p> RuleAnalyzer<'p> {
                         return;
                     }
                     let mut choices = vec![0; sizes.len()];
-                    choices.iter_mut().skip(other).take(1).for_each(|it| *it = choice / first);
-                    choices.iter_mut().skip(one).take(1).for_each(|it| *it = choice % first);
+                    if let Some(value) = choices.get_mut(other) {
+                        *value = choice / first;
+                    }
+                    // At distance 0 both are the same field, whose value is then this one.
+                    if let Some(value) = choices.get_mut(one) {
+                        *value = choice % first;
+                    }
                     self.judge_point(base, &choices);
                 }
             }
@@ -322,22 +329,24 @@ impl<'p> RuleAnalyzer<'p> {
         for (position, assessment) in verdict.selection.candidates.iter().enumerate() {
             let is_open = assessment.closed_gate.is_none();
             if is_open {
-                self.open.iter_mut().skip(position).take(1).for_each(|open| open.add(&root));
+                if let Some(open) = self.open.get_mut(position) {
+                    open.add(&root);
+                }
             }
-            let seen = self.rules.get_mut(position).map(Vec::as_mut_slice).unwrap_or_default();
-            for (index, (rule, seen)) in assessment.rules.iter().zip(seen).enumerate() {
+            let records = self.rules.get_mut(position).map(Vec::as_mut_slice).unwrap_or_default();
+            for (index, (rule, record)) in assessment.rules.iter().zip(records).enumerate() {
                 match rule.value {
                     // A rule of a provider that is not eligible neither decides nor refuses.
-                    None if is_open => seen.fails.add(&root),
+                    None if is_open => record.fails.add(&root),
                     Some(true) => {
-                        seen.truths.add(&root);
+                        record.truths.add(&root);
                         if is_open && decider == Some((position, index)) {
-                            seen.wins += 1;
+                            record.wins += 1;
                         } else if is_open {
-                            seen.deciders.extend(decider);
+                            record.deciders.extend(decider);
                         }
                         if is_open {
-                            seen.open.add(&root);
+                            record.open.add(&root);
                         }
                     }
                     Some(false) | None => {}
@@ -345,7 +354,9 @@ impl<'p> RuleAnalyzer<'p> {
             }
         }
         if let Some(winner) = winner {
-            self.wins.iter_mut().skip(winner).take(1).for_each(|wins| *wins += 1);
+            if let Some(wins) = self.wins.get_mut(winner) {
+                *wins += 1;
+            }
             self.record_tie(winner, &verdict, &root);
         }
     }
@@ -366,22 +377,28 @@ impl<'p> RuleAnalyzer<'p> {
 
     fn rule_name(&self, provider: usize, rule: usize) -> Option<RuleName> {
         let candidate = self.prepared.catalog().candidates().get(provider)?;
-        let found = candidate.rules.get(rule)?;
-        let condition = found.condition.to_string();
-        Some(RuleName { provider: candidate.name.clone(), rule: rule + 1, priority: found.priority, condition })
+        let selection_rule = candidate.rules.get(rule)?;
+        let condition = selection_rule.condition.to_string();
+        Some(RuleName {
+            provider: candidate.name.clone(),
+            rule: rule + 1,
+            priority: selection_rule.priority,
+            condition,
+        })
     }
 
-    /// Returns the first of some points that renders without an error, or simply the first.
+    /// Returns the first of some points that renders without an error, or else the first one. Judging a point only
+    /// selects a provider, so the provider may still refuse the deployment.
     fn witness(&self, points: &[Node<'static>]) -> Option<Witness> {
         let mut steps = StepBudget::new(self.prepared.options().rule_limits.steps.saturating_mul(4));
-        let good = points.iter().find(|root| renders(root, self.prepared, &mut steps));
-        let root = good.or_else(|| points.first())?;
+        let rendered = points.iter().find(|root| renders(root, self.prepared, &mut steps));
+        let root = rendered.or_else(|| points.first())?;
         let verdict = select_at(root, self.prepared, &mut steps)?;
         let selection = verdict.selection;
         Some(Witness { document: document(root), selects: selection.provider, reason: selection.reason })
     }
 
-    fn analysis(&self) -> Analysis {
+    fn to_analysis(&self) -> Analysis {
         let candidates = self.prepared.catalog().candidates();
         let mut flaws = Vec::new();
         let mut providers = Vec::new();
@@ -460,26 +477,26 @@ impl<'p> RuleAnalyzer<'p> {
             return Some(flaw(FlawKind::Unreachable, message, self.witness(&self.any.first)));
         }
         if candidate.rules.is_empty() {
-            let named: Vec<Node<'static>> =
+            let named_points: Vec<Node<'static>> =
                 open.first.iter().filter_map(|root| with_provider_name(root, &candidate.name)).collect();
             let message = "has no rules, and is only chosen by name".to_owned();
-            return Some(flaw(FlawKind::NamedOnly, message, self.witness(&named)));
+            return Some(flaw(FlawKind::NamedOnly, message, self.witness(&named_points)));
         }
         let rules = self.rules.get(position)?;
-        let message = if rules.iter().all(|seen| seen.open.count == 0) {
+        let message = if rules.iter().all(|record| record.open.count == 0) {
             "no rule of it is true for a deployment that it can run"
-        } else if rules.iter().all(|seen| seen.deciders.is_empty()) {
+        } else if rules.iter().all(|record| record.deciders.is_empty()) {
             "wherever a rule of it is true, another rule fails, and nothing is selected"
         } else {
             "wherever a rule of it is true, another provider wins"
         };
         let message = format!("is never selected{}: {message}", self.incompleteness_note());
-        let shown = rules.iter().map(|seen| &seen.open).find(|open| open.count > 0).unwrap_or(open);
-        Some(flaw(FlawKind::Unreachable, message, self.witness(&shown.first)))
+        let sample = rules.iter().map(|record| &record.open).find(|open| open.count > 0).unwrap_or(open);
+        Some(flaw(FlawKind::Unreachable, message, self.witness(&sample.first)))
     }
 
     fn rule_flaws(&self, position: usize, index: usize) -> Vec<Flaw> {
-        let Some(seen) = self.rules.get(position).and_then(|rules| rules.get(index)) else { return Vec::new() };
+        let Some(record) = self.rules.get(position).and_then(|rules| rules.get(index)) else { return Vec::new() };
         let Some(rule) = self.rule_name(position, index) else { return Vec::new() };
         let flaw = |kind, message: String, others: Vec<RuleName>, witness| Flaw {
             kind,
@@ -490,21 +507,21 @@ impl<'p> RuleAnalyzer<'p> {
             witness,
         };
         let mut flaws = Vec::new();
-        if seen.fails.count > 0 {
+        if record.fails.count > 0 {
             let message = "fails for some deployments, which are then refused".to_owned();
-            flaws.push(flaw(FlawKind::Fails, message, Vec::new(), self.witness(&seen.fails.first)));
+            flaws.push(flaw(FlawKind::Fails, message, Vec::new(), self.witness(&record.fails.first)));
         }
-        if seen.truths.count == 0 {
+        if record.truths.count == 0 {
             let open = self.open.get(position).filter(|open| open.count > 0).unwrap_or(&self.any);
             let message = format!("is never true{}", self.incompleteness_note());
             flaws.push(flaw(FlawKind::Dead, message, Vec::new(), self.witness(&open.first)));
-        } else if seen.open.count == 0 {
+        } else if record.open.count == 0 {
             let message =
                 format!("is true only for deployments that its provider cannot run{}", self.incompleteness_note());
-            flaws.push(flaw(FlawKind::Unreachable, message, Vec::new(), self.witness(&seen.truths.first)));
-        } else if seen.wins == 0 {
+            flaws.push(flaw(FlawKind::Unreachable, message, Vec::new(), self.witness(&record.truths.first)));
+        } else if record.wins == 0 {
             let others: Vec<RuleName> =
-                seen.deciders.iter().filter_map(|(provider, rule)| self.rule_name(*provider, *rule)).collect();
+                record.deciders.iter().filter_map(|(provider, rule)| self.rule_name(*provider, *rule)).collect();
             let names: Vec<String> = others
                 .iter()
                 .map(|it| format!("{} rule {} (priority {})", it.provider, it.rule, it.priority))
@@ -521,7 +538,7 @@ impl<'p> RuleAnalyzer<'p> {
                     names.join(", ")
                 )
             };
-            flaws.push(flaw(FlawKind::Shadowed, message, others, self.witness(&seen.open.first)));
+            flaws.push(flaw(FlawKind::Shadowed, message, others, self.witness(&record.open.first)));
         }
         flaws
     }

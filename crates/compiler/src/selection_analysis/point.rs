@@ -54,6 +54,7 @@ pub(super) fn select_at(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut
     }
     let variables = RuleVariables::new(root, &deployment);
     let selection = select::select(&deployment, prepared.catalog(), variables, true, steps, &mut findings);
+    // Rules with the same priority give the same score; the first true one decides.
     let deciding = selection.candidates.iter().map(|candidate| {
         let score = candidate.score?;
         candidate.rules.iter().position(|rule| rule.value == Some(true) && rule.priority == score)

@@ -48,13 +48,13 @@ impl SearchSpace {
         let mut space = Self { bases: bases(), dimensions: Vec::new(), unvaried: Vec::new() };
         for (name, comparisons) in comparisons {
             let Some(first) = comparisons.first() else { continue };
-            let (values, is_all) = values(&first.field, &comparisons);
+            let (values, is_complete) = values(&first.field, &comparisons);
             if !values.is_empty() {
                 let mut all = vec![None];
                 all.extend(values);
                 space.dimensions.push(Dimension { field: first.field.clone(), values: all });
             }
-            if !is_all {
+            if !is_complete {
                 space.unvaried.push(name);
             }
         }
@@ -92,8 +92,8 @@ pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -
         ]);
     }
     if *field == *spec().serving().mode() {
-        let wanted = value.and_then(Value::as_str).unwrap_or("aggregated");
-        return if wanted == mode_of(root) { None } else { other_mode(root) };
+        let mode = value.and_then(Value::as_str).unwrap_or("aggregated");
+        return if mode == mode_of(root) { None } else { other_mode(root) };
     }
     Some(match value {
         Some(value) => vec![FieldChange::set(field.clone(), value.clone())],
@@ -141,13 +141,13 @@ fn bases() -> Vec<Node<'static>> {
 /// already vary the field.
 pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
     let spec = || ModelDeployment::path().spec();
-    let of_bases: [FieldPath; 4] = [
+    let base_fields: [FieldPath; 4] = [
         spec().engine().engine_type().into(),
         spec().serving().mode().into(),
         spec().resources().into(),
         spec().resources().gpu().into(),
     ];
-    if of_bases.contains(field) {
+    if base_fields.contains(field) {
         return (Vec::new(), true);
     }
     let constants = || comparisons.iter().flat_map(|comparison| &comparison.constants);
@@ -156,6 +156,7 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
     for comparison in comparisons {
         match &comparison.domain {
             FieldDomain::Bool => values.extend([json!(true), json!(false)]),
+            // The result of a comparison only changes next to a constant, so its neighbors represent all other numbers.
             FieldDomain::Int => {
                 let numbers = constants().filter_map(Value::as_i64);
                 values.extend(
@@ -163,18 +164,18 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
                 );
             }
             FieldDomain::Text => {
-                values.extend(texts(constants().filter_map(Value::as_str)));
-                let own: Vec<&str> = comparison.constants.iter().filter_map(Value::as_str).collect();
-                if comparison.searched && own.len() > 1 {
-                    values.extend(combined_texts(&own));
-                    known &= own.len() == 2;
+                values.extend(text_variants(constants().filter_map(Value::as_str)));
+                let searched: Vec<&str> = comparison.constants.iter().filter_map(Value::as_str).collect();
+                if comparison.searched && searched.len() > 1 {
+                    values.extend(combined_texts(&searched));
+                    known &= searched.len() == 2;
                 }
-                values.extend(lengths(comparison.constants.iter().filter_map(Value::as_u64)));
+                values.extend(texts_with_lengths(comparison.constants.iter().filter_map(Value::as_u64)));
             }
             FieldDomain::Words(words) => values.extend(words.iter().map(|word| json!(word))),
             FieldDomain::Map => values.extend(constants().filter_map(Value::as_str).map(|key| json!({key: "x"}))),
-            FieldDomain::List => values.extend(constants().filter_map(|constant| list(field, constant))),
-            FieldDomain::Other if comparison.tested => values.extend(sample(&comparison.field)),
+            FieldDomain::List => values.extend(constants().filter_map(|constant| list_with(field, constant))),
+            FieldDomain::Other if comparison.tested => values.extend(sample_value(&comparison.field)),
             FieldDomain::Other => known = false,
         }
     }
@@ -184,8 +185,8 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
             distinct.push(value);
         }
     }
-    let is_all = known && !distinct.is_empty();
-    (distinct.into_iter().map(Some).collect(), is_all)
+    let is_complete = known && !distinct.is_empty();
+    (distinct.into_iter().map(Some).collect(), is_complete)
 }
 
 /// Returns combinations of texts for rules that search several of them: each pair in both orders, and all together.
@@ -208,13 +209,13 @@ const MAX_TEXT_PAIRS: usize = 12;
 const MAX_TEXT_CHARS: u64 = 512;
 
 /// Returns texts with the lengths in a rule, and with one character less and more.
-fn lengths(numbers: impl Iterator<Item = u64>) -> Vec<Value> {
-    let near = numbers.filter(|number| *number <= MAX_TEXT_CHARS).flat_map(|n| [n.saturating_sub(1), n, n + 1]);
-    near.filter(|n| *n > 0).map(|n| Value::from("x".repeat(usize::try_from(n).unwrap_or_default()))).collect()
+fn texts_with_lengths(numbers: impl Iterator<Item = u64>) -> Vec<Value> {
+    let lengths = numbers.filter(|number| *number <= MAX_TEXT_CHARS).flat_map(|n| [n.saturating_sub(1), n, n + 1]);
+    lengths.filter(|n| *n > 0).map(|n| Value::from("x".repeat(usize::try_from(n).unwrap_or_default()))).collect()
 }
 
 /// Returns variants of the texts in a rule: the text alone, as a prefix, as a suffix, and absent.
-fn texts<'t>(constants: impl Iterator<Item = &'t str>) -> Vec<Value> {
+fn text_variants<'t>(constants: impl Iterator<Item = &'t str>) -> Vec<Value> {
     let forms = |text: &str| {
         [text.to_owned(), format!("{text}x"), format!("x{text}"), format!("org/{text}"), format!("{text}/x")]
     };
@@ -224,7 +225,7 @@ fn texts<'t>(constants: impl Iterator<Item = &'t str>) -> Vec<Value> {
 }
 
 /// Returns a list with one entry that has a constant in the field that rules compare.
-fn list(field: &FieldPath, constant: &Value) -> Option<Value> {
+fn list_with(field: &FieldPath, constant: &Value) -> Option<Value> {
     let text = constant.as_str()?;
     let spec = || ModelDeployment::path().spec();
     let entries: [(FieldPath, Value); 5] = [
@@ -238,7 +239,7 @@ fn list(field: &FieldPath, constant: &Value) -> Option<Value> {
 }
 
 /// Returns a valid value for a field whose presence a rule checks.
-fn sample(field: &FieldPath) -> Option<Value> {
+fn sample_value(field: &FieldPath) -> Option<Value> {
     if matches!(field.segments(), [Segment::Key(root), ..] if root == "metadata") {
         return Some(json!("x"));
     }

@@ -97,11 +97,11 @@ impl Obstacle {
 
 /// The error for a provider without a configuration.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("there is no provider {name:?}, expected one of {known}{meant}")]
+#[error("there is no provider {name:?}, expected one of {known}{suggestion}")]
 pub struct UnknownProvider {
     name: String,
     known: String,
-    meant: String,
+    suggestion: String,
 }
 
 /// Returns, for each ModelDeployment in input order, why a provider is not selected. The result is empty if options or
@@ -133,9 +133,10 @@ pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, Unkno
             let catalog = prepared.catalog();
             let Some(candidate) = catalog.get(provider) else {
                 let known: Vec<&str> = catalog.names().collect();
-                let meant = closest(provider, known.iter().copied()).map(|meant| format!("; did you mean {meant:?}?"));
-                let (name, known, meant) = (provider.to_owned(), known.join(", "), meant.unwrap_or_default());
-                return Err(UnknownProvider { name, known, meant });
+                let closest = closest(provider, known.iter().copied());
+                let suggestion = closest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+                let (name, known) = (provider.to_owned(), known.join(", "));
+                return Err(UnknownProvider { name, known, suggestion });
             };
             let space = SearchSpace::from_catalog(catalog);
             Ok(prepared.subjects().map(|subject| ChangeSearch::new(subject, candidate).answer(&space)).collect())
@@ -192,10 +193,10 @@ impl<'p> ChangeSearch<'p> {
 
     /// Returns the reason why no change can help, if there is one.
     fn obstacle(&self) -> Option<Obstacle> {
-        let known = |name: &str| EngineType::VARIANTS.iter().any(|(word, _)| *word == name);
+        let is_selectable = |name: &str| EngineType::VARIANTS.iter().any(|(word, _)| *word == name);
         if self.candidate.ready == Some(false) {
             Some(Obstacle::NotReady)
-        } else if !self.candidate.engines.iter().any(|engine| known(&engine.name)) {
+        } else if !self.candidate.engines.iter().any(|engine| is_selectable(&engine.name)) {
             Some(Obstacle::NoEngine)
         } else {
             self.candidate.rules.is_empty().then_some(Obstacle::NoRules)
@@ -206,8 +207,9 @@ impl<'p> ChangeSearch<'p> {
     fn wins(&self, attempt: &Attempt) -> bool {
         // `strict` turns warnings into errors.
         let options = self.subject.options();
-        let is_error =
-            |found: &Diagnostic| options.adjust(found.clone()).is_some_and(|found| found.severity == Severity::Error);
+        let is_error = |finding: &Diagnostic| {
+            options.adjust(finding.clone()).is_some_and(|finding| finding.severity == Severity::Error)
+        };
         attempt.provider() == Some(self.candidate.name.as_str())
             && !attempt.is_refused()
             && !attempt.findings.iter().any(is_error)
@@ -223,8 +225,8 @@ impl<'p> ChangeSearch<'p> {
         }
     }
 
-    /// Returns the changes that may affect a rule, a gate or the provider: those of engine, mode, GPUs and image come
-    /// first.
+    /// Returns the changes that may affect a selection rule, a gate or the provider. Those of engine, mode and GPUs come
+    /// first, because the search prefers earlier changes among sets of the same size.
     fn candidate_changes(&self, space: &SearchSpace) -> Vec<Vec<FieldChange>> {
         let root = self.subject.root();
         let spec = || ModelDeployment::path().spec();
@@ -261,7 +263,7 @@ impl<'p> ChangeSearch<'p> {
     }
 
     /// Returns the smallest set of changes, in addition to `always`, with which the provider wins. It tries sets of
-    /// zero to three changes and compiles each.
+    /// zero to [`MAX_CHANGES`] changes and compiles each.
     fn find_fewest_changes(
         &mut self,
         always: &[FieldChange],
@@ -270,28 +272,32 @@ impl<'p> ChangeSearch<'p> {
     ) -> Option<Vec<DocumentChange>> {
         let root = self.subject.root();
         let mut combinations = 0;
+        // Sets are tried by size, so the first one that wins is a smallest one.
         for count in 0..=MAX_CHANGES {
             let mut chosen: Vec<usize> = (0..count).collect();
             loop {
-                // Most combinations change a field twice and are skipped.
+                // Most combinations change a field twice and are skipped without a trial. Enumerating them takes time,
+                // too, so their number has a limit of its own.
                 combinations += 1;
                 if combinations > MAX_TRIALS * 50 {
                     return None;
                 }
                 if chosen.iter().all(|index| *index < changes.len()) {
                     let parts = chosen.iter().filter_map(|index| changes.get(*index)).flatten();
-                    let all: Vec<FieldChange> = always.iter().chain(parts).cloned().collect();
-                    if is_consistent(&all)
-                        && let Some(changed) = edited(root, &all)
+                    let combined: Vec<FieldChange> = always.iter().chain(parts).cloned().collect();
+                    if is_consistent(&combined)
+                        && let Some(changed) = edited(root, &combined)
                     {
                         self.trials += 1;
                         if self.trials > MAX_TRIALS {
                             return None;
                         }
                         let attempt = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
-                        if self.wins(&attempt) && selection_is(&attempt, by_name) {
+                        if self.wins(&attempt) && is_explicit(&attempt) == Some(by_name) {
+                            // A change that the document already has is not reported.
                             return Some(
-                                all.iter()
+                                combined
+                                    .iter()
                                     .filter(|edit| edit.apply(&mut root.clone()))
                                     .map(DocumentChange::from_field_change)
                                     .collect(),
@@ -312,13 +318,14 @@ impl<'p> ChangeSearch<'p> {
 /// one.
 fn next_combination(chosen: &mut [usize], count: usize) -> bool {
     let size = chosen.len();
+    // The last place that is not at its maximum is increased, and the places after it continue from there.
     for place in (0..size).rev() {
-        let last = count.saturating_sub(size - place);
+        let max = count.saturating_sub(size - place);
         let Some(position) = chosen.get_mut(place) else { return false };
-        if *position < last {
+        if *position < max {
             *position += 1;
             let start = *position;
-            chosen.iter_mut().skip(place + 1).enumerate().for_each(|(after, it)| *it = start + 1 + after);
+            chosen.iter_mut().skip(place + 1).enumerate().for_each(|(offset, it)| *it = start + 1 + offset);
             return true;
         }
     }
@@ -335,7 +342,8 @@ fn is_consistent(edits: &[FieldChange]) -> bool {
     })
 }
 
-fn selection_is(attempt: &Attempt, explicit: bool) -> bool {
+/// Returns whether the deployment names its provider; `None` if no provider was selected.
+fn is_explicit(attempt: &Attempt) -> Option<bool> {
     let selection: Option<&Selection> = attempt.decision.as_ref().and_then(|decision| decision.selection.as_ref());
-    selection.is_some_and(|selection| selection.explicit == explicit)
+    selection.map(|selection| selection.explicit)
 }
