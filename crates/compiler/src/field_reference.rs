@@ -1,4 +1,4 @@
-//! The field reference: a description of each field of the kinds of kubefoundry, from its declaration. `explain FIELD`
+//! The field reference: a description of each field of kubefoundry's kinds, from its declaration. `explain FIELD`
 //! prints it, and `cargo xtask generate` writes it to `docs/reference/`.
 
 use std::fmt::Write as _;
@@ -25,8 +25,12 @@ pub struct DocumentedKind {
 
 /// Every documented kind. A path without a kind refers to the first.
 pub static KINDS: &[DocumentedKind] = &[
-    DocumentedKind { name: wire::KIND, versions: own_versions, shape: || ModelDeployment::SHAPE },
-    DocumentedKind { name: wire::CONFIGURATION_KIND, versions: own_versions, shape: || InferenceProviderConfig::SHAPE },
+    DocumentedKind { name: wire::KIND, versions: api_group_versions, shape: || ModelDeployment::SHAPE },
+    DocumentedKind {
+        name: wire::CONFIGURATION_KIND,
+        versions: api_group_versions,
+        shape: || InferenceProviderConfig::SHAPE,
+    },
     DocumentedKind { name: "Render", versions: || vec![render::API_VERSION.to_owned()], shape: render::shape },
     DocumentedKind {
         name: "LlamaStackDistribution",
@@ -40,7 +44,7 @@ pub static KINDS: &[DocumentedKind] = &[
     },
 ];
 
-fn own_versions() -> Vec<String> {
+fn api_group_versions() -> Vec<String> {
     API_GROUPS.iter().map(ApiGroup::api_version).collect()
 }
 
@@ -82,7 +86,7 @@ pub struct UnknownField {
     hint: String,
 }
 
-/// Whether a text looks like a field path: it starts with a kind or with a top-level field of objects.
+/// Returns whether a text looks like a field path: it starts with a kind or with a top-level field of objects.
 ///
 /// ```
 /// use kubefoundry_compiler::field_reference::is_path;
@@ -126,7 +130,7 @@ pub fn find_field(path: &str) -> Result<FieldEntry, UnknownField> {
         let Some(field) = object.and_then(|object| object.field(key)) else {
             let known = object.map_or(&[][..], |object| object.fields).iter().map(|field| field.key);
             let hint = match closest(key, known.clone()) {
-                Some(meant) => format!("; did you mean {meant}?"),
+                Some(suggestion) => format!("; did you mean {suggestion}?"),
                 None if object.is_none() => format!("; {} has no fields", entry.path),
                 None => format!("; the fields are {}", known.collect::<Vec<_>>().join(", ")),
             };
@@ -157,17 +161,17 @@ impl FieldEntry {
             Some(field) => field.doc,
             None => self.object().map_or("", |object| object.doc),
         };
-        let _ = writeln!(text, "\nDESCRIPTION:\n{}", indented(doc, 4));
+        let _ = writeln!(text, "\nDESCRIPTION:\n{}", wrap_indented(doc, 4));
         if let Some(field) = &self.field {
-            let rules = describe_constraints(field);
-            if !rules.is_empty() {
-                let lines: Vec<String> = rules.iter().map(|rule| format!("    - {rule}")).collect();
+            let constraints = describe_constraints(field);
+            if !constraints.is_empty() {
+                let lines: Vec<String> = constraints.iter().map(|constraint| format!("    - {constraint}")).collect();
                 let _ = writeln!(text, "\nVALUES:\n{}", lines.join("\n"));
             }
             if let Shape::Enum(words) = field.full_shape() {
                 text.push_str("\nWORDS:\n");
                 for (word, doc) in words.values {
-                    let _ = writeln!(text, "  {word}\n{}", indented(doc, 4));
+                    let _ = writeln!(text, "  {word}\n{}", wrap_indented(doc, 4));
                 }
             }
         }
@@ -176,7 +180,7 @@ impl FieldEntry {
             for field in object.fields {
                 let required = if field.facets.required { " -required-" } else { "" };
                 let kind = type_name(&field.full_shape());
-                let _ = writeln!(text, "  {}\t<{kind}>{required}\n{}\n", field.key, indented(field.doc, 4));
+                let _ = writeln!(text, "  {}\t<{kind}>{required}\n{}\n", field.key, wrap_indented(field.doc, 4));
             }
         }
         text
@@ -221,9 +225,9 @@ pub fn describe_constraints(field: &FieldShape) -> Vec<String> {
         constraints.push(format!("default {}", default.trim_matches('"')));
     }
     match (facets.minimum, facets.maximum) {
-        (Some(least), Some(most)) => constraints.push(format!("from {least} to {most}")),
-        (Some(least), None) => constraints.push(format!("at least {least}")),
-        (None, Some(most)) => constraints.push(format!("at most {most}")),
+        (Some(minimum), Some(maximum)) => constraints.push(format!("from {minimum} to {maximum}")),
+        (Some(minimum), None) => constraints.push(format!("at least {minimum}")),
+        (None, Some(maximum)) => constraints.push(format!("at most {maximum}")),
         (None, None) => {}
     }
     constraints.extend(facets.syntax.map(|syntax| syntax_name(syntax).to_owned()));
@@ -264,7 +268,7 @@ fn syntax_name(syntax: Syntax) -> &'static str {
 const WIDTH: usize = 80;
 
 /// Wraps documentation to [`WIDTH`] columns, indented by `depth`.
-fn indented(doc: &str, depth: usize) -> String {
+fn wrap_indented(doc: &str, depth: usize) -> String {
     let margin = " ".repeat(depth);
     let mut lines = vec![String::new()];
     for word in doc.split_whitespace() {

@@ -183,7 +183,7 @@ impl CrdDefinition {
         Ok(Self { origin: origin.clone(), group, kind, versions })
     }
 
-    /// Whether both definitions have the same versions with the same schemas.
+    /// Returns whether both definitions have the same versions with the same schemas.
     pub(super) fn is_equivalent(&self, other: &Self) -> bool {
         let same = |(one, two): (&CrdVersion, &CrdVersion)| {
             one.name == two.name && one.served == two.served && one.schema == two.schema

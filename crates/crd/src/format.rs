@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Whether a text has a format. Every text has an unknown format.
+/// Returns whether a text has a format. Every text has an unknown format.
 pub(super) fn is_valid(format: &str, text: &str) -> bool {
     match format {
         "byte" => is_base64(text),
@@ -32,7 +32,7 @@ pub(super) fn numeric_range(kind: &str, format: &str) -> Option<(serde_json::Num
     }
 }
 
-/// Whether Go's `time.ParseDuration` accepts a text, such as `1h30m`. These are not ISO 8601 durations.
+/// Returns whether Go's `time.ParseDuration` accepts a text, such as `1h30m`. These are not ISO 8601 durations.
 fn is_duration(text: &str) -> bool {
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -66,7 +66,7 @@ fn parse_digits(text: &str, count: usize) -> Option<u32> {
     (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// Whether a text is an existing day, such as `2006-01-02`.
+/// Returns whether a text is an existing day, such as `2006-01-02`.
 fn is_date(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let mut next = |count| parse_digits(parts.next()?, count);
@@ -82,7 +82,7 @@ fn is_date(text: &str) -> bool {
     (1..=last).contains(&day)
 }
 
-/// Whether a text is a date and time of RFC 3339. The API server accepts no leap seconds.
+/// Returns whether a text is a date and time of RFC 3339. The API server accepts no leap seconds.
 fn is_date_time(text: &str) -> bool {
     text.split_once(['T', 't']).is_some_and(|(date, time)| is_date(date) && parse_time(time).is_some())
 }
@@ -116,7 +116,8 @@ fn is_hostname(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
-/// Whether a text is `user@host`: a local part of RFC 5321 without quotes, and a host name or an address in brackets.
+/// Returns whether a text is `user@host`: a local part of RFC 5321 without quotes, and a host name or an address in
+/// brackets.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let is_atom = |atom: &str| {
@@ -134,7 +135,7 @@ fn is_email(text: &str) -> bool {
     local.len() <= 64 && local.split('.').all(is_atom) && is_host
 }
 
-/// Whether a text is an absolute URI of RFC 3986.
+/// Returns whether a text is an absolute URI of RFC 3986.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -151,7 +152,7 @@ fn is_uri(text: &str) -> bool {
         && [query, fragment].iter().all(|it| has_only_uri_characters(it, b":@/?"))
 }
 
-/// Whether a text is an authority such as `user@host:8080`. The host can be an IPv6 address in brackets.
+/// Returns whether a text is an authority such as `user@host:8080`. The host can be an IPv6 address in brackets.
 fn is_authority(text: &str) -> bool {
     let (user, host) = text.split_once('@').unwrap_or(("", text));
     let (name, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
@@ -168,7 +169,7 @@ fn is_authority(text: &str) -> bool {
         && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a text consists of unreserved characters, sub-delimiters, percent-encoded bytes and `more`.
+/// Returns whether a text consists of unreserved characters, sub-delimiters, percent-encoded bytes and `more`.
 fn has_only_uri_characters(text: &str, more: &[u8]) -> bool {
     let mut rest = text.as_bytes();
     while let [byte, after @ ..] = rest {

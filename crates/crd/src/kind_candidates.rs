@@ -33,8 +33,8 @@ impl KindCandidates<'_> {
         KindCandidates { group, kind, candidates: candidates.collect(), definition: found }
     }
 
-    /// Whether a text may define the kind: it must contain the group and the kind in some notation. A CRD that ends
-    /// before its versions is also a candidate, so that the parser reports it as incomplete.
+    /// Returns whether a text may define the kind: it must contain the group and the kind in some notation. A CRD that
+    /// ends before its versions is also a candidate, so that the parser reports it as incomplete.
     pub(super) fn may_be_defined_in(&self, text: &str) -> bool {
         let is_cut_off = || text.contains("CustomResourceDefinition") && !text.contains("versions");
         may_contain_word(text, self.group) && (may_contain_word(text, self.kind) || is_cut_off())
@@ -69,7 +69,8 @@ impl KindCandidates<'_> {
     }
 }
 
-/// Whether a text may contain a word as a value: literally, or partly as an escape sequence. `false` is always right.
+/// Returns whether a text may contain a word as a value: literally, or partly as an escape sequence. `false` is always
+/// right.
 pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
     let is_whole = |(at, _): (usize, &str)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -79,8 +80,8 @@ pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(is_whole) || has_relevant_escape(text)
 }
 
-/// Whether a text contains an escape of YAML or JSON for a letter, digit or dot, or one that joins two lines. Other
-/// escapes are frequent in descriptions and patterns and cannot be part of a name.
+/// Returns whether a text contains an escape of YAML or JSON for a letter, digit or dot, or one that joins two lines.
+/// Other escapes are frequent in descriptions and patterns and cannot be part of a name.
 fn has_relevant_escape(text: &str) -> bool {
     text.match_indices('\\').any(|(at, _)| {
         let rest = text.get(at + 1..).unwrap_or_default();

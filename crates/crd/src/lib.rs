@@ -279,7 +279,7 @@ impl<'t> Crds<'t> {
         slot.definition.get_or_init(|| slot.parse_definition()).as_ref().map(Option::as_ref)
     }
 
-    /// Whether the dump serves a version, `group/version`, of any of these kinds.
+    /// Returns whether the dump serves a version, `group/version`, of any of these kinds.
     pub fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool {
         let Some((group, version)) = api_version.split_once('/') else { return false };
         kinds.iter().filter(|(of, _)| *of == group).any(|(_, kind)| {
@@ -315,7 +315,7 @@ impl<'t> Crds<'t> {
         kinds.iter().filter_map(|(group, kind)| self.find(group, kind).transpose())
     }
 
-    /// Whether the schema of a kind has a field; `None` if the dump does not contain the schema.
+    /// Returns whether the schema of a kind has a field; `None` if the dump does not contain the schema.
     pub fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool> {
         let (group, version) = api_version.split_once('/')?;
         let schema = self.find(group, kind).ok()??.version(version)?.schema().ok()?;

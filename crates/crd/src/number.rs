@@ -17,12 +17,12 @@ pub(super) fn compare(one: &Number, two: &Number) -> Ordering {
     }
 }
 
-/// Whether a number has no fraction.
+/// Returns whether a number has no fraction.
 pub(super) fn is_whole(number: &Number) -> bool {
     integer(number).is_some() || float(number).fract() == 0.0
 }
 
-/// Whether a number is a multiple of `factor`. For floats, a rounding error is tolerated as in
+/// Returns whether a number is a multiple of `factor`. For floats, a rounding error is tolerated as in
 /// `k8s.io/kube-openapi/pkg/validation/validate`, `MultipleOf`.
 pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
     const ROUNDING: f64 = 1e-9;
@@ -38,10 +38,10 @@ pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
     number % factor == 0.0 || nearest.abs() < EXACT && is_close()
 }
 
-/// Whether a value equals an option of an `enum`. Numbers are compared by value: `1.0` equals `1`. Inside lists and
-/// mappings, the API server compares Go types: there `1.0` does not equal `1`, and an option that is a whole number is
-/// an integer (`k8s.io/kube-openapi/pkg/validation/validate`, `Enum`; `tests/conformance/check_apiserver.py` compares
-/// with an API server).
+/// Returns whether a value equals an option of an `enum`. Numbers are compared by value: `1.0` equals `1`. Inside lists
+/// and mappings, the API server compares Go types: there `1.0` does not equal `1`, and an option that is a whole number
+/// is an integer (`k8s.io/kube-openapi/pkg/validation/validate`, `Enum`; `tests/conformance/check_apiserver.py`
+/// compares with an API server).
 ///
 /// Because of Go's conversions, the API server also accepts `1.5` for `1`, and `97` for `"a"`. These are refused here.
 pub(super) fn is_enum_option(option: &Value, value: &Value) -> bool {

@@ -32,12 +32,12 @@ impl PatternCache {
         compiled
     }
 
-    /// Whether a text matches a pattern. Every text matches a pattern that cannot be compiled.
+    /// Returns whether a text matches a pattern. Every text matches a pattern that cannot be compiled.
     pub(super) fn is_match(&self, pattern: &str, text: &str) -> bool {
         self.get(pattern).as_ref().as_ref().map_or(true, |regex| regex.is_match(text))
     }
 
-    /// Whether all patterns in a schema can be compiled.
+    /// Returns whether all patterns in a schema can be compiled.
     pub(super) fn are_usable(&self, schema: &Value, resolver: Resolver<'_>) -> bool {
         let Some(keywords) = resolver.resolve(schema).as_object() else { return true };
         keywords.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
@@ -181,7 +181,7 @@ fn re2_to_rust(pattern: &str) -> String {
     out
 }
 
-/// Whether the text after a brace is a repetition: `3}`, `3,}` or `3,5}`.
+/// Returns whether the text after a brace is a repetition: `3}`, `3,}` or `3,5}`.
 fn is_repetition(after: &str) -> bool {
     let Some((inside, _)) = after.split_once('}') else { return false };
     let (least, most) = inside.split_once(',').unwrap_or((inside, ""));

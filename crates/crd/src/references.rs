@@ -35,7 +35,7 @@ pub trait ReferenceResolver: Debug + Send + Sync {
     /// Returns the schema that a reference names; `None` if there is none.
     fn resolve(&self, reference: &str) -> Option<&Value>;
 
-    /// Whether the referenced schema may have a default. If `false`, the schema of an absent field need not be
+    /// Returns whether the referenced schema may have a default. If `false`, the schema of an absent field need not be
     /// resolved; `true` may be wrong.
     fn may_have_default(&self, _reference: &str) -> bool {
         true

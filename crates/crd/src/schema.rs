@@ -82,7 +82,7 @@ impl CrdSchema {
         &self.origin.file
     }
 
-    /// Whether the schema has a field. In the path, `*` stands for any key of a map or any item of a list.
+    /// Returns whether the schema has a field. In the path, `*` stands for any key of a map or any item of a list.
     pub fn has_field(&self, path: &str) -> bool {
         self.subschema(path).is_some()
     }

@@ -478,7 +478,7 @@ impl<'c> Checker<'c> {
     }
 }
 
-/// Whether a value has one of the types. A whole number such as `1.0` is an integer.
+/// Returns whether a value has one of the types. A whole number such as `1.0` is an integer.
 fn has_type(value: &Value, kinds: &[&str]) -> bool {
     kinds.iter().any(|kind| match value {
         Value::Null => *kind == "null",
@@ -498,7 +498,7 @@ fn falls_short(length: usize, limit: &Value) -> Option<bool> {
     Some(number::compare(&Number::from(length), limit.as_number()?).is_lt())
 }
 
-/// Whether two items are equal. A set of normal forms avoids comparing every pair in a long list.
+/// Returns whether two items are equal. A set of normal forms avoids comparing every pair in a long list.
 fn has_duplicates(items: &[Value]) -> bool {
     let mut seen = BTreeSet::new();
     items.iter().any(|item| {

@@ -64,11 +64,11 @@ pub trait Configuration: Any + Debug + Send + Sync {
 
 /// The schemas that a cluster serves.
 pub trait InstalledSchemas: Debug + Sync {
-    /// Whether the schema of a kind has a field; `None` if the schema is not known. In the path, `*` stands for any key
-    /// of a map and any item of a list.
+    /// Returns whether the schema of a kind has a field; `None` if the schema is not known. In the path, `*` stands for
+    /// any key of a map and any item of a list.
     fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool>;
 
-    /// Whether the cluster serves one of these kinds in a version, given as `group/version`.
+    /// Returns whether the cluster serves one of these kinds in a version, given as `group/version`.
     fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool;
 
     /// Checks a generated object and reports what its schema refuses, or why the schema cannot be used.

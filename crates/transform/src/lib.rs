@@ -47,7 +47,7 @@ pub trait Transform: Sync {
     /// messages name first.
     fn kind(&self) -> (&'static str, &'static str);
 
-    /// Whether an API group contains the transformed kind.
+    /// Returns whether an API group contains the transformed kind.
     fn has_group(&self, group: &str) -> bool {
         self.kind().0.split_once('/').is_some_and(|(own, _)| own == group)
     }
@@ -63,13 +63,13 @@ pub trait Transform: Sync {
         None
     }
 
-    /// Whether the groups belong to the transformation alone, so that any other kind in them is a mistake.
+    /// Returns whether the groups belong to the transformation alone, so that any other kind in them is a mistake.
     fn owns_groups(&self) -> bool {
         false
     }
 
-    /// Whether the result for an object depends on other objects. If not, an object is transformed as soon as it is
-    /// read, on any thread.
+    /// Returns whether the result for an object depends on other objects. If not, an object is transformed as soon as
+    /// it is read, on any thread.
     fn needs_set(&self) -> bool {
         true
     }
@@ -93,19 +93,21 @@ pub trait Transform: Sync {
     /// without any of them are skipped unparsed.
     fn marker_texts(&self) -> &'static [&'static str];
 
-    /// Whether the transformation needs to see an object of another kind: a scaling target, a referenced ConfigMap.
+    /// Returns whether the transformation needs to see an object of another kind: a scaling target, a referenced
+    /// ConfigMap.
     fn needs_object(&self, _header: &Header) -> bool {
         false
     }
 
-    /// Whether an object of the transformed kind is transformed. If not, it is left to the controller in the cluster.
+    /// Returns whether an object of the transformed kind is transformed. If not, it is left to the controller in the
+    /// cluster.
     fn handles(&self, root: &Node<'_>, settings: &Self::Settings) -> bool;
 
     /// Returns what makes [`Transform::handles`] accept an object, for the help of a run that found nothing to
     /// transform.
     fn handled_description(&self) -> &'static str;
 
-    /// Whether an object of the transformed kind may be a copy that an earlier run passed on; see
+    /// Returns whether an object of the transformed kind may be a copy that an earlier run passed on; see
     /// [`TransformOutput::passed_on`].
     fn is_passed_on(&self, _root: &Node<'_>) -> bool {
         false

@@ -30,7 +30,7 @@ impl StepBudget {
         self.limit - self.deciding.min(self.other)
     }
 
-    /// Whether one of the budgets is used up, so that some rules may have no value.
+    /// Returns whether one of the budgets is used up, so that some rules may have no value.
     pub fn is_exhausted(&self) -> bool {
         self.deciding == 0 || self.other == 0
     }

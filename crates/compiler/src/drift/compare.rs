@@ -28,25 +28,25 @@ const ATOMIC_MAPS: [&str; 4] = ["labelSelector", "matchLabels", "nodeSelector", 
 /// Returns the fields that differ, and the live values of the rendered fields.
 pub(super) fn compare(
     expected: &Value,
-    found: &Value,
+    live: &Value,
     schema: Option<&Value>,
     managers: &FieldManagers<'_>,
 ) -> (Vec<FieldDrift>, Value) {
-    let mut walk = Comparator { fields: Vec::new(), outer: None };
-    let at = FieldContext { path: FieldPath::root(), name: "", schema, cursors: managers.cursors(), is_whole: false };
+    let mut comparator = Comparator { fields: Vec::new(), embedding: None };
+    let at = FieldContext { path: FieldPath::root(), name: "", schema, cursors: managers.cursors(), in_atomic: false };
     let mut projected = Map::new();
     for (key, expected) in expected.as_object().into_iter().flatten() {
-        let found = found.get(key).unwrap_or(&Value::Null);
+        let live = live.get(key).unwrap_or(&Value::Null);
         let below = at.field(key);
         let value = match key.as_str() {
-            // The object was found by these fields, so they are equal.
+            // The live object was looked up by these fields, so they are equal.
             "apiVersion" | "kind" => expected.clone(),
-            "metadata" => walk.metadata(expected, found, &below),
-            _ => walk.optional(expected, Some(found), &below).unwrap_or_default(),
+            "metadata" => comparator.compare_metadata(expected, live, &below),
+            _ => comparator.compare_optional(expected, Some(live), &below).unwrap_or_default(),
         };
         projected.insert(key.clone(), value);
     }
-    (walk.fields, Value::Object(projected))
+    (comparator.fields, Value::Object(projected))
 }
 
 /// The field being compared.
@@ -56,8 +56,8 @@ struct FieldContext<'w> {
     name: &'w str,
     schema: Option<&'w Value>,
     cursors: OwnerCursors<'w>,
-    /// Whether the value is atomic: live fields that are not rendered are then drift.
-    is_whole: bool,
+    /// Whether the field is part of an atomic value. Live fields that are not rendered are then drift.
+    in_atomic: bool,
 }
 
 impl<'w> FieldContext<'w> {
@@ -70,33 +70,33 @@ impl<'w> FieldContext<'w> {
             path: self.path.key(key.to_owned()),
             name: key,
             schema: self.schema.and_then(property),
-            cursors: managers::field(&self.cursors, key),
-            is_whole: self.is_whole,
+            cursors: managers::field_owners(&self.cursors, key),
+            in_atomic: self.in_atomic,
         }
     }
 
-    fn item(&self, position: usize, cursors: OwnerCursors<'w>, is_whole: bool) -> Self {
+    fn item(&self, position: usize, cursors: OwnerCursors<'w>) -> Self {
         let schema = self.schema.and_then(|schema| schema.get("items"));
-        Self { path: self.path.index(position), name: "", schema, cursors, is_whole: self.is_whole || is_whole }
+        Self { path: self.path.index(position), name: "", schema, cursors, in_atomic: self.in_atomic }
     }
 
-    /// Whether a mapping is atomic, by its schema or by its name.
+    /// Returns whether a mapping is atomic, by its schema or by its name.
     fn is_atomic(&self) -> bool {
         let declared = self.schema.and_then(|schema| schema.get("x-kubernetes-map-type")).and_then(Value::as_str);
-        self.is_whole || declared.map_or_else(|| ATOMIC_MAPS.contains(&self.name), |map_type| map_type == "atomic")
+        self.in_atomic || declared.map_or_else(|| ATOMIC_MAPS.contains(&self.name), |map_type| map_type == "atomic")
     }
 }
 
 struct Comparator {
     fields: Vec<FieldDrift>,
     /// The field whose YAML text is being compared, and the managers that wrote it.
-    outer: Option<(FieldPath, Vec<managers::FieldManager>)>,
+    embedding: Option<(FieldPath, Vec<managers::FieldManager>)>,
 }
 
 impl Comparator {
-    fn report(&mut self, at: &FieldContext<'_>, expected: Option<&Value>, found: Option<&Value>) {
-        let difference = ValueMismatch { expected: expected.cloned(), found: found.cloned() };
-        let (path, within, managers) = match &self.outer {
+    fn report(&mut self, at: &FieldContext<'_>, expected: Option<&Value>, live: Option<&Value>) {
+        let difference = ValueMismatch { expected: expected.cloned(), found: live.cloned() };
+        let (path, within, managers) = match &self.embedding {
             Some((path, writers)) => (path.to_string(), Some(at.path.to_string()), writers.clone()),
             None => (at.path.to_string(), None, managers::writers(&at.cursors)),
         };
@@ -105,12 +105,12 @@ impl Comparator {
         self.fields.push(FieldDrift { path, within, difference, is_shown: true, managers });
     }
 
-    fn metadata(&mut self, expected: &Value, found: &Value, at: &FieldContext<'_>) -> Value {
+    fn compare_metadata(&mut self, expected: &Value, live: &Value, at: &FieldContext<'_>) -> Value {
         let mut projected = Map::new();
         for (key, expected) in expected.as_object().into_iter().flatten() {
             let value = match key.as_str() {
                 "name" | "namespace" => Some(expected.clone()),
-                key => self.optional(expected, found.get(key), &at.field(key)),
+                key => self.compare_optional(expected, live.get(key), &at.field(key)),
             };
             if let Some(value) = value {
                 projected.insert(key.clone(), value);
@@ -120,9 +120,9 @@ impl Comparator {
     }
 
     /// Compares a field that may be absent. `null` and empty values count as absent.
-    fn optional(&mut self, expected: &Value, found: Option<&Value>, at: &FieldContext<'_>) -> Option<Value> {
-        match found.filter(|found| !found.is_null()) {
-            Some(found) => Some(self.value(expected, found, at)),
+    fn compare_optional(&mut self, expected: &Value, live: Option<&Value>, at: &FieldContext<'_>) -> Option<Value> {
+        match live.filter(|live| !live.is_null()) {
+            Some(live) => Some(self.compare_value(expected, live, at)),
             None if is_empty(expected) => Some(expected.clone()),
             None => {
                 self.report(at, Some(expected), None);
@@ -131,10 +131,10 @@ impl Comparator {
         }
     }
 
-    fn value(&mut self, expected: &Value, found: &Value, at: &FieldContext<'_>) -> Value {
-        match (expected, found) {
-            (Value::Object(expected), Value::Object(found)) => self.object(expected, found, at),
-            (Value::Array(expected), Value::Array(found)) => self.list(expected, found, at),
+    fn compare_value(&mut self, expected: &Value, live: &Value, at: &FieldContext<'_>) -> Value {
+        match (expected, live) {
+            (Value::Object(expected), Value::Object(live)) => self.compare_object(expected, live, at),
+            (Value::Array(expected), Value::Array(live)) => self.compare_list(expected, live, at),
             (Value::String(one), Value::String(other))
                 if one != other && self.compare_embedded_yaml(one, other, at) =>
             {
@@ -142,13 +142,13 @@ impl Comparator {
             }
             _ => {
                 // In embedded YAML, field names belong to another program, so the rules for quantities do not apply.
-                let is_same = match self.outer {
-                    Some(_) => scalar::is_equal(expected, found),
-                    None => scalar::is_same(expected, found, &at.path, at.schema),
+                let is_same = match self.embedding {
+                    Some(_) => scalar::is_equal(expected, live),
+                    None => scalar::is_same(expected, live, &at.path, at.schema),
                 };
                 if !is_same {
-                    self.report(at, Some(expected), Some(found));
-                    return found.clone();
+                    self.report(at, Some(expected), Some(live));
+                    return live.clone();
                 }
                 // Show the rendered spelling of an equal value.
                 expected.clone()
@@ -156,15 +156,20 @@ impl Comparator {
         }
     }
 
-    fn object(&mut self, expected: &Map<String, Value>, found: &Map<String, Value>, at: &FieldContext<'_>) -> Value {
+    fn compare_object(
+        &mut self,
+        expected: &Map<String, Value>,
+        live: &Map<String, Value>,
+        at: &FieldContext<'_>,
+    ) -> Value {
         let mut projected = Map::new();
         for (key, value) in expected {
-            if let Some(value) = self.optional(value, found.get(key), &at.field(key)) {
+            if let Some(value) = self.compare_optional(value, live.get(key), &at.field(key)) {
                 projected.insert(key.clone(), value);
             }
         }
         if at.is_atomic() {
-            for (key, value) in found.iter().filter(|(key, value)| !expected.contains_key(*key) && !is_empty(value)) {
+            for (key, value) in live.iter().filter(|(key, value)| !expected.contains_key(*key) && !is_empty(value)) {
                 self.report(&at.field(key), None, Some(value));
                 projected.insert(key.clone(), value.clone());
             }
@@ -172,60 +177,68 @@ impl Comparator {
         Value::Object(projected)
     }
 
-    fn list(&mut self, expected: &[Value], found: &[Value], at: &FieldContext<'_>) -> Value {
-        let kind = if at.is_whole { ListKind::Atomic } else { lists::list_kind(at.schema, at.name, [expected, found]) };
+    fn compare_list(&mut self, expected: &[Value], live: &[Value], at: &FieldContext<'_>) -> Value {
+        let kind = if at.in_atomic { ListKind::Atomic } else { lists::list_kind(at.schema, at.name, [expected, live]) };
         match kind {
-            ListKind::Set => self.set(expected, found, at),
-            ListKind::Map(keys) => self.map(expected, found, &keys, at),
-            ListKind::Atomic => self.sequence(expected, found, at),
+            ListKind::Set => self.compare_set(expected, live, at),
+            ListKind::Map(keys) => self.compare_map(expected, live, &keys, at),
+            ListKind::Atomic => self.compare_sequence(expected, live, at),
         }
     }
 
-    fn set(&mut self, expected: &[Value], found: &[Value], at: &FieldContext<'_>) -> Value {
+    fn compare_set(&mut self, expected: &[Value], live: &[Value], at: &FieldContext<'_>) -> Value {
         let mut projected = Vec::new();
+        // Items that only the live list has are not drift, because other writers may add some.
         for (position, item) in expected.iter().enumerate() {
-            if found.contains(item) {
+            if live.contains(item) {
                 projected.push(item.clone());
             } else {
-                self.report(&at.item(position, Vec::new(), false), Some(item), None);
+                self.report(&at.item(position, Vec::new()), Some(item), None);
             }
         }
         Value::Array(projected)
     }
 
-    fn map(&mut self, expected: &[Value], found: &[Value], keys: &[lists::ItemKey], at: &FieldContext<'_>) -> Value {
+    fn compare_map(
+        &mut self,
+        expected: &[Value],
+        live: &[Value],
+        keys: &[lists::ItemKey],
+        at: &FieldContext<'_>,
+    ) -> Value {
         let mut projected = Vec::new();
         for (position, item) in expected.iter().enumerate() {
-            let at = at.item(position, managers::item(&at.cursors, item, keys), false);
-            match found.iter().find(|found| lists::is_same(item, found, keys)) {
-                Some(found) => projected.push(self.value(item, found, &at)),
+            let at = at.item(position, managers::item_owners(&at.cursors, item, keys));
+            match live.iter().find(|live| lists::is_same(item, live, keys)) {
+                Some(live) => projected.push(self.compare_value(item, live, &at)),
                 None => self.report(&at, Some(item), None),
             }
         }
         Value::Array(projected)
     }
 
-    /// Compares an atomic list. Scalar lists of different lengths are reported as a whole.
-    fn sequence(&mut self, expected: &[Value], found: &[Value], at: &FieldContext<'_>) -> Value {
+    /// Compares an atomic list, item by item. Scalar lists of different lengths are reported as a whole: one inserted item
+    /// would otherwise make every item after it differ.
+    fn compare_sequence(&mut self, expected: &[Value], live: &[Value], at: &FieldContext<'_>) -> Value {
         let is_plain = |items: &[Value]| items.iter().all(|item| !item.is_object() && !item.is_array());
-        if expected.len() != found.len() && is_plain(expected) && is_plain(found) {
-            let [expected, found] = [expected, found].map(|items| Value::Array(items.to_vec()));
-            self.report(at, Some(&expected), Some(&found));
-            return found;
+        if expected.len() != live.len() && is_plain(expected) && is_plain(live) {
+            let [expected, live] = [expected, live].map(|items| Value::Array(items.to_vec()));
+            self.report(at, Some(&expected), Some(&live));
+            return live;
         }
-        if let Some(keys) = lists::name_keys(at.name, [expected, found]) {
-            return self.named_sequence(expected, found, &keys, at);
+        if let Some(keys) = lists::name_keys(at.name, [expected, live]) {
+            return self.compare_named_sequence(expected, live, &keys, at);
         }
-        let cursors = managers::position(&at.cursors);
+        let cursors = managers::atomic_list_owners(&at.cursors);
         let mut projected = Vec::new();
-        for position in 0..expected.len().max(found.len()) {
+        for position in 0..expected.len().max(live.len()) {
             // The API server also fills defaults into items of atomic lists, so an item is not atomic itself.
-            let at = at.item(position, cursors.clone(), false);
-            match (expected.get(position), found.get(position)) {
-                (Some(expected), Some(found)) => projected.push(self.value(expected, found, &at)),
-                (expected, found) => {
-                    self.report(&at, expected, found);
-                    projected.extend(found.cloned());
+            let at = at.item(position, cursors.clone());
+            match (expected.get(position), live.get(position)) {
+                (Some(expected), Some(live)) => projected.push(self.compare_value(expected, live, &at)),
+                (expected, live) => {
+                    self.report(&at, expected, live);
+                    projected.extend(live.cloned());
                 }
             }
         }
@@ -234,54 +247,54 @@ impl Comparator {
 
     /// Compares an atomic list whose items nevertheless have names. Items are matched by name; extra items and another
     /// order are drift.
-    fn named_sequence(
+    fn compare_named_sequence(
         &mut self,
         expected: &[Value],
-        found: &[Value],
+        live: &[Value],
         keys: &[lists::ItemKey],
         at: &FieldContext<'_>,
     ) -> Value {
-        let cursors = managers::position(&at.cursors);
-        let before = self.fields.len();
+        let cursors = managers::atomic_list_owners(&at.cursors);
+        let count_before = self.fields.len();
         // Projected items keep their live order.
-        let mut projected = found.to_vec();
+        let mut projected = live.to_vec();
         for (position, item) in expected.iter().enumerate() {
-            let at = at.item(position, cursors.clone(), false);
-            match found.iter().position(|found| lists::is_same(item, found, keys)) {
-                Some(there) => {
-                    if let Some(place) = projected.get_mut(there) {
-                        let found = place.clone();
-                        *place = self.value(item, &found, &at);
+            let at = at.item(position, cursors.clone());
+            match live.iter().position(|live| lists::is_same(item, live, keys)) {
+                Some(live_position) => {
+                    if let Some(slot) = projected.get_mut(live_position) {
+                        let live = slot.clone();
+                        *slot = self.compare_value(item, &live, &at);
                     }
                 }
                 None => self.report(&at, Some(item), None),
             }
         }
-        for (position, item) in found.iter().enumerate() {
+        for (position, item) in live.iter().enumerate() {
             if !expected.iter().any(|expected| lists::is_same(expected, item, keys)) {
-                self.report(&at.item(position, cursors.clone(), false), None, Some(item));
+                self.report(&at.item(position, cursors.clone()), None, Some(item));
             }
         }
-        let is_ordered = expected.iter().zip(found).all(|(one, other)| lists::is_same(one, other, keys));
-        if self.fields.len() == before && !is_ordered {
-            let [expected, found] = [expected, found].map(|items| Value::Array(items.to_vec()));
-            self.report(at, Some(&expected), Some(&found));
+        let is_ordered = expected.iter().zip(live).all(|(one, other)| lists::is_same(one, other, keys));
+        if self.fields.len() == count_before && !is_ordered {
+            let [expected, live] = [expected, live].map(|items| Value::Array(items.to_vec()));
+            self.report(at, Some(&expected), Some(&live));
         }
         Value::Array(projected)
     }
 
     /// Compares two texts as YAML mappings. Returns whether both are YAML mappings. The whole text is rendered, so
     /// extra live fields are drift.
-    fn compare_embedded_yaml(&mut self, expected: &str, found: &str, at: &FieldContext<'_>) -> bool {
-        if self.outer.is_some() || !expected.contains('\n') {
+    fn compare_embedded_yaml(&mut self, expected: &str, live: &str, at: &FieldContext<'_>) -> bool {
+        if self.embedding.is_some() || !expected.contains('\n') {
             return false;
         }
-        let Some((expected, found)) = parse_mapping(expected).zip(parse_mapping(found)) else { return false };
-        self.outer = Some((at.path.clone(), managers::writers(&at.cursors)));
+        let Some((expected, live)) = parse_mapping(expected).zip(parse_mapping(live)) else { return false };
+        self.embedding = Some((at.path.clone(), managers::writers(&at.cursors)));
         let inner =
-            FieldContext { path: FieldPath::root(), name: "", schema: None, cursors: Vec::new(), is_whole: true };
-        self.value(&expected, &found, &inner);
-        self.outer = None;
+            FieldContext { path: FieldPath::root(), name: "", schema: None, cursors: Vec::new(), in_atomic: true };
+        self.compare_value(&expected, &live, &inner);
+        self.embedding = None;
         true
     }
 }
@@ -295,7 +308,7 @@ fn parse_mapping(text: &str) -> Option<Value> {
     (is_clean && value.is_object()).then_some(value)
 }
 
-/// Whether a value counts as absent.
+/// Returns whether a value counts as absent.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

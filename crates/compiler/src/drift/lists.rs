@@ -18,31 +18,31 @@ pub(super) struct ItemKey {
 pub(super) enum ListKind {
     /// An atomic value: order and number of items matter.
     Atomic,
-    /// Unordered scalars. Others may add some.
+    /// Unordered scalars, to which other writers may add.
     Set,
-    /// Items identified by keys. Others may add some.
+    /// Items identified by keys, to which other writers may add.
     Map(Vec<ItemKey>),
 }
 
-const fn row(field: &'static str, keys: &'static [&'static str]) -> ListKeys {
+const fn list_keys(field: &'static str, keys: &'static [&'static str]) -> ListKeys {
     ListKeys { field, keys }
 }
 
 /// Keys of the lists in Kubernetes' own types. Providers declare those of their objects.
-const KUBERNETES: [ListKeys; 13] = [
-    row("containers", &["name"]),
-    row("env", &["name"]),
-    row("ephemeralContainers", &["name"]),
-    row("hostAliases", &["ip"]),
-    row("imagePullSecrets", &["name"]),
-    row("initContainers", &["name"]),
-    row("ownerReferences", &["uid"]),
-    row("resourceClaims", &["name"]),
-    row("topologySpreadConstraints", &["topologyKey", "whenUnsatisfiable"]),
-    row("volumeDevices", &["devicePath"]),
-    row("volumeMounts", &["mountPath"]),
-    row("volumes", &["name"]),
-    row("volumeClaimTemplates", &["name"]),
+const KUBERNETES_LIST_KEYS: [ListKeys; 13] = [
+    list_keys("containers", &["name"]),
+    list_keys("env", &["name"]),
+    list_keys("ephemeralContainers", &["name"]),
+    list_keys("hostAliases", &["ip"]),
+    list_keys("imagePullSecrets", &["name"]),
+    list_keys("initContainers", &["name"]),
+    list_keys("ownerReferences", &["uid"]),
+    list_keys("resourceClaims", &["name"]),
+    list_keys("topologySpreadConstraints", &["topologyKey", "whenUnsatisfiable"]),
+    list_keys("volumeDevices", &["devicePath"]),
+    list_keys("volumeMounts", &["mountPath"]),
+    list_keys("volumes", &["name"]),
+    list_keys("volumeClaimTemplates", &["name"]),
 ];
 
 /// Decides how to compare the list in a field. `items` are the rendered and the live items. If the keys do not identify
@@ -50,7 +50,7 @@ const KUBERNETES: [ListKeys; 13] = [
 pub(super) fn list_kind(schema: Option<&Value>, field: &str, items: [&[Value]; 2]) -> ListKind {
     let keys = match schema.and_then(|schema| schema.get("x-kubernetes-list-type")).and_then(Value::as_str) {
         Some("set") => return ListKind::Set,
-        Some("map") => schema.map(keys_of).unwrap_or_default(),
+        Some("map") => schema.map(schema_keys).unwrap_or_default(),
         // The default list type of a schema is atomic.
         Some(_) => Vec::new(),
         None if schema.is_some() => Vec::new(),
@@ -66,7 +66,7 @@ pub(super) fn name_keys(field: &str, items: [&[Value]; 2]) -> Option<Vec<ItemKey
     (!keys.is_empty() && items.iter().all(|items| are_identified(items, &keys))).then_some(keys)
 }
 
-fn keys_of(schema: &Value) -> Vec<ItemKey> {
+fn schema_keys(schema: &Value) -> Vec<ItemKey> {
     let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
     let default = |name: &str| schema.pointer(&format!("/items/properties/{name}/default")).cloned();
     let keys = keys.into_iter().flatten().filter_map(Value::as_str);
@@ -74,16 +74,17 @@ fn keys_of(schema: &Value) -> Vec<ItemKey> {
 }
 
 fn known_keys(field: &str, items: [&[Value]; 2]) -> Vec<ItemKey> {
-    let has = |name: &str| items.iter().flat_map(|items| *items).any(|item| item.get(name).is_some());
+    let any_has = |name: &str| items.iter().flat_map(|items| *items).any(|item| item.get(name).is_some());
     if field == "ports" {
         // Ports of a container have `containerPort`, those of a Service `port`.
-        let port = if has("containerPort") { "containerPort" } else { "port" };
+        let port = if any_has("containerPort") { "containerPort" } else { "port" };
         let protocol = ItemKey { name: "protocol".to_owned(), default: Some(Value::from("TCP")) };
         return vec![ItemKey { name: port.to_owned(), default: None }, protocol];
     }
-    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().list_keys);
-    let rows = || of_providers.clone().chain(&KUBERNETES).filter(|row| row.field == field);
-    let fits = |row: &&ListKeys| row.keys.first().is_some_and(|key| has(key));
+    let provider_keys = PROVIDERS.iter().flat_map(|provider| provider.info().list_keys);
+    // Several kinds may have a list of the same name, so the row whose key occurs in the items is preferred.
+    let rows = || provider_keys.clone().chain(&KUBERNETES_LIST_KEYS).filter(|row| row.field == field);
+    let fits = |row: &&ListKeys| row.keys.first().is_some_and(|key| any_has(key));
     let row = rows().find(fits).or_else(|| rows().next_back());
     let keys = row.map(|row| row.keys).unwrap_or_default();
     keys.iter().map(|name| ItemKey { name: (*name).to_owned(), default: None }).collect()
@@ -94,7 +95,7 @@ pub(super) fn key_value<'v>(item: &'v Value, key: &'v ItemKey) -> Option<&'v Val
     item.get(&key.name).or(key.default.as_ref())
 }
 
-/// Whether two items have the same keys.
+/// Returns whether two items have the same keys.
 pub(super) fn is_same(one: &Value, other: &Value, keys: &[ItemKey]) -> bool {
     keys.iter().all(|key| key_value(one, key) == key_value(other, key))
 }

@@ -44,8 +44,8 @@ impl<'l> FieldManagers<'l> {
                 subresource: text("/subresource"),
                 time: text("/time"),
             };
-            let is_same = text_or_empty(entry, "/apiVersion") == version;
-            Some((writer, entry.get("fieldsV1").filter(|fields| is_same && fields.is_object())?))
+            let is_same_version = text_or_empty(entry, "/apiVersion") == version;
+            Some((writer, entry.get("fieldsV1").filter(|fields| is_same_version && fields.is_object())?))
         });
         Self { entries: entries.collect() }
     }
@@ -56,44 +56,45 @@ impl<'l> FieldManagers<'l> {
     }
 }
 
-/// Whether no deeper field is listed, so that the manager owns the whole value.
+/// Returns whether no deeper field is listed, so that the manager owns the whole value.
 fn is_whole(fields: &Value) -> bool {
     fields.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
-fn step<'m>(cursors: &OwnerCursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> OwnerCursors<'m> {
-    let down = |(writer, fields): &(&'m FieldManager, &'m Value)| {
+/// Moves the cursors one level down with `next`, and drops those of managers that do not own what is there.
+fn descend<'m>(cursors: &OwnerCursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> OwnerCursors<'m> {
+    let descend_one = |(writer, fields): &(&'m FieldManager, &'m Value)| {
         // The owner of a whole list or map owns everything in it.
         let below = if is_whole(fields) { Some(*fields) } else { next(fields) };
         below.map(|below| (*writer, below))
     };
-    cursors.iter().filter_map(down).collect()
+    cursors.iter().filter_map(descend_one).collect()
 }
 
 /// Returns the owners of a field of a mapping, or of something in it.
-pub(super) fn field<'m>(cursors: &OwnerCursors<'m>, name: &str) -> OwnerCursors<'m> {
+pub(super) fn field_owners<'m>(cursors: &OwnerCursors<'m>, name: &str) -> OwnerCursors<'m> {
     if cursors.is_empty() {
         return Vec::new();
     }
     let key = format!("f:{name}");
-    step(cursors, |fields| fields.get(&key))
+    descend(cursors, |fields| fields.get(&key))
 }
 
 /// Returns the owners of an item of a list with keys.
-pub(super) fn item<'m>(cursors: &OwnerCursors<'m>, item: &Value, keys: &[ItemKey]) -> OwnerCursors<'m> {
-    step(cursors, |fields| {
-        let named = |(name, below): (&'m String, &'m Value)| {
+pub(super) fn item_owners<'m>(cursors: &OwnerCursors<'m>, item: &Value, keys: &[ItemKey]) -> OwnerCursors<'m> {
+    descend(cursors, |fields| {
+        let matching = |(name, below): (&'m String, &'m Value)| {
             let key_values: Value = serde_json::from_str(name.strip_prefix("k:")?).ok()?;
-            let is_it = keys.iter().all(|key| lists::key_value(&key_values, key) == lists::key_value(item, key));
-            is_it.then_some(below)
+            let has_keys = keys.iter().all(|key| lists::key_value(&key_values, key) == lists::key_value(item, key));
+            has_keys.then_some(below)
         };
-        fields.as_object()?.iter().find_map(named)
+        fields.as_object()?.iter().find_map(matching)
     })
 }
 
 /// Returns the owners of an atomic list: its items are not listed separately.
-pub(super) fn position<'m>(cursors: &OwnerCursors<'m>) -> OwnerCursors<'m> {
-    step(cursors, |_| None)
+pub(super) fn atomic_list_owners<'m>(cursors: &OwnerCursors<'m>) -> OwnerCursors<'m> {
+    descend(cursors, |_| None)
 }
 
 /// Returns the distinct managers, sorted.

@@ -50,9 +50,9 @@ impl<'l> LiveIndex<'l> {
         if let Some(namespace) = expected.pointer("/metadata/namespace").and_then(Value::as_str) {
             candidates.retain(|(_, live)| live.object.namespace.as_deref() == Some(namespace));
         } else {
-            let is_same = |(_, live): &(usize, &LiveObject)| is_owner(live, owner(expected));
-            if candidates.iter().any(is_same) {
-                candidates.retain(is_same);
+            let is_owned = |(_, live): &(usize, &LiveObject)| is_owner(live, owner(expected));
+            if candidates.iter().any(is_owned) {
+                candidates.retain(is_owned);
             }
         }
         let mut namespaces: Vec<&str> =
@@ -63,8 +63,8 @@ impl<'l> LiveIndex<'l> {
             let message = format!("it is rendered without a namespace, and there in {}", namespaces.join(", "));
             return LiveMatch::Several(candidates.iter().map(|(position, _)| *position).collect(), message);
         }
-        let same = candidates.iter().find(|(_, live)| &*live.object.api_version == api_version);
-        match (same, candidates.first()) {
+        let same_version = candidates.iter().find(|(_, live)| &*live.object.api_version == api_version);
+        match (same_version, candidates.first()) {
             (Some((position, live)), _) => LiveMatch::One(*position, live),
             (None, Some((position, live))) => LiveMatch::OtherVersion(*position, live),
             (None, None) => LiveMatch::None,
@@ -78,12 +78,12 @@ pub(super) fn owner(object: &Value) -> Option<&str> {
     API_GROUPS.iter().find_map(|api_group| annotations.get(api_group.label("model-deployment"))?.as_str())
 }
 
-/// Whether a live object belongs to the deployment that a rendered one names. The annotations are equal, or the live
-/// one has the object's namespace in front, as the operator writes it.
+/// Returns whether a live object belongs to the deployment that a rendered one names. The annotations are equal, or the
+/// live one starts with the object's namespace, as the operator writes it.
 pub(super) fn is_owner(live: &LiveObject, expected: Option<&str>) -> bool {
-    let (Some((_, found)), Some(expected)) = (live.owner_annotation(), expected) else { return false };
+    let (Some((_, live_owner)), Some(expected)) = (live.owner_annotation(), expected) else { return false };
     let namespace = live.object.namespace.as_deref();
-    found == expected || (!expected.contains('/') && found == owner_name(namespace, expected))
+    live_owner == expected || (!expected.contains('/') && live_owner == owner_name(namespace, expected))
 }
 
 /// Returns the reference of a rendered object.

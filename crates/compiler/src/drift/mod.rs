@@ -73,9 +73,9 @@ pub enum Outcome {
     Same,
     /// At least one field has drifted.
     Differs,
-    /// The dump does not contain it.
+    /// The cluster snapshot does not contain it.
     Missing,
-    /// The dump contains it with an ownership annotation, but it is not rendered.
+    /// The cluster snapshot contains it with an ownership annotation, but it is not rendered.
     Extra,
     /// It has a deletion timestamp.
     Terminating,
@@ -122,8 +122,7 @@ pub struct FieldDrift {
 
 impl DriftReport {
     /// Compares the objects of a compilation with the texts given as [`Purpose::ClusterSnapshot`]. `sources` must be
-    /// those that were compiled, so that list keys come from the same dump of CRDs. If either has errors, nothing is
-    /// compared.
+    /// those that were compiled, so that list keys come from the same CRDs. If either has errors, nothing is compared.
     ///
     /// ```
     /// use kubefoundry_compiler::drift::{Outcome, DriftReport};
@@ -151,17 +150,17 @@ impl DriftReport {
     /// ```
     pub fn from_compilation(compilation: &Compilation, sources: &SourceSet) -> Self {
         let ClusterSnapshot { objects, diagnostics } = ClusterSnapshot::read(sources, Purpose::ClusterSnapshot);
-        let is_broken = |found: &Diagnostic| found.severity == kubefoundry_diagnostics::Severity::Error;
-        if compilation.has_errors() || diagnostics.iter().any(is_broken) {
+        let is_error = |finding: &Diagnostic| finding.severity == kubefoundry_diagnostics::Severity::Error;
+        if compilation.has_errors() || diagnostics.iter().any(is_error) {
             return Self { objects: Vec::new(), diagnostics };
         }
-        // Compiling has already reported the findings in the dump of CRDs.
+        // Compiling has already reported the findings about the CRDs.
         let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
         let crds = has_crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0);
         Self { objects: compare_all(&compilation.outputs, &objects, crds.as_ref()), diagnostics }
     }
 
-    /// Whether any object differs, is missing, extra, terminating or not comparable.
+    /// Returns whether any object differs, is missing, extra, terminating or not comparable.
     pub fn has_drifted(&self) -> bool {
         self.objects.iter().any(|object| object.result != Outcome::Same)
     }
@@ -188,29 +187,29 @@ fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>)
         .map(|output| {
             let expected = &output.object;
             match index.find(expected) {
-                matching::LiveMatch::One(position, found) => {
+                matching::LiveMatch::One(position, live) => {
                     matched.push(position);
-                    compare_object(expected, found, crds)
+                    compare_object(expected, live, crds)
                 }
-                matching::LiveMatch::OtherVersion(position, found) => {
+                matching::LiveMatch::OtherVersion(position, live) => {
                     matched.push(position);
-                    report_other_version(expected, found)
+                    object_in_other_version(expected, live)
                 }
                 matching::LiveMatch::Several(positions, message) => {
                     matched.extend(positions);
                     without_fields(expected, Outcome::NotComparable, message)
                 }
-                matching::LiveMatch::None => report_missing(expected, &kinds),
+                matching::LiveMatch::None => missing_object(expected, &kinds),
             }
         })
         .collect();
     matched.sort_unstable();
     let is_extra =
         |(position, object): &(usize, &LiveObject)| matched.binary_search(position).is_err() && was_rendered(object);
-    let mut extra: Vec<ObjectDrift> =
-        live.iter().enumerate().filter(is_extra).map(|(_, object)| report_extra(object, &deployments)).collect();
-    extra.sort_by(|one, other| one.object.cmp(&other.object));
-    objects.extend(extra);
+    let mut extra_objects: Vec<ObjectDrift> =
+        live.iter().enumerate().filter(is_extra).map(|(_, object)| extra_object(object, &deployments)).collect();
+    extra_objects.sort_by(|one, other| one.object.cmp(&other.object));
+    objects.extend(extra_objects);
     objects
 }
 
@@ -230,7 +229,7 @@ fn without_fields(expected: &Value, result: Outcome, message: String) -> ObjectD
 fn compare_object(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> ObjectDrift {
     let adjusted = with_live_owner(expected, live);
     let expected = adjusted.as_ref().unwrap_or(expected);
-    let (fields, found) = compare_fields(expected, &live.value, crds);
+    let (fields, live_values) = compare_fields(expected, &live.value, crds);
     let deletion = text_or_empty(&live.value, "/metadata/deletionTimestamp");
     let result = match (deletion, fields.is_empty()) {
         ("", true) => Outcome::Same,
@@ -238,7 +237,7 @@ fn compare_object(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) 
         _ => Outcome::Terminating,
     };
     let message = if deletion.is_empty() { String::new() } else { format!("since {deletion}") };
-    ObjectDrift { fields, found: Some(found), ..without_fields(expected, result, message) }
+    ObjectDrift { fields, found: Some(live_values), ..without_fields(expected, result, message) }
 }
 
 /// Lists the fields of a live object that differ from the rendered one, in order: those with another value, those that
@@ -272,9 +271,10 @@ fn compare_fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (V
     let schema = crds
         .and_then(|crds| crds.schema(text_or_empty(expected, "/apiVersion"), text_or_empty(expected, "/kind")).ok());
     let managers = managers::FieldManagers::read(live);
-    let (mut fields, found) = compare::compare(expected, live, schema.map(kubefoundry_crd::CrdSchema::raw), &managers);
+    let (mut fields, live_values) =
+        compare::compare(expected, live, schema.map(kubefoundry_crd::CrdSchema::raw), &managers);
     fields.extend(unrendered_fields::find_unrendered(expected, live, &managers));
-    (fields, found)
+    (fields, live_values)
 }
 
 /// Adjusts an object that was rendered without a namespace: the operator writes its owner annotation with the namespace
@@ -291,7 +291,7 @@ fn with_live_owner(expected: &Value, live: &LiveObject) -> Option<Value> {
     Some(adjusted)
 }
 
-fn report_other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
+fn object_in_other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
     let (rendered, found) = (text_or_empty(expected, "/apiVersion"), &live.object.api_version);
     let (group, version) = rendered.rsplit_once('/').unwrap_or(("", rendered));
     let kind = live.object.kind.to_lowercase();
@@ -302,19 +302,19 @@ fn report_other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
     without_fields(expected, Outcome::NotComparable, message)
 }
 
-fn report_missing(expected: &Value, kinds: &BTreeSet<&str>) -> ObjectDrift {
+fn missing_object(expected: &Value, kinds: &BTreeSet<&str>) -> ObjectDrift {
     let kind = text_or_empty(expected, "/kind");
     let message = format!("the dump has no {kind} at all: were they left out?");
     without_fields(expected, Outcome::Missing, if kinds.contains(kind) { String::new() } else { message })
 }
 
-/// Whether a live object was rendered earlier: it has an ownership annotation and no other controller. Upstream
+/// Returns whether a live object was rendered earlier: it has an ownership annotation and no other controller. Upstream
 /// controllers copy annotations to the objects that they create, so the annotation alone does not suffice.
 fn was_rendered(object: &LiveObject) -> bool {
     object.owner_annotation().is_some() && object.controller().is_none_or(|owner| owner.is_deployment())
 }
 
-fn report_extra(live: &LiveObject, deployments: &BTreeSet<&str>) -> ObjectDrift {
+fn extra_object(live: &LiveObject, deployments: &BTreeSet<&str>) -> ObjectDrift {
     let deployment = live.owner_annotation().map(|(_, name)| name).unwrap_or_default().to_owned();
     let message = if deployments.contains(deployment.as_str()) {
         format!("ModelDeployment {deployment} does not become it")

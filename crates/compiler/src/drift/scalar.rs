@@ -12,33 +12,33 @@ const QUANTITY_FIELDS: [&str; 4] = ["sharedMemorySize", "sizeLimit", "divisor", 
 /// Fields that are an integer or a string.
 const INTEGER_OR_STRING_FIELDS: [&str; 5] = ["targetPort", "port", "maxSurge", "maxUnavailable", "minAvailable"];
 
-/// Maps from strings to strings of users. Their keys may equal the names above but their values are plain text.
+/// Maps from strings to strings that users choose. Their keys may equal the names above, but their values are plain text.
 const STRING_MAPS: [&str; 7] =
     ["annotations", "data", "labels", "matchLabels", "nodeSelector", "rayStartParams", "selector"];
 
-/// Whether two scalars are equal. Numbers compare by value, text byte by byte.
-pub(super) fn is_equal(expected: &Value, found: &Value) -> bool {
+/// Returns whether two scalars are equal. Numbers compare by value, text byte by byte.
+pub(super) fn is_equal(expected: &Value, live: &Value) -> bool {
     let is_whole = |number: &serde_json::Number| number.is_i64() || number.is_u64();
-    match (expected, found) {
+    match (expected, live) {
         (Value::Number(one), Value::Number(other)) if is_whole(one) != is_whole(other) => {
             one.as_f64() == other.as_f64()
         }
-        _ => expected == found,
+        _ => expected == live,
     }
 }
 
-/// Whether two scalars have the same meaning in a field.
-pub(super) fn is_same(expected: &Value, found: &Value, path: &FieldPath, schema: Option<&Value>) -> bool {
-    if is_equal(expected, found) {
+/// Returns whether two scalars have the same meaning in a field.
+pub(super) fn is_same(expected: &Value, live: &Value, path: &FieldPath, schema: Option<&Value>) -> bool {
+    if is_equal(expected, live) {
         return true;
     }
     if key_from_end(path, 1).is_some_and(|map| STRING_MAPS.contains(&map)) {
         return false;
     }
-    let is_loose =
+    let is_integer_or_string =
         schema.is_some_and(|schema| schema.get("x-kubernetes-int-or-string").and_then(Value::as_bool) == Some(true));
-    let texts = text(expected).zip(text(found));
-    if is_quantity(path) || is_loose {
+    let texts = text(expected).zip(text(live));
+    if is_quantity(path) || is_integer_or_string {
         return texts.is_some_and(|(one, other)| {
             one == other || billionths(&one).zip(billionths(&other)).is_some_and(|(one, other)| one == other)
         });

@@ -17,12 +17,12 @@ pub(super) fn find_unrendered(expected: &Value, live: &Value, managers: &FieldMa
     let appliers = managers.entries.iter().filter(|(writer, fields)| {
         writer.operation == "Apply" && writer.subresource.is_empty() && owns_annotation(fields)
     });
-    let mut fields_found = Vec::new();
+    let mut drifts = Vec::new();
     for (writer, owned) in appliers {
-        let mut walk = UnrenderedFieldWalk { writer, fields_found: &mut fields_found };
-        walk.object(owned, expected, live, &FieldPath::root());
+        let mut walk = UnrenderedFieldWalk { writer, drifts: &mut drifts };
+        walk.visit_fields(owned, expected, live, &FieldPath::root());
     }
-    fields_found
+    drifts
 }
 
 fn owns_annotation(fields: &Value) -> bool {
@@ -36,40 +36,41 @@ fn owns_annotation(fields: &Value) -> bool {
 
 struct UnrenderedFieldWalk<'w> {
     writer: &'w FieldManager,
-    fields_found: &'w mut Vec<FieldDrift>,
+    drifts: &'w mut Vec<FieldDrift>,
 }
 
 impl UnrenderedFieldWalk<'_> {
-    fn object(&mut self, fields: &Value, expected: &Value, live: &Value, path: &FieldPath) {
+    fn visit_fields(&mut self, fields: &Value, expected: &Value, live: &Value, path: &FieldPath) {
+        // Names of FieldsV1: `f:` is a field, `k:` an item of a list with keys, and `v:` an item of a set.
         for (name, below) in fields.as_object().into_iter().flatten() {
             if let Some(key) = name.strip_prefix("f:") {
                 let path = path.key(key.to_owned());
                 if let Some(live) = live.get(key).filter(|_| !belongs_to_other_tools(&path)) {
-                    self.step(below, expected.get(key), live, &path);
+                    self.visit(below, expected.get(key), live, &path);
                 }
             } else if let Some(key_values) = name.strip_prefix("k:") {
                 let Ok(key_values) = serde_json::from_str::<Value>(key_values) else { continue };
                 let Some((position, live)) = find_item(live, &key_values) else { continue };
                 let expected = find_item(expected, &key_values).map(|(_, item)| item);
-                self.step(below, expected, live, &path.index(position));
-            } else if let Some(key_values) = name.strip_prefix("v:") {
-                let Ok(key_values) = serde_json::from_str::<Value>(key_values) else { continue };
-                let position = live.as_array().and_then(|items| items.iter().position(|item| *item == key_values));
-                let is_rendered = expected.as_array().is_some_and(|items| items.contains(&key_values));
+                self.visit(below, expected, live, &path.index(position));
+            } else if let Some(item) = name.strip_prefix("v:") {
+                let Ok(item) = serde_json::from_str::<Value>(item) else { continue };
+                let position = live.as_array().and_then(|items| items.iter().position(|other| *other == item));
+                let is_rendered = expected.as_array().is_some_and(|items| items.contains(&item));
                 if let Some(position) = position.filter(|_| !is_rendered) {
-                    self.report(&key_values, &path.index(position));
+                    self.report(&item, &path.index(position));
                 }
             }
         }
     }
 
-    fn step(&mut self, below: &Value, expected: Option<&Value>, live: &Value, path: &FieldPath) {
+    fn visit(&mut self, below: &Value, expected: Option<&Value>, live: &Value, path: &FieldPath) {
         let is_whole = below.as_object().is_none_or(|fields| fields.is_empty() || fields.contains_key("."));
         match expected {
-            Some(expected) => self.object(below, expected, live, path),
+            Some(expected) => self.visit_fields(below, expected, live, path),
             None if is_whole => self.report(live, path),
             // The field also holds values of other managers: report only the owned ones below it.
-            None => self.object(below, &Value::Null, live, path),
+            None => self.visit_fields(below, &Value::Null, live, path),
         }
     }
 
@@ -82,13 +83,13 @@ impl UnrenderedFieldWalk<'_> {
             is_shown: false,
             managers: vec![self.writer.clone()],
         };
-        if !self.fields_found.iter().any(|known| known.path == drift.path) {
-            self.fields_found.push(drift);
+        if !self.drifts.iter().any(|known| known.path == drift.path) {
+            self.drifts.push(drift);
         }
     }
 }
 
-/// Whether other tools apply this field with the object: labels and annotations without a known prefix.
+/// Returns whether other tools apply this field with the object: labels and annotations without a known prefix.
 fn belongs_to_other_tools(path: &FieldPath) -> bool {
     let key = |position: usize| match path.segments().get(position) {
         Some(Segment::Key(key)) => Some(key.as_ref()),
@@ -105,7 +106,7 @@ fn belongs_to_other_tools(path: &FieldPath) -> bool {
 
 /// Finds the item of a list whose keys have the given values, and its position.
 fn find_item<'v>(list: &'v Value, key_values: &Value) -> Option<(usize, &'v Value)> {
-    let has = |item: &Value| {
+    let has_keys = |item: &Value| {
         key_values.as_object().is_some_and(|keys| {
             keys.iter().all(|(name, value)| {
                 let default = (name == "protocol").then(|| Value::from("TCP"));
@@ -114,5 +115,5 @@ fn find_item<'v>(list: &'v Value, key_values: &Value) -> Option<(usize, &'v Valu
             })
         })
     };
-    list.as_array()?.iter().enumerate().find(|(_, item)| has(item))
+    list.as_array()?.iter().enumerate().find(|(_, item)| has_keys(item))
 }

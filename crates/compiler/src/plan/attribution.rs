@@ -16,7 +16,7 @@ pub(super) struct StatePair<'p, 's> {
     pub(super) old: DeploymentState<'p, 's>,
     pub(super) new: DeploymentState<'p, 's>,
     /// The renderer of the old state in its original CRD version. `old` may be rendered in the new one.
-    pub(super) plain: &'p Renderer<'s>,
+    pub(super) original_renderer: &'p Renderer<'s>,
     /// The reaction table of the provider after the change.
     pub(super) behaviors: Option<&'static [Behavior]>,
 }
@@ -72,36 +72,39 @@ impl AtomicChange {
         output_changes: &[RenderedChange],
     ) -> Option<Vec<Contribution>> {
         let StatePair { old, new, .. } = states;
-        let shares = |mine: &[RenderedChange], forward: bool| -> Vec<Contribution> {
-            let share = |change: &RenderedChange| mine.iter().map(|own| contribution(own, change, forward)).max();
-            output_changes.iter().map(|change| share(change).unwrap_or(Contribution::None)).collect()
+        let contributions = |own_changes: &[RenderedChange], forward: bool| -> Vec<Contribution> {
+            let largest =
+                |change: &RenderedChange| own_changes.iter().map(|own| contribution(own, change, forward)).max();
+            output_changes.iter().map(|change| largest(change).unwrap_or(Contribution::None)).collect()
         };
+        // Both directions are needed: a change inside something that another change adds has no effect on the old state,
+        // but reverting it in the new state shows its part.
         let (renderer, document) = self.apply_alone(old, new, true);
         let forward = renderer.render(&document, Thoroughness::Needed);
-        let forward = forward.map(|rendered| shares(&diff_outputs(old.objects, &rendered.objects), true));
+        let forward = forward.map(|rendered| contributions(&diff_outputs(old.objects, &rendered.objects), true));
         let (renderer, document) = self.apply_alone(new, old, false);
         let backward = renderer.render(&document, Thoroughness::Needed);
-        let backward = backward.map(|rendered| shares(&diff_outputs(&rendered.objects, new.objects), false));
+        let backward = backward.map(|rendered| contributions(&diff_outputs(&rendered.objects, new.objects), false));
         match (forward, backward) {
             (Some(forward), Some(backward)) => {
                 Some(forward.into_iter().zip(backward).map(|(forward, backward)| forward.max(backward)).collect())
             }
-            (one, other) => {
-                one.or(other).filter(|contributions| contributions.iter().any(|share| *share != Contribution::None))
-            }
+            (forward, backward) => forward
+                .or(backward)
+                .filter(|contributions| contributions.iter().any(|contribution| *contribution != Contribution::None)),
         }
     }
 
-    /// Whether this change alone switches the main object to the new CRD version.
+    /// Returns whether this change alone switches the main object to the new CRD version.
     fn switches_version(&self, states: &StatePair<'_, '_>) -> bool {
         let version = |objects: &[Object]| objects.last().map(|(object, _)| object.api_version.clone());
-        let old = DeploymentState { renderer: states.plain, ..states.old };
+        let old = DeploymentState { renderer: states.original_renderer, ..states.old };
         let (renderer, document) = self.apply_alone(&old, &states.new, true);
         let rendered = renderer.render(&document, Thoroughness::Needed);
         rendered.is_some_and(|rendered| version(&rendered.objects) == version(states.new.objects))
     }
 
-    fn cause(self) -> Cause {
+    fn into_cause(self) -> Cause {
         match self {
             Self::Field(difference) => {
                 let JsonDifference { path, before, after } = *difference;
@@ -146,35 +149,38 @@ fn contribution(own: &RenderedChange, change: &RenderedChange, forward: bool) ->
 /// changes of options, providers and CRDs without effect are not.
 pub(super) fn attribute(
     states: &StatePair<'_, '_>,
-    singles: Vec<AtomicChange>,
+    input_changes: Vec<AtomicChange>,
     output_changes: &[RenderedChange],
 ) -> Vec<Change> {
     let is_version = |change: &RenderedChange| !change.is_whole() && change.path == FieldPath::parse("apiVersion");
     // Objects of other kinds, such as an AsyncActor, may have changed the output too. Attribution compares what the
     // deployment alone renders to.
-    let alone = |state: &DeploymentState<'_, '_>| {
+    let render_alone = |state: &DeploymentState<'_, '_>| {
         let rendered = state.renderer.render(state.document, Thoroughness::Needed);
         rendered.map_or_else(|| state.objects.to_vec(), |rendered| rendered.objects)
     };
-    let (old_alone, new_alone) = (alone(&states.old), alone(&states.new));
-    let has_other_influences = singles.is_empty() || old_alone != states.old.objects || new_alone != states.new.objects;
-    let lone = StatePair {
+    let (old_alone, new_alone) = (render_alone(&states.old), render_alone(&states.new));
+    // What the deployments alone do not explain comes from the other objects.
+    let has_other_influences =
+        input_changes.is_empty() || old_alone != states.old.objects || new_alone != states.new.objects;
+    let alone_states = StatePair {
         old: DeploymentState { objects: &old_alone, ..states.old },
         new: DeploymentState { objects: &new_alone, ..states.new },
         ..*states
     };
-    let contributions: Vec<Option<Vec<Contribution>>> = match singles.as_slice() {
-        _ if output_changes.is_empty() => singles.iter().map(|_| Some(Vec::new())).collect(),
+    let contributions: Vec<Option<Vec<Contribution>>> = match input_changes.as_slice() {
+        _ if output_changes.is_empty() => input_changes.iter().map(|_| Some(Vec::new())).collect(),
+        // With a single input change there is nothing to measure.
         [_] if !has_other_influences => vec![Some(vec![Contribution::All; output_changes.len()])],
-        _ => singles
+        _ => input_changes
             .iter()
-            .map(|single| {
-                let mut contributions = single.contributions(&lone, output_changes)?;
+            .map(|input_change| {
+                let mut contributions = input_change.contributions(&alone_states, output_changes)?;
                 for (contribution, _) in
                     contributions.iter_mut().zip(output_changes).filter(|(_, change)| is_version(change))
                 {
                     *contribution =
-                        if single.switches_version(states) { Contribution::All } else { Contribution::None };
+                        if input_change.switches_version(states) { Contribution::All } else { Contribution::None };
                 }
                 Some(contributions)
             })
@@ -188,51 +194,50 @@ pub(super) fn attribute(
     let unexplained: Vec<bool> =
         (0..output_changes.len()).map(|position| largest(position) < Some(Contribution::All)).collect();
     // An output change with several partial explanations may also be explained by the changes whose effect is unknown.
-    let open: Vec<bool> =
+    let inexact: Vec<bool> =
         (0..output_changes.len()).map(|position| largest(position) < Some(Contribution::Exact)).collect();
     let any_unknown = contributions.iter().any(Option::is_none);
-    let changes = singles.into_iter().zip(contributions).map(|(single, contributions)| {
+    let changes = input_changes.into_iter().zip(contributions).map(|(input_change, contributions)| {
         let shared = match contributions {
-            None => Some(&open),
+            None => Some(&inexact),
             Some(_) => Some(&unexplained).filter(|_| !any_unknown && !has_other_influences),
         };
         let mut outputs = Vec::new();
         for (position, change) in output_changes.iter().enumerate() {
             let together = shared.is_some_and(|shared| shared.get(position) == Some(&true));
-            let own = contributions
+            let contribution = contributions
                 .as_ref()
                 .and_then(|contributions| contributions.get(position))
                 .copied()
                 .unwrap_or(Contribution::None);
-            let together = together || own == Contribution::Part;
-            let own = own != Contribution::None;
-            if together || own {
-                outputs.push(output(change, states.behaviors, together));
+            let together = together || contribution == Contribution::Part;
+            if together || contribution != Contribution::None {
+                outputs.push(output_change(change, states.behaviors, together));
             }
         }
-        let is_shared_input = !matches!(single, AtomicChange::Field(_));
-        (is_shared_input, Change::new(single.cause(), outputs))
+        let is_shared_input = !matches!(input_change, AtomicChange::Field(_));
+        (is_shared_input, Change::new(input_change.into_cause(), outputs))
     });
     let relevant = changes.filter(|(is_shared_input, change)| !(*is_shared_input && change.outputs.is_empty()));
     let mut changes: Vec<Change> = relevant.map(|(_, change)| change).collect();
     if has_other_influences && !any_unknown && unexplained.contains(&true) {
-        let changes_left = output_changes.iter().zip(&unexplained).filter(|(_, is_unexplained)| **is_unexplained);
-        let outputs = changes_left.map(|(change, _)| output(change, states.behaviors, false)).collect();
+        let remaining_changes = output_changes.iter().zip(&unexplained).filter(|(_, is_unexplained)| **is_unexplained);
+        let outputs = remaining_changes.map(|(change, _)| output_change(change, states.behaviors, false)).collect();
         changes.push(Change::new(Cause::Objects, outputs));
     }
     changes
 }
 
-fn output(change: &RenderedChange, behaviors: Option<&[Behavior]>, together: bool) -> OutputChange {
+fn output_change(change: &RenderedChange, behaviors: Option<&[Behavior]>, together: bool) -> OutputChange {
     let classified = classify(change, behaviors);
-    let whole = change.is_whole();
+    let is_whole = change.is_whole();
     OutputChange {
         object: change.object.clone(),
         is_main: change.is_main,
         path: change.path.to_string(),
         // A whole object is shown as text elsewhere.
-        before: change.before.clone().filter(|_| !whole),
-        after: change.after.clone().filter(|_| !whole),
+        before: change.before.clone().filter(|_| !is_whole),
+        after: change.after.clone().filter(|_| !is_whole),
         class: classified.class,
         source: classified.source.into(),
         together,

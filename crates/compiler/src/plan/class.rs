@@ -23,18 +23,18 @@ pub enum Applier {
     Operator,
 }
 
-/// The effect of a change on what runs, the least severe first.
+/// The effect of a change on the running workload. The variants are in ascending order of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ChangeClass {
-    /// Only metadata changes, or nothing: whatever runs continues unchanged.
+    /// Only metadata changes, or nothing. Running pods continue unchanged.
     None,
-    /// Applied to what runs.
+    /// The change is applied to the running pods and objects.
     InPlace,
     /// Pods are replaced one after the other.
     RollingRestart,
-    /// Accepted and ignored: what runs differs from what is written.
+    /// The change is accepted but ignored, so the running workload no longer matches the manifest.
     NoEffect,
     /// A second cluster is started next to the first, which needs twice the GPUs for a while. It is created from the
     /// whole object, including fields that would otherwise be ignored.
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(classify_growth(Some(&json!("1Gi")), None), ChangeClass::Refused);
     }
 
-    /// Two rows for one field would contradict each other.
+    // Two rows for one field would contradict each other.
     #[test]
     fn each_table_has_one_row_per_field() {
         for provider in PROVIDERS {

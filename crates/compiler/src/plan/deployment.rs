@@ -47,7 +47,7 @@ pub(super) struct RunDeployment<'r> {
     pub(super) position: usize,
     pub(super) decision: &'r Decision,
     pub(super) input: Option<&'r InputDocument>,
-    /// Its objects.
+    /// The rendered objects of the deployment.
     pub(super) outputs: &'r [Output<YamlText>],
     /// The index of its first object in the outputs of the run.
     pub(super) first: usize,
@@ -110,17 +110,17 @@ pub(super) fn plan(
 /// Plans a created or deleted deployment.
 fn plan_single(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
     let is_new = action == Action::Created;
-    let (none, objects) = (Vec::new(), side.objects());
-    let (before, after) = if is_new { (&none, &objects) } else { (&objects, &none) };
+    let (no_objects, objects) = (Vec::new(), side.objects());
+    let (before, after) = if is_new { (&no_objects, &objects) } else { (&objects, &no_objects) };
     let gpus: &[GpuCount] = &side.decision.gpus;
-    let plan_of = |(position, object): (usize, &ObjectRef)| {
+    let object_plan = |(position, object): (usize, &ObjectRef)| {
         let position = Some(side.first + position);
         let (old, new) = if is_new { (None, position) } else { (position, None) };
         ObjectPlan { object: object.clone(), action, old, new }
     };
     let deployment = DeploymentPlan {
         gpus: if is_new { gpu_changes(&[], gpus) } else { gpu_changes(gpus, &[]) },
-        objects: side.decision.objects.iter().enumerate().map(plan_of).collect(),
+        objects: side.decision.objects.iter().enumerate().map(object_plan).collect(),
         old: Some(side.position).filter(|_| !is_new),
         new: Some(side.position).filter(|_| is_new),
         ..empty_plan(side, action)
@@ -169,25 +169,27 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     if renders_as_before && fields.is_empty() {
         return unchanged();
     }
-    let base = baseline(old, new, &before, context);
+    let baseline = choose_baseline(old, new, &before, context);
     let new_objects = new.objects();
-    let mut output_changes = diff_outputs(&base.objects, &new_objects);
-    if let Some(moved) = base.version {
-        output_changes.insert(0, moved);
+    let mut output_changes = diff_outputs(&baseline.objects, &new_objects);
+    if let Some(version_change) = baseline.version {
+        output_changes.insert(0, version_change);
     }
     if fields.is_empty() && output_changes.is_empty() {
         // Only the order of keys differs.
         return unchanged();
     }
-    let singles =
+    let input_changes =
         fields.into_iter().map(Box::new).map(AtomicChange::Field).chain(context.changes.iter().cloned()).collect();
     let states = StatePair {
-        old: DeploymentState { renderer: &base.renderer, document: &before, objects: &base.objects },
+        old: DeploymentState { renderer: &baseline.renderer, document: &before, objects: &baseline.objects },
         new: DeploymentState { renderer: &context.new, document: &after, objects: &new_objects },
-        plain: &context.old,
+        original_renderer: &context.old,
         behaviors: providers::find(&new.provider()).map(|provider| provider.info().behaviors),
     };
-    let mut changes = attribute(&states, singles, &output_changes);
+    let mut changes = attribute(&states, input_changes, &output_changes);
+    // Each step overrides the classes of the previous ones, so the order matters: a rejected field starts no second
+    // cluster, and the operator replaces an object whose change would be rejected.
     apply_crd_rules(&mut changes, &states);
     merge_into_blue_green(&mut changes);
     if context.applier == Applier::Operator {
@@ -201,7 +203,7 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
         mark_paused(&mut changes);
     }
     changes.sort_by_key(|change| std::cmp::Reverse(change.class));
-    let images = images::image_changes(&base.objects, &new_objects, &output_changes);
+    let images = images::image_changes(&baseline.objects, &new_objects, &output_changes);
     let mut gpus = gpu_changes(&old.decision.gpus, &new.decision.gpus);
     gpus.retain(|change| change.before != change.after);
     let deployment = DeploymentPlan {
@@ -234,7 +236,7 @@ struct Baseline<'s> {
 
 /// Chooses the old state to compare with. Fields of different CRD versions are not comparable, so after a version
 /// change the old deployment is rendered in the new version, as the API server would convert it.
-fn baseline<'s>(
+fn choose_baseline<'s>(
     old: &RunDeployment<'_>,
     new: &RunDeployment<'_>,
     before: &Value,
@@ -247,6 +249,7 @@ fn baseline<'s>(
         return unconverted();
     }
     let with_crd_version = |renderer: Renderer<'s>| renderer.with_crd_version(&old.provider(), &new_main.api_version);
+    // The CRDs of the old run may lack the new version, so those of the new run are tried next.
     for renderer in [with_crd_version(context.old.clone()), with_crd_version(context.old.with_crds_of(&context.new))] {
         if let Some(rendered) = renderer.render(before, Thoroughness::Needed) {
             let version = RenderedChange {
@@ -262,7 +265,7 @@ fn baseline<'s>(
     unconverted()
 }
 
-/// Whether a field is declared as part of the deployment's identity.
+/// Returns whether a field is declared as part of the deployment's identity.
 fn is_identity(path: &str) -> bool {
     let (Shape::Object(deployment), Some(path)) = (ModelDeployment::SHAPE, FieldPath::try_parse(path)) else {
         return false;
@@ -270,18 +273,18 @@ fn is_identity(path: &str) -> bool {
     deployment.field_at(&path).is_some_and(|field| field.facets.identity)
 }
 
-/// Whether the identity of the deployment changes.
+/// Returns whether the identity of the deployment changes.
 fn changes_identity(old: &RunDeployment<'_>, new: &RunDeployment<'_>, changes: &[Change]) -> bool {
     let group = |side: &RunDeployment<'_>| side.decision.object.api_version.clone();
-    let is_other = |change: &Change| {
+    let changes_identity = |change: &Change| {
         matches!(&change.cause, Cause::Field { path, .. } if is_identity(path))
             && change.outputs.iter().any(|output| output.class != ChangeClass::None)
     };
-    old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(is_other)
+    old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(changes_identity)
 }
 
-/// Applies the CRD validation rules of the cluster. A change that they reject is refused, whatever the provider's table
-/// says.
+/// Applies the CRD validation rules of the cluster. A change that they reject is refused, even if the provider's table
+/// has another reaction.
 fn apply_crd_rules(changes: &mut [Change], states: &StatePair<'_, '_>) {
     for (object, new) in states.new.objects {
         let Some((_, old)) = states.old.objects.iter().find(|(other, _)| is_same(object, other)) else { continue };
@@ -301,23 +304,23 @@ fn apply_crd_rules(changes: &mut [Change], states: &StatePair<'_, '_>) {
     changes.iter_mut().for_each(Change::update_class);
 }
 
-/// Whether one of two paths contains the other.
+/// Returns whether one of two paths contains the other.
 fn overlap(one: &str, other: &str) -> bool {
-    let below = |outer: &str, inner: &str| {
+    let contains = |outer: &str, inner: &str| {
         outer.is_empty()
             || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
-    below(one, other) || below(other, one)
+    contains(one, other) || contains(other, one)
 }
 
 /// Merges other changes into a blue-green rollout. The second cluster is created from the whole object, so it also
 /// applies fields that would be ignored or applied to the first cluster.
 fn merge_into_blue_green(changes: &mut [Change]) {
-    let of_class = |output: &&OutputChange| output.class == ChangeClass::BlueGreen;
-    let outputs = changes.iter().flat_map(|change| &change.outputs).filter(of_class);
-    let started: BTreeSet<ObjectRef> = outputs.map(|output| output.object.clone()).collect();
+    let is_blue_green = |output: &&OutputChange| output.class == ChangeClass::BlueGreen;
+    let outputs = changes.iter().flat_map(|change| &change.outputs).filter(is_blue_green);
+    let blue_green_objects: BTreeSet<ObjectRef> = outputs.map(|output| output.object.clone()).collect();
     for change in changes {
-        for output in change.outputs.iter_mut().filter(|output| started.contains(&output.object)) {
+        for output in change.outputs.iter_mut().filter(|output| blue_green_objects.contains(&output.object)) {
             if matches!(output.class, ChangeClass::InPlace | ChangeClass::RollingRestart | ChangeClass::NoEffect) {
                 output.class = ChangeClass::BlueGreen;
                 output.source = "the second cluster, which other fields start, is made from all of the object".into();
@@ -332,7 +335,7 @@ const IDENTITY_CHANGED: &str =
 const NOT_PATCHABLE: &str =
     "the provider refuses or ignores a part of the change: the operator deletes and recreates the object";
 
-/// Whether patching would leave part of a main object unchanged.
+/// Returns whether patching would leave part of a main object unchanged.
 fn is_stuck(output: &OutputChange) -> bool {
     output.is_main && matches!(output.class, ChangeClass::Refused | ChangeClass::NoEffect)
 }
@@ -348,13 +351,14 @@ fn mark_recreated(changes: &mut [Change], reason: &'static str) {
     }
 }
 
-/// Whether the deployment pauses the operator by annotation (docs/specification.md OP-4.2).
+/// Returns whether the deployment pauses the operator by annotation (docs/specification.md OP-4.2).
 fn is_paused(document: &Value) -> bool {
     let annotations = document.pointer("/metadata/annotations");
     let annotation = |api_group: &ApiGroup| annotations?.get(api_group.label("reconcile-paused"))?.as_str();
     API_GROUPS.iter().any(|api_group| annotation(api_group) == Some("true"))
 }
 
+/// Marks every change as having no effect, because the operator does not apply it.
 fn mark_paused(changes: &mut [Change]) {
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| output.class != ChangeClass::None) {

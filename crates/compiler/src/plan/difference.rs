@@ -24,18 +24,18 @@ pub(super) enum Granularity {
 }
 
 /// Lists all differences: those in the order of `before`, then the additions.
-pub(super) fn differences(before: &Value, after: &Value, detail: Granularity) -> Vec<JsonDifference> {
-    let mut out = Vec::new();
-    compare(FieldPath::root(), Some(before), Some(after), detail, &mut out);
-    out
+pub(super) fn differences(before: &Value, after: &Value, granularity: Granularity) -> Vec<JsonDifference> {
+    let mut differences = Vec::new();
+    compare(FieldPath::root(), Some(before), Some(after), granularity, &mut differences);
+    differences
 }
 
 fn compare(
     path: FieldPath,
     before: Option<&Value>,
     after: Option<&Value>,
-    detail: Granularity,
-    out: &mut Vec<JsonDifference>,
+    granularity: Granularity,
+    differences: &mut Vec<JsonDifference>,
 ) {
     let (before, after) = (before.filter(|it| !it.is_null()), after.filter(|it| !it.is_null()));
     if before == after {
@@ -44,52 +44,58 @@ fn compare(
     let empty = Map::new();
     let is_mapping = |value: Option<&Value>| matches!(value, Some(Value::Object(fields)) if !fields.is_empty());
     if (is_mapping(before) || is_mapping(after))
-        && let (Some(old), Some(new)) = (fields(before, &empty, detail), fields(after, &empty, detail))
+        && let (Some(old), Some(new)) = (fields(before, &empty, granularity), fields(after, &empty, granularity))
     {
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for key in old.keys().chain(added) {
-            compare(path.key(key.clone()), old.get(key), new.get(key), detail, out);
+            compare(path.key(key.clone()), old.get(key), new.get(key), granularity, differences);
         }
         return;
     }
     if let (Some(Value::Array(old)), Some(Value::Array(new))) = (before, after) {
         match item_names(old).zip(item_names(new)) {
-            // Order matters: upstream controllers replace pods for another order.
+            // Order matters, because upstream controllers replace pods when it changes. The list is one difference then.
             Some((names, new_names)) if !have_same_order(&names, &new_names) => {}
-            Some((names, new_names)) if detail == Granularity::Trees => {
+            Some((names, new_names)) if granularity == Granularity::Trees => {
                 let positions: BTreeMap<&str, usize> = new_names.iter().copied().zip(0..).collect();
                 for (position, name) in names.iter().enumerate() {
                     let new_position = positions.get(name).copied();
                     let after = new_position.and_then(|position| new.get(position));
-                    compare(path.index(new_position.unwrap_or(position)), old.get(position), after, detail, out);
+                    compare(
+                        path.index(new_position.unwrap_or(position)),
+                        old.get(position),
+                        after,
+                        granularity,
+                        differences,
+                    );
                 }
                 let known: BTreeSet<&str> = names.into_iter().collect();
                 for (position, _) in new_names.iter().enumerate().filter(|(_, name)| !known.contains(*name)) {
-                    compare(path.index(position), None, new.get(position), detail, out);
+                    compare(path.index(position), None, new.get(position), granularity, differences);
                 }
                 return;
             }
             _ if old.len() == new.len() => {
                 for (position, (old, new)) in old.iter().zip(new).enumerate() {
-                    compare(path.index(position), Some(old), Some(new), detail, out);
+                    compare(path.index(position), Some(old), Some(new), granularity, differences);
                 }
                 return;
             }
             _ => {}
         }
     }
-    out.push(JsonDifference { path, before: before.cloned(), after: after.cloned() });
+    differences.push(JsonDifference { path, before: before.cloned(), after: after.cloned() });
 }
 
 /// Returns the fields of a mapping. At leaf granularity, an absent mapping counts as empty.
 fn fields<'v>(
     value: Option<&'v Value>,
     empty: &'v Map<String, Value>,
-    detail: Granularity,
+    granularity: Granularity,
 ) -> Option<&'v Map<String, Value>> {
     match value {
         Some(Value::Object(fields)) => Some(fields),
-        None if detail == Granularity::Leaves => Some(empty),
+        None if granularity == Granularity::Leaves => Some(empty),
         _ => None,
     }
 }
@@ -101,10 +107,10 @@ fn item_names(items: &[Value]) -> Option<Vec<&str>> {
     (distinct.len() == names.len()).then_some(names)
 }
 
-/// Whether the names in both lists have the same relative order.
+/// Returns whether the names that both lists have are in the same relative order.
 fn have_same_order(names: &[&str], new_names: &[&str]) -> bool {
-    let (known, kept): (BTreeSet<_>, BTreeSet<_>) = (names.iter().collect(), new_names.iter().collect());
-    names.iter().filter(|name| kept.contains(name)).eq(new_names.iter().filter(|name| known.contains(name)))
+    let (old_set, new_set): (BTreeSet<_>, BTreeSet<_>) = (names.iter().collect(), new_names.iter().collect());
+    names.iter().filter(|name| new_set.contains(name)).eq(new_names.iter().filter(|name| old_set.contains(name)))
 }
 
 /// Merges differences into their parent fields, deepest first, until at most `limit` are left.
@@ -265,8 +271,8 @@ mod tests {
         let before = json!({"spec": {"args": {"a": 1, "b": 1, "c": 1}, "x": 1}});
         let after = json!({"spec": {"args": {"a": 2, "b": 2, "c": 2}, "x": 2}});
         let fine = differences(&before, &after, Granularity::Leaves);
-        let paths = |most| -> Vec<String> {
-            coarsen(fine.clone(), most, &before, &after).iter().map(|it| it.path.to_string()).collect()
+        let paths = |limit| -> Vec<String> {
+            coarsen(fine.clone(), limit, &before, &after).iter().map(|it| it.path.to_string()).collect()
         };
         assert_eq!(paths(4), ["spec.args.a", "spec.args.b", "spec.args.c", "spec.x"]);
         assert_eq!(paths(2), ["spec.args", "spec.x"]);

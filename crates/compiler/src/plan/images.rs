@@ -56,7 +56,7 @@ pub(super) fn image_changes(before: &[Object], after: &[Object], changes: &[Rend
     pairs.into_iter().map(|(before, after)| ImageChange { before, after, deployments: 1 }).collect()
 }
 
-/// Whether a printed object has a field with this image as its value.
+/// Returns whether a printed object has a field with this image as its value.
 pub(super) fn is_named_in(text: &str, image: &str) -> bool {
     let is_edge = |c: Option<char>| c.is_none_or(|c| matches!(c, ' ' | '\n' | '"' | '\''));
     text.match_indices(image).any(|(at, _)| {
@@ -71,10 +71,10 @@ pub(super) fn merge<'i>(changes: impl IntoIterator<Item = &'i ImageChange>) -> V
     for ImageChange { before, after, deployments } in changes {
         *all.entry((before, after)).or_default() += deployments;
     }
-    let one = |((before, after), deployments): ((&Option<String>, &Option<String>), usize)| ImageChange {
+    let image_change = |((before, after), deployments): ((&Option<String>, &Option<String>), usize)| ImageChange {
         before: before.clone(),
         after: after.clone(),
         deployments,
     };
-    all.into_iter().map(one).collect()
+    all.into_iter().map(image_change).collect()
 }

@@ -99,7 +99,7 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
         (Renderer::new(old.sources, old.compilation), Renderer::new(new.sources, new.compilation));
     let differing =
         || pairs.iter().filter(|(old, new)| old.zip(*new).is_some_and(|(old, new)| old.text() != new.text()));
-    let setting = PlanContext {
+    let context = PlanContext {
         old_items: old_renderer.list_items(differing().filter_map(|(old, _)| old.and_then(|side| side.input))),
         new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
         old: old_renderer,
@@ -107,16 +107,16 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
         changes: shared_input_changes(old, new),
         applier,
     };
-    let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| deployment::plan(*old, *new, &setting)).collect();
-    let used = |run: PlanInput<'_>, image: &str| {
+    let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| deployment::plan(*old, *new, &context)).collect();
+    let uses_image = |run: PlanInput<'_>, image: &str| {
         run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
     };
     let mut plan = Plan::new(applier, planned, &total_gpus(old.compilation), &total_gpus(new.compilation));
     // An image new to one deployment may already be used by another; a dropped one may still be. Only images that
     // appear or disappear in the whole output count.
     plan.images.retain(|image| match (&image.before, &image.after) {
-        (None, Some(added)) => !used(old, added),
-        (Some(removed), None) => !used(new, removed),
+        (None, Some(added)) => !uses_image(old, added),
+        (Some(removed), None) => !uses_image(new, removed),
         _ => true,
     });
     Ok(plan)
@@ -133,10 +133,10 @@ fn run_deployments(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
     let side = |(position, decision): (usize, _)| {
         let decision: &crate::Decision = decision;
         let rest = outputs.get(first..).unwrap_or_default();
-        let own = rest.get(..rest.partition_point(|output| output.decision <= position)).unwrap_or_default();
+        let outputs = rest.get(..rest.partition_point(|output| output.decision <= position)).unwrap_or_default();
         let input = inputs.get(&(decision.source, decision.document, decision.object.clone())).copied();
-        let side = RunDeployment { run, position, decision, input, outputs: own, first };
-        first += own.len();
+        let side = RunDeployment { run, position, decision, input, outputs, first };
+        first += outputs.len();
         side
     };
     decisions.iter().enumerate().map(side).collect()
@@ -144,15 +144,15 @@ fn run_deployments(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
 
 type Pair<'r> = (Option<RunDeployment<'r>>, Option<RunDeployment<'r>>);
 
-/// Pairs the deployments of the two runs: those of the new run in its order, then those that were deleted. An exact
-/// match of group, namespace and name comes first. Only then are the rest paired by namespace and name across API
-/// groups, so that a moved deployment never takes the partner of one that stayed.
+/// Pairs the deployments of the two runs: those of the new run in its order, then those that were deleted.
 fn pair_deployments<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) -> Vec<Pair<'r>> {
     let key = |side: &RunDeployment<'r>| {
         let ObjectRef { api_version, kind, namespace, name } = &side.decision.object;
         (kind.clone(), namespace.clone(), name.clone(), api_version.clone())
     };
     let by_key: BTreeMap<_, &RunDeployment<'r>> = old.iter().map(|side| (key(side), side)).collect();
+    // Exact matches of group, namespace and name come first. Only then are the rest paired by namespace and name across
+    // API groups, so that a deployment that moved to another group never takes the partner of one that stayed.
     let mut taken = BTreeSet::new();
     let mut partners: Vec<Option<&RunDeployment<'r>>> =
         new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
@@ -160,10 +160,10 @@ fn pair_deployments<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) ->
     // The API group is the last part of the key, so the deployments of one name are neighbors in the map.
     for (side, partner) in new.iter().zip(&mut partners).filter(|(_, partner)| partner.is_none()) {
         let (kind, namespace, name, _) = key(side);
-        let own = (&kind, &namespace, &name);
+        let identity = (&kind, &namespace, &name);
         let start = (kind.clone(), namespace.clone(), name.clone(), "".into());
-        let of_name = by_key.range(start..).take_while(|((kind, space, name, _), _)| (kind, space, name) == own);
-        *partner = of_name.map(|(_, side)| *side).find(|side| !taken.contains(&side.position));
+        let namesakes = by_key.range(start..).take_while(|((kind, space, name, _), _)| (kind, space, name) == identity);
+        *partner = namesakes.map(|(_, side)| *side).find(|side| !taken.contains(&side.position));
         taken.extend(partner.map(|side| side.position));
     }
     let mut pairs: Vec<Pair<'r>> =
@@ -174,28 +174,28 @@ fn pair_deployments<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) ->
 
 /// Returns the shared inputs that differ: options, provider configurations, CRDs.
 fn shared_input_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicChange> {
-    let texts = |run: PlanInput<'_>, is: &dyn Fn(SourceId, &Source) -> bool| -> Vec<String> {
-        run.sources.iter().filter(|(id, source)| is(*id, source)).map(|(_, source)| source.text.clone()).collect()
+    let texts = |run: PlanInput<'_>, is_input: &dyn Fn(SourceId, &Source) -> bool| -> Vec<String> {
+        run.sources.iter().filter(|(id, source)| is_input(*id, source)).map(|(_, source)| source.text.clone()).collect()
     };
-    let differ = |is: &dyn Fn(PlanInput<'_>, SourceId, &Source) -> bool| {
-        texts(old, &|id, source| is(old, id, source)) != texts(new, &|id, source| is(new, id, source))
+    let differ = |is_input: &dyn Fn(PlanInput<'_>, SourceId, &Source) -> bool| {
+        texts(old, &|id, source| is_input(old, id, source)) != texts(new, &|id, source| is_input(new, id, source))
     };
     let is_options = |_: PlanInput<'_>, _, source: &Source| source.purpose == Purpose::Options;
     let is_config = |run: PlanInput<'_>, id, _: &Source| run.compilation.configured.contains(&id);
     let is_crds = |_: PlanInput<'_>, _, source: &Source| source.purpose == Purpose::Crds;
-    let all = [
+    let changes = [
         (AtomicChange::Options, differ(&is_options)),
         (AtomicChange::Providers, differ(&is_config)),
         (AtomicChange::Crds, differ(&is_crds)),
     ];
-    all.into_iter().filter(|(_, differs)| *differs).map(|(single, _)| single).collect()
+    changes.into_iter().filter(|(_, differs)| *differs).map(|(change, _)| change).collect()
 }
 
 /// Returns the GPUs of all deployments, by resource.
 fn total_gpus(compilation: &Compilation<YamlText>) -> Vec<GpuCount> {
-    let mut all: BTreeMap<_, u64> = BTreeMap::new();
+    let mut totals: BTreeMap<_, u64> = BTreeMap::new();
     for GpuCount { resource, count } in compilation.decisions.iter().flat_map(|decision| &decision.gpus) {
-        *all.entry(resource.clone()).or_default() += count;
+        *totals.entry(resource.clone()).or_default() += count;
     }
-    all.into_iter().map(|(resource, count)| GpuCount { resource, count }).collect()
+    totals.into_iter().map(|(resource, count)| GpuCount { resource, count }).collect()
 }

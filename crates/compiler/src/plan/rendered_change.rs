@@ -28,19 +28,19 @@ pub(super) struct RenderedChange {
 }
 
 impl RenderedChange {
-    /// Whether the object itself was created or deleted.
+    /// Returns whether the object itself was created or deleted.
     pub(super) fn is_whole(&self) -> bool {
         self.path.segments().is_empty()
     }
 
-    /// Whether one of two changes is part of the other.
+    /// Returns whether one of two changes is part of the other.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         is_same(&self.object, &other.object)
             && (self.path.starts_with(&other.path) || other.path.starts_with(&self.path))
     }
 }
 
-/// Whether two references name one object, regardless of the version in which it is written.
+/// Returns whether two references name one object, regardless of the version in which it is written.
 pub(super) fn is_same(one: &ObjectRef, other: &ObjectRef) -> bool {
     let group = |object: &ObjectRef| object.api_version.rsplit_once('/').map(|(group, _)| group.to_owned());
     one.kind == other.kind

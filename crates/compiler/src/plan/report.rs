@@ -130,7 +130,7 @@ pub struct OutputChange {
     /// The new value; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
-    /// What becomes of it.
+    /// The effect on the running workload.
     pub class: ChangeClass,
     /// The evidence for the class.
     pub source: Cow<'static, str>,
@@ -288,20 +288,20 @@ impl Plan {
                 (Action::Unchanged | Action::Changed, _) => summary.unchanged += 1,
             }
             let (before, after) = *gpus;
-            let both = match deployment.class {
+            let runs_both = match deployment.class {
                 Some(ChangeClass::BlueGreen) => true,
                 // The operator deletes the old object before it creates the new one.
                 Some(ChangeClass::Recreate) => applier == Applier::Apply,
                 _ => false,
             };
-            summary.gpus_at_most += if both { before + after } else { before.max(after) };
+            summary.gpus_at_most += if runs_both { before + after } else { before.max(after) };
         }
         let images = images::merge(planned.iter().flat_map(|planned| &planned.images));
         let deployments = planned.into_iter().map(|planned| planned.deployment).collect();
         Self { applier, summary, gpus: gpu_changes(before, after), images, deployments }
     }
 
-    /// Whether no deployment changes.
+    /// Returns whether no deployment changes.
     pub fn is_empty(&self) -> bool {
         self.deployments.iter().all(|deployment| deployment.action == Action::Unchanged)
     }

@@ -22,15 +22,15 @@ pub(super) fn selection_change(
     let full = |rendered: &Option<RenderedDocument>| rendered.as_ref().and_then(|it| it.decision.selection.clone());
     let (full_before, full_after) = (full(&old), full(&new));
     let (full_before, full_after) = (full_before.as_ref().unwrap_or(before), full_after.as_ref().unwrap_or(after));
-    let lost = before.provider.as_deref().filter(|_| before.provider != after.provider);
-    let gate = lost.and_then(|name| {
+    let old_provider = before.provider.as_deref().filter(|_| before.provider != after.provider);
+    let closed_gate = old_provider.and_then(|name| {
         let candidate = full_after.candidates.iter().find(|candidate| candidate.provider == name)?;
         candidate.closed_gate.clone()
     });
-    Some(SelectionChange { before: choice(full_before), after: choice(full_after), closed_gate: gate })
+    Some(SelectionChange { before: provider_choice(full_before), after: provider_choice(full_after), closed_gate })
 }
 
-fn choice(selection: &Selection) -> ProviderChoice {
+fn provider_choice(selection: &Selection) -> ProviderChoice {
     let winner = selection.candidates.iter().find(|it| Some(&it.provider) == selection.provider.as_ref());
     let rule = winner.filter(|_| !selection.explicit).and_then(|winner| {
         let rule = winner.rules.iter().find(|rule| rule.value == Some(true) && Some(rule.priority) == winner.score)?;

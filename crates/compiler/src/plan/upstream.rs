@@ -106,7 +106,7 @@ mod tests {
         upstream_changes(provider, before, after).into_iter().map(line).collect()
     }
 
-    /// Fields that the API server sets in a dry run are no changes.
+    // A dry run returns the fields that the API server sets, so they differ without a change.
     #[test]
     fn ignores_server_managed_fields() {
         let object = |version: &str| {
@@ -124,23 +124,23 @@ mod tests {
     fn another_object_is_a_recreation() {
         let object =
             |kind: &str, name: &str| json!({"apiVersion": "ray.io/v1", "kind": kind, "metadata": {"name": name}});
-        let other = classes("kuberay", &object("RayService", "m"), &object("RayService", "n"));
-        assert_eq!(other, [" recreate", " recreate"]);
+        let classes_by_name = classes("kuberay", &object("RayService", "m"), &object("RayService", "n"));
+        assert_eq!(classes_by_name, [" recreate", " recreate"]);
         assert_eq!(
             classes("kuberay", &object("RayService", "m"), &object("RayCluster", "m")),
             [" recreate", " recreate"]
         );
     }
 
-    /// Annotations of kubefoundry change with every rendering and restart nothing.
+    // Annotations of kubefoundry change with every rendering and restart nothing.
     #[test]
     fn metadata_changes_have_class_none() {
         let object = |reason: &str| {
             json!({"apiVersion": "nvidia.com/v1alpha1", "kind": "DynamoGraphDeployment",
                 "metadata": {"name": "m", "annotations": {"kubefoundry.ai/selected-reason": reason}}, "spec": {}})
         };
-        let found = classes("dynamo", &object("a"), &object("b"));
-        assert_eq!(found, ["metadata.annotations[\"kubefoundry.ai/selected-reason\"] none"]);
+        let classes = classes("dynamo", &object("a"), &object("b"));
+        assert_eq!(classes, ["metadata.annotations[\"kubefoundry.ai/selected-reason\"] none"]);
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
             json!({"apiVersion": "nvidia.com/v1alpha1", "kind": "DynamoGraphDeployment", "metadata": {"name": "m"},
                 "spec": {"backendFramework": framework, "fromAnotherVersion": foreign}})
         };
-        let found = classes("dynamo", &object("vllm", 1), &object("sglang", 2));
-        assert_eq!(found, ["spec.backendFramework refused", "spec.fromAnotherVersion unknown"]);
+        let classes = classes("dynamo", &object("vllm", 1), &object("sglang", 2));
+        assert_eq!(classes, ["spec.backendFramework refused", "spec.fromAnotherVersion unknown"]);
     }
 }
