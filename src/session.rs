@@ -14,7 +14,7 @@ pub use kubefoundry_compiler::session::Session;
 
 /// ```
 /// use kubefoundry::{Providers, Session, SourceSet};
-/// let session = Session::new(&SourceSet::default(), Providers::Given).unwrap();
+/// let session = Session::new(&SourceSet::default(), Providers::Configured).unwrap();
 /// assert_eq!(session.provider_names().count(), 0, "no provider is configured");
 /// ```
 #[doc(inline)]

@@ -54,7 +54,7 @@ impl Snapshot {
     /// # Errors
     /// The errors in the options, or in a CRD.
     fn new(state: ClusterState) -> Result<Self, Vec<Diagnostic>> {
-        let session = Session::new(&state.sources(true, |_| true), Providers::Given)?;
+        let session = Session::new(&state.sources(true, |_| true), Providers::Configured)?;
         Ok(Self { session, state, restricted: Mutex::default() })
     }
 
@@ -70,7 +70,7 @@ impl Snapshot {
         }
         let sources = self.state.sources(false, |name| providers.iter().any(|allowed| allowed == name));
         // These options were accepted when the snapshot was built.
-        let Ok(session) = Session::new(&sources, Providers::Given) else { return self.session.clone() };
+        let Ok(session) = Session::new(&sources, Providers::Configured) else { return self.session.clone() };
         if restricted.len() == MAX_RESTRICTED {
             restricted.clear();
         }
@@ -134,7 +134,7 @@ pub(crate) fn read_options(path: &Path) -> Result<String, String> {
     sources.add_for(Purpose::Options, path.display().to_string(), text.as_str());
     // With an empty cluster `auto` is accepted: the installed CRDs are known later.
     sources.add_for(Purpose::Crds, "installed.json", NO_DEFINITIONS);
-    match Session::new(&sources, Providers::Given) {
+    match Session::new(&sources, Providers::Configured) {
         Ok(_) => Ok(text),
         Err(diagnostics) => Err(error_lines(&diagnostics, &path.display().to_string())),
     }

@@ -236,7 +236,7 @@ fn changes_that_options_refuse_are_not_suggested() {
 fn configurations_can_be_analyzed_without_the_built_in_ones() {
     let mut sources = SourceSet::default();
     sources.add("configurations.yaml", FLAWED);
-    let alone = analyze(&sources, Providers::Given).unwrap();
+    let alone = analyze(&sources, Providers::Configured).unwrap();
     let names: Vec<&str> = alone.providers.iter().map(|provider| provider.provider.as_str()).collect();
     assert_eq!(names, ["acme", "down", "idle", "zeta"]);
     assert!(!kinds(&alone).contains(&(FlawKind::NamedOnly, "kuberay".to_owned(), None)));

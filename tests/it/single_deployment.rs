@@ -216,11 +216,11 @@ fn an_earlier_choice_is_kept_and_checked() {
 /// renders.
 #[test]
 fn only_configured_providers_are_selected() {
-    let none = session(&[], Providers::Given);
+    let none = session(&[], Providers::Configured);
     let evaluation = none.evaluate(&phi(), None);
     assert_eq!(evaluation.errors().next().unwrap().message, "No healthy providers available");
     let config = kubefoundry_model::providers::find("kuberay").unwrap().info().config;
-    let one = session(&[(Purpose::Input, config)], Providers::Given);
+    let one = session(&[(Purpose::Input, config)], Providers::Configured);
     assert_eq!(one.provider_names().collect::<Vec<_>>(), ["kuberay"]);
     let mut named = phi();
     named["spec"]["provider"] = json!({"name": "kuberay"});
@@ -239,7 +239,7 @@ fn an_invalid_configuration_is_ignored() {
     let all = session(&[(Purpose::Input, broken)], Providers::All);
     assert_eq!(all.problems()[0].severity, Severity::Error);
     assert_eq!(all.evaluate(&phi(), None).provider(), Some("dynamo"));
-    let alone = session(&[(Purpose::Input, broken)], Providers::Given);
+    let alone = session(&[(Purpose::Input, broken)], Providers::Configured);
     let evaluation = alone.evaluate(&phi(), None);
     assert_eq!(messages(&evaluation.diagnostics), messages(alone.problems()));
     assert!(evaluation.objects.is_empty());

@@ -178,7 +178,7 @@ impl<O: OutputForm> Run<O> {
             .collect();
         let files = self.sources.iter().filter(|(_, source)| source.purpose != Purpose::Options).count();
         let totals = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
-        let suppressed = match self.compilation.suppressed.len() + self.compilation.suppressed_left_out {
+        let suppressed = match self.compilation.suppressed.len() + self.compilation.omitted_suppressed {
             0 => String::new(),
             number => format!(" ({number} suppressed)"),
         };

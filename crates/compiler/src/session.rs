@@ -80,7 +80,7 @@ impl Session {
     /// ");
     /// sources.add_for(Purpose::Crds, "installed CRDs", r#"
     /// {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#);
-    /// let session = Session::new(&sources, Providers::Given).unwrap();
+    /// let session = Session::new(&sources, Providers::Configured).unwrap();
     /// assert!(session.options().owner_references);
     /// assert_eq!(session.provider_names().count(), 0);
     /// let problem = session.crds_problem("kaito").unwrap();
@@ -103,10 +103,10 @@ impl Session {
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use kubefoundry_model::providers;
     /// let mut sources = SourceSet::default();
-    /// let session = Session::new(&sources, Providers::Given).unwrap();
+    /// let session = Session::new(&sources, Providers::Configured).unwrap();
     /// assert_eq!(session.provider_names().count(), 0);
     /// sources.add("dynamo", providers::find("dynamo").unwrap().info().config);
-    /// let session = session.with_providers(&sources, Providers::Given);
+    /// let session = session.with_providers(&sources, Providers::Configured);
     /// assert_eq!(session.provider_names().collect::<Vec<_>>(), ["dynamo"]);
     /// ```
     #[must_use]
@@ -164,7 +164,7 @@ impl Session {
     /// spec: {capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}}
     /// status: {ready: false}
     /// ");
-    /// let session = Session::new(&sources, Providers::Given).unwrap();
+    /// let session = Session::new(&sources, Providers::Configured).unwrap();
     /// assert_eq!(session.catalog().get("edge").unwrap().ready, Some(false));
     /// ```
     pub fn catalog(&self) -> &Catalog {

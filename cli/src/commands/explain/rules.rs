@@ -13,7 +13,7 @@ use crate::table::{Cell, table};
 
 /// Formats the analysis. It is empty if the configurations have errors, which the findings report.
 pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> String {
-    let providers = if args.no_builtins { Providers::Given } else { Providers::All };
+    let providers = if args.no_builtins { Providers::Configured } else { Providers::All };
     let analysis = analyze(&run.sources, providers).ok();
     if args.output == ExplanationFormat::Json {
         return to_json("analysis", &analysis, run);

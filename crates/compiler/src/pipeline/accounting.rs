@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::prepared::InputDeployment;
-use super::probe::{Fate, Probe, fate, is_about, is_empty_value};
+use super::probe::{Fate, Probe, classify_effect, is_about, is_empty_value};
 use crate::codes;
 use kubefoundry_cel as cel;
 use kubefoundry_diagnostics::Findings;
@@ -279,7 +279,7 @@ fn find_silent_fields(subject: InputDeployment<'_>, probe: &mut Probe<'_>) -> BT
             continue;
         }
         if !probe.base.findings.iter().any(|found| is_about(found, &path))
-            && fate(&probe.field(&path, &value), &path) == Fate::Nothing
+            && classify_effect(&probe.probe_field(&path, &value), &path) == Fate::Nothing
         {
             silent.insert(path_class(&path));
         }

@@ -107,7 +107,7 @@ impl ResultCache {
         // All objects of a run share one step budget for rules, so near its end a result depends on earlier objects. In
         // that case nothing is cached.
         let least_steps = allowance(options.rule_limits, u64::MAX, usize::MAX);
-        if plan.is_refuted_by(all.late) || all.most_rule_steps >= least_steps {
+        if plan.is_invalidated_by(all.late) || all.max_rule_steps >= least_steps {
             self.units.clear();
             let results = run.results();
             self.mapped = results.inputs.len();
@@ -324,7 +324,7 @@ fn bytes(documents: &[Document<'_>]) -> usize {
 
 /// Returns the key of the environment of a run.
 fn environment_key(run: &Run<'_>, plan: &ReadPlan) -> String {
-    let mut bytes = format!("{:?} {} {}", run.thoroughness, plan.keeps_set, plan.is_among_ours).into_bytes();
+    let mut bytes = format!("{:?} {} {}", run.thoroughness, plan.keeps_set, plan.has_input_kinds).into_bytes();
     for (id, source) in run.sources.iter() {
         if plan.is_first(id) || matches!(source.purpose, Purpose::Options | Purpose::Crds) {
             bytes.extend_from_slice(format!("\n{} {}", id.0, unit_key(source, &source.text, false)).as_bytes());

@@ -27,7 +27,7 @@ pub struct Compilation<O = Value> {
     /// Warnings and infos that objects suppress, in the same order. Suppressed errors stay among the findings.
     pub suppressed: Vec<Diagnostic>,
     /// The number of further suppressed findings, beyond the 10,000 that are kept.
-    pub suppressed_left_out: usize,
+    pub omitted_suppressed: usize,
     /// The decisions for transformed objects, in input order.
     pub decisions: Vec<Decision>,
     /// The options of the run.

@@ -14,7 +14,7 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The help for a field that the CRDs of the cluster do not have.
-const WAYS_OUT: &str =
+const FIELD_NOT_IN_SCHEMA_HELP: &str =
     "install a CRD that has the field, write another version of it (--crd-version), or remove what needs the field";
 
 /// The CRDs of the input, as transformations query them.
@@ -35,7 +35,7 @@ impl InstalledSchemas for CrdSchemas<'_> {
             Ok(schema) => {
                 let name = format!("{} {}", manifest.kind, manifest.metadata.name);
                 for violation in schema.check(&manifest.clone().into_json()) {
-                    report(&violation, &name, schema, findings);
+                    report_violation(&violation, &name, schema, findings);
                 }
                 SchemaCheck::Checked(schema.fingerprint().to_owned())
             }
@@ -60,14 +60,14 @@ impl InstalledSchemas for CrdSchemas<'_> {
             return;
         }
         let served = self.0.served_versions(kinds);
-        let has = if served.is_empty() { "none of its kinds".to_owned() } else { served.join(", ") };
+        let served_text = if served.is_empty() { "none of its kinds".to_owned() } else { served.join(", ") };
         findings
             .report(&codes::CRD_NOT_INSTALLED, place, message)
-            .help(format!("install {}; the cluster has {has}", expected.trim_end()));
+            .help(format!("install {}; the cluster has {served_text}", expected.trim_end()));
     }
 }
 
-/// Checks new objects of kinds that belong to no provider, except built-in kinds.
+/// Checks generated objects against the CRDs of their kinds. Built-in kinds have no CRD and are skipped.
 pub(super) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, findings: &mut Findings<'_>) {
     for object in objects {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -79,7 +79,7 @@ pub(super) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, finding
             Ok(schema) => {
                 let name = format!("{kind} {}", text("/metadata/name"));
                 for violation in schema.check(object) {
-                    report(&violation, &name, schema, findings);
+                    report_violation(&violation, &name, schema, findings);
                 }
             }
             Err(Some(problem)) => findings.add(problem.diagnostic()),
@@ -106,7 +106,7 @@ pub(super) fn check_change(old: &Value, new: &Value, schemas: &CrdSchemas<'_>, f
             let name = format!("{kind} {}", text("/metadata/name"));
             let before = schema.check(old);
             for violation in schema.check(new).iter().filter(|violation| !before.contains(violation)) {
-                report(violation, &name, schema, findings);
+                report_violation(violation, &name, schema, findings);
             }
         }
         Err(Some(problem)) => findings.add(problem.diagnostic()),
@@ -120,47 +120,48 @@ fn is_built_in(api_version: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }
 
-fn report(violation: &SchemaViolation, name: &str, schema: &CrdSchema, findings: &mut Findings<'_>) {
+/// Reports a violation at the field of the input that it comes from.
+fn report_violation(violation: &SchemaViolation, name: &str, schema: &CrdSchema, findings: &mut Findings<'_>) {
     let SchemaViolation { code, help, value, .. } = violation;
     let message = violation.sentence(name, schema);
     if *code == &codes::CRD_RULE_NOT_EVALUATED {
-        // The CRD itself is the problem, so the place is that of the CRD, which is the same for all deployments.
+        // The CRD itself is the problem, so the finding points to the CRD, which is the same for all deployments.
         let mut diagnostic = schema.diagnostic(code, message);
         diagnostic.help = Some("the API server evaluates it when the object is applied".to_owned());
         findings.add(diagnostic);
         return;
     }
-    let reported = findings.report(code, origin(findings.scope().root, value.as_deref()), message);
+    let reported = findings.report(code, locate_value(findings.scope().root, value.as_deref()), message);
     // A suggestion among our own fields would be misleading for a field of another API.
-    let help = if *code == &codes::FIELD_NOT_IN_SCHEMA { Some(WAYS_OUT) } else { help.as_deref() };
+    let help = if *code == &codes::FIELD_NOT_IN_SCHEMA { Some(FIELD_NOT_IN_SCHEMA_HELP) } else { help.as_deref() };
     if let Some(help) = help {
         reported.help(help);
     }
 }
 
-/// Returns the field of the input that contains a rendered text, if exactly one does, otherwise the deployment.
-pub(super) fn origin(root: &Node<'_>, value: Option<&str>) -> FieldRef {
-    let mut found = Vec::new();
+/// Returns the field of the input that holds a rendered text, or the name of the object if not exactly one does.
+pub(super) fn locate_value(root: &Node<'_>, value: Option<&str>) -> FieldRef {
+    let mut paths = Vec::new();
     if let (Some(value), Some(spec)) = (value, root.get("spec")) {
-        collect_fields_with_text(spec, value, &FieldPath::parse("spec"), &mut found);
+        collect_fields_with_text(spec, value, &FieldPath::parse("spec"), &mut paths);
     }
-    match found.as_slice() {
+    match paths.as_slice() {
         [path] => FieldRef::value(path),
         _ => metadata().name().into(),
     }
 }
 
-fn collect_fields_with_text(node: &Node<'_>, text: &str, path: &FieldPath, found: &mut Vec<FieldPath>) {
+fn collect_fields_with_text(node: &Node<'_>, text: &str, path: &FieldPath, paths: &mut Vec<FieldPath>) {
     match &node.value {
-        yaml::Value::String(here) if here == text => found.push(path.clone()),
+        yaml::Value::String(node_text) if node_text == text => paths.push(path.clone()),
         yaml::Value::Mapping(entries) => {
             for entry in entries {
-                collect_fields_with_text(&entry.node, text, &path.key(entry.key.clone().into_owned()), found);
+                collect_fields_with_text(&entry.node, text, &path.key(entry.key.clone().into_owned()), paths);
             }
         }
         yaml::Value::Sequence(items) => {
             for (position, item) in items.iter().enumerate() {
-                collect_fields_with_text(item, text, &path.index(position), found);
+                collect_fields_with_text(item, text, &path.index(position), paths);
             }
         }
         _ => {}

@@ -14,7 +14,7 @@ pub enum Providers {
     #[default]
     All,
     /// Only the configured providers. Used in a cluster, where each installed provider brings its own configuration.
-    Given,
+    Configured,
 }
 
 /// The role of an object in the output.

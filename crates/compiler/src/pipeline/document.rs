@@ -16,7 +16,7 @@ use kubefoundry_yaml::{Failure, Node, Span, Value};
 /// A document, or an item of a `List`.
 #[derive(Debug)]
 pub(super) struct Document<'t> {
-    /// The view of transformations.
+    /// The part that transformations see.
     pub(super) object: InputObject<'t>,
     /// The bytes of the document.
     pub(super) span: Span,
@@ -60,7 +60,7 @@ impl Document<'_> {
         self.problems.iter().any(|problem| problem.kind.is_limit())
     }
 
-    /// Returns whether the document may contain an object of our kinds.
+    /// Returns whether the document may contain an object of an input kind.
     pub(super) fn mentions_input_kinds(&self) -> bool {
         self.text.get(self.span.start..self.span.end).is_some_and(mentions_input_kinds)
     }
@@ -73,23 +73,23 @@ impl Document<'_> {
     }
 
     /// Appends the document, or the items of a list, recursively. The problems of a list are reported if it may contain
-    /// an object of our kinds. A list that exceeded a limit has no items.
-    pub(super) fn flatten(self, out: &mut Vec<Self>, diagnostics: &mut Vec<Diagnostic>) {
+    /// an object of an input kind. A list that exceeded a limit has no items.
+    pub(super) fn flatten(self, documents: &mut Vec<Self>, diagnostics: &mut Vec<Diagnostic>) {
         if !self.header.is_list() {
-            out.push(self);
+            documents.push(self);
             return;
         }
-        let ours = self.mentions_input_kinds();
         let mut findings = Findings::new(self.scope());
         let items = self.root.get("items");
-        let inside = |item: &Node<'_>, problem: &Failure| {
+        let is_within = |item: &Node<'_>, problem: &Failure| {
             problem.span.start >= item.span.start && problem.span.end <= item.span.end
         };
-        let of_an_item =
-            |problem: &Failure| items.is_some_and(|items| items.items().iter().any(|item| inside(item, problem)));
-        if ours {
+        let is_in_an_item =
+            |problem: &Failure| items.is_some_and(|items| items.items().iter().any(|item| is_within(item, problem)));
+        if self.mentions_input_kinds() {
+            // Each item reports its own problems later, but a partial list has no items.
             let partial = self.is_partial();
-            for problem in self.problems.iter().filter(|problem| partial || !of_an_item(problem)) {
+            for problem in self.problems.iter().filter(|problem| partial || !is_in_an_item(problem)) {
                 report_failure(problem, &mut findings);
             }
             if items.is_some_and(|items| !matches!(items.value, Value::Sequence(_) | Value::Null)) {
@@ -107,18 +107,18 @@ impl Document<'_> {
         let items = entries.into_iter().find(|entry| entry.key == "items").map(|entry| entry.node.value);
         let Some(Value::Sequence(items)) = items else { return };
         for item in items {
-            let problems = problems.iter().filter(|problem| inside(&item, problem)).cloned().collect();
-            let mut own = Header::from_node(&item);
+            let problems = problems.iter().filter(|problem| is_within(&item, problem)).cloned().collect();
+            let mut item_header = Header::from_node(&item);
             if let Some(kind) = &kind
-                && own.api_version.is_empty()
-                && own.kind.is_empty()
+                && item_header.api_version.is_empty()
+                && item_header.kind.is_empty()
             {
-                own.api_version.clone_from(&header.api_version);
-                own.kind.clone_from(kind);
+                item_header.api_version.clone_from(&header.api_version);
+                item_header.kind.clone_from(kind);
             }
             let span = item.span;
-            let object = InputObject { source, text, document, header: own, root: item, problems };
-            Self { object, span, item: true }.flatten(out, diagnostics);
+            let object = InputObject { source, text, document, header: item_header, root: item, problems };
+            Self { object, span, item: true }.flatten(documents, diagnostics);
         }
     }
 }

@@ -90,7 +90,7 @@ impl RunFindings {
     }
 
     /// Returns the kept findings.
-    pub(super) fn kept_mut(&mut self) -> &mut Vec<Diagnostic> {
+    pub(super) fn stored_mut(&mut self) -> &mut Vec<Diagnostic> {
         &mut self.stored
     }
 

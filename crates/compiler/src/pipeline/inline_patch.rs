@@ -21,17 +21,17 @@ use kubefoundry_transform::InputObject;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Failure, Node, Span, Value};
 
-/// Checks the patches in a kustomization. `is_among_ours` states whether the input has objects of our kinds.
+/// Checks the patches in a kustomization. `has_input_kinds` states whether the input has objects of our kinds.
 pub(super) fn check(
     kustomization: &Document<'_>,
     source: &Source,
     options: &Options,
-    is_among_ours: bool,
+    has_input_kinds: bool,
 ) -> Vec<Diagnostic> {
     let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
     let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
     let with_target =
-        with_target.filter_map(|entry| Some((entry.get("patch")?, PatchTarget::from_entry(entry, is_among_ours))));
+        with_target.filter_map(|entry| Some((entry.get("patch")?, PatchTarget::from_entry(entry, has_input_kinds))));
     let merged = listed("patchesStrategicMerge").iter().chain(listed("generators")).map(|text| (text, None));
     let mut found = Vec::new();
     for (node, target) in with_target.chain(merged) {

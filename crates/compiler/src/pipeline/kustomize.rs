@@ -19,13 +19,13 @@ pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
 /// Returns the files that a kustomization applies as patches (`patches[].path`, `patchesStrategicMerge[]`,
 /// `patchesJson6902[].path`), relative to the same directory as its own path, each with our kind that its `target`
 /// names.
-/// `is_among_ours` states whether the input has objects of our kinds.
-pub(super) fn patch_paths(source: &str, root: &Node<'_>, is_among_ours: bool) -> Vec<(String, Option<PatchTarget>)> {
+/// `has_input_kinds` states whether the input has objects of our kinds.
+pub(super) fn patch_paths(source: &str, root: &Node<'_>, has_input_kinds: bool) -> Vec<(String, Option<PatchTarget>)> {
     let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
     let listed = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
     let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
     let with_target =
-        with_target.filter_map(|entry| Some((entry.get("path")?, PatchTarget::from_entry(entry, is_among_ours))));
+        with_target.filter_map(|entry| Some((entry.get("path")?, PatchTarget::from_entry(entry, has_input_kinds))));
     with_target
         .chain(listed("patchesStrategicMerge").iter().map(|path| (path, None)))
         .filter_map(|(path, target)| Some((path.as_str()?, target)))

@@ -147,7 +147,7 @@ fn compile_with<O>(
             configured: BTreeSet::new(),
             diagnostics,
             suppressed: Vec::new(),
-            suppressed_left_out: 0,
+            omitted_suppressed: 0,
             decisions: Vec::new(),
             options,
         };
@@ -186,8 +186,8 @@ fn compile_with<O>(
     diagnostics.dedup();
     deduplicate_run_findings(&mut diagnostics);
     diagnostics.extend(omitted.report(&options));
-    let suppressed_left_out = omitted.suppressed();
-    Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }
+    let omitted_suppressed = omitted.suppressed();
+    Compilation { outputs, inputs, configured, diagnostics, suppressed, omitted_suppressed, decisions, options }
 }
 
 /// Explains how to have an object transformed that is left to its own controller.

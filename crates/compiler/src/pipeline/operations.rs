@@ -30,8 +30,8 @@ impl fmt::Debug for PatchTarget {
 
 impl PatchTarget {
     /// Returns the target of an entry of `patches`, if it is one of our kinds: of one of our API groups or, if
-    /// `is_among_ours` states that the input has objects of our kinds, without a group.
-    pub(super) fn from_entry(entry: &Node<'_>, is_among_ours: bool) -> Option<Self> {
+    /// `has_input_kinds` states that the input has objects of our kinds, without a group.
+    pub(super) fn from_entry(entry: &Node<'_>, has_input_kinds: bool) -> Option<Self> {
         let target = entry.get("target")?;
         let word = |key: &str| target.get(key).and_then(Node::as_str);
         let written = word("kind")?;
@@ -39,7 +39,7 @@ impl PatchTarget {
         let mut kinds = owners.flat_map(|transform| kinds_of(transform).map(move |kind| (transform, kind)));
         let (transform, kind) = kinds.find(|(_, kind)| *kind == written)?;
         let group = word("group");
-        if !group.map_or(is_among_ours, |group| transform.has_group(group)) {
+        if !group.map_or(has_input_kinds, |group| transform.has_group(group)) {
             return None;
         }
         let api_version = group.map_or_else(String::new, |group| format!("{group}/{}", transform.version(group)));
@@ -142,10 +142,12 @@ mod tests {
         checked_among(true, operations, target)
     }
 
-    fn checked_among(is_among_ours: bool, operations: &str, target: &str) -> Vec<(String, Span)> {
+    fn checked_among(has_input_kinds: bool, operations: &str, target: &str) -> Vec<(String, Span)> {
         let (parsed, target) = (parse(operations, &Limits::default()), parse(target, &Limits::default()));
         let place = PatchSource { source: SourceId(0), text: operations, document: 0 };
-        let Some(target) = PatchTarget::from_entry(&target.documents[0].root, is_among_ours) else { return Vec::new() };
+        let Some(target) = PatchTarget::from_entry(&target.documents[0].root, has_input_kinds) else {
+            return Vec::new();
+        };
         let found = check(&parsed.documents[0].root, &target, place);
         found.into_iter().map(|found| (found.message, found.location.unwrap().span)).collect()
     }

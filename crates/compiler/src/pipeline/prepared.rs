@@ -81,7 +81,7 @@ pub(crate) fn with_prepared_run<T>(
 pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
     match providers {
         Providers::All => Catalog::with_builtin(options.rule_limits),
-        Providers::Given => Catalog::without_builtin(options.rule_limits),
+        Providers::Configured => Catalog::without_builtin(options.rule_limits),
     }
 }
 

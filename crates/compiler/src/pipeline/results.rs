@@ -35,7 +35,7 @@ pub(super) struct DocumentResults<'t, O> {
     /// The number of steps of selection rules.
     pub(super) rule_steps: u64,
     /// The maximum number of steps for one object.
-    pub(super) most_rule_steps: u64,
+    pub(super) max_rule_steps: u64,
     /// Documents that may have been needed earlier.
     pub(super) late: LateDocuments,
     /// The objects for transformations that look at others, if they are kept.
@@ -85,7 +85,7 @@ impl<O> Default for DocumentResults<'_, O> {
             suppressions: Vec::new(),
             configured: BTreeSet::new(),
             rule_steps: 0,
-            most_rule_steps: 0,
+            max_rule_steps: 0,
             late: LateDocuments::default(),
             set: Vec::new(),
         }
@@ -115,7 +115,7 @@ impl<O> DocumentResults<'_, O> {
         self.suppressions.append(&mut later.suppressions);
         self.configured.append(&mut later.configured);
         self.rule_steps = self.rule_steps.saturating_add(later.rule_steps);
-        self.most_rule_steps = self.most_rule_steps.max(later.most_rule_steps);
+        self.max_rule_steps = self.max_rule_steps.max(later.max_rule_steps);
         self.late.add(later.late);
     }
 
@@ -167,7 +167,7 @@ impl DocumentResults<'_, Value> {
             suppressions: self.suppressions.clone(),
             configured: self.configured.clone(),
             rule_steps: self.rule_steps,
-            most_rule_steps: self.most_rule_steps,
+            max_rule_steps: self.max_rule_steps,
             late: self.late,
             set: Vec::new(),
         };
@@ -197,14 +197,14 @@ impl DocumentResults<'_, Value> {
             moves(&mut input.name_span);
         }
         let mut diagnostics: Vec<&mut Diagnostic> = Vec::new();
-        diagnostics.extend(self.found.kept_mut());
+        diagnostics.extend(self.found.stored_mut());
         diagnostics.extend(self.read_failures.ours.iter_mut().chain(&mut self.read_failures.foreign));
         for result in &mut self.transformed {
             if let Some(mapped) = &mut result.mapped {
                 mapped.decision.source = to.source;
                 mapped.decision.document = shift_offset(mapped.decision.document, from.document, to.document);
             }
-            diagnostics.extend(result.copy.iter_mut().flat_map(|found| found.kept_mut()));
+            diagnostics.extend(result.copy.iter_mut().flat_map(|found| found.stored_mut()));
         }
         for diagnostic in diagnostics {
             let is_here = diagnostic.location.as_ref().is_some_and(|location| location.source == from.source);
@@ -245,7 +245,7 @@ impl DocumentResults<'_, Value> {
             suppressions: self.suppressions,
             configured: self.configured,
             rule_steps: self.rule_steps,
-            most_rule_steps: self.most_rule_steps,
+            max_rule_steps: self.max_rule_steps,
             late: self.late,
             set: Vec::new(),
         }

@@ -51,7 +51,7 @@ impl Run<'_> {
         let mut results = if plan.keeps_set {
             let mut results: DocumentResults<'_, Value> =
                 stream::run(sources, &environment, &survey, read_documents, plan);
-            if plan.is_refuted_by(results.late) {
+            if plan.is_invalidated_by(results.late) {
                 return None;
             }
             survey.diagnostics.drain(..).for_each(|found| results.found.add(found));
@@ -59,7 +59,7 @@ impl Run<'_> {
             results.into_form()
         } else {
             let mut results: DocumentResults<'_, O> = stream::run(sources, &environment, &survey, read_documents, plan);
-            if plan.is_refuted_by(results.late) {
+            if plan.is_invalidated_by(results.late) {
                 return None;
             }
             survey.diagnostics.drain(..).for_each(|found| results.found.add(found));

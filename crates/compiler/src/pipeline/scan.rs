@@ -20,7 +20,7 @@ pub(super) struct ReadPlan {
     /// Whether texts are skipped, which is possible only if the input has no object to transform.
     skips: bool,
     /// Whether the input has objects of our kinds. Only then may a kustomization patch one without naming its group.
-    pub(super) is_among_ours: bool,
+    pub(super) has_input_kinds: bool,
 }
 
 /// The turn in which a text is read.
@@ -35,7 +35,7 @@ enum ReadTurn {
 
 /// The kinds that a text names.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "facts that exclude none of the others")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct NamedKinds {
     /// A kind that is transformed.
     transformed: bool,
@@ -70,14 +70,14 @@ impl ReadPlan {
         let keeps_set = resources().any(|(source, kinds)| source.purpose == Purpose::Input && kinds.needs_set);
         let texts = sources.iter().map(|(_, source)| source).zip(&scanned).map(turn).collect();
         let may_patch = scanned.iter().any(|kinds| kinds.kustomization);
-        Self { texts, keeps_set, skips, is_among_ours: may_patch && is_among_ours(sources) }
+        Self { texts, keeps_set, skips, has_input_kinds: may_patch && has_input_kinds(sources) }
     }
 
     /// Returns the plan after a late document: all texts are read first, and all objects are kept.
     pub(super) fn everything(sources: &SourceSet) -> Self {
         let turn = |source: &Source| if source.purpose.has_resources() { ReadTurn::First } else { ReadTurn::Never };
         let texts = sources.iter().map(|(_, source)| turn(source)).collect();
-        Self { texts, keeps_set: true, skips: false, is_among_ours: is_among_ours(sources) }
+        Self { texts, keeps_set: true, skips: false, has_input_kinds: has_input_kinds(sources) }
     }
 
     /// Returns whether a text is read before the others.
@@ -91,7 +91,7 @@ impl ReadPlan {
     }
 
     /// Returns whether late documents make the result of the plan invalid.
-    pub(super) fn is_refuted_by(&self, late: LateDocuments) -> bool {
+    pub(super) fn is_invalidated_by(&self, late: LateDocuments) -> bool {
         late.configuration || (late.needs_set && !self.keeps_set) || (late.transformed && self.skips)
     }
 }
@@ -165,7 +165,7 @@ fn may_hide_words(text: &str) -> bool {
 }
 
 /// Returns whether the input has objects of our kinds.
-fn is_among_ours(sources: &SourceSet) -> bool {
+fn has_input_kinds(sources: &SourceSet) -> bool {
     let mut texts = sources.iter().map(|(_, source)| source).filter(|source| source.purpose.has_resources());
     texts.any(|source| composition::mentions_input_kinds(&source.text))
 }
@@ -257,6 +257,6 @@ mod tests {
     fn the_plan_for_late_documents_is_never_invalid() {
         let all = ReadPlan::everything(&sources(&["kind: Service\n"]));
         let late = LateDocuments { configuration: false, needs_set: true, transformed: true };
-        assert!(!all.is_refuted_by(late));
+        assert!(!all.is_invalidated_by(late));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::conformance::origin;
+use super::conformance::locate_value;
 use crate::codes;
 use kubefoundry_crd::{CrdSchema, SchemaViolation};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
@@ -150,7 +150,7 @@ fn report_all(
             "pass the CRDs of the cluster with --crds to be certain: this was checked against the schema of \
              {skeleton}{reach}"
         );
-        let place = origin(findings.scope().root, violation.value.as_deref());
+        let place = locate_value(findings.scope().root, violation.value.as_deref());
         findings.report(code(violation, *is_exact), place, violation.sentence(name, schema)).help(help);
     }
 }

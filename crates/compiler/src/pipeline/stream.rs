@@ -255,7 +255,7 @@ impl<'t> Mapper<'_, 't> {
                 let is_copy = transform.is_passed_on(&document.root);
                 let copy = is_copy.then(|| Box::new(RunFindings::new(findings.take())));
                 results.rule_steps += steps.spent_on_decision();
-                results.most_rule_steps = results.most_rule_steps.max(steps.spent());
+                results.max_rule_steps = results.max_rule_steps.max(steps.spent());
                 results.add_transformed(mapped.map(Box::new), copy);
             }
             Role::Patch(transform) => {
@@ -296,7 +296,7 @@ impl<'t> Mapper<'_, 't> {
     /// Checks patches that are no objects: operations in a file, and patches inside a kustomization.
     fn check_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
         if is_kustomization(source, &document.header) {
-            return inline_patch::check(document, source, self.environment.options, self.survey.is_among_ours);
+            return inline_patch::check(document, source, self.environment.options, self.survey.has_input_kinds);
         }
         match (&document.root.value, self.survey.target(source)) {
             (yaml::Value::Sequence(_), Some(target)) => {

@@ -27,7 +27,7 @@ pub(super) struct Survey<'t> {
     /// Files that a kustomization applies as patches, with our kind that it names as their target.
     patched: BTreeMap<String, Option<PatchTarget>>,
     /// Whether the input has objects of our kinds. Only then may a kustomization patch one without naming its group.
-    pub(super) is_among_ours: bool,
+    pub(super) has_input_kinds: bool,
     /// Options that contain configurations.
     pub(super) configured: BTreeSet<SourceId>,
     /// The findings about these texts.
@@ -38,7 +38,7 @@ pub(super) struct Survey<'t> {
 impl<'t> Survey<'t> {
     /// Reads the texts that must be read first according to the plan.
     pub(super) fn new(sources: &'t SourceSet, options: &Options, plan: &ReadPlan) -> Self {
-        let mut survey = Self { is_among_ours: plan.is_among_ours, ..Self::default() };
+        let mut survey = Self { has_input_kinds: plan.has_input_kinds, ..Self::default() };
         for (id, source) in sources.iter().filter(|(id, _)| plan.is_first(*id)) {
             survey.read(id, source, options);
         }
@@ -51,7 +51,7 @@ impl<'t> Survey<'t> {
         for document in documents.by_ref() {
             let document = Document::new(id, source, document);
             if is_kustomization(source, &document.header) {
-                for (path, target) in kustomize::patch_paths(&source.name, &document.root, self.is_among_ours) {
+                for (path, target) in kustomize::patch_paths(&source.name, &document.root, self.has_input_kinds) {
                     let known = self.patched.entry(path).or_default();
                     *known = known.take().or(target);
                 }

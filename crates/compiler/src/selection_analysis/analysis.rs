@@ -9,7 +9,7 @@ use super::point::{PointSelection, document, renders, select_at};
 use super::space::SearchSpace;
 pub use crate::pipeline::Providers;
 use crate::pipeline::{PreparedRun, with_prepared_run};
-use crate::trace::change::{FieldChange, edited};
+use crate::trace::change::{FieldChange, apply_edits};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::select::StepBudget;
@@ -546,5 +546,5 @@ impl<'p> RuleAnalyzer<'p> {
 
 /// Returns a deployment that names its provider.
 fn with_provider_name(root: &Node<'static>, provider: &str) -> Option<Node<'static>> {
-    edited(root, &[FieldChange::set(ModelDeployment::path().spec().provider().name(), provider)])
+    apply_edits(root, &[FieldChange::set(ModelDeployment::path().spec().provider().name(), provider)])
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::trace::change::{FieldChange, edited, other_mode, shape_at};
+use crate::trace::change::{FieldChange, apply_edits, find_shape, switch_serving_mode};
 use kubefoundry_cel::{Comparison, FieldDomain};
 use kubefoundry_kubernetes::wire::{Shape, StringEnum as _, Syntax};
 use kubefoundry_model::catalog::Catalog;
@@ -70,7 +70,7 @@ impl SearchSpace {
                 continue;
             }
             let value = dimension.values.get(*choice)?;
-            root = edited(&root, &edits(&dimension.field, value.as_ref(), &root)?)?;
+            root = apply_edits(&root, &edits(&dimension.field, value.as_ref(), &root)?)?;
         }
         Some(root)
     }
@@ -93,7 +93,7 @@ pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -
     }
     if *field == *spec().serving().mode() {
         let mode = value.and_then(Value::as_str).unwrap_or("aggregated");
-        return if mode == mode_of(root) { None } else { other_mode(root) };
+        return if mode == mode_of(root) { None } else { switch_serving_mode(root) };
     }
     Some(match value {
         Some(value) => vec![FieldChange::set(field.clone(), value.clone())],
@@ -243,7 +243,7 @@ fn sample_value(field: &FieldPath) -> Option<Value> {
     if matches!(field.segments(), [Segment::Key(root), ..] if root == "metadata") {
         return Some(json!("x"));
     }
-    let (shape, facets) = shape_at(field, None);
+    let (shape, facets) = find_shape(field, None);
     let text = match facets.syntax {
         Some(Syntax::Quantity) => "1Gi",
         Some(Syntax::ExtendedResource) => "nvidia.com/gpu",

@@ -7,7 +7,7 @@ use super::space::{SearchSpace, edits};
 use crate::Thoroughness;
 use crate::pipeline::{Attempt, InputDeployment, Providers, with_prepared_run};
 use crate::trace::DocumentChange;
-use crate::trace::change::{FieldChange, edited};
+use crate::trace::change::{FieldChange, apply_edits};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_kubernetes::wire::StringEnum as _;
@@ -234,7 +234,7 @@ impl<'p> ChangeSearch<'p> {
         for (engine, _) in EngineType::VARIANTS {
             changes.push(vec![FieldChange::set(spec().engine().engine_type(), *engine)]);
         }
-        changes.extend(crate::trace::change::other_mode(root));
+        changes.extend(crate::trace::change::switch_serving_mode(root));
         for count in [0, 1, 2] {
             changes.extend(edits(&spec().resources().gpu().count(), Some(&Value::from(count)), root));
         }
@@ -255,7 +255,7 @@ impl<'p> ChangeSearch<'p> {
         changes.push(vec![FieldChange::remove(spec().engine().args())]);
         let mut useful: Vec<Vec<FieldChange>> = Vec::new();
         for change in changes {
-            if !useful.contains(&change) && edited(root, &change).is_some() {
+            if !useful.contains(&change) && apply_edits(root, &change).is_some() {
                 useful.push(change);
             }
         }
@@ -286,7 +286,7 @@ impl<'p> ChangeSearch<'p> {
                     let parts = chosen.iter().filter_map(|index| changes.get(*index)).flatten();
                     let combined: Vec<FieldChange> = always.iter().chain(parts).cloned().collect();
                     if is_consistent(&combined)
-                        && let Some(changed) = edited(root, &combined)
+                        && let Some(changed) = apply_edits(root, &combined)
                     {
                         self.trials += 1;
                         if self.trials > MAX_TRIALS {

@@ -4,8 +4,8 @@
 //! outputs are compared. It therefore holds for every provider and cannot go out of date.
 //!
 //! ```text
-//! deployment ─ leaves ─ change ─ run again ─ difference ─┬─ fields: what each one moves
-//!                                                        └─ outputs: what moves each one
+//! deployment ─ leaves ─ change ─ run again ─ difference ─┬─ fields: the output fields that each one changes
+//!                                                        └─ outputs: the input fields that change each one
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub use crate::pipeline::Fate;
 pub(crate) use crate::pipeline::probe::change;
 use crate::pipeline::probe::change::FieldChange;
 use crate::pipeline::probe::difference::{OutputPlace, leaves};
-use crate::pipeline::probe::{Effect, Probe, fate, is_empty_value, reference};
+use crate::pipeline::probe::{Effect, Probe, classify_effect, is_empty_value, reference};
 use crate::pipeline::{InputDeployment, Providers, with_prepared_run};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
@@ -31,7 +31,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// Maximum number of fields tried per deployment. Each costs at least one rendering of the whole deployment.
 pub const MAX_FIELDS: usize = 1000;
 
-/// Approximate budget of values over all runs of one deployment: a larger deployment has fewer of its fields tried.
+/// Approximate budget of values over all runs of one deployment: of a larger deployment, fewer fields are tried.
 const MAX_TRIED_VALUES: usize = 250_000;
 
 /// Step budget of the selection rules for one trace, as a multiple of a single rule's budget.
@@ -80,7 +80,7 @@ pub struct FieldTrace {
     pub origin: FieldOrigin,
     /// The effect of the field, in one word.
     pub fate: Fate,
-    /// The changes with which the output moved.
+    /// The changes that changed the output.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<DocumentChange>,
     /// The places of the output that changed.
@@ -203,12 +203,12 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
     trace.untried = fields.len().saturating_sub(max_fields);
     for (path, value, origin) in fields.into_iter().take(max_fields) {
         let is_empty = is_empty_value(&value);
-        let effect = if is_empty { Effect::default() } else { probe.field(&path, &value) };
+        let effect = if is_empty { Effect::default() } else { probe.probe_field(&path, &value) };
         let name = path.to_string();
-        for place in &effect.moved.changed {
+        for place in &effect.difference.changed {
             sources_of.entry(place.clone()).or_default().push(name.clone());
         }
-        let fate = if is_empty { Fate::Empty } else { fate(&effect, &path) };
+        let fate = if is_empty { Fate::Empty } else { classify_effect(&effect, &path) };
         trace.fields.push(FieldTrace {
             read_by: rules_reading(&name, subject.catalog()),
             path: name,
@@ -223,7 +223,7 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
                 Fate::Reported if effect.codes.is_empty() => effect.other_codes,
                 _ => effect.codes,
             },
-            selects: effect.selects,
+            selects: effect.selected_providers,
         });
     }
     trace.fields.extend(trace_runtime(&mut probe, &output, &mut sources_of));
@@ -297,7 +297,7 @@ fn input_fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOri
 }
 
 fn reached_fields(effect: &Effect, output: &TracedOutput) -> Vec<ReachedField> {
-    let place = |added: bool| {
+    let reached = |added: bool| {
         move |place: &OutputPlace| {
             let object = output.objects.get(place.object)?.clone();
             let inside = place.inside.as_ref().map(FieldPath::to_string);
@@ -305,28 +305,28 @@ fn reached_fields(effect: &Effect, output: &TracedOutput) -> Vec<ReachedField> {
             Some(ReachedField { object, path: place.path.to_string(), inside, value, added })
         }
     };
-    let moved = effect.moved.changed.iter().filter_map(place(false));
-    let moved = moved.chain(effect.moved.added.iter().filter_map(place(true)));
-    let new = effect.added.iter().map(|object| ReachedField {
+    let changed = effect.difference.changed.iter().filter_map(reached(false));
+    let added = effect.difference.added.iter().filter_map(reached(true));
+    let new_objects = effect.added.iter().map(|object| ReachedField {
         object: object.clone(),
         path: String::new(),
         inside: None,
         value: None,
         added: true,
     });
-    moved.chain(new).collect()
+    changed.chain(added).chain(new_objects).collect()
 }
 
 /// Returns the rules that read a field, its parent or something in it.
 fn rules_reading(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
-    let below = |outer: &str, inner: &str| {
+    let is_in = |outer: &str, inner: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
     let mut readers = Vec::new();
     for candidate in catalog.candidates() {
         for (index, rule) in candidate.rules.iter().enumerate() {
             let Ok(compiled) = rule.compiled(catalog.environment(candidate)) else { continue };
-            if compiled.reads().iter().any(|read| below(path, read) || below(read, path)) {
+            if compiled.reads().iter().any(|read| is_in(path, read) || is_in(read, path)) {
                 readers.push(RuleRef { provider: candidate.name.clone(), rule: index + 1 });
             }
         }
@@ -347,11 +347,13 @@ fn trace_runtime(
     let origin = if probe.is_pinned(&name) { FieldOrigin::Written } else { FieldOrigin::Defaulted };
     let others = provider.info().runtimes.iter().copied().filter(|other| *other != version);
     for other in others {
-        let Some(moved) = probe.runtime(&name, other).filter(|moved| !moved.is_empty()) else { continue };
-        for place in &moved.changed {
+        let Some(difference) = probe.probe_runtime(&name, other).filter(|difference| !difference.is_empty()) else {
+            continue;
+        };
+        for place in &difference.changed {
             sources_of.entry(place.clone()).or_default().push(path.clone());
         }
-        let effect = Effect { moved, ..Effect::default() };
+        let effect = Effect { difference, ..Effect::default() };
         let tried = DocumentChange { path: path.clone(), value: Some(Value::from(other).to_string()) };
         return Some(FieldTrace {
             path,

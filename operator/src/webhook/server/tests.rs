@@ -42,7 +42,7 @@ fn session(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Session {
         let status = if unready == Some(provider.name()) { "status: {ready: false}\n" } else { "" };
         sources.add(provider.name(), format!("{}\n{status}", provider.info().config));
     }
-    Session::new(&sources, Providers::Given).unwrap()
+    Session::new(&sources, Providers::Configured).unwrap()
 }
 
 impl AdmissionContext for FakeCluster {

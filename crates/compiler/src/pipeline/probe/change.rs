@@ -36,11 +36,11 @@ impl FieldChange {
             return root.at(&self.path).is_none_or(|before| before.value != node.value)
                 && root.insert_at(&self.path, node);
         }
-        let was_there = root.remove_at(&self.path);
-        if was_there {
+        let was_present = root.remove_at(&self.path);
+        if was_present {
             prune(root, &self.path);
         }
-        was_there
+        was_present
     }
 }
 
@@ -56,13 +56,13 @@ fn prune(root: &mut Node<'_>, path: &FieldPath) {
 }
 
 /// Returns a tree with edits applied, or `None` if they change nothing.
-pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<Node<'t>> {
+pub(crate) fn apply_edits<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<Node<'t>> {
     let mut changed = root.clone();
-    let mut any = false;
+    let mut is_changed = false;
     for edit in edits {
-        any |= edit.apply(&mut changed);
+        is_changed |= edit.apply(&mut changed);
     }
-    any.then_some(changed)
+    is_changed.then_some(changed)
 }
 
 /// A variant of a deployment with another value in a field.
@@ -71,14 +71,14 @@ pub(crate) struct Variant {
     /// The edits of the variant.
     pub(crate) edits: Vec<FieldChange>,
     /// Whether the value is one of the enum values of the field.
-    pub(crate) is_word: bool,
+    pub(crate) is_enum_value: bool,
     /// Whether the variant removes a parent of the field, and with it other fields.
-    pub(crate) is_around: bool,
+    pub(crate) removes_parent: bool,
 }
 
 /// Returns variants of a document with other values than `value` in a field, those that are most likely valid first.
 /// The last ones remove the field and its parents.
-pub(crate) fn changes(
+pub(crate) fn variants(
     path: &FieldPath,
     value: &Json,
     root: &Node<'_>,
@@ -86,45 +86,51 @@ pub(crate) fn changes(
     provider: Option<&str>,
 ) -> Vec<Variant> {
     let mut values = Vec::new();
-    let mut is_word = false;
-    let mut changes: Vec<Variant> = Vec::new();
+    let mut is_enum_value = false;
+    let mut variants: Vec<Variant> = Vec::new();
     let deployment = ModelDeployment::path;
     if *path == *deployment().kind() {
-        return changes;
+        // No other kind is a deployment.
+        return variants;
     }
     if *path == *deployment().api_version() {
         values.extend(API_GROUPS.iter().map(|api_group| Json::from(api_group.api_version())));
     } else if *path == *deployment().spec().provider().name() {
         values.extend(providers.iter().map(|name| Json::from(*name)));
     } else if *path == *deployment().spec().serving().mode() {
-        changes.extend(other_mode(root).map(|edits| Variant { edits, is_word: true, is_around: false }));
+        variants.extend(switch_serving_mode(root).map(|edits| Variant {
+            edits,
+            is_enum_value: true,
+            removes_parent: false,
+        }));
     } else {
-        let (shape, facets) = shape_at(path, provider);
-        is_word = facets.allowed_values.is_some() || matches!(shape, Shape::Enum(_));
+        let (shape, facets) = find_shape(path, provider);
+        is_enum_value = facets.allowed_values.is_some() || matches!(shape, Shape::Enum(_));
         values.extend(other_values(shape, facets, value));
     }
     values.retain(|other| other != value);
-    changes.extend(values.into_iter().map(|value| Variant {
+    variants.extend(values.into_iter().map(|value| Variant {
         edits: vec![FieldChange::set(path.clone(), value)],
-        is_word,
-        is_around: false,
+        is_enum_value,
+        removes_parent: false,
     }));
     if root.at(path).is_some() {
-        let mut around = path.clone();
-        while around.segments().len() > 2 {
-            changes.push(Variant {
-                edits: vec![FieldChange::remove(around.clone())],
-                is_word: false,
-                is_around: around != *path,
+        let mut removed = path.clone();
+        while removed.segments().len() > 2 {
+            variants.push(Variant {
+                edits: vec![FieldChange::remove(removed.clone())],
+                is_enum_value: false,
+                removes_parent: removed != *path,
             });
-            around = around.parent();
+            removed = removed.parent();
         }
     }
-    changes
+    variants
 }
 
-/// Returns the edits to the other serving mode, with the sizes moved to its fields.
-pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
+/// Returns the edits that switch to the other serving mode. The two modes declare GPUs and memory in different fields,
+/// so the mode cannot be changed alone.
+pub(crate) fn switch_serving_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
     let at = |path: &FieldPath| root.at(path).map(Node::to_json);
     let spec = || ModelDeployment::path().spec();
     let is_disaggregated = at(&spec().serving().mode()) == Some(json!("disaggregated"));
@@ -154,7 +160,7 @@ pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
 }
 
 /// Returns the shape and the facets of a field.
-pub(crate) fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Facets) {
+pub(crate) fn find_shape(path: &FieldPath, provider: Option<&str>) -> (Shape, Facets) {
     let overrides = FieldPath::from(ModelDeployment::path().spec().provider().overrides());
     let mut shape = ModelDeployment::SHAPE;
     let mut facets = Facets::NONE;
@@ -182,15 +188,16 @@ fn other_values(shape: Shape, facets: Facets, value: &Json) -> Vec<Json> {
         (Shape::Enum(words), _) => words.values.iter().map(|(word, _)| json!(word)).collect(),
         (_, Json::Bool(value)) => vec![json!(!value)],
         (_, Json::Number(number)) => match number.as_i64() {
-            Some(number) => numbers(number),
+            Some(number) => other_numbers(number),
             None => vec![json!(number.as_f64().unwrap_or_default() / 2.0)],
         },
-        (_, Json::String(text)) => texts(text).into_iter().map(Json::from).collect(),
+        (_, Json::String(text)) => similar_texts(text).into_iter().map(Json::from).collect(),
         _ => Vec::new(),
     }
 }
 
-fn numbers(number: i64) -> Vec<Json> {
+/// Returns numbers near `number`: neighbors and multiples first, because they are likely to be valid.
+fn other_numbers(number: i64) -> Vec<Json> {
     let next =
         [number.checked_add(1), number.checked_mul(2), Some(number / 2), number.checked_sub(1), Some(0), Some(1)];
     let mut numbers: Vec<i64> = Vec::new();
@@ -202,11 +209,12 @@ fn numbers(number: i64) -> Vec<Json> {
     numbers.into_iter().map(Json::from).collect()
 }
 
-/// Returns texts of the same form, with letters and digits replaced by the next one.
-fn texts(text: &str) -> Vec<String> {
-    let places: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| c.is_ascii_alphanumeric()).collect();
-    let changed = |place: Option<&(usize, char)>| {
-        let (at, c) = *place?;
+/// Returns texts of the same form, each with one letter or digit replaced by the next one. The form stays because many
+/// fields hold quantities, versions or JSON, and any other text would be refused.
+fn similar_texts(text: &str) -> Vec<String> {
+    let characters: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| c.is_ascii_alphanumeric()).collect();
+    let changed = |character: Option<&(usize, char)>| {
+        let (at, c) = *character?;
         let (before, after) = (text.get(..at)?, text.get(at + c.len_utf8()..)?);
         Some(format!("{before}{}{after}", next_character(c)))
     };
@@ -215,15 +223,15 @@ fn texts(text: &str) -> Vec<String> {
         "false" => vec!["true".to_owned()],
         _ => Vec::new(),
     };
-    let middle = places.get(places.len() / 2);
-    others.extend(every_leaf(text));
-    others.extend([places.last(), places.first(), middle].into_iter().filter_map(changed));
+    let middle = characters.get(characters.len() / 2);
+    others.extend(change_every_leaf(text));
+    others.extend([characters.last(), characters.first(), middle].into_iter().filter_map(changed));
     others.push(format!("{text}x"));
     others
 }
 
-/// Returns a JSON text with every value changed, so that all of its effects show.
-fn every_leaf(text: &str) -> Option<String> {
+/// Returns a JSON text with every value changed, so that a single attempt shows the effects of all of them.
+fn change_every_leaf(text: &str) -> Option<String> {
     let mut value: Json =
         serde_json::from_str(text).ok().filter(|value: &Json| value.is_object() || value.is_array())?;
     change_leaves(&mut value);
@@ -236,11 +244,11 @@ fn change_leaves(value: &mut Json) {
         Json::Array(items) => items.iter_mut().for_each(change_leaves),
         Json::Bool(flag) => *flag = !*flag,
         Json::Number(number) => match number.as_i64() {
-            Some(number) => *value = numbers(number).into_iter().next().unwrap_or_default(),
+            Some(number) => *value = other_numbers(number).into_iter().next().unwrap_or_default(),
             None => *value = json!(number.as_f64().unwrap_or_default() / 2.0),
         },
         Json::String(text) => {
-            if let Some(other) = texts(text).into_iter().next() {
+            if let Some(other) = similar_texts(text).into_iter().next() {
                 *text = other;
             }
         }
@@ -263,12 +271,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_keep_their_form() {
-        assert_eq!(texts("32Gi"), ["32Gj", "42Gi", "32Hi", "32Gix"]);
-        assert_eq!(texts("0.99"), ["0.98", "1.99", "0.89", "0.99x"]);
-        assert_eq!(texts(""), ["x"]);
-        assert_eq!(texts(r#"{"a":[1,"b"],"c":true}"#)[0], r#"{"a":[2,"c"],"c":false}"#);
-        assert_eq!(texts("true").first().map(String::as_str), Some("false"));
+    fn similar_texts_keep_the_form() {
+        assert_eq!(similar_texts("32Gi"), ["32Gj", "42Gi", "32Hi", "32Gix"]);
+        assert_eq!(similar_texts("0.99"), ["0.98", "1.99", "0.89", "0.99x"]);
+        assert_eq!(similar_texts(""), ["x"]);
+        assert_eq!(similar_texts(r#"{"a":[1,"b"],"c":true}"#)[0], r#"{"a":[2,"c"],"c":false}"#);
+        assert_eq!(similar_texts("true").first().map(String::as_str), Some("false"));
     }
 
     #[test]
@@ -282,7 +290,7 @@ mod tests {
 
     #[test]
     fn enum_values_come_from_the_schema() {
-        let words = |path: FieldPath| other_values(shape_at(&path, Some("dynamo")).0, Facets::NONE, &json!("x"));
+        let words = |path: FieldPath| other_values(find_shape(&path, Some("dynamo")).0, Facets::NONE, &json!("x"));
         assert!(words(FieldPath::parse("spec.engine.type")).contains(&json!("llamacpp")));
         assert!(
             words(FieldPath::parse("spec.model.storage.volumes").index(0).key("purpose")).contains(&json!("custom"))

@@ -39,7 +39,7 @@ impl OutputPlace {
         place
     }
 
-    /// Returns the place of the content of the text here. Texts inside texts are not parsed further.
+    /// Returns the place of the content of the text at this place. Texts inside texts are not parsed further.
     fn text(&self) -> Option<Self> {
         self.inside.is_none().then(|| Self { inside: Some(FieldPath::root()), ..self.clone() })
     }
@@ -86,8 +86,8 @@ impl OutputDifference {
             }
             (Value::Array(items), Value::Array(others)) => self.compare_lists(items, others, place),
             (Value::String(text), Value::String(other)) => {
-                let both = place.text().zip(parse_structured_text(text).zip(parse_structured_text(other)));
-                match both {
+                let parsed = place.text().zip(parse_structured_text(text).zip(parse_structured_text(other)));
+                match parsed {
                     Some((inside, ((flag, value), (other_flag, other)))) if flag == other_flag && value != other => {
                         self.compare(&value, &other, &inside);
                     }
@@ -98,12 +98,13 @@ impl OutputDifference {
         }
     }
 
-    /// Compares lists: equal items at the start and end are skipped, and the rest is compared item by item.
+    /// Compares lists. Equal items at the start and end are skipped, so that an inserted argument does not make all later
+    /// ones differ; the rest is compared item by item.
     fn compare_lists(&mut self, items: &[Value], others: &[Value], place: &OutputPlace) {
-        let same = |pairs: &mut dyn Iterator<Item = (&Value, &Value)>| pairs.take_while(|(a, b)| a == b).count();
-        let short = items.len().min(others.len());
-        let start = same(&mut items.iter().zip(others));
-        let end = same(&mut items.iter().rev().zip(others.iter().rev())).min(short - start);
+        let count_equal = |pairs: &mut dyn Iterator<Item = (&Value, &Value)>| pairs.take_while(|(a, b)| a == b).count();
+        let shorter = items.len().min(others.len());
+        let start = count_equal(&mut items.iter().zip(others));
+        let end = count_equal(&mut items.iter().rev().zip(others.iter().rev())).min(shorter - start);
         let middle = items.iter().enumerate().take(items.len() - end).skip(start);
         let mut other_middle = others.iter().take(others.len() - end).skip(start);
         for (index, item) in middle {
@@ -151,8 +152,8 @@ mod tests {
     use serde_json::json;
 
     fn compare(base: &Value, other: &Value) -> (Vec<String>, Vec<String>) {
-        let mut found = OutputDifference::default();
-        found.compare(base, other, &OutputPlace::root(0));
+        let mut difference = OutputDifference::default();
+        difference.compare(base, other, &OutputPlace::root(0));
         let texts = |places: Vec<OutputPlace>| {
             let text = |place: OutputPlace| match place.inside {
                 Some(inside) => format!("{} > {inside}", place.path),
@@ -160,24 +161,24 @@ mod tests {
             };
             places.into_iter().map(text).collect()
         };
-        (texts(found.changed), texts(found.added))
+        (texts(difference.changed), texts(difference.added))
     }
 
     /// An inserted argument does not change the following ones.
     #[test]
     fn an_inserted_item_is_added() {
-        let found = compare(&json!({"args": ["a", "c"], "x": 1}), &json!({"args": ["a", "b", "c"], "y": 2}));
-        assert_eq!(found, (vec!["x".to_owned()], vec!["args[1]".to_owned(), "y".to_owned()]));
-        let found = compare(&json!(["a", "a"]), &json!(["a"]));
-        assert_eq!(found, (vec!["[1]".to_owned()], vec![]));
+        let difference = compare(&json!({"args": ["a", "c"], "x": 1}), &json!({"args": ["a", "b", "c"], "y": 2}));
+        assert_eq!(difference, (vec!["x".to_owned()], vec!["args[1]".to_owned(), "y".to_owned()]));
+        let difference = compare(&json!(["a", "a"]), &json!(["a"]));
+        assert_eq!(difference, (vec!["[1]".to_owned()], vec![]));
     }
 
     #[test]
     fn structured_texts_are_compared_by_content() {
-        let found = compare(&json!({"c": "a: 1\nb: [2]\n"}), &json!({"c": "a: 1\nb: [3]\n"}));
-        assert_eq!(found.0, ["c > b[0]"]);
-        let found = compare(&json!(["--x={\"a\": 1}"]), &json!(["--x={\"a\": 2}"]));
-        assert_eq!(found.0, ["[0] > a"]);
+        let difference = compare(&json!({"c": "a: 1\nb: [2]\n"}), &json!({"c": "a: 1\nb: [3]\n"}));
+        assert_eq!(difference.0, ["c > b[0]"]);
+        let difference = compare(&json!(["--x={\"a\": 1}"]), &json!(["--x={\"a\": 2}"]));
+        assert_eq!(difference.0, ["[0] > a"]);
         assert_eq!(compare(&json!(["--x={\"a\": 1}"]), &json!(["--y={\"a\": 1}"])).0, ["[0] > a"]);
         assert_eq!(compare(&json!("one: two # three"), &json!("one: two # four")).0, [""]);
     }

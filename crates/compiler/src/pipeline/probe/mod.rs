@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::prepared::{Attempt, InputDeployment};
-use change::{FieldChange, Variant, changes, edited};
+use change::{FieldChange, Variant, apply_edits, variants};
 use difference::{OutputDifference, OutputPlace};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_model::wire::ModelDeployment;
@@ -75,26 +75,27 @@ pub(crate) struct Probe<'p> {
     pub(crate) base: Attempt,
     providers: Vec<&'p str>,
     steps: StepBudget,
-    /// Whether a field that affects the selection is also tried with the provider named.
-    names: bool,
-    /// The deployment with its provider named, computed on demand.
-    named: Option<Attempt>,
+    /// Whether a field that affects the selection is also tried with `spec.provider.name` set, so that its effect on
+    /// the output shows.
+    tries_named_provider: bool,
+    /// The result of the deployment with `spec.provider.name` set, computed on demand.
+    base_with_named_provider: Option<Attempt>,
 }
 
 /// The observed effect of other values of a field.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "facts that exclude none of the others")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Effect {
     /// The edits that changed the output.
     pub(crate) edits: Vec<FieldChange>,
     /// The output fields that changed.
-    pub(crate) moved: OutputDifference,
+    pub(crate) difference: OutputDifference,
     /// Objects that exist only with another value.
     pub(crate) added: Vec<ObjectRef>,
-    /// Whether the output changed only with the provider named.
-    pub(crate) is_named: bool,
+    /// Whether the output changed only with `spec.provider.name` set.
+    pub(crate) needs_named_provider: bool,
     /// Providers that other values select.
-    pub(crate) selects: Vec<String>,
+    pub(crate) selected_providers: Vec<String>,
     /// Codes of findings that name the field.
     pub(crate) codes: Vec<&'static str>,
     /// Codes of findings that name the field with another value.
@@ -102,13 +103,13 @@ pub(crate) struct Effect {
     /// Codes of the errors that refuse other values.
     pub(crate) refused_by: Vec<&'static str>,
     /// Whether another value was accepted at all.
-    pub(crate) accepted: bool,
-    /// Whether another valid enum value was refused, which means that the field is checked against other fields.
+    pub(crate) is_accepted: bool,
+    /// Whether another valid enum value was refused. The field is then checked against other fields.
     pub(crate) is_constraint: bool,
     /// Whether the default equals the value; computed only if `other_codes` matter.
     pub(crate) is_default: bool,
     /// Whether the deployment was accepted without the field.
-    pub(crate) unneeded: bool,
+    pub(crate) is_optional: bool,
 }
 
 impl<'p> Probe<'p> {
@@ -116,12 +117,12 @@ impl<'p> Probe<'p> {
     pub(crate) fn new(subject: InputDeployment<'p>, mut steps: StepBudget) -> Self {
         let base = subject.run(Thoroughness::Needed, &mut steps);
         let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
-        Self { subject, base, providers, steps, names: false, named: None }
+        Self { subject, base, providers, steps, tries_named_provider: false, base_with_named_provider: None }
     }
 
-    /// Returns a probe that also tries values with the provider named if they select another one.
+    /// Returns a probe that tries values that select another provider once more, with `spec.provider.name` set.
     pub(crate) fn with_named_provider(self) -> Self {
-        Self { names: true, ..self }
+        Self { tries_named_provider: true, ..self }
     }
 
     /// Returns whether options pin the runtime of a provider.
@@ -129,52 +130,56 @@ impl<'p> Probe<'p> {
         self.subject.options().runtimes.contains_key(provider)
     }
 
-    /// Tries other values of a field until one changes the output.
-    pub(crate) fn field(&mut self, path: &FieldPath, value: &Value) -> Effect {
+    /// Tries other values of a field, the most likely valid ones first, until one changes the output.
+    pub(crate) fn probe_field(&mut self, path: &FieldPath, value: &Value) -> Effect {
         let mut effect = Effect::default();
-        add_codes(&mut effect.codes, &self.base.findings, path);
+        collect_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
-        let mut named: Option<(Vec<FieldChange>, OutputDifference, Vec<ObjectRef>)> = None;
-        for Variant { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
+        let mut with_named_provider: Option<(Vec<FieldChange>, OutputDifference, Vec<ObjectRef>)> = None;
+        for Variant { edits, is_enum_value, removes_parent } in
+            variants(path, value, root, &self.providers, self.base.provider())
+        {
             // Variants that also change other fields count only if the field cannot be changed alone.
-            if is_around && (effect.accepted || effect.unneeded) {
+            if removes_parent && (effect.is_accepted || effect.is_optional) {
                 break;
             }
-            let Some(changed) = edited(root, &edits) else { continue };
+            let Some(changed) = apply_edits(root, &edits) else { continue };
             let other = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
             if other.is_refused() {
                 effect.refused_by.extend(other.errors());
-                effect.is_constraint |= is_word;
+                effect.is_constraint |= is_enum_value;
                 continue;
             }
-            // Removing a field may leave the same value, as the default.
-            effect.accepted |= edits.iter().any(|edit| edit.value.is_some());
-            effect.unneeded |= edits.iter().all(|edit| edit.value.is_none() && edit.path == *path);
-            add_codes(&mut effect.other_codes, &other.findings, path);
+            // Removing a field may leave the same value, as the default, so only a new value proves acceptance.
+            effect.is_accepted |= edits.iter().any(|edit| edit.value.is_some());
+            effect.is_optional |= edits.iter().all(|edit| edit.value.is_none() && edit.path == *path);
+            collect_codes(&mut effect.other_codes, &other.findings, path);
             if other.provider() != self.base.provider() {
-                effect.selects.extend(other.provider().map(str::to_owned));
-                if self.names && named.is_none() {
-                    named = self.with_name(path, edits);
+                effect.selected_providers.extend(other.provider().map(str::to_owned));
+                if self.tries_named_provider && with_named_provider.is_none() {
+                    with_named_provider = self.edit_with_named_provider(path, edits);
                 }
                 continue;
             }
-            (effect.moved, effect.added) = compare_outputs(&self.base, &other);
-            if !effect.moved.is_empty() || !effect.added.is_empty() {
+            (effect.difference, effect.added) = compare_outputs(&self.base, &other);
+            if !effect.difference.is_empty() || !effect.added.is_empty() {
                 effect.edits = edits;
                 break;
             }
         }
-        if let Some((edits, moved, added)) = named.filter(|_| effect.moved.is_empty() && effect.added.is_empty()) {
-            (effect.edits, effect.moved, effect.added) = (edits, moved, added);
-            effect.is_named = true;
+        if let Some((edits, difference, added)) =
+            with_named_provider.filter(|_| effect.difference.is_empty() && effect.added.is_empty())
+        {
+            (effect.edits, effect.difference, effect.added) = (edits, difference, added);
+            effect.needs_named_provider = true;
         }
-        effect.selects.sort();
-        effect.selects.dedup();
+        effect.selected_providers.sort();
+        effect.selected_providers.dedup();
         for codes in [&mut effect.codes, &mut effect.other_codes, &mut effect.refused_by] {
             codes.sort_unstable();
             codes.dedup();
         }
-        if !effect.other_codes.is_empty() && effect.moved.is_empty() {
+        if !effect.other_codes.is_empty() && effect.difference.is_empty() {
             effect.is_default = self.is_default(path);
         }
         effect
@@ -187,20 +192,21 @@ impl<'p> Probe<'p> {
             let leaves = self.subject.deployment_of(root)?.leaves();
             leaves.into_iter().find(|leaf| leaf.path == *path).map(|leaf| leaf.value)
         };
-        let without = edited(root, &[FieldChange::remove(path.clone())]);
+        let without = apply_edits(root, &[FieldChange::remove(path.clone())]);
         without.is_none_or(|without| value(root) == value(&without))
     }
 
     /// Runs the deployment with another runtime version.
-    pub(crate) fn runtime(&mut self, provider: &str, version: &str) -> Option<OutputDifference> {
+    pub(crate) fn probe_runtime(&mut self, provider: &str, version: &str) -> Option<OutputDifference> {
         let mut options = self.subject.options().clone();
         options.runtimes.insert(provider.to_owned(), version.to_owned());
         let other = self.subject.attempt_with(&options, &mut self.steps);
         (!other.is_refused()).then(|| compare_outputs(&self.base, &other).0)
     }
 
-    /// Returns the output change of edits with the provider named, so that they cannot select another one.
-    fn with_name(
+    /// Returns the effect of edits on the output with `spec.provider.name` set, so that they cannot select another
+    /// provider.
+    fn edit_with_named_provider(
         &mut self,
         path: &FieldPath,
         edits: Vec<FieldChange>,
@@ -211,25 +217,25 @@ impl<'p> Probe<'p> {
         }
         let root = self.subject.root();
         let naming = FieldChange::set(name.clone(), self.base.provider()?.to_owned());
-        if self.named.is_none() {
-            let changed = edited(root, std::slice::from_ref(&naming))?;
-            self.named = Some(self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps));
+        if self.base_with_named_provider.is_none() {
+            let changed = apply_edits(root, std::slice::from_ref(&naming))?;
+            self.base_with_named_provider = Some(self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps));
         }
         let edits: Vec<FieldChange> = edits.into_iter().chain([naming]).collect();
-        let other = self.subject.attempt(edited(root, &edits)?, Thoroughness::Needed, &mut self.steps);
-        let named = self.named.as_ref().filter(|named| !named.is_refused())?;
-        if other.is_refused() || other.provider() != named.provider() {
+        let other = self.subject.attempt(apply_edits(root, &edits)?, Thoroughness::Needed, &mut self.steps);
+        let base = self.base_with_named_provider.as_ref().filter(|base| !base.is_refused())?;
+        if other.is_refused() || other.provider() != base.provider() {
             return None;
         }
-        let (mut moved, added) = compare_outputs(named, &other);
-        // The object is not in the unchanged output.
-        moved.changed.retain(|place| !place.path.starts_with(&name));
-        (!moved.is_empty() || !added.is_empty()).then_some((edits, moved, added))
+        let (mut difference, added) = compare_outputs(base, &other);
+        // The unchanged output was rendered without the name, so its places do not include this one.
+        difference.changed.retain(|place| !place.path.starts_with(&name));
+        (!difference.is_empty() || !added.is_empty()).then_some((edits, difference, added))
     }
 }
 
-/// Compares objects of the same name, then the remaining ones of the same kind in order, because names may have
-/// changed, too.
+/// Compares two outputs. Objects are paired by name first. The remaining ones are paired by kind in order, because the
+/// change may have renamed them.
 fn compare_outputs(base: &Attempt, other: &Attempt) -> (OutputDifference, Vec<ObjectRef>) {
     let mut difference = OutputDifference::default();
     let mut others: Vec<Option<&Value>> = other.objects.iter().map(Some).collect();
@@ -239,9 +245,9 @@ fn compare_outputs(base: &Attempt, other: &Attempt) -> (OutputDifference, Vec<Ob
         pairs.push(others.iter_mut().find(is_same).and_then(Option::take));
     }
     for (position, (object, pair)) in base.objects.iter().zip(pairs).enumerate() {
-        let is_its_like = |other: &&mut Option<&Value>| other.is_some_and(|other| kind(other) == kind(object));
+        let has_same_kind = |other: &&mut Option<&Value>| other.is_some_and(|other| kind(other) == kind(object));
         let place = OutputPlace::root(position);
-        match pair.or_else(|| others.iter_mut().find(is_its_like).and_then(Option::take)) {
+        match pair.or_else(|| others.iter_mut().find(has_same_kind).and_then(Option::take)) {
             Some(other) => difference.compare(object, other, &place),
             None => difference.changed.push(place),
         }
@@ -254,13 +260,13 @@ fn kind(object: &Value) -> (&str, &str) {
     (text("apiVersion"), text("kind"))
 }
 
-fn add_codes(codes: &mut Vec<&'static str>, findings: &[Diagnostic], path: &FieldPath) {
-    codes.extend(findings.iter().filter(|found| is_about(found, path)).map(|found| found.code.id));
+fn collect_codes(codes: &mut Vec<&'static str>, findings: &[Diagnostic], path: &FieldPath) {
+    codes.extend(findings.iter().filter(|finding| is_about(finding, path)).map(|finding| finding.code.id));
 }
 
 /// Returns whether a finding is about a field or one of its parents.
-pub(crate) fn is_about(found: &Diagnostic, path: &FieldPath) -> bool {
-    found.location.as_ref().is_some_and(|location| {
+pub(crate) fn is_about(finding: &Diagnostic, path: &FieldPath) -> bool {
+    finding.location.as_ref().is_some_and(|location| {
         let at = &location.path;
         at.segments().len() > 1 && (path.starts_with(at) || at.starts_with(path))
     })
@@ -276,14 +282,16 @@ pub(crate) fn is_empty_value(value: &Value) -> bool {
     }
 }
 
-pub(crate) fn fate(effect: &Effect, path: &FieldPath) -> Fate {
+/// Classifies the observed effect of a field. The order of the checks matters: the first effect that applies is the
+/// strongest one.
+pub(crate) fn classify_effect(effect: &Effect, path: &FieldPath) -> Fate {
     let is_own = !path.starts_with(&FieldPath::parse("spec"));
-    let is_moved = !effect.moved.is_empty() || !effect.added.is_empty();
-    if is_moved && !effect.is_named {
+    let changes_output = !effect.difference.is_empty() || !effect.added.is_empty();
+    if changes_output && !effect.needs_named_provider {
         Fate::Rendered
-    } else if !effect.selects.is_empty() {
+    } else if !effect.selected_providers.is_empty() {
         Fate::Selects
-    } else if !effect.accepted && !effect.unneeded && !effect.refused_by.is_empty() {
+    } else if !effect.is_accepted && !effect.is_optional && !effect.refused_by.is_empty() {
         // No other effect was observed, so the findings are about something else.
         Fate::Checked
     } else if !effect.codes.is_empty() || effect.is_default && !effect.other_codes.is_empty() {
@@ -292,7 +300,7 @@ pub(crate) fn fate(effect: &Effect, path: &FieldPath) -> Fate {
         Fate::Own
     } else if effect.is_constraint {
         Fate::Checked
-    } else if effect.unneeded && (effect.accepted || effect.refused_by.is_empty()) {
+    } else if effect.is_optional && (effect.is_accepted || effect.refused_by.is_empty()) {
         Fate::Nothing
     } else {
         Fate::Checked
