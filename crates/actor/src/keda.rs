@@ -258,7 +258,7 @@ fn percent_encode(text: &str) -> String {
 /// Reports that the Secret with the password must also contain the username, because KEDA reads both from one Secret.
 fn report_username_key(actor: &Actor, broker: &RabbitMq, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
     let Some(name) = broker.password.as_ref().and_then(|password| password.name.as_deref()) else { return };
-    let secret = set.input("", "Secret", actor.namespace.as_deref(), name);
+    let secret = set.find_input("", "Secret", actor.namespace.as_deref(), name);
     let has = |list: &str, secret: &Node<'_>| secret.get(list).is_some_and(|keys| keys.entry("username").is_some());
     if secret.is_some_and(|(_, secret)| has("data", &secret.root) || has("stringData", &secret.root)) {
         return;

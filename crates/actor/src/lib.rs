@@ -194,7 +194,7 @@ fn runtime_script(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOut
         out.shared.push(manifest);
         return;
     }
-    let Some((_, given)) = set.input("", "ConfigMap", actor.namespace.as_deref(), name) else {
+    let Some((_, given)) = set.find_input("", "ConfigMap", actor.namespace.as_deref(), name) else {
         let message =
             format!("ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, so the cluster must have it");
         out.findings.report(&codes::RUNTIME_SCRIPT, AsyncActor::path().metadata().name(), message).help(format!(

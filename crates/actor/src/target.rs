@@ -222,11 +222,11 @@ fn find_object(
     namespace: Option<&str>,
     name: &str,
 ) -> Option<LocatedObject> {
-    if let Some((position, generated)) = set.generated(group, kind, namespace, name) {
+    if let Some((position, generated)) = set.find_generated(group, kind, namespace, name) {
         let (api_version, object) = (generated.api_version.clone(), generated.object.clone());
         return Some(LocatedObject { target: ObjectPosition::Generated(position), api_version, object });
     }
-    let (position, input) = set.input(group, kind, namespace, name)?;
+    let (position, input) = set.find_input(group, kind, namespace, name)?;
     let api_version = input.header.api_version.to_string();
     Some(LocatedObject { target: ObjectPosition::Input(position), api_version, object: input.root.to_json() })
 }

@@ -20,7 +20,7 @@ pub(super) fn revisit(position: usize, set: &ObjectSet<'_, '_>, out: &mut Transf
     let path = FieldPath::from(AsyncActor::path().metadata().annotations()).key(MANAGED_BY);
     let Some(actor) = object.root.at(&path).and_then(Node::as_str).filter(|actor| !actor.is_empty()) else { return };
     // An object that this run generates contains no additions of an earlier run.
-    if set.generated(group, kind, namespace, &header.name).is_some() {
+    if set.find_generated(group, kind, namespace, &header.name).is_some() {
         return;
     }
     let claims = |resolved: target::ResolvedTarget| resolved.target == ObjectPosition::Input(position);

@@ -38,24 +38,31 @@ impl<'e> Checker<'e> {
 
     /// Checks a whole rule, whose type must be bool.
     pub(super) fn check_rule(&mut self, node: &mut Node) {
-        let inferred = self.operand(node);
+        let inferred = self.check_operand(node);
         if !matches!(inferred, InferredType::Bool) && !inferred.is_open() {
             let message = format!("a rule is a condition, true or false; this is of type {inferred}");
             self.errors.push(CompileError::new(CompileErrorKind::NotBoolean, node.span, message));
         }
     }
 
-    pub(super) fn error(&mut self, kind: CompileErrorKind, span: Span, message: impl Into<String>) -> InferredType {
+    /// Reports an error. Returns the type of the erroneous expression, which is compatible with every other one so that
+    /// the error causes no further errors.
+    pub(super) fn report_error(
+        &mut self,
+        kind: CompileErrorKind,
+        span: Span,
+        message: impl Into<String>,
+    ) -> InferredType {
         self.errors.push(CompileError::new(kind, span, message));
         InferredType::Unknown
     }
 
-    pub(super) fn mismatch(&mut self, span: Span, message: impl Into<String>) -> InferredType {
-        self.error(CompileErrorKind::TypeMismatch, span, message)
+    pub(super) fn report_mismatch(&mut self, span: Span, message: impl Into<String>) -> InferredType {
+        self.report_error(CompileErrorKind::TypeMismatch, span, message)
     }
 
     /// Returns the type of an operand. Warns if operations on it cannot be checked.
-    pub(super) fn operand(&mut self, node: &mut Node) -> InferredType {
+    pub(super) fn check_operand(&mut self, node: &mut Node) -> InferredType {
         let inferred = self.check(node);
         // These literals have a warning already.
         let is_warned = matches!(node.kind, Kind::Uint(_) | Kind::Bytes(_));
@@ -66,23 +73,23 @@ impl<'e> Checker<'e> {
         inferred
     }
 
-    /// Warns that `what` cannot be checked.
-    pub(super) fn warn_unchecked(&mut self, span: Span, what: impl Into<String>) {
-        let message = format!("{} is not statically checked", what.into());
+    /// Warns that `subject` cannot be checked.
+    pub(super) fn warn_unchecked(&mut self, span: Span, subject: impl Into<String>) {
+        let message = format!("{} is not statically checked", subject.into());
         self.warnings.push(Warning { kind: WarningKind::Unchecked, message, offset: span.range() });
     }
 
     /// Checks an operand that must be a bool.
-    fn condition(&mut self, node: &mut Node, purpose: &str) {
-        let inferred = self.operand(node);
+    fn check_condition(&mut self, node: &mut Node, purpose: &str) {
+        let inferred = self.check_operand(node);
         if inferred != InferredType::Bool && !inferred.is_open() {
-            self.mismatch(node.span, format!("{purpose} takes bools, this is of type {inferred}"));
+            self.report_mismatch(node.span, format!("{purpose} takes bools, this is of type {inferred}"));
         }
     }
 
     /// Returns the type of an expression and records the field that it reads.
     fn check(&mut self, node: &mut Node) -> InferredType {
-        node.path = self.path(node);
+        node.path = self.literal_path(node);
         if let Some(path) = &node.path {
             self.reads.insert(path.to_string());
         }
@@ -92,14 +99,14 @@ impl<'e> Checker<'e> {
     /// Returns the type of an expression that is part of a longer path, which is recorded instead.
     fn check_inner(&mut self, node: &mut Node) -> InferredType {
         let span = node.span;
-        let on_path = self.begins_path(node);
+        let is_on_path = self.has_literal_path(node);
         let inferred = match &mut node.kind {
             Kind::Null => InferredType::Null,
             Kind::Bool(_) => InferredType::Bool,
             Kind::Int(_) => InferredType::Int,
             Kind::Uint(_) | Kind::Bytes(_) => {
-                let what = if matches!(node.kind, Kind::Uint(_)) { "an unsigned integer" } else { "a byte string" };
-                self.warn_unchecked(span, format!("the use of {what}"));
+                let literal = if matches!(node.kind, Kind::Uint(_)) { "an unsigned integer" } else { "a byte string" };
+                self.warn_unchecked(span, format!("the use of {literal}"));
                 InferredType::Dyn
             }
             Kind::Double(_) => InferredType::Double,
@@ -112,83 +119,83 @@ impl<'e> Checker<'e> {
                     (None, Some((_, declared))) => (*declared).into(),
                     (None, None) => {
                         let name = name.clone();
-                        self.unknown_identifier(&name, span)
+                        self.report_unknown_identifier(&name, span)
                     }
                 }
             }
-            Kind::List(elements) => self.list(elements),
-            Kind::Map(entries) => self.map(entries),
+            Kind::List(elements) => self.check_list(elements),
+            Kind::Map(entries) => self.check_map(entries),
             Kind::Select { operand, field, field_span, test } => {
-                let container = self.container(operand, on_path);
-                self.select(&container, operand.span, field, *field_span, *test)
+                let container = self.check_container(operand, is_on_path);
+                self.check_select(&container, operand.span, field, *field_span, *test)
             }
             Kind::Index { operand, index } => {
-                let container = self.container(operand, on_path);
-                let key = self.operand(index);
-                self.index(&container, &key, operand.span, index.span)
+                let container = self.check_container(operand, is_on_path);
+                let key = self.check_operand(index);
+                self.check_index(&container, &key, operand.span, index.span)
             }
             Kind::Not(operand) => {
-                self.condition(operand, "`!`");
+                self.check_condition(operand, "`!`");
                 InferredType::Bool
             }
             Kind::Negate(operand) => {
-                let inferred = self.operand(operand);
+                let inferred = self.check_operand(operand);
                 if inferred == InferredType::Dyn {
                     // The crate's negation of the smallest integer panics in debug builds and wraps in release builds.
                     let message = "`-` takes a value of a known type; write -int(x) or -double(x)";
-                    self.mismatch(operand.span, message);
+                    self.report_mismatch(operand.span, message);
                 } else if !inferred.is_number() && !inferred.is_open() {
-                    self.mismatch(operand.span, format!("`-` takes a number, this is of type {inferred}"));
+                    self.report_mismatch(operand.span, format!("`-` takes a number, this is of type {inferred}"));
                 }
                 inferred
             }
-            Kind::Binary { operator, left, right } => self.binary(*operator, left, right, span),
+            Kind::Binary { operator, left, right } => self.check_binary(*operator, left, right, span),
             Kind::Logic { or, terms } => {
                 let purpose = if *or { "`||`" } else { "`&&`" };
                 for term in terms {
-                    self.condition(term, purpose);
+                    self.check_condition(term, purpose);
                 }
                 InferredType::Bool
             }
             Kind::Conditional(parts) => {
                 let [condition, then, otherwise] = &mut **parts;
-                self.condition(condition, "the condition of `a ? b : c`");
+                self.check_condition(condition, "the condition of `a ? b : c`");
                 let (first, second) = (self.check(then), self.check(otherwise));
                 first.unify(&second).unwrap_or_else(|| {
                     let message = format!("both values of `a ? b : c` need one type; found {first} and {second}");
-                    self.mismatch(span, message)
+                    self.report_mismatch(span, message)
                 })
             }
-            Kind::Call(call) => self.call(call, span),
-            Kind::Macro(parts) => self.comprehension(parts),
+            Kind::Call(call) => self.check_call(call, span),
+            Kind::Macro(parts) => self.check_macro(parts),
         };
         node.ty = inferred.clone();
         inferred
     }
 
     /// Returns the type of the operand of a field access or index. On a path only the whole path is recorded as read.
-    fn container(&mut self, node: &mut Node, on_path: bool) -> InferredType {
-        if on_path { self.check_inner(node) } else { self.check(node) }
+    fn check_container(&mut self, node: &mut Node, is_on_path: bool) -> InferredType {
+        if is_on_path { self.check_inner(node) } else { self.check(node) }
     }
 
-    fn list(&mut self, elements: &mut [Node]) -> InferredType {
+    fn check_list(&mut self, elements: &mut [Node]) -> InferredType {
         let mut common: Option<InferredType> = None;
         for element in elements {
             let inferred = self.check(element);
             common = Some(match common {
                 None => inferred,
-                Some(before) => before.unify(&inferred).unwrap_or_else(|| {
-                    let message = format!("the elements of a list need one type; found {before}, then {inferred}");
-                    self.mismatch(element.span, message)
+                Some(previous) => previous.unify(&inferred).unwrap_or_else(|| {
+                    let message = format!("the elements of a list need one type; found {previous}, then {inferred}");
+                    self.report_mismatch(element.span, message)
                 }),
             });
         }
         InferredType::List(Box::new(common.unwrap_or(InferredType::Unknown)))
     }
 
-    fn map(&mut self, entries: &mut [(Node, Node)]) -> InferredType {
+    fn check_map(&mut self, entries: &mut [(Node, Node)]) -> InferredType {
         let mut common: Option<(InferredType, InferredType)> = None;
-        let mut seen = BTreeSet::new();
+        let mut seen_keys = BTreeSet::new();
         for (key, value) in entries {
             let literal = match &key.kind {
                 Kind::Text(text) => Some(format!("{text:?}")),
@@ -196,22 +203,22 @@ impl<'e> Checker<'e> {
                 Kind::Bool(value) => Some(value.to_string()),
                 _ => None,
             };
-            if literal.is_some_and(|literal| !seen.insert(literal)) {
-                self.error(CompileErrorKind::Parse, key.span, "the map has this key twice");
+            if literal.is_some_and(|literal| !seen_keys.insert(literal)) {
+                self.report_error(CompileErrorKind::Parse, key.span, "the map has this key twice");
             }
-            let inferred_key = self.operand(key);
+            let inferred_key = self.check_operand(key);
             if !matches!(inferred_key, InferredType::Int | InferredType::Bool) && !inferred_key.is_text() {
-                self.mismatch(key.span, format!("a map key is a string, int or bool, not {inferred_key}"));
+                self.report_mismatch(key.span, format!("a map key is a string, int or bool, not {inferred_key}"));
             }
             let inferred = self.check(value);
-            let (before_key, before) = common.take().unwrap_or_else(|| (inferred_key.clone(), inferred.clone()));
-            let unified_key = before_key.unify(&inferred_key).unwrap_or_else(|| {
-                let message = format!("the keys of a map need one type; found {before_key}, then {inferred_key}");
-                self.mismatch(key.span, message)
+            let (previous_key, previous) = common.take().unwrap_or_else(|| (inferred_key.clone(), inferred.clone()));
+            let unified_key = previous_key.unify(&inferred_key).unwrap_or_else(|| {
+                let message = format!("the keys of a map need one type; found {previous_key}, then {inferred_key}");
+                self.report_mismatch(key.span, message)
             });
-            let unified = before.unify(&inferred).unwrap_or_else(|| {
-                let message = format!("the values of a map need one type; found {before}, then {inferred}");
-                self.mismatch(value.span, message)
+            let unified = previous.unify(&inferred).unwrap_or_else(|| {
+                let message = format!("the values of a map need one type; found {previous}, then {inferred}");
+                self.report_mismatch(value.span, message)
             });
             common = Some((unified_key, unified));
         }
@@ -219,24 +226,24 @@ impl<'e> Checker<'e> {
         InferredType::Map(Box::new(key), Box::new(value))
     }
 
-    fn comprehension(&mut self, parts: &mut Macro) -> InferredType {
-        let element = match self.operand(&mut parts.range) {
+    fn check_macro(&mut self, parts: &mut Macro) -> InferredType {
+        let element = match self.check_operand(&mut parts.range) {
             InferredType::List(element) => *element,
             InferredType::Map(key, _) => *key,
             open if open.is_open() => open,
             other => {
                 let message = format!("only a list or map has elements to iterate over; this is {other}");
-                self.mismatch(parts.range.span, message)
+                self.report_mismatch(parts.range.span, message)
             }
         };
         self.locals.push((parts.variable.clone(), element.clone()));
         if let Some(filter) = &mut parts.filter {
-            self.condition(filter, "the condition of map()");
+            self.check_condition(filter, "the condition of map()");
         }
         let inferred = match parts.kind {
             MacroKind::Map => InferredType::List(Box::new(self.check(&mut parts.body))),
             kind => {
-                self.condition(&mut parts.body, "the condition of a macro");
+                self.check_condition(&mut parts.body, "the condition of a macro");
                 if kind == MacroKind::Filter { InferredType::List(Box::new(element)) } else { InferredType::Bool }
             }
         };

@@ -12,65 +12,72 @@ use kubefoundry_yaml::text::closest;
 const NUMBER_ADVICE: &str = "; write 2.0 for 2, or convert with double(x) or int(x)";
 
 impl Checker<'_> {
-    pub(super) fn binary(&mut self, operator: Operator, left: &mut Node, right: &mut Node, span: Span) -> InferredType {
-        let (first, second) = (self.operand(left), self.operand(right));
-        let open = first.is_open() || second.is_open();
+    pub(super) fn check_binary(
+        &mut self,
+        operator: Operator,
+        left: &mut Node,
+        right: &mut Node,
+        span: Span,
+    ) -> InferredType {
+        let (first, second) = (self.check_operand(left), self.check_operand(right));
+        let is_open = first.is_open() || second.is_open();
         match operator {
             Operator::Equal | Operator::NotEqual => {
-                self.equality(operator, (&first, left), (&second, right), span);
+                self.check_equality(operator, (&first, left), (&second, right), span);
                 InferredType::Bool
             }
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-                let ordered = first.is_number() && second.is_number()
+                let is_ordered = first.is_number() && second.is_number()
                     || first.is_text() && second.is_text()
                     || first == InferredType::Bool && second == InferredType::Bool;
-                if !ordered && !open {
+                if !is_ordered && !is_open {
                     let symbol = operator.symbol();
                     let message = format!("`{symbol}` takes two numbers or two strings; found {first} and {second}");
-                    self.mismatch(span, message);
+                    self.report_mismatch(span, message);
                 }
                 InferredType::Bool
             }
             Operator::In => {
-                self.membership(&first, left, &second, right);
+                self.check_membership(&first, left, &second, right);
                 InferredType::Bool
             }
             Operator::Add if matches!((&first, &second), (InferredType::List(_), InferredType::List(_))) => {
                 first.unify(&second).unwrap_or_else(|| {
-                    self.mismatch(span, format!("both lists of `+` need one type; found {first} and {second}"))
+                    self.report_mismatch(span, format!("both lists of `+` need one type; found {first} and {second}"))
                 })
             }
-            Operator::Add if !open && first.is_text() && second.is_text() => InferredType::String,
+            Operator::Add if !is_open && first.is_text() && second.is_text() => InferredType::String,
             Operator::Remainder if first == InferredType::Int && second == InferredType::Int => InferredType::Int,
             Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide
                 if first.is_number() && first == second =>
             {
                 first
             }
-            _ if open => first.unify(&second).unwrap_or(InferredType::Dyn),
-            _ => self.arithmetic(operator, &first, &second, span),
+            _ if is_open => first.unify(&second).unwrap_or(InferredType::Dyn),
+            _ => self.report_operand_mismatch(operator, &first, &second, span),
         }
     }
 
-    fn arithmetic(
+    /// Reports that an arithmetic operator does not take operands of these types.
+    fn report_operand_mismatch(
         &mut self,
         operator: Operator,
         first: &InferredType,
         second: &InferredType,
         span: Span,
     ) -> InferredType {
-        let takes = match operator {
+        let expected = match operator {
             Operator::Add => "two ints, two doubles, two strings or two lists",
             Operator::Remainder => "two ints",
             _ => "two ints or two doubles",
         };
         let help =
             if first.is_number() && second.is_number() && operator != Operator::Remainder { NUMBER_ADVICE } else { "" };
-        let message = format!("`{}` takes {takes}; found {first} and {second}{help}", operator.symbol());
-        self.mismatch(span, message)
+        let message = format!("`{}` takes {expected}; found {first} and {second}{help}", operator.symbol());
+        self.report_mismatch(span, message)
     }
 
-    fn equality(
+    fn check_equality(
         &mut self,
         operator: Operator,
         (first, left): (&InferredType, &Node),
@@ -95,10 +102,10 @@ impl Checker<'_> {
             }
             _ => format!("`{symbol}` takes two values of one type; found {first} and {second}"),
         };
-        self.mismatch(span, message);
+        self.report_mismatch(span, message);
     }
 
-    fn membership(&mut self, element: &InferredType, left: &Node, container: &InferredType, right: &Node) {
+    fn check_membership(&mut self, element: &InferredType, left: &Node, container: &InferredType, right: &Node) {
         let contained = match container {
             InferredType::List(contained) | InferredType::Map(contained, _) => contained,
             open if open.is_open() => return,
@@ -108,12 +115,12 @@ impl Checker<'_> {
                     InferredType::Object(_) => "; test for a field with has(object.field)",
                     _ => "",
                 };
-                self.mismatch(right.span, format!("`in` takes a list or map on its right, not {other}{help}"));
+                self.report_mismatch(right.span, format!("`in` takes a list or map on its right, not {other}{help}"));
                 return;
             }
         };
         if contained.unify(element).is_none() {
-            self.mismatch(left.span, format!("`in` looks for {element} in {container}; it can never be there"));
+            self.report_mismatch(left.span, format!("`in` looks for {element} in {container}; it can never be there"));
         } else if let Kind::List(elements) = &right.kind {
             for literal in elements {
                 self.warn_if_never_equal(element, left, literal, "nothing in it is equal to that");
@@ -130,7 +137,7 @@ impl Checker<'_> {
             return;
         }
         let help = match closest(text, values.iter().copied()) {
-            Some(meant) => format!("did you mean '{meant}'?"),
+            Some(suggestion) => format!("did you mean '{suggestion}'?"),
             None => format!("it is one of {}", values.join(", ")),
         };
         let (field, value) = (field.span.quote(self.text), literal.span.quote(self.text));
@@ -138,22 +145,23 @@ impl Checker<'_> {
         self.warnings.push(Warning { kind: WarningKind::NeverEqual, message, offset: literal.span.range() });
     }
 
-    pub(super) fn call(&mut self, call: &mut Call, span: Span) -> InferredType {
+    pub(super) fn check_call(&mut self, call: &mut Call, span: Span) -> InferredType {
         let Some(signature) = call.function.and_then(Function::signature) else {
-            return self.unknown_function(call);
+            return self.report_unknown_function(call);
         };
-        let inferred: Vec<InferredType> = call.arguments.iter_mut().map(|argument| self.operand(argument)).collect();
-        let form = if call.receiver { signature.method } else { signature.global };
+        let inferred: Vec<InferredType> =
+            call.arguments.iter_mut().map(|argument| self.check_operand(argument)).collect();
+        let has_form = if call.receiver { signature.method } else { signature.global };
         let arity = if signature.arity == functions::ANY_NUMBER { inferred.len().max(1) } else { signature.arity };
-        if !form || inferred.len() != arity {
+        if !has_form || inferred.len() != arity {
             let message = format!("{}() is written {}", signature.name, signature.usage);
-            return self.error(CompileErrorKind::Arguments, span, message);
+            return self.report_error(CompileErrorKind::Arguments, span, message);
         }
         let Some(first) = inferred.first() else { return InferredType::Unknown };
         let (rejected, result) = match signature.function {
             Function::Size => {
-                let sized = matches!(first, InferredType::List(_) | InferredType::Map(..)) || first.is_text();
-                (if sized { None } else { Some((0, "a string, list or map")) }, InferredType::Int)
+                let is_sized = matches!(first, InferredType::List(_) | InferredType::Map(..)) || first.is_text();
+                (if is_sized { None } else { Some((0, "a string, list or map")) }, InferredType::Int)
             }
             Function::Contains | Function::StartsWith | Function::EndsWith => {
                 (find_non_text(&inferred), InferredType::Bool)
@@ -184,7 +192,7 @@ impl Checker<'_> {
                 (Function::Contains, InferredType::Map(..)) => "; search a map with `key in map`",
                 _ => "",
             };
-            self.mismatch(at, format!("{}() takes {expected}, this is of type {actual}{help}", signature.name));
+            self.report_mismatch(at, format!("{}() takes {expected}, this is of type {actual}{help}", signature.name));
         }
         result
     }
@@ -200,7 +208,7 @@ impl Checker<'_> {
         if self.compiled_patterns == patterns::MAX_PATTERNS {
             let message =
                 format!("a rule has at most {} patterns; split it into several rules", patterns::MAX_PATTERNS);
-            self.error(CompileErrorKind::Arguments, node.span, message);
+            self.report_error(CompileErrorKind::Arguments, node.span, message);
             return;
         }
         self.compiled_patterns += 1;
@@ -209,25 +217,25 @@ impl Checker<'_> {
                 self.patterns.insert(text.clone(), regex);
             }
             Err(message) => {
-                self.error(CompileErrorKind::Arguments, node.span, message);
+                self.report_error(CompileErrorKind::Arguments, node.span, message);
             }
         }
     }
 
-    fn unknown_function(&mut self, call: &mut Call) -> InferredType {
+    fn report_unknown_function(&mut self, call: &mut Call) -> InferredType {
         let name = &call.name;
-        if functions::exists_elsewhere(name) {
+        if functions::exists_in_kubernetes(name) {
             let message = format!("{name}() is not available in selection rules");
-            return self.error(CompileErrorKind::Unsupported, call.name_span, message);
+            return self.report_error(CompileErrorKind::Unsupported, call.name_span, message);
         }
         let suggestion = closest(name, functions::names()).map(str::to_owned);
-        let help = suggestion.as_ref().map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        let help = suggestion.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
         let message = format!("unknown function `{}`{help}", call.name_span.quote(self.text));
-        self.error(CompileErrorKind::UnknownFunction { suggestion }, call.name_span, message);
+        self.report_error(CompileErrorKind::UnknownFunction { suggestion }, call.name_span, message);
         // The call may be a misspelled macro whose arguments use a name that the macro would bind. Check only the
         // receiver.
         if let (true, Some(receiver)) = (call.receiver, call.arguments.first_mut()) {
-            self.operand(receiver);
+            self.check_operand(receiver);
         }
         InferredType::Unknown
     }

@@ -61,10 +61,10 @@ impl Rule {
     /// assert_eq!((comparisons[1].domain.clone(), comparisons[1].constants[0].as_str()), (FieldDomain::Text, Some("big-")));
     /// ```
     pub fn comparisons(&self) -> Vec<Comparison> {
-        let mut found = Vec::new();
-        collect_conditions(&self.root, &mut found);
+        let mut comparisons = Vec::new();
+        collect_conditions(&self.root, &mut comparisons);
         let mut merged: Vec<Comparison> = Vec::new();
-        for comparison in found {
+        for comparison in comparisons {
             match merged.iter_mut().find(|other| other.field == comparison.field && other.domain == comparison.domain) {
                 Some(other) => {
                     other.tested |= comparison.tested;
@@ -84,23 +84,23 @@ impl Rule {
 }
 
 /// Collects the comparisons of all boolean operands. Only constants within one of them can affect its fields.
-fn collect_conditions(node: &Node, found: &mut Vec<Comparison>) {
+fn collect_conditions(node: &Node, comparisons: &mut Vec<Comparison>) {
     match &node.kind {
-        _ if variable(node).is_some() => collect_pairs(node, found),
-        Kind::Logic { terms, .. } => terms.iter().for_each(|term| collect_conditions(term, found)),
-        Kind::Not(operand) => collect_conditions(operand, found),
-        Kind::Conditional(branches) => branches.iter().for_each(|branch| collect_conditions(branch, found)),
-        _ => collect_pairs(node, found),
+        _ if variable(node).is_some() => collect_pairs(node, comparisons),
+        Kind::Logic { terms, .. } => terms.iter().for_each(|term| collect_conditions(term, comparisons)),
+        Kind::Not(operand) => collect_conditions(operand, comparisons),
+        Kind::Conditional(branches) => branches.iter().for_each(|branch| collect_conditions(branch, comparisons)),
+        _ => collect_pairs(node, comparisons),
     }
 }
 
 /// Pairs every field of a condition with every constant in it.
-fn collect_pairs(node: &Node, found: &mut Vec<Comparison>) {
+fn collect_pairs(node: &Node, comparisons: &mut Vec<Comparison>) {
     let (mut fields, mut constants) = (Vec::new(), Vec::new());
     collect_operands(node, &mut fields, &mut constants);
     let has_one_field = fields.windows(2).all(|pair| matches!(pair, [first, second] if first.0 == second.0));
-    let (exact, searched) = (has_one_field && is_exact(node), searches(node));
-    found.extend(fields.into_iter().map(|(field, domain, tested)| Comparison {
+    let (exact, searched) = (has_one_field && is_exact(node), has_search(node));
+    comparisons.extend(fields.into_iter().map(|(field, domain, tested)| Comparison {
         field,
         domain,
         tested,
@@ -113,10 +113,10 @@ fn collect_pairs(node: &Node, found: &mut Vec<Comparison>) {
 /// The functions that search for a text in another one.
 const SEARCH_FUNCTIONS: &[&str] = &["startsWith", "endsWith", "contains"];
 
-fn searches(node: &Node) -> bool {
+fn has_search(node: &Node) -> bool {
     match &node.kind {
         Kind::Call(call) => SEARCH_FUNCTIONS.contains(&call.name.as_str()),
-        Kind::Binary { left, right, .. } => searches(left) || searches(right),
+        Kind::Binary { left, right, .. } => has_search(left) || has_search(right),
         _ => false,
     }
 }

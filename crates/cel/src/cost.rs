@@ -51,11 +51,11 @@ impl<'r> CostEstimator<'r> {
                 (0, local.map_or(Size::ONE, |(_, size)| *size))
             }
             Kind::List(elements) => {
-                elements.iter().fold((0, Size::ONE), |(steps, size), element| self.and_element(steps, size, element))
+                elements.iter().fold((0, Size::ONE), |(steps, size), element| self.add_element(steps, size, element))
             }
             Kind::Map(entries) => entries.iter().fold((0, Size::ONE), |(steps, size), (key, value)| {
-                let (steps, size) = self.and_element(steps, size, key);
-                self.and_element(steps, size, value)
+                let (steps, size) = self.add_element(steps, size, key);
+                self.add_element(steps, size, value)
             }),
             Kind::Select { operand, test, .. } => {
                 let (steps, size) = self.estimate(operand);
@@ -67,29 +67,32 @@ impl<'r> CostEstimator<'r> {
                 (first.saturating_add(second).saturating_add(key.total()), size.element())
             }
             Kind::Not(operand) | Kind::Negate(operand) => (self.estimate(operand).0, Size::ONE),
-            Kind::Binary { operator, left, right } => self.binary(*operator, left, right),
+            Kind::Binary { operator, left, right } => self.estimate_binary(*operator, left, right),
+            // The bound covers an evaluation that does not stop early.
             Kind::Logic { terms, .. } => {
                 let steps = terms.iter().fold(0_u64, |steps, term| steps.saturating_add(self.estimate(term).0));
                 (steps.saturating_add(u64::try_from(terms.len()).unwrap_or(u64::MAX)), Size::ONE)
             }
+            // Only one of the branches is evaluated, so the larger one is charged.
             Kind::Conditional(parts) => {
                 let [condition, then, otherwise] = &**parts;
                 let (condition, (first, then), (second, otherwise)) =
                     (self.estimate(condition).0, self.estimate(then), self.estimate(otherwise));
                 (condition.saturating_add(first.max(second)), then.max(otherwise))
             }
-            Kind::Call(call) => self.call(call),
-            Kind::Macro(parts) => self.comprehension(parts),
+            Kind::Call(call) => self.estimate_call(call),
+            Kind::Macro(parts) => self.estimate_macro(parts),
         };
         (steps.saturating_add(1), if node.ty.is_scalar() { Size::ONE } else { size })
     }
 
-    fn and_element(&mut self, steps: u64, whole: Size, element: &'r Node) -> (u64, Size) {
-        let (more, size) = self.estimate(element);
-        (steps.saturating_add(more).saturating_add(size.total()), whole.and_element(size))
+    /// Adds an element to the steps and the size of a list or map.
+    fn add_element(&mut self, steps: u64, whole: Size, element: &'r Node) -> (u64, Size) {
+        let (element_steps, size) = self.estimate(element);
+        (steps.saturating_add(element_steps).saturating_add(size.total()), whole.and_element(size))
     }
 
-    fn binary(&mut self, operator: Operator, left: &'r Node, right: &'r Node) -> (u64, Size) {
+    fn estimate_binary(&mut self, operator: Operator, left: &'r Node, right: &'r Node) -> (u64, Size) {
         let ((first, left_size), (second, right_size)) = (self.estimate(left), self.estimate(right));
         let work = match operator {
             // A map is searched by hash, a list element by element.
@@ -105,21 +108,21 @@ impl<'r> CostEstimator<'r> {
         (first.saturating_add(second).saturating_add(work), self.cap(size))
     }
 
-    fn call(&mut self, call: &'r Call) -> (u64, Size) {
+    fn estimate_call(&mut self, call: &'r Call) -> (u64, Size) {
         let mut steps = ITERATION_STEPS;
         // Room for the result of a conversion such as `string(1)`.
         let mut size = Size::from_text(32);
-        let mut arguments = 0_u64;
+        let mut argument_size = 0_u64;
         for argument in &call.arguments {
-            let (more, argument) = self.estimate(argument);
-            steps = steps.saturating_add(more);
-            arguments = arguments.saturating_add(argument.total());
+            let (argument_steps, argument) = self.estimate(argument);
+            steps = steps.saturating_add(argument_steps);
+            argument_size = argument_size.saturating_add(argument.total());
             size = size.join(argument);
         }
-        let mut work = arguments.saturating_mul(CALL_COPIES);
+        let mut work = argument_size.saturating_mul(CALL_COPIES);
         if call.function == Some(Function::Matches) {
             // In the worst case the regex engine visits every byte in every state of the pattern.
-            work = work.saturating_add(arguments.saturating_mul(text(256)));
+            work = work.saturating_add(argument_size.saturating_mul(text(256)));
             if !matches!(call.arguments.get(1), Some(Node { kind: Kind::Text(_), .. })) {
                 work = work.saturating_add(patterns::COMPILE_STEPS);
             }
@@ -127,7 +130,7 @@ impl<'r> CostEstimator<'r> {
         (steps.saturating_add(work), size)
     }
 
-    fn comprehension(&mut self, parts: &'r Macro) -> (u64, Size) {
+    fn estimate_macro(&mut self, parts: &'r Macro) -> (u64, Size) {
         let (steps, range) = self.estimate(&parts.range);
         let element = range.element();
         self.locals.push((&parts.variable, element));

@@ -99,12 +99,12 @@ fn is_lists_range(node: &Node) -> bool {
 
 /// Returns the steps for evaluating all parts of a rule once.
 fn estimate_steps(node: &Node) -> u64 {
-    let own = match &node.kind {
+    let own_steps = match &node.kind {
         Kind::Call(call) if matches!(call.name.as_str(), "find" | "findAll" | "matches") => PATTERN_STEPS,
         Kind::Call(_) => CALL_STEPS,
         _ => 1,
     };
-    children(node).into_iter().fold(own, |sum, child| sum.saturating_add(estimate_steps(child)))
+    children(node).into_iter().fold(own_steps, |sum, child| sum.saturating_add(estimate_steps(child)))
 }
 
 /// `text.replace(old, new[, limit])` with a limit on the result. Repeated replacements could otherwise grow two short
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// A hostile rule must neither crash nor hang the program.
+    // A hostile rule must neither crash nor hang the program.
     #[test]
     fn stops_hostile_rules() {
         let long = format!("1{} == 0", " + 1".repeat(1000));
@@ -287,8 +287,8 @@ mod tests {
             "self.?a.hasValue()",
             "cel.bind(x, 1, x == 1)",
         ] {
-            let found = run(rule);
-            assert!(found.is_err(), "{rule}: {found:?}");
+            let result = run(rule);
+            assert!(result.is_err(), "{rule}: {result:?}");
         }
     }
 

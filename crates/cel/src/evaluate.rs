@@ -28,13 +28,13 @@ struct Evaluation<'r> {
     sizes: BTreeMap<&'r str, Size>,
 }
 
-/// Evaluates a rule and subtracts its steps from `left`.
-pub(super) fn evaluate(rule: &Rule, input: &Json, left: &mut u64) -> Result<bool, EvaluationError> {
-    let limits = Limits { steps: rule.limits.steps.min(*left), ..rule.limits };
+/// Evaluates a rule and subtracts its steps from `remaining`.
+pub(super) fn evaluate(rule: &Rule, input: &Json, remaining: &mut u64) -> Result<bool, EvaluationError> {
+    let limits = Limits { steps: rule.limits.steps.min(*remaining), ..rule.limits };
     let meter = Arc::new(Meter::new(limits));
     let mut evaluation = Evaluation { rule, input, meter, sizes: BTreeMap::new() };
     let result = evaluation.run();
-    *left = left.saturating_sub(evaluation.meter.spent(limits.steps));
+    *remaining = remaining.saturating_sub(evaluation.meter.spent(limits.steps));
     result
 }
 
@@ -86,6 +86,7 @@ impl Evaluation<'_> {
                     evaluation_errors::find_reader(&self.rule.root, name).map_or(self.rule.root.span, |node| node.span);
                 return Err(EvaluationError::new(EvaluationErrorKind::ValueLimit, span, message));
             };
+            // A large value is charged before it is copied, because the copy is the work that the limit must prevent.
             let _ = self.meter.spend(size.total().saturating_mul(INPUT_COPIES));
             self.check_limits()?;
             context.add_variable_from_value(name.as_str(), input::convert(json, &field.ty));

@@ -89,7 +89,7 @@ static SIGNATURES: [Signature; 17] = [
 pub(super) const MACROS: [&str; 6] = ["has", "all", "exists", "exists_one", "filter", "map"];
 
 /// Functions and macros that Kubernetes supports but selection rules do not.
-const ELSEWHERE: [&str; 57] = [
+const KUBERNETES_ONLY: [&str; 57] = [
     "type",
     "timestamp",
     "duration",
@@ -150,7 +150,7 @@ const ELSEWHERE: [&str; 57] = [
 ];
 
 impl Function {
-    pub(super) fn by_name(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         SIGNATURES.iter().find(|signature| signature.name == name).map(|signature| signature.function)
     }
 
@@ -165,6 +165,6 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns whether Kubernetes has a function of this name. `name` has no namespace such as `cel.`.
-pub(super) fn exists_elsewhere(name: &str) -> bool {
-    ELSEWHERE.iter().any(|known| *known == name || known.split_once('.').is_some_and(|(_, last)| last == name))
+pub(super) fn exists_in_kubernetes(name: &str) -> bool {
+    KUBERNETES_ONLY.iter().any(|known| *known == name || known.split_once('.').is_some_and(|(_, last)| last == name))
 }

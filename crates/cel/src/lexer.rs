@@ -43,13 +43,13 @@ impl<'t> Lexer<'t> {
             return Ok((Token::End, Span { start, end: start }));
         };
         let token = if let Some((prefix, raw, bytes)) = string_prefix(rest) {
-            self.string(start, prefix, raw, bytes)?
+            self.read_string(start, prefix, raw, bytes)?
         } else if first == '_' || first.is_ascii_alphabetic() {
             let length = rest.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
             self.at += length;
             if rest.get(..length) == Some("in") { Token::Symbol("in") } else { Token::Name }
         } else if first.is_ascii_digit() || first == '.' && rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
-            self.number(start)?
+            self.read_number(start)?
         } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
             self.at += symbol.len();
             Token::Symbol(symbol)
@@ -61,7 +61,7 @@ impl<'t> Lexer<'t> {
                 _ => "",
             };
             let message = format!("unexpected character `{}`{hint}", brief(first.encode_utf8(&mut [0; 4])));
-            return Err(fault(start, start + first.len_utf8(), message));
+            return Err(parse_error(start, start + first.len_utf8(), message));
         };
         Ok((token, Span { start, end: self.at }))
     }
@@ -78,53 +78,56 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn number(&mut self, start: usize) -> Result<Token, CompileError> {
+    fn read_number(&mut self, start: usize) -> Result<Token, CompileError> {
         let rest = self.rest();
         let bytes = rest.as_bytes();
         let digits = |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
-        let hexadecimal = rest.starts_with("0x") || rest.starts_with("0X");
+        let is_hexadecimal = rest.starts_with("0x") || rest.starts_with("0X");
         let mut length;
-        let mut double = false;
-        if hexadecimal {
+        let mut is_double = false;
+        if is_hexadecimal {
             length = 2 + bytes.iter().skip(2).take_while(|byte| byte.is_ascii_hexdigit()).count();
         } else {
             length = digits(0);
             if bytes.get(length) == Some(&b'.') && digits(length + 1) > 0 {
                 length += 1 + digits(length + 1);
-                double = true;
+                is_double = true;
             }
             if matches!(bytes.get(length), Some(b'e' | b'E')) {
                 let sign = usize::from(matches!(bytes.get(length + 1), Some(b'+' | b'-')));
                 if digits(length + 1 + sign) > 0 {
                     length += 1 + sign + digits(length + 1 + sign);
-                    double = true;
+                    is_double = true;
                 }
             }
         }
         let number = rest.get(..length).unwrap_or_default();
-        let word = bytes.iter().skip(length).take_while(|byte| **byte == b'_' || byte.is_ascii_alphanumeric()).count();
-        self.at += length + word;
-        let suffix = rest.get(length..length + word).unwrap_or_default();
-        let quote = brief(rest.get(..length + word).unwrap_or_default());
-        let unsigned = matches!(suffix, "u" | "U") && !double;
-        if !suffix.is_empty() && !unsigned {
-            return Err(fault(start, self.at, format!("`{quote}` is not a number")));
+        let suffix_length =
+            bytes.iter().skip(length).take_while(|byte| **byte == b'_' || byte.is_ascii_alphanumeric()).count();
+        self.at += length + suffix_length;
+        let suffix = rest.get(length..length + suffix_length).unwrap_or_default();
+        let quote = brief(rest.get(..length + suffix_length).unwrap_or_default());
+        let is_unsigned = matches!(suffix, "u" | "U") && !is_double;
+        if !suffix.is_empty() && !is_unsigned {
+            return Err(parse_error(start, self.at, format!("`{quote}` is not a number")));
         }
-        if double {
+        if is_double {
             let value = number.parse::<f64>().ok().filter(|value| value.is_finite());
-            return value.map(Token::Double).ok_or_else(|| fault(start, self.at, format!("`{quote}` is too large")));
+            return value
+                .map(Token::Double)
+                .ok_or_else(|| parse_error(start, self.at, format!("`{quote}` is too large")));
         }
-        let parsed = if hexadecimal {
+        let parsed = if is_hexadecimal {
             u64::from_str_radix(number.get(2..).unwrap_or_default(), 16)
         } else {
             number.parse::<u64>()
         };
         parsed
-            .map(if unsigned { Token::Uint } else { Token::Int })
-            .map_err(|_| fault(start, self.at, format!("`{quote}` is not a 64-bit integer")))
+            .map(if is_unsigned { Token::Uint } else { Token::Int })
+            .map_err(|_| parse_error(start, self.at, format!("`{quote}` is not a 64-bit integer")))
     }
 
-    fn string(&mut self, start: usize, prefix: usize, raw: bool, bytes: bool) -> Result<Token, CompileError> {
+    fn read_string(&mut self, start: usize, prefix: usize, raw: bool, bytes: bool) -> Result<Token, CompileError> {
         self.at += prefix;
         let rest = self.rest();
         let quote = ["'''", "\"\"\"", "'", "\""].into_iter().find(|quote| rest.starts_with(quote)).unwrap_or("'");
@@ -133,7 +136,7 @@ impl<'t> Lexer<'t> {
         loop {
             let rest = self.rest();
             let Some(character) = rest.chars().next() else {
-                return Err(fault(
+                return Err(parse_error(
                     start,
                     self.at,
                     format!("the string that starts here does not end; expected {quote}"),
@@ -144,10 +147,14 @@ impl<'t> Lexer<'t> {
                 break;
             }
             if quote.len() == 1 && (character == '\n' || character == '\r') {
-                return Err(fault(start, self.at, format!("the string does not end on its line; expected {quote}")));
+                return Err(parse_error(
+                    start,
+                    self.at,
+                    format!("the string does not end on its line; expected {quote}"),
+                ));
             }
             if character == '\\' && !raw {
-                let escaped = self.escape(bytes)?;
+                let escaped = self.read_escape(bytes)?;
                 match u8::try_from(escaped) {
                     Ok(byte) if bytes => value.push(byte),
                     _ => value.extend_from_slice(escaped.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -160,11 +167,11 @@ impl<'t> Lexer<'t> {
         if bytes {
             return Ok(Token::Bytes(value));
         }
-        String::from_utf8(value).map(Token::Text).map_err(|_| fault(start, self.at, "not text".to_owned()))
+        String::from_utf8(value).map(Token::Text).map_err(|_| parse_error(start, self.at, "not text".to_owned()))
     }
 
     /// Reads an escape sequence and returns its character. In byte strings, `\u` and `\U` are invalid.
-    fn escape(&mut self, bytes: bool) -> Result<char, CompileError> {
+    fn read_escape(&mut self, bytes: bool) -> Result<char, CompileError> {
         let start = self.at;
         let rest = self.rest();
         let second = rest.chars().nth(1).unwrap_or('\0');
@@ -184,7 +191,7 @@ impl<'t> Lexer<'t> {
             '0'..='3' => (1, 3, 8),
             _ => {
                 let quote = brief(rest.get(..self.at - start).unwrap_or_default());
-                return Err(fault(start, self.at, format!("`{quote}` is not an escape sequence")));
+                return Err(parse_error(start, self.at, format!("`{quote}` is not an escape sequence")));
             }
         };
         let digits = rest.get(skip..skip + length).filter(|digits| digits.chars().all(|digit| digit.is_digit(radix)));
@@ -194,7 +201,7 @@ impl<'t> Lexer<'t> {
         }
         value.ok_or_else(|| {
             let quote = brief(rest.get(..self.at - start).unwrap_or_default());
-            fault(start, self.at, format!("`{quote}` needs {length} digits that name a character"))
+            parse_error(start, self.at, format!("`{quote}` needs {length} digits that name a character"))
         })
     }
 }
@@ -212,6 +219,6 @@ fn string_prefix(rest: &str) -> Option<(usize, bool, bool)> {
     })
 }
 
-fn fault(start: usize, end: usize, message: String) -> CompileError {
+fn parse_error(start: usize, end: usize, message: String) -> CompileError {
     CompileError::new(CompileErrorKind::Parse, Span { start, end }, message)
 }

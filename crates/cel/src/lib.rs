@@ -12,10 +12,10 @@
 //! over typed values. It accepts other features of the `cel` crate with a warning: unsigned integers, byte strings,
 //! `uint()`, `bytes()`, `max()`, `min()`, values of type `dyn`, and patterns of `matches()` that are not literals.
 //!
-//! The `cel` crate has no limits and copies many values, so evaluation is metered. A rule is charged up front for the
-//! parts that run once, at the start of each iteration of a loop for its body, in both cases by the size of the fields
-//! that are read, and for each string or list when it is created. A rule that exceeds its budget has no value, even if
-//! its remaining parts would make it true.
+//! The `cel` crate has no limits and copies many values, so evaluation is metered. A rule is charged in advance for the
+//! parts that run once, and at the start of each iteration of a loop for its body. Both charges depend on the size of the
+//! fields that are read. A string or list is charged when it is created. A rule that exceeds its budget has no value,
+//! even if its remaining parts would make it true.
 //!
 //! Differences from Kubernetes:
 //! - `all` and `exists` fail with the first element that fails, even if a later element decides the result;
@@ -205,22 +205,23 @@ impl Rule {
     /// assert!(rule.evaluate(&serde_json::json!({"args": {"b": "3"}})).is_err());
     /// ```
     pub fn evaluate(&self, variables: &serde_json::Value) -> Result<bool, EvaluationError> {
-        let mut left = u64::MAX;
-        self.evaluate_within(variables, &mut left)
+        let mut remaining = u64::MAX;
+        self.evaluate_within(variables, &mut remaining)
     }
 
-    /// Evaluates the rule on a step budget that several evaluations share. It subtracts the steps it takes from `left`.
-    /// If `left` is too small, the evaluation fails with [`EvaluationErrorKind::StepLimit`] and sets `left` to 0.
+    /// Evaluates the rule on a step budget that several evaluations share. It subtracts the steps it takes from
+    /// `remaining`. If `remaining` is too small, the evaluation fails with [`EvaluationErrorKind::StepLimit`] and sets it to
+    /// 0.
     ///
     /// ```
     /// use kubefoundry_cel::{Environment, EvaluationErrorKind, Limits};
     /// let (rule, _) = Environment::new(vec![], Limits::default()).compile("[1, 2, 3].all(x, x > 0)").unwrap();
-    /// let mut left = 100;
-    /// while rule.evaluate_within(&serde_json::json!({}), &mut left) == Ok(true) {}
-    /// assert_eq!(left, 0);
+    /// let mut remaining = 100;
+    /// while rule.evaluate_within(&serde_json::json!({}), &mut remaining) == Ok(true) {}
+    /// assert_eq!(remaining, 0);
     /// ```
-    pub fn evaluate_within(&self, variables: &serde_json::Value, left: &mut u64) -> Result<bool, EvaluationError> {
-        evaluate::evaluate(self, variables, left)
+    pub fn evaluate_within(&self, variables: &serde_json::Value, remaining: &mut u64) -> Result<bool, EvaluationError> {
+        evaluate::evaluate(self, variables, remaining)
     }
 
     /// Returns the fields that the rule reads, sorted, in the syntax of

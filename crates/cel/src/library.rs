@@ -94,8 +94,8 @@ impl Meter {
 
     /// Subtracts an amount from a counter. If the counter is too small, or any limit was reached before, it fails and
     /// records the limit `kind`.
-    fn take(&self, left: &AtomicU64, amount: u64, kind: u8) -> Result<(), ExecutionError> {
-        let result = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount));
+    fn take(&self, counter: &AtomicU64, amount: u64, kind: u8) -> Result<(), ExecutionError> {
+        let result = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount));
         if result.is_ok() && self.exhausted().is_none() {
             return Ok(());
         }
@@ -111,6 +111,7 @@ pub(super) fn register_meter(
     meter: &Arc<Meter>,
     iteration_steps: impl Fn(usize) -> Option<u64> + Send + Sync + 'static,
 ) {
+    // The function evaluates the loop condition itself, after charging, so that an exhausted meter ends the loop.
     let loop_meter = Arc::clone(meter);
     context.add_function(FUEL, move |call: &FunctionContext<'_, '_>, number: i64| -> Result<Value, ExecutionError> {
         let cost = usize::try_from(number).ok().and_then(&iteration_steps);
@@ -146,13 +147,13 @@ pub(super) fn register(context: &mut Context<'_>, function: Function, patterns: 
         Function::StartsWith => context.add_function("startsWith", functions::starts_with),
         Function::EndsWith => context.add_function("endsWith", functions::ends_with),
         Function::Matches => {
-            let known = Arc::clone(patterns);
+            let compiled = Arc::clone(patterns);
             context.add_function("matches", move |This(text): Text, pattern: Arc<String>| {
-                let found = match known.get(pattern.as_str()) {
+                let is_match = match compiled.get(pattern.as_str()) {
                     Some(regex) => Ok(regex.is_match(&text)),
                     None => patterns::compile(&pattern).map(|regex| regex.is_match(&text)),
                 };
-                found.map_err(|message| ExecutionError::function_error("matches", message))
+                is_match.map_err(|message| ExecutionError::function_error("matches", message))
             });
         }
         Function::LowerAscii => context.add_function("lowerAscii", |This(text): Text| text.to_ascii_lowercase()),

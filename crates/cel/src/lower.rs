@@ -26,7 +26,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// before each iteration.
 pub(super) const FUEL: &str = "@fuel";
 /// Internal function that charges for a new text or list and returns it.
-pub(super) const CHARGE: &str = "@made";
+pub(super) const CHARGE: &str = "@charge";
 /// Internal function that returns a list itself, or the sorted keys of a map.
 pub(super) const ELEMENTS: &str = "@elements";
 
@@ -96,13 +96,13 @@ impl Lowering {
                 call(operators::SUBSTRACT, vec![int(0), self.lower(operand)])
             }
             Kind::Negate(operand) => call(operators::NEGATE, vec![self.lower(operand)]),
-            Kind::Binary { .. } if is_concatenation(node) => call(CHARGE, vec![self.sum(node)]),
+            Kind::Binary { .. } if is_concatenation(node) => call(CHARGE, vec![self.lower_concatenation(node)]),
             Kind::Binary { operator, left, right } => {
-                call(name_of(*operator), vec![self.lower(left), self.lower(right)])
+                call(operator_name(*operator), vec![self.lower(left), self.lower(right)])
             }
             Kind::Logic { or, terms } => {
                 let terms: Vec<_> = terms.iter().map(|term| self.lower(term)).collect();
-                balanced(if *or { operators::LOGICAL_OR } else { operators::LOGICAL_AND }, &terms)
+                balanced_tree(if *or { operators::LOGICAL_OR } else { operators::LOGICAL_AND }, &terms)
             }
             Kind::Conditional(parts) => {
                 call(operators::CONDITIONAL, parts.iter().map(|part| self.lower(part)).collect())
@@ -110,26 +110,26 @@ impl Lowering {
             Kind::Call(parts) => {
                 self.functions.extend(parts.function);
                 let mut args: Vec<_> = parts.arguments.iter().map(|argument| self.lower(argument)).collect();
-                let receiver = self.receivers && parts.receiver && !args.is_empty();
-                let target = receiver.then(|| Box::new(args.remove(0)));
+                let has_target = self.receivers && parts.receiver && !args.is_empty();
+                let target = has_target.then(|| Box::new(args.remove(0)));
                 expr(Expr::Call(CallExpr { func_name: parts.name.clone(), target, args }))
             }
-            Kind::Macro(parts) => self.comprehension(parts),
+            Kind::Macro(parts) => self.lower_macro(parts),
         }
     }
 
     /// Lowers a concatenation of texts or lists, or an operand of one. The caller charges for the whole concatenation,
     /// so nested ones are not charged again.
-    fn sum(&mut self, node: &Node) -> IdedExpr {
+    fn lower_concatenation(&mut self, node: &Node) -> IdedExpr {
         match &node.kind {
             Kind::Binary { left, right, .. } if is_concatenation(node) => {
-                call(operators::ADD, vec![self.sum(left), self.sum(right)])
+                call(operators::ADD, vec![self.lower_concatenation(left), self.lower_concatenation(right)])
             }
             _ => self.lower(node),
         }
     }
 
-    fn comprehension(&mut self, parts: &Macro) -> IdedExpr {
+    fn lower_macro(&mut self, parts: &Macro) -> IdedExpr {
         let range = self.lower(&parts.range);
         // An input may have a map where a list is declared, and its order must not affect the result. Only these two
         // kinds of ranges are certainly lists.
@@ -216,19 +216,19 @@ fn call(name: &str, args: Vec<IdedExpr>) -> IdedExpr {
 }
 
 /// Converts a chain of `&&` or `||` to a balanced tree, which keeps the crate's recursion shallow.
-fn balanced(operator: &str, terms: &[IdedExpr]) -> IdedExpr {
+fn balanced_tree(operator: &str, terms: &[IdedExpr]) -> IdedExpr {
     match terms {
         [] => expr(Expr::Unspecified),
         [term] => term.clone(),
         _ => {
             let (left, right) = terms.split_at(terms.len() / 2);
-            call(operator, vec![balanced(operator, left), balanced(operator, right)])
+            call(operator, vec![balanced_tree(operator, left), balanced_tree(operator, right)])
         }
     }
 }
 
 /// Returns the crate's name of an operator.
-fn name_of(operator: Operator) -> &'static str {
+fn operator_name(operator: Operator) -> &'static str {
     match operator {
         Operator::Equal => operators::EQUALS,
         Operator::NotEqual => operators::NOT_EQUALS,

@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str, nesting: usize) -> ParseResult {
         macros: 0,
     };
     parser.advance()?;
-    let node = parser.expression()?;
+    let node = parser.parse_expression()?;
     match parser.token {
         Token::End => Ok(node),
         Token::Symbol("&&" | "||" | "?" | ":") => Err(parser.unexpected("an operator or the end of the rule")),
@@ -36,6 +36,7 @@ pub(super) struct Parser<'t> {
     pub(super) span: Span,
     /// The end of the previous token, in bytes.
     previous_end: usize,
+    /// The number of expressions around the current one, which bounds the recursion of the parser.
     depth: usize,
     nesting: usize,
     /// The number of macros so far.
@@ -43,6 +44,7 @@ pub(super) struct Parser<'t> {
 }
 
 impl Parser<'_> {
+    /// Reads the next token and returns the current one.
     pub(super) fn advance(&mut self) -> Result<Token, CompileError> {
         let (token, span) = self.lexer.next()?;
         self.previous_end = self.span.end;
@@ -50,14 +52,16 @@ impl Parser<'_> {
         Ok(std::mem::replace(&mut self.token, token))
     }
 
+    /// Skips the next token if it is this symbol. Returns whether it was.
     pub(super) fn eat(&mut self, symbol: &str) -> Result<bool, CompileError> {
-        let found = matches!(self.token, Token::Symbol(found) if found == symbol);
-        if found {
+        let is_next = matches!(self.token, Token::Symbol(next) if next == symbol);
+        if is_next {
             self.advance()?;
         }
-        Ok(found)
+        Ok(is_next)
     }
 
+    /// Skips the next token, which must be this symbol. `purpose` completes the error message.
     pub(super) fn expect(&mut self, symbol: &str, purpose: &str) -> Result<(), CompileError> {
         if self.eat(symbol)? { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}` {purpose}"))) }
     }
@@ -70,11 +74,11 @@ impl Parser<'_> {
         CompileError::new(CompileErrorKind::Parse, self.span, format!("{found}, expected {expected}"))
     }
 
-    pub(super) fn unsupported(span: Span, what: &str) -> CompileError {
-        CompileError::new(CompileErrorKind::Unsupported, span, format!("{what} cannot be used in selection rules"))
+    pub(super) fn unsupported(span: Span, feature: &str) -> CompileError {
+        CompileError::new(CompileErrorKind::Unsupported, span, format!("{feature} cannot be used in selection rules"))
     }
 
-    fn since(&self, start: usize) -> Span {
+    fn span_from(&self, start: usize) -> Span {
         Span { start, end: self.previous_end }
     }
 
@@ -85,75 +89,77 @@ impl Parser<'_> {
 
     /// Creates a node that began at `start`. `children` is the maximum height of its children. It fails if the tree
     /// would be too deep, so that no later recursion over the tree can overflow the stack.
-    pub(super) fn node(&self, start: usize, children: usize, kind: Kind) -> ParseResult {
-        let span = self.since(start);
+    pub(super) fn new_node(&self, start: usize, children: usize, kind: Kind) -> ParseResult {
+        let span = self.span_from(start);
         if children >= self.nesting {
             return Err(self.too_deep(span));
         }
         Ok(Node { kind, span, height: children + 1, ty: InferredType::Unknown, path: None })
     }
 
-    pub(super) fn expression(&mut self) -> ParseResult {
+    pub(super) fn parse_expression(&mut self) -> ParseResult {
         if self.depth >= self.nesting {
             return Err(self.too_deep(self.span));
         }
         self.depth += 1;
         let start = self.span.start;
-        let mut node = self.logic(true)?;
+        let mut node = self.parse_logic(true)?;
         if self.eat("?")? {
-            let then = self.logic(true)?;
+            let then = self.parse_logic(true)?;
             self.expect(":", "between the two values of `condition ? a : b`")?;
-            let otherwise = self.expression()?;
+            let otherwise = self.parse_expression()?;
             let height = node.height.max(then.height).max(otherwise.height);
-            node = self.node(start, height, Kind::Conditional(Box::new([node, then, otherwise])))?;
+            node = self.new_node(start, height, Kind::Conditional(Box::new([node, then, otherwise])))?;
         }
         self.depth -= 1;
         Ok(node)
     }
 
-    /// Operands joined by `||`, or by `&&`, which binds tighter.
-    fn logic(&mut self, or: bool) -> ParseResult {
+    /// Parses operands joined by `||` or, if `or` is false, by `&&`, which binds more tightly.
+    fn parse_logic(&mut self, or: bool) -> ParseResult {
         let symbol = if or { "||" } else { "&&" };
         let start = self.span.start;
-        let first = self.operand_of_logic(or)?;
+        let first = self.parse_logic_operand(or)?;
         let mut height = first.height;
         if !self.eat(symbol)? {
             return Ok(first);
         }
         let mut terms = vec![first];
         loop {
-            let term = self.operand_of_logic(or)?;
+            let term = self.parse_logic_operand(or)?;
             height = height.max(term.height);
             terms.push(term);
             if !self.eat(symbol)? {
-                return self.node(start, height, Kind::Logic { or, terms });
+                return self.new_node(start, height, Kind::Logic { or, terms });
             }
         }
     }
 
-    fn operand_of_logic(&mut self, or: bool) -> ParseResult {
-        if or { self.logic(false) } else { self.binary(0) }
+    fn parse_logic_operand(&mut self, or: bool) -> ParseResult {
+        if or { self.parse_logic(false) } else { self.parse_binary(0) }
     }
 
-    /// Comparisons, sums and products that bind at least as tightly as `precedence`.
-    fn binary(&mut self, precedence: u8) -> ParseResult {
+    /// Parses comparisons, sums and products that bind at least as tightly as `precedence`.
+    fn parse_binary(&mut self, precedence: u8) -> ParseResult {
         let start = self.span.start;
-        let mut left = self.unary()?;
+        let mut left = self.parse_unary()?;
         while let Token::Symbol(symbol) = self.token {
-            let Some(operator) = Operator::by_symbol(symbol).filter(|found| found.precedence() >= precedence) else {
+            let Some(operator) = Operator::from_symbol(symbol).filter(|operator| operator.precedence() >= precedence)
+            else {
                 break;
             };
             self.advance()?;
-            let right = self.binary(operator.precedence() + 1)?;
+            let right = self.parse_binary(operator.precedence() + 1)?;
             let height = left.height.max(right.height);
-            left = self.node(start, height, Kind::Binary { operator, left: Box::new(left), right: Box::new(right) })?;
+            left =
+                self.new_node(start, height, Kind::Binary { operator, left: Box::new(left), right: Box::new(right) })?;
         }
         Ok(left)
     }
 
-    fn unary(&mut self) -> ParseResult {
+    fn parse_unary(&mut self) -> ParseResult {
         let start = self.span.start;
-        let Token::Symbol(symbol @ ("!" | "-")) = self.token else { return self.member() };
+        let Token::Symbol(symbol @ ("!" | "-")) = self.token else { return self.parse_member() };
         let mut times = 0_usize;
         while self.eat(symbol)? {
             times += 1;
@@ -163,21 +169,21 @@ impl Parser<'_> {
             let value = 0_i64.checked_sub_unsigned(*value).ok_or_else(|| self.too_large())?;
             self.advance()?;
             times -= 1;
-            let number = self.node(start, 0, Kind::Int(value))?;
-            let member = self.postfix(start, number)?;
-            return self.repeat(start, symbol, times, member);
+            let number = self.new_node(start, 0, Kind::Int(value))?;
+            let member = self.parse_postfix(start, number)?;
+            return self.apply_prefix(start, symbol, times, member);
         }
-        let member = self.member()?;
-        self.repeat(start, symbol, times, member)
+        let member = self.parse_member()?;
+        self.apply_prefix(start, symbol, times, member)
     }
 
     /// Applies a prefix operator `times` times. Pairs of operators cancel each other; up to two are kept so that the
     /// operand is still type-checked, while a long chain does not make the tree deep.
-    fn repeat(&mut self, start: usize, symbol: &str, times: usize, mut node: Node) -> ParseResult {
+    fn apply_prefix(&mut self, start: usize, symbol: &str, times: usize, mut node: Node) -> ParseResult {
         let effective = if times > 2 { 2 - times % 2 } else { times };
         for _ in 0..effective {
             let (height, inner) = (node.height, Box::new(node));
-            node = self.node(start, height, if symbol == "!" { Kind::Not(inner) } else { Kind::Negate(inner) })?;
+            node = self.new_node(start, height, if symbol == "!" { Kind::Not(inner) } else { Kind::Negate(inner) })?;
         }
         Ok(node)
     }
@@ -187,39 +193,39 @@ impl Parser<'_> {
         CompileError::new(CompileErrorKind::Parse, self.span, message)
     }
 
-    fn member(&mut self) -> ParseResult {
+    fn parse_member(&mut self) -> ParseResult {
         let start = self.span.start;
-        let node = self.primary()?;
-        self.postfix(start, node)
+        let node = self.parse_primary()?;
+        self.parse_postfix(start, node)
     }
 
     /// Parses the suffixes of a value: `.field`, `.call(…)` and `[index]`.
-    fn postfix(&mut self, start: usize, mut node: Node) -> ParseResult {
+    fn parse_postfix(&mut self, start: usize, mut node: Node) -> ParseResult {
         loop {
             if self.eat(".")? {
                 if matches!(self.token, Token::Symbol("?")) {
-                    return Err(Self::unsupported(self.since(start), "optional values (`.?`)"));
+                    return Err(Self::unsupported(self.span_from(start), "optional values (`.?`)"));
                 }
                 if matches!(self.token, Token::Symbol("`")) {
                     return Err(self.unexpected("a field name; read other keys with [\"key\"]"));
                 }
-                let (name, name_span) = self.name("a field name")?;
+                let (name, name_span) = self.parse_name("a field name")?;
                 node = if self.eat("(")? {
-                    self.call(start, Some(node), name, name_span)?
+                    self.parse_call(start, Some(node), name, name_span)?
                 } else {
                     let height = node.height;
                     let kind =
                         Kind::Select { operand: Box::new(node), field: name, field_span: name_span, test: false };
-                    self.node(start, height, kind)?
+                    self.new_node(start, height, kind)?
                 };
             } else if self.eat("[")? {
                 if matches!(self.token, Token::Symbol("?")) {
-                    return Err(Self::unsupported(self.since(start), "optional values (`[?`)"));
+                    return Err(Self::unsupported(self.span_from(start), "optional values (`[?`)"));
                 }
-                let index = self.expression()?;
+                let index = self.parse_expression()?;
                 self.expect("]", "after the index")?;
                 let height = node.height.max(index.height);
-                node = self.node(start, height, Kind::Index { operand: Box::new(node), index: Box::new(index) })?;
+                node = self.new_node(start, height, Kind::Index { operand: Box::new(node), index: Box::new(index) })?;
             } else if matches!(self.token, Token::Symbol("{"))
                 && matches!(node.kind, Kind::Variable(_) | Kind::Select { .. })
             {

@@ -28,7 +28,7 @@ pub const RESERVED: [&str; 17] = [
 ];
 
 impl Parser<'_> {
-    pub(super) fn name(&mut self, expected: &str) -> Result<(String, Span), CompileError> {
+    pub(super) fn parse_name(&mut self, expected: &str) -> Result<(String, Span), CompileError> {
         let span = self.span;
         let name = self.text.get(span.range()).unwrap_or_default().to_owned();
         if self.token != Token::Name {
@@ -38,26 +38,26 @@ impl Parser<'_> {
         Ok((name, span))
     }
 
-    pub(super) fn primary(&mut self) -> ParseResult {
+    pub(super) fn parse_primary(&mut self) -> ParseResult {
         let start = self.span.start;
         let (kind, height) = match &self.token {
             Token::Symbol("(") => {
                 self.advance()?;
-                let node = self.expression()?;
+                let node = self.parse_expression()?;
                 self.expect(")", "to close the parenthesis")?;
                 return Ok(node);
             }
             Token::Symbol("[") => {
                 self.advance()?;
-                let (elements, height) = self.list("]")?;
+                let (elements, height) = self.parse_list("]")?;
                 (Kind::List(elements), height)
             }
             Token::Symbol("{") => {
                 self.advance()?;
-                self.map()?
+                self.parse_map()?
             }
             Token::Name => {
-                let (name, span) = self.name("a name")?;
+                let (name, span) = self.parse_name("a name")?;
                 match name.as_str() {
                     "true" | "false" => (Kind::Bool(name == "true"), 0),
                     "null" => (Kind::Null, 0),
@@ -65,7 +65,7 @@ impl Parser<'_> {
                         let message = format!("`{reserved}` is a reserved word of CEL and cannot be a name");
                         return Err(CompileError::new(CompileErrorKind::Parse, span, message));
                     }
-                    _ if self.eat("(")? => return self.call(start, None, name, span),
+                    _ if self.eat("(")? => return self.parse_call(start, None, name, span),
                     _ => (Kind::Variable(name), 0),
                 }
             }
@@ -94,18 +94,18 @@ impl Parser<'_> {
             }
             Token::Symbol(_) | Token::End => return Err(self.unexpected("a value such as `spec` or 'text'")),
         };
-        self.node(start, height, kind)
+        self.new_node(start, height, kind)
     }
 
     /// Parses expressions separated by commas up to `close`. Returns them and their maximum height.
-    fn list(&mut self, close: &str) -> Result<(Vec<Node>, usize), CompileError> {
+    fn parse_list(&mut self, close: &str) -> Result<(Vec<Node>, usize), CompileError> {
         let mut elements = Vec::new();
         let mut height = 0;
         while !self.eat(close)? {
             if matches!(self.token, Token::Symbol("?")) {
                 return Err(Self::unsupported(self.span, "optional values (`?`)"));
             }
-            let element = self.expression()?;
+            let element = self.parse_expression()?;
             height = height.max(element.height);
             elements.push(element);
             if !self.eat(",")? {
@@ -116,16 +116,16 @@ impl Parser<'_> {
         Ok((elements, height))
     }
 
-    fn map(&mut self) -> Result<(Kind, usize), CompileError> {
+    fn parse_map(&mut self) -> Result<(Kind, usize), CompileError> {
         let mut entries = Vec::new();
         let mut height = 0;
         while !self.eat("}")? {
             if matches!(self.token, Token::Symbol("?")) {
                 return Err(Self::unsupported(self.span, "optional values (`?`)"));
             }
-            let key = self.expression()?;
+            let key = self.parse_expression()?;
             self.expect(":", "after the key")?;
-            let value = self.expression()?;
+            let value = self.parse_expression()?;
             height = height.max(key.height).max(value.height);
             entries.push((key, value));
             if !self.eat(",")? {
@@ -137,27 +137,33 @@ impl Parser<'_> {
     }
 
     /// Parses the rest of a call after the opening parenthesis.
-    pub(super) fn call(&mut self, start: usize, target: Option<Node>, name: String, name_span: Span) -> ParseResult {
-        let (mut arguments, mut height) = self.list(")")?;
+    pub(super) fn parse_call(
+        &mut self,
+        start: usize,
+        target: Option<Node>,
+        name: String,
+        name_span: Span,
+    ) -> ParseResult {
+        let (mut arguments, mut height) = self.parse_list(")")?;
         let Some(target) = target else {
             if name == "has" {
-                return self.has(start, name_span, arguments);
+                return self.parse_has(start, name_span, arguments);
             }
-            let function = Function::by_name(&name);
+            let function = Function::from_name(&name);
             let call = Call { function, name, name_span, receiver: false, arguments };
-            return self.node(start, height, Kind::Call(call));
+            return self.new_node(start, height, Kind::Call(call));
         };
         height = height.max(target.height);
-        if let Some(kind) = MacroKind::by_name(&name) {
-            return self.comprehension(start, kind, target, arguments, height, &name, name_span);
+        if let Some(kind) = MacroKind::from_name(&name) {
+            return self.parse_macro(start, kind, target, arguments, height, &name, name_span);
         }
-        let function = Function::by_name(&name);
+        let function = Function::from_name(&name);
         arguments.insert(0, target);
         let call = Call { function, name, name_span, receiver: true, arguments };
-        self.node(start, height, Kind::Call(call))
+        self.new_node(start, height, Kind::Call(call))
     }
 
-    fn has(&self, start: usize, name_span: Span, mut arguments: Vec<Node>) -> ParseResult {
+    fn parse_has(&self, start: usize, name_span: Span, mut arguments: Vec<Node>) -> ParseResult {
         let usage = "has() takes one field, such as has(spec.resources.gpu)";
         let (Some(argument), true) = (arguments.pop(), arguments.is_empty()) else {
             return Err(CompileError::new(CompileErrorKind::Arguments, name_span, usage));
@@ -166,7 +172,7 @@ impl Parser<'_> {
         match argument.kind {
             Kind::Select { operand, field, field_span, .. } => {
                 let height = operand.height;
-                self.node(start, height, Kind::Select { operand, field, field_span, test: true })
+                self.new_node(start, height, Kind::Select { operand, field, field_span, test: true })
             }
             Kind::Index { .. } => {
                 let message = format!("{usage}; test for a key of a map with \"key\" in map");
@@ -177,7 +183,7 @@ impl Parser<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one call, read by its only caller")]
-    fn comprehension(
+    fn parse_macro(
         &mut self,
         start: usize,
         kind: MacroKind,
@@ -190,8 +196,8 @@ impl Parser<'_> {
         let body = arguments.pop();
         let filter = (arguments.len() == 2).then(|| arguments.pop()).flatten();
         let variable = arguments.pop();
-        let well_formed = arguments.is_empty() && (filter.is_none() || kind == MacroKind::Map);
-        let (Some(variable), Some(body), true) = (variable, body, well_formed) else {
+        let is_well_formed = arguments.is_empty() && (filter.is_none() || kind == MacroKind::Map);
+        let (Some(variable), Some(body), true) = (variable, body, is_well_formed) else {
             let usage = format!("{name}() takes a name and an expression, such as list.{name}(x, x == 'a')");
             return Err(CompileError::new(CompileErrorKind::Arguments, name_span, usage));
         };
@@ -203,6 +209,6 @@ impl Parser<'_> {
         let number = self.macros;
         self.macros += 1;
         // A loop takes three levels of the tree through which the `cel` crate recurses.
-        self.node(start, height + 2, Kind::Macro(Box::new(Macro { kind, number, range, variable, filter, body })))
+        self.new_node(start, height + 2, Kind::Macro(Box::new(Macro { kind, number, range, variable, filter, body })))
     }
 }

@@ -86,9 +86,9 @@ impl Size {
 
     /// Returns the size of two texts or lists joined by `+`.
     pub(super) fn join(self, other: Self) -> Self {
-        let mut both = self.max(other);
-        both.0[0] = self.total().saturating_add(other.total());
-        both
+        let mut joined = self.max(other);
+        joined.0[0] = self.total().saturating_add(other.total());
+        joined
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) enum MacroKind {
 }
 
 impl MacroKind {
-    pub(super) fn by_name(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "all" => Self::All,
             "exists" => Self::Exists,
@@ -123,7 +123,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    pub(super) fn by_symbol(symbol: &str) -> Option<Self> {
+    pub(super) fn from_symbol(symbol: &str) -> Option<Self> {
         Some(match symbol {
             "==" => Self::Equal,
             "!=" => Self::NotEqual,

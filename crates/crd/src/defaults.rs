@@ -12,9 +12,9 @@ pub(super) fn apply(schema: &Value, value: &mut Value, resolver: Resolver<'_>) {
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
             for (name, property) in properties.into_iter().flatten() {
-                let is_open = fields.get(name).is_none_or(Value::is_null);
-                if is_open
-                    && let Some((default, is_nullable)) = resolver.default_of(property)
+                let is_absent_or_null = fields.get(name).is_none_or(Value::is_null);
+                if is_absent_or_null
+                    && let Some((default, is_nullable)) = resolver.find_default(property)
                     && !(is_nullable && fields.contains_key(name))
                 {
                     fields.insert(name.clone(), default.clone());

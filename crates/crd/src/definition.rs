@@ -45,8 +45,8 @@ impl CrdDefinition {
         kind: &str,
         origin: &CrdOrigin,
     ) -> Option<Result<Self, CrdProblem>> {
-        if let Some(found) = node.items().iter().find_map(|item| Self::find(item, group, kind, origin)) {
-            return Some(found);
+        if let Some(definition) = node.items().iter().find_map(|item| Self::find(item, group, kind, origin)) {
+            return Some(definition);
         }
         if let Some(items) = node.get("items") {
             return Self::find(items, group, kind, origin);
@@ -74,7 +74,7 @@ impl CrdDefinition {
         kind: &str,
         origin: &CrdOrigin,
     ) -> Result<Self, CrdProblem> {
-        let unusable = |what: String| CrdProblem::new(&codes::UNUSABLE_CRD, origin, what);
+        let unusable = |message: String| CrdProblem::new(&codes::UNUSABLE_CRD, origin, message);
         if let Some(version) = node.get("apiVersion").and_then(Node::as_str)
             && version != "apiextensions.k8s.io/v1"
         {
@@ -127,8 +127,8 @@ impl CrdDefinition {
     /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
     /// let schema = definition.version("v1").unwrap().schema().unwrap();
     /// let object = serde_json::json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {}});
-    /// let found = schema.check(&object);
-    /// assert_eq!(found[0].sentence("RayService m", schema),
+    /// let violations = schema.check(&object);
+    /// assert_eq!(violations[0].sentence("RayService m", schema),
     ///     "RayService m would have spec, which ray.io/v1 RayService in the CRDs of KubeRay 1.3 does not have");
     /// ```
     ///
@@ -157,7 +157,7 @@ impl CrdDefinition {
         references: Option<&'static dyn ReferenceResolver>,
     ) -> Result<Self, CrdProblem> {
         let origin = CrdOrigin { source: None, file, span: Span { start: 0, end: 0 } };
-        let unusable = |what: &str| CrdProblem::new(&codes::UNUSABLE_CRD, &origin, format!("the CRD has no {what}"));
+        let unusable = |field: &str| CrdProblem::new(&codes::UNUSABLE_CRD, &origin, format!("the CRD has no {field}"));
         let text = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let group = text(&crd, "/spec/group").ok_or_else(|| unusable("spec.group"))?;
         let kind = text(&crd, "/spec/names/kind").ok_or_else(|| unusable("spec.names.kind"))?;
@@ -185,11 +185,11 @@ impl CrdDefinition {
 
     /// Returns whether both definitions have the same versions with the same schemas.
     pub(super) fn is_equivalent(&self, other: &Self) -> bool {
-        let same = |(one, two): (&CrdVersion, &CrdVersion)| {
+        let are_equal = |(one, two): (&CrdVersion, &CrdVersion)| {
             one.name == two.name && one.served == two.served && one.schema == two.schema
         };
         (&self.group, &self.kind, self.versions.len()) == (&other.group, &other.kind, other.versions.len())
-            && self.versions.iter().zip(&other.versions).all(same)
+            && self.versions.iter().zip(&other.versions).all(are_equal)
     }
 
     /// Returns the name of a version in messages: `ray.io/v1 RayService`.
@@ -238,7 +238,7 @@ impl CrdVersion {
     }
 }
 
-/// Converts a schema without its descriptions, titles and examples, which make up most of its size.
+/// Converts a schema to JSON without its descriptions, titles and examples, which make up most of its size.
 fn strip_prose(node: &Node<'_>) -> Value {
     let yaml::Value::Mapping(entries) = &node.value else { return node.to_json() };
     let mut schema = Map::new();

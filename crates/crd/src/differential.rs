@@ -52,16 +52,16 @@ impl ReferenceValidator {
             self.push_violation(&error, object, &mut violations);
         }
         // For some schemas, `jsonschema` reports an unknown field also as missing.
-        let has_no_schema = |of: &SchemaViolation| *of.code == crate::codes::FIELD_NOT_IN_SCHEMA;
+        let is_unknown_field = |violation: &SchemaViolation| *violation.code == crate::codes::FIELD_NOT_IN_SCHEMA;
         let unknown: Vec<FieldPath> =
-            violations.iter().filter(|it| has_no_schema(it)).map(|it| it.path.clone()).collect();
+            violations.iter().filter(|it| is_unknown_field(it)).map(|it| it.path.clone()).collect();
         violations
-            .retain(|it| has_no_schema(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
+            .retain(|it| is_unknown_field(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
         sorted_and_deduplicated(violations)
     }
 
     fn push_violation(&self, error: &ValidationError<'_>, object: &Value, out: &mut Vec<SchemaViolation>) {
-        let path = path_of(error, object);
+        let path = error_path(error, object);
         let value = error.instance().clone().into_owned();
         let refuse = |reason: &RefusalReason<'_>| {
             violation::refused_value(root_schema(&self.schema), reason, &value, path.clone())
@@ -125,7 +125,7 @@ impl<'i> Keyword<'i> for PatternKeyword {
     }
 }
 
-fn path_of(error: &ValidationError<'_>, object: &Value) -> FieldPath {
+fn error_path(error: &ValidationError<'_>, object: &Value) -> FieldPath {
     let mut at = Some(object);
     let mut path = FieldPath::root();
     for segment in error.instance_path().segments() {
@@ -161,13 +161,13 @@ const FORMATS: &[&str] = &["byte", "date", "date-time", "duration", "email", "ho
 /// Translates a declaring schema to JSON Schema.
 fn to_json_schema(schema: &Value) -> Value {
     let mut strict = to_json_constraints(schema);
-    let is = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
+    let is_true = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
     let with_null =
-        |kinds: &[&str]| -> Value { kinds.iter().copied().chain(is("nullable").then_some("null")).collect() };
-    if is("x-kubernetes-int-or-string") {
+        |kinds: &[&str]| -> Value { kinds.iter().copied().chain(is_true("nullable").then_some("null")).collect() };
+    if is_true("x-kubernetes-int-or-string") {
         strict.insert("type".to_owned(), with_null(&["integer", "string"]));
     } else if let Some(kind) = schema.get("type").and_then(Value::as_str) {
-        strict.insert("type".to_owned(), if is("nullable") { with_null(&[kind]) } else { json!(kind) });
+        strict.insert("type".to_owned(), if is_true("nullable") { with_null(&[kind]) } else { json!(kind) });
         let format = schema.get("format").and_then(Value::as_str);
         if let Some((minimum, maximum)) = format.and_then(|format| format::numeric_range(kind, format)) {
             let all = strict.entry("allOf").or_insert_with(|| json!([]));
@@ -181,7 +181,7 @@ fn to_json_schema(schema: &Value) -> Value {
     let additional = match schema.get("additionalProperties") {
         Some(schema @ Value::Object(fields)) if !fields.is_empty() => Some(to_json_schema(schema)),
         Some(Value::Object(_) | Value::Bool(true)) => None,
-        _ if is("x-kubernetes-preserve-unknown-fields") => None,
+        _ if is_true("x-kubernetes-preserve-unknown-fields") => None,
         _ => Some(json!(false)),
     };
     if let Some(additional) = additional {
@@ -193,7 +193,7 @@ fn to_json_schema(schema: &Value) -> Value {
         strict.insert("items".to_owned(), to_json_schema(items));
     }
     let mut strict = Value::Object(strict);
-    if is("x-kubernetes-embedded-resource") {
+    if is_true("x-kubernetes-embedded-resource") {
         add_type_meta(&mut strict);
         let required = strict.as_object_mut().unwrap().entry("required").or_insert_with(|| json!([]));
         let required = required.as_array_mut().unwrap();
@@ -273,18 +273,18 @@ fn root_schema(schema: &Value) -> RootSchema<'_> {
 
 fn check_with_checker(schema: &Value, object: &Value) -> Vec<SchemaViolation> {
     let (patterns, root) = (PatternCache::default(), FieldPath::root());
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     let checker = Checker { root: root_schema(schema), patterns: &patterns, scope: CheckScope::Everything };
-    checker.check(schema, object, &WalkPath::Start(&root), ValueRole::WholeObject, &mut found);
+    checker.check(schema, object, &WalkPath::Start(&root), ValueRole::WholeObject, &mut violations);
     // `jsonschema` does not report patterns that cannot be evaluated.
-    found.retain(|violation| *violation.code != crate::codes::CRD_RULE_NOT_EVALUATED);
-    sorted_and_deduplicated(found)
+    violations.retain(|violation| *violation.code != crate::codes::CRD_RULE_NOT_EVALUATED);
+    sorted_and_deduplicated(violations)
 }
 
-fn sorted_and_deduplicated(mut found: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
-    found.sort();
-    found.dedup();
-    found
+fn sorted_and_deduplicated(mut violations: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
+    violations.sort();
+    violations.dedup();
+    violations
 }
 
 /// A xorshift generator: pseudo-random numbers that are the same in every run.
@@ -299,41 +299,41 @@ impl Xorshift {
     }
 
     fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        let at = self.below(from.len());
-        &from[at]
+        let position = self.below(from.len());
+        &from[position]
     }
 }
 
 /// Generates an object that mostly satisfies a schema. `size` limits the number of its values.
-fn generate_object(schema: &Value, chance: &mut Xorshift, size: &mut usize) -> Value {
+fn generate_object(schema: &Value, random: &mut Xorshift, size: &mut usize) -> Value {
     *size = size.saturating_sub(1);
     if let Some(options) = schema["enum"].as_array() {
-        return chance.pick(options).clone();
+        return random.pick(options).clone();
     }
     if schema["x-kubernetes-int-or-string"] == true {
-        return if chance.below(2) == 0 { json!(80) } else { json!("500m") };
+        return if random.below(2) == 0 { json!(80) } else { json!("500m") };
     }
     match schema["type"].as_str() {
         Some("string") if schema["format"] == "date-time" => json!("2026-01-01T00:00:00Z"),
         Some("string") => json!("text"),
-        Some("integer") => json!(chance.below(40)),
+        Some("integer") => json!(random.below(40)),
         Some("number") => json!(0.5),
         Some("boolean") => json!(true),
         Some("array") => {
-            let length = if *size == 0 { 0 } else { 1 + chance.below(2) };
-            (0..length).map(|_| generate_object(&schema["items"], chance, size)).collect()
+            let length = if *size == 0 { 0 } else { 1 + random.below(2) };
+            (0..length).map(|_| generate_object(&schema["items"], random, size)).collect()
         }
         Some("object") => {
             let mut fields = Map::new();
             let required: Vec<&str> =
                 schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-                if required.contains(&name.as_str()) || name == "spec" || *size > 0 && chance.below(4) == 0 {
-                    fields.insert(name.clone(), generate_object(property, chance, size));
+                if required.contains(&name.as_str()) || name == "spec" || *size > 0 && random.below(4) == 0 {
+                    fields.insert(name.clone(), generate_object(property, random, size));
                 }
             }
             if schema["additionalProperties"].is_object() && *size > 0 {
-                fields.insert("any-key".to_owned(), generate_object(&schema["additionalProperties"], chance, size));
+                fields.insert("any-key".to_owned(), generate_object(&schema["additionalProperties"], random, size));
             }
             Value::Object(fields)
         }
@@ -342,16 +342,16 @@ fn generate_object(schema: &Value, chance: &mut Xorshift, size: &mut usize) -> V
 }
 
 /// Changes one value of an object: replaces, removes, renames or duplicates it.
-fn mutate(object: &mut Value, chance: &mut Xorshift) {
-    let mut places = Vec::new();
-    collect_pointers(object, String::new(), &mut places);
-    if places.is_empty() {
+fn mutate(object: &mut Value, random: &mut Xorshift) {
+    let mut pointers = Vec::new();
+    collect_pointers(object, String::new(), &mut pointers);
+    if pointers.is_empty() {
         return;
     }
-    let place = chance.pick(&places).clone();
-    let (parent, name) = place.rsplit_once('/').unwrap();
+    let pointer = random.pick(&pointers).clone();
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
     let name = name.replace("~1", "/").replace("~0", "~");
-    match (chance.below(6), object.pointer_mut(parent).unwrap()) {
+    match (random.below(6), object.pointer_mut(parent).unwrap()) {
         (0, Value::Object(fields)) => drop(fields.remove(&name)),
         (1, Value::Object(fields)) => {
             let value = fields.remove(&name).unwrap();
@@ -359,7 +359,7 @@ fn mutate(object: &mut Value, chance: &mut Xorshift) {
         }
         (2, Value::Array(items)) => items.push(items[0].clone()),
         _ => {
-            let others = [
+            let replacements = [
                 json!(null),
                 json!(true),
                 json!(0),
@@ -382,7 +382,7 @@ fn mutate(object: &mut Value, chance: &mut Xorshift) {
                 json!([{"name": "x"}]),
                 json!("5"),
             ];
-            *object.pointer_mut(&place).unwrap() = chance.pick(&others).clone();
+            *object.pointer_mut(&pointer).unwrap() = random.pick(&replacements).clone();
         }
     }
 }
@@ -432,21 +432,21 @@ fn agrees_with_jsonschema_on_mutated_objects() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
     let schemas = schemas_in_folder(&folder);
     assert!(schemas.len() >= 5, "{}", schemas.len());
-    let (mut refused, mut taken, mut chance) = (0, 0, Xorshift(20_261_122));
+    let (mut refused, mut accepted, mut random) = (0, 0, Xorshift(20_261_122));
     for (name, schema) in &schemas {
         assert_eq!(well_formed::check(schema), Ok(()), "{name}");
-        let library = ReferenceValidator::new(schema);
+        let reference = ReferenceValidator::new(schema);
         for _ in 0..=1000 / schemas.len() {
-            let mut object = generate_object(schema, &mut chance, &mut 40);
-            for _ in 0..=chance.below(3) {
-                mutate(&mut object, &mut chance);
+            let mut object = generate_object(schema, &mut random, &mut 40);
+            for _ in 0..=random.below(3) {
+                mutate(&mut object, &mut random);
             }
-            let found = check_with_checker(schema, &object);
-            assert_eq!(found, library.check(&object), "{name}: {object}");
-            *if found.is_empty() { &mut taken } else { &mut refused } += 1;
+            let violations = check_with_checker(schema, &object);
+            assert_eq!(violations, reference.check(&object), "{name}: {object}");
+            *if violations.is_empty() { &mut accepted } else { &mut refused } += 1;
         }
     }
-    assert!(refused > 500 && taken > 50, "{refused} refused, {taken} taken");
+    assert!(refused > 500 && accepted > 50, "{refused} refused, {accepted} accepted");
 }
 
 /// Generates schemas that use every keyword of the language.
@@ -584,25 +584,25 @@ impl ReferenceResolver for SharedSchemas {
 
 impl SharedSchemas {
     /// Returns a reference to the schema, or the schema with references inside, chosen at random.
-    fn share(&mut self, schema: &Value, chance: &mut Xorshift) -> Value {
+    fn share(&mut self, schema: &Value, random: &mut Xorshift) -> Value {
         let Value::Object(keywords) = schema else { return schema.clone() };
         let mut shared = Map::new();
         for (keyword, value) in keywords {
             let value = match (keyword.as_str(), value) {
                 ("properties", Value::Object(schemas)) => {
-                    let schemas = schemas.iter().map(|(name, schema)| (name.clone(), self.share(schema, chance)));
+                    let schemas = schemas.iter().map(|(name, schema)| (name.clone(), self.share(schema, random)));
                     Value::Object(schemas.collect())
                 }
-                ("items" | "additionalProperties" | "not", schema) => self.share(schema, chance),
+                ("items" | "additionalProperties" | "not", schema) => self.share(schema, random),
                 ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
-                    schemas.iter().map(|schema| self.share(schema, chance)).collect()
+                    schemas.iter().map(|schema| self.share(schema, random)).collect()
                 }
                 (_, other) => other.clone(),
             };
             shared.insert(keyword.clone(), value);
         }
         let shared = Value::Object(shared);
-        if chance.below(2) == 0 {
+        if random.below(2) == 0 {
             return shared;
         }
         let reference = format!("r{}", self.0.len());
@@ -611,14 +611,14 @@ impl SharedSchemas {
     }
 
     /// Returns a definition with the schema, and one with references to parts of it.
-    fn definitions_with_and_without_references(schema: &Value, chance: &mut Xorshift) -> [CrdDefinition; 2] {
+    fn definitions_with_and_without_references(schema: &Value, random: &mut Xorshift) -> [CrdDefinition; 2] {
         let crd = |schema: &Value| {
             json!({"spec": {"group": "g", "names": {"kind": "K"}, "versions": [
                 {"name": "v1", "served": true, "schema": {"openAPIV3Schema": schema}},
             ]}})
         };
         let mut shared = Self::default();
-        let by_reference = crd(&shared.share(schema, chance));
+        let by_reference = crd(&shared.share(schema, random));
         let shared: &'static Self = Box::leak(Box::new(shared));
         [
             CrdDefinition::from_value(crd(schema), "").unwrap(),
@@ -631,16 +631,16 @@ impl SharedSchemas {
 fn assert_equal_results([one, two]: [&CrdSchema; 2], object: &Value) {
     assert_eq!(two.check(object), one.check(object), "{object}");
     assert_eq!(two.check_outline(object), one.check_outline(object), "{object}");
-    let mut places = Vec::new();
-    collect_pointers(object, String::new(), &mut places);
-    for place in places.iter().filter(|place| !place.contains('~')) {
-        let steps = place.split('/').skip(1);
+    let mut pointers = Vec::new();
+    collect_pointers(object, String::new(), &mut pointers);
+    for pointer in pointers.iter().filter(|pointer| !pointer.contains('~')) {
+        let steps = pointer.split('/').skip(1);
         let path = steps.fold(FieldPath::root(), |path, step| match step.parse() {
             Ok(index) => path.index(index),
             Err(_) => path.key(step.to_owned()),
         });
         let paths = [path];
-        assert_eq!(two.check_paths(object, &paths), one.check_paths(object, &paths), "{place} of {object}");
+        assert_eq!(two.check_paths(object, &paths), one.check_paths(object, &paths), "{pointer} of {object}");
     }
     for part in ["spec", "a", "a.b", "a.*"] {
         let at = FieldPath::parse("elsewhere");
@@ -653,27 +653,27 @@ fn assert_equal_results([one, two]: [&CrdSchema; 2], object: &Value) {
 #[test]
 fn references_give_the_same_result_on_mutated_objects() {
     let schemas = schemas_in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"));
-    let (mut refused, mut taken, mut chance) = (0, 0, Xorshift(20_261_123));
+    let (mut refused, mut accepted, mut random) = (0, 0, Xorshift(20_261_123));
     for (_, schema) in &schemas {
-        let pair = SharedSchemas::definitions_with_and_without_references(schema, &mut chance);
+        let pair = SharedSchemas::definitions_with_and_without_references(schema, &mut random);
         let [one, two] = [&pair[0], &pair[1]].map(|it| it.version("v1").unwrap().schema().unwrap());
         for _ in 0..=1000 / schemas.len() {
-            let mut object = generate_object(schema, &mut chance, &mut 40);
-            for _ in 0..=chance.below(3) {
-                mutate(&mut object, &mut chance);
+            let mut object = generate_object(schema, &mut random, &mut 40);
+            for _ in 0..=random.below(3) {
+                mutate(&mut object, &mut random);
             }
             assert_equal_results([one, two], &object);
-            *if one.check_outline(&object).is_empty() { &mut taken } else { &mut refused } += 1;
+            *if one.check_outline(&object).is_empty() { &mut accepted } else { &mut refused } += 1;
         }
     }
-    assert!(refused > 500 && taken > 10, "{refused} refused, {taken} taken");
+    assert!(refused > 500 && accepted > 10, "{refused} refused, {accepted} accepted");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn the_library_finds_the_same_by_any_schema(schema in any_schema(), value in any_value()) {
+    fn agrees_with_jsonschema_on_any_schema(schema in any_schema(), value in any_value()) {
         let schema = json!({"type": "object", "properties": {"a": schema}});
         prop_assert_eq!(well_formed::check(&schema), Ok(()));
         let object = json!({"a": value});
@@ -681,7 +681,7 @@ proptest! {
     }
 
     #[test]
-    fn references_say_what_they_stand_for(schema in any_schema(), value in any_value(), seed in 1_u64..) {
+    fn references_give_the_same_result_on_any_schema(schema in any_schema(), value in any_value(), seed in 1_u64..) {
         let schema = json!({"type": "object", "properties": {"a": with_defaults(schema)}});
         let pair = SharedSchemas::definitions_with_and_without_references(&schema, &mut Xorshift(seed));
         let schemas = [&pair[0], &pair[1]].map(|it| it.version("v1").unwrap().schema().unwrap());
@@ -689,32 +689,32 @@ proptest! {
     }
 
     #[test]
-    fn an_outline_is_all_that_its_check_looks_at(schema in any_schema(), value in any_value(), other in any_value()) {
+    fn an_outline_check_ignores_scalar_values(schema in any_schema(), value in any_value(), other in any_value()) {
         let schema = json!({"type": "object", "properties": {"a": with_defaults(schema)}});
         let pair = SharedSchemas::definitions_with_and_without_references(&schema, &mut Xorshift(1));
         let schema = pair[0].version("v1").unwrap().schema().unwrap();
-        let same = json!({"a": with_values_of(&value, &other)});
-        prop_assert_eq!(paths_and_codes(&schema.check_outline(&json!({"a": value}))), paths_and_codes(&schema.check_outline(&same)));
+        let same_outline = json!({"a": replace_scalars(&value, &other)});
+        prop_assert_eq!(paths_and_codes(&schema.check_outline(&json!({"a": value}))), paths_and_codes(&schema.check_outline(&same_outline)));
     }
 }
 
-fn paths_and_codes(found: &[SchemaViolation]) -> Vec<(String, &'static str)> {
-    found.iter().map(|violation| (violation.path.to_string(), violation.code.id)).collect()
+fn paths_and_codes(violations: &[SchemaViolation]) -> Vec<(String, &'static str)> {
+    violations.iter().map(|violation| (violation.path.to_string(), violation.code.id)).collect()
 }
 
 /// Replaces every scalar by another one of the same type.
-fn with_values_of(value: &Value, other: &Value) -> Value {
+fn replace_scalars(value: &Value, other: &Value) -> Value {
     match (value, other) {
         (Value::Object(fields), _) => {
-            let fields = fields.iter().map(|(name, value)| (name.clone(), with_values_of(value, other)));
+            let fields = fields.iter().map(|(name, value)| (name.clone(), replace_scalars(value, other)));
             Value::Object(fields.collect())
         }
-        (Value::Array(items), _) => items.iter().map(|item| with_values_of(item, other)).collect(),
+        (Value::Array(items), _) => items.iter().map(|item| replace_scalars(item, other)).collect(),
         (Value::String(_), Value::String(_)) => other.clone(),
         (Value::String(_), _) => json!("another"),
         (Value::Number(number), _) if crate::number::is_whole(number) => json!(-70_000_000_000_i64),
         (Value::Number(_), _) => json!(0.125),
-        (Value::Bool(is_so), _) => json!(!is_so),
+        (Value::Bool(value), _) => json!(!value),
         (Value::Null, _) => Value::Null,
     }
 }

@@ -10,20 +10,20 @@ use kubefoundry_yaml::Span;
 
 /// Returns the parts of a text, each with at most one document or one list item.
 pub(super) fn split_dump(text: &str) -> Vec<Span> {
-    let mut cutter = DumpSplitter { text, slices: Vec::new(), start: 0, state: SplitState::Start };
+    let mut splitter = DumpSplitter { text, parts: Vec::new(), start: 0, state: SplitState::Start };
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let next = at + line.len();
-        cutter.handle_line(line, at, next);
-        at = next;
+        let end = at + line.len();
+        splitter.handle_line(line, at, end);
+        at = end;
     }
-    cutter.end_part(at);
-    cutter.slices
+    splitter.end_part(at);
+    splitter.parts
 }
 
 struct DumpSplitter<'t> {
     text: &'t str,
-    slices: Vec<Span>,
+    parts: Vec<Span>,
     /// Start of the current part.
     start: usize,
     state: SplitState,
@@ -45,15 +45,16 @@ enum SplitState {
 }
 
 impl DumpSplitter<'_> {
-    fn handle_line(&mut self, line: &str, at: usize, next: usize) {
-        let words = line.trim();
+    /// Handles the line from `at` to `end`, which may start or end a part.
+    fn handle_line(&mut self, line: &str, at: usize, end: usize) {
+        let content = line.trim();
         if line.starts_with("---") || line.starts_with("...") {
             self.end_part(at);
-            self.start = if line.starts_with("--- ") { at + "--- ".len() } else { next };
+            self.start = if line.starts_with("--- ") { at + "--- ".len() } else { end };
             self.state = SplitState::Start;
             return;
         }
-        if words.is_empty() {
+        if content.is_empty() {
             return;
         }
         let column = line.len() - line.trim_start().len();
@@ -68,13 +69,13 @@ impl DumpSplitter<'_> {
             SplitState::Item if column == 0 && !line.starts_with('#') => self.start_part(at, SplitState::Block),
             SplitState::Flow(keys) => {
                 let keys = keys.unwrap_or(column);
-                let items = column == keys && matches!(words, "\"items\": [" | "\"items\":[");
-                self.state = if items { SplitState::Items(None) } else { SplitState::Flow(Some(keys)) };
+                let starts_items = column == keys && matches!(content, "\"items\": [" | "\"items\":[");
+                self.state = if starts_items { SplitState::Items(None) } else { SplitState::Flow(Some(keys)) };
             }
-            SplitState::Items(None) if words == "{" => self.start_part(at, SplitState::Items(Some(column))),
-            SplitState::Items(Some(items)) if column == items && words.starts_with('}') => {
+            SplitState::Items(None) if content == "{" => self.start_part(at, SplitState::Items(Some(column))),
+            SplitState::Items(Some(items)) if column == items && content.starts_with('}') => {
                 self.end_part(at + column + 1);
-                self.start = next;
+                self.start = end;
                 self.state = SplitState::Items(None);
             }
             SplitState::Block | SplitState::Item | SplitState::Items(_) => {}
@@ -87,8 +88,8 @@ impl DumpSplitter<'_> {
     }
 
     fn end_part(&mut self, end: usize) {
-        if self.text.get(self.start..end).is_some_and(|slice| !slice.trim().is_empty()) {
-            self.slices.push(Span { start: self.start, end });
+        if self.text.get(self.start..end).is_some_and(|part| !part.trim().is_empty()) {
+            self.parts.push(Span { start: self.start, end });
         }
         self.start = end;
     }
@@ -98,25 +99,25 @@ impl DumpSplitter<'_> {
 mod tests {
     use super::*;
 
-    fn cut(text: &str) -> Vec<&str> {
+    fn split(text: &str) -> Vec<&str> {
         split_dump(text).into_iter().map(|span| &text[span.start..span.end]).collect()
     }
 
     #[test]
     fn splits_documents_and_items() {
-        assert_eq!(cut("a: 1\n---\nb:\n- 2\n"), ["a: 1\n", "b:\n", "- 2\n"]);
+        assert_eq!(split("a: 1\n---\nb:\n- 2\n"), ["a: 1\n", "b:\n", "- 2\n"]);
         assert_eq!(
-            cut("apiVersion: v1\nitems:\n- a: 1\n  b: |\n    - no item\n\n- a: 2\nkind: List\n"),
+            split("apiVersion: v1\nitems:\n- a: 1\n  b: |\n    - no item\n\n- a: 2\nkind: List\n"),
             ["apiVersion: v1\nitems:\n", "- a: 1\n  b: |\n    - no item\n\n", "- a: 2\n", "kind: List\n"]
         );
-        assert_eq!(cut("--- # a comment\na: 1\n...\n"), ["# a comment\na: 1\n"]);
-        assert_eq!(cut("# license\n\na: 1\n# more\n"), ["# license\n\na: 1\n# more\n"]);
+        assert_eq!(split("--- # a comment\na: 1\n...\n"), ["# a comment\na: 1\n"]);
+        assert_eq!(split("# license\n\na: 1\n# more\n"), ["# license\n\na: 1\n# more\n"]);
     }
 
     #[test]
     fn splits_json_items_in_the_layout_of_kubectl() {
         let text = "{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n        {\n            \"items\": [\n                {\n                }\n            ]\n        },\n        {\n        }\n    ],\n    \"kind\": \"List\"\n}\n";
-        let items = cut(text);
+        let items = split(text);
         assert_eq!(items.len(), 4, "{items:?}");
         assert_eq!(
             items[1].trim(),
@@ -132,9 +133,9 @@ mod tests {
             "{\"items\": [{}, {}]}",
             "{\n  \"a\": {\n    \"items\": [\n      {\n      }\n    ]\n  }\n}\n",
         ] {
-            assert_eq!(cut(text), [text]);
+            assert_eq!(split(text), [text]);
         }
-        assert_eq!(cut(""), Vec::<&str>::new());
-        assert_eq!(cut("\n---\n\n"), Vec::<&str>::new());
+        assert_eq!(split(""), Vec::<&str>::new());
+        assert_eq!(split("\n---\n\n"), Vec::<&str>::new());
     }
 }

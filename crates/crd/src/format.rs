@@ -42,8 +42,8 @@ fn is_duration(text: &str) -> bool {
     while !rest.is_empty() {
         let number = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         let digits = rest.len() - number.len();
-        let figure = rest.get(..digits).unwrap_or_default();
-        if !figure.bytes().any(|byte| byte.is_ascii_digit()) || figure.matches('.').count() > 1 {
+        let amount = rest.get(..digits).unwrap_or_default();
+        if !amount.bytes().any(|byte| byte.is_ascii_digit()) || amount.matches('.').count() > 1 {
             return false;
         }
         let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
@@ -72,14 +72,14 @@ fn is_date(text: &str) -> bool {
     let mut next = |count| parse_digits(parts.next()?, count);
     let (Some(year), Some(month), Some(day)) = (next(4), next(2), next(2)) else { return false };
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
+    let last_day = match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
         4 | 6 | 9 | 11 => 30,
         2 if is_leap => 29,
         2 => 28,
         _ => return false,
     };
-    (1..=last).contains(&day)
+    (1..=last_day).contains(&day)
 }
 
 /// Returns whether a text is a date and time of RFC 3339. The API server accepts no leap seconds.
@@ -169,14 +169,14 @@ fn is_authority(text: &str) -> bool {
         && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether a text consists of unreserved characters, sub-delimiters, percent-encoded bytes and `more`.
-fn has_only_uri_characters(text: &str, more: &[u8]) -> bool {
+/// Returns whether a text consists of unreserved characters, sub-delimiters, percent-encoded bytes and `others`.
+fn has_only_uri_characters(text: &str, others: &[u8]) -> bool {
     let mut rest = text.as_bytes();
     while let [byte, after @ ..] = rest {
         rest = match (byte, after) {
             (b'%', [high, low, after @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => after,
             (byte, after)
-                if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte) || more.contains(byte) =>
+                if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte) || others.contains(byte) =>
             {
                 after
             }

@@ -28,9 +28,9 @@ impl KindCandidates<'_> {
 
     /// Copies the texts.
     pub(super) fn into_owned(self) -> KindCandidates<'static> {
-        let Self { group, kind, candidates, definition: found } = self;
+        let Self { group, kind, candidates, definition } = self;
         let candidates = candidates.into_iter().map(|(origin, text)| (origin, Cow::Owned(text.into_owned())));
-        KindCandidates { group, kind, candidates: candidates.collect(), definition: found }
+        KindCandidates { group, kind, candidates: candidates.collect(), definition }
     }
 
     /// Returns whether a text may define the kind: it must contain the group and the kind in some notation. A CRD that
@@ -53,11 +53,11 @@ impl KindCandidates<'_> {
                 return Err(CrdProblem::new(&codes::UNUSABLE_CRD, &origin, message));
             }
             for document in &parsed.documents {
-                let Some(found) = CrdDefinition::find(&document.root, self.group, self.kind, origin) else { continue };
-                let definition = found?;
+                let Some(result) = CrdDefinition::find(&document.root, self.group, self.kind, origin) else { continue };
+                let definition = result?;
                 match &first {
-                    Some(known) if !known.is_equivalent(&definition) => {
-                        let message = format!("the CRD of {} differs from the one in {}", self.kind, known.origin.file);
+                    Some(first) if !first.is_equivalent(&definition) => {
+                        let message = format!("the CRD of {} differs from the one in {}", self.kind, first.origin.file);
                         return Err(CrdProblem::new(&codes::DUPLICATE_CRD, origin, message));
                     }
                     Some(_) => {}
@@ -69,15 +69,15 @@ impl KindCandidates<'_> {
     }
 }
 
-/// Returns whether a text may contain a word as a value: literally, or partly as an escape sequence. `false` is always
-/// right.
+/// Returns whether a text may contain a word as a value: literally, or partly as an escape sequence. The answer `false`
+/// is always right; `true` may be wrong.
 pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
-    let is_whole = |(at, _): (usize, &str)| {
+    let is_separate = |(at, _): (usize, &str)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
         ![before, after].into_iter().flatten().any(|neighbor| neighbor.is_ascii_alphanumeric())
     };
-    text.match_indices(word).any(is_whole) || has_relevant_escape(text)
+    text.match_indices(word).any(is_separate) || has_relevant_escape(text)
 }
 
 /// Returns whether a text contains an escape of YAML or JSON for a letter, digit or dot, or one that joins two lines.

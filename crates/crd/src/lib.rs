@@ -129,7 +129,7 @@ pub struct SchemaViolation {
     pub path: FieldPath,
     /// The predicate of the sentence, such as `is 3, expected …`; empty for a field that does not exist in the schema.
     pub message: String,
-    /// Advice, if the schema allows any.
+    /// Advice, if there is any.
     pub help: Option<String>,
     /// The value if it is a string, to find the input field that it comes from.
     pub value: Option<String>,
@@ -138,8 +138,8 @@ pub struct SchemaViolation {
 }
 
 impl SchemaViolation {
-    fn refused(path: FieldPath, found: &str, expected: &str) -> Self {
-        let message = format!("{found}, expected {expected}");
+    fn refused(path: FieldPath, actual: &str, expected: &str) -> Self {
+        let message = format!("{actual}, expected {expected}");
         Self { code: &codes::SCHEMA_VIOLATED, path, message, help: None, value: None, is_wrong_type: false }
     }
 
@@ -199,7 +199,7 @@ impl<'t> Crds<'t> {
     /// assert!(crds.find("kaito.sh", "Workspace").unwrap().is_none());
     /// ```
     pub fn from_sources(sources: &'t SourceSet, kinds: impl IntoIterator<Item = GroupKind>) -> (Self, Vec<Diagnostic>) {
-        let mut slots: Vec<KindCandidates<'t>> =
+        let mut candidates: Vec<KindCandidates<'t>> =
             kinds.into_iter().map(|(group, kind)| KindCandidates::new(group, kind)).collect();
         let mut problems = Vec::new();
         let dumps = || sources.iter().filter(|(_, source)| source.purpose == Purpose::Crds);
@@ -207,7 +207,7 @@ impl<'t> Crds<'t> {
             let text = source.text.as_str();
             let line = text.lines().next().map_or(0, str::len);
             let origin = CrdOrigin { source: Some(id), file: source.name.clone(), span: Span { start: 0, end: line } };
-            let same = |other: &Source| source.directory.is_some() && other.directory == source.directory;
+            let is_in_directory = |other: &Source| source.directory.is_some() && other.directory == source.directory;
             match (crd_mention(source), &source.directory) {
                 (CrdMention::Yes, _) => {}
                 (CrdMention::InUtf16, _) => {
@@ -223,8 +223,11 @@ impl<'t> Crds<'t> {
                 (CrdMention::No, Some(directory)) => {
                     // Other files beside CRDs are ignored. For a directory without any CRD, only the first file is
                     // reported.
-                    let is_first = dumps().find(|(_, other)| same(other)).is_some_and(|(first, _)| first == id);
-                    if is_first && !dumps().any(|(_, other)| same(other) && crd_mention(other) != CrdMention::No) {
+                    let is_first =
+                        dumps().find(|(_, other)| is_in_directory(other)).is_some_and(|(first, _)| first == id);
+                    if is_first
+                        && !dumps().any(|(_, other)| is_in_directory(other) && crd_mention(other) != CrdMention::No)
+                    {
                         let message =
                             format!("no file of {directory} has a CustomResourceDefinition, expected a dump of CRDs");
                         problems.push(CrdProblem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
@@ -233,16 +236,16 @@ impl<'t> Crds<'t> {
                 }
             }
             for span in dump_splitter::split_dump(text) {
-                let Some(slice) = text.get(span.start..span.end) else { continue };
-                let line = slice.lines().next().map_or(0, str::len);
-                for slot in slots.iter_mut().filter(|slot| slot.may_be_defined_in(slice)) {
+                let Some(part) = text.get(span.start..span.end) else { continue };
+                let line = part.lines().next().map_or(0, str::len);
+                for kind in candidates.iter_mut().filter(|kind| kind.may_be_defined_in(part)) {
                     let span = Span { start: span.start, end: span.start + line };
-                    slot.candidates
-                        .push((CrdOrigin { source: Some(id), file: source.name.clone(), span }, Cow::Borrowed(slice)));
+                    kind.candidates
+                        .push((CrdOrigin { source: Some(id), file: source.name.clone(), span }, Cow::Borrowed(part)));
                 }
             }
         }
-        (Self { kinds: slots }, problems)
+        (Self { kinds: candidates }, problems)
     }
 
     /// Copies the parts of the dump that may define one of the kinds, so that the result can outlive the sources.
@@ -274,17 +277,18 @@ impl<'t> Crds<'t> {
     /// # Errors
     /// When the text of the CRD cannot be used, or two CRDs of the kind differ.
     pub fn find(&self, group: &str, kind: &str) -> Result<Option<&CrdDefinition>, &CrdProblem> {
-        let slot = self.kinds.iter().find(|slot| slot.group == group && slot.kind == kind);
-        let Some(slot) = slot else { return Ok(None) };
-        slot.definition.get_or_init(|| slot.parse_definition()).as_ref().map(Option::as_ref)
+        let candidates = self.kinds.iter().find(|candidates| candidates.group == group && candidates.kind == kind);
+        let Some(candidates) = candidates else { return Ok(None) };
+        candidates.definition.get_or_init(|| candidates.parse_definition()).as_ref().map(Option::as_ref)
     }
 
     /// Returns whether the dump serves a version, `group/version`, of any of these kinds.
     pub fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool {
         let Some((group, version)) = api_version.split_once('/') else { return false };
-        kinds.iter().filter(|(of, _)| *of == group).any(|(_, kind)| {
+        kinds.iter().filter(|(kind_group, _)| *kind_group == group).any(|(_, kind)| {
             // An unreadable CRD is reported when an object is checked.
-            self.find(group, kind).is_ok_and(|found| found.is_some_and(|found| found.version(version).is_some()))
+            self.find(group, kind)
+                .is_ok_and(|definition| definition.is_some_and(|definition| definition.version(version).is_some()))
         })
     }
 
@@ -348,9 +352,9 @@ impl<'t> Crds<'t> {
     /// });
     /// assert!(crds.check(&object).is_empty());
     /// object["spec"] = serde_json::json!({"suspended": true});
-    /// let found = crds.check(&object);
-    /// assert_eq!(found[0].code.name, "field-not-in-schema");
-    /// assert_eq!(found[0].help.as_deref(), Some("did you mean \"suspend\"?"));
+    /// let findings = crds.check(&object);
+    /// assert_eq!(findings[0].code.name, "field-not-in-schema");
+    /// assert_eq!(findings[0].help.as_deref(), Some("did you mean \"suspend\"?"));
     /// ```
     pub fn check(&self, object: &Value) -> Vec<Diagnostic> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();

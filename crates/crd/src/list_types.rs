@@ -55,8 +55,8 @@ fn check_duplicates(schema: &Value, items: &[Value], at: &WalkPath<'_>, out: &mu
         _ => return,
     };
     let identity = |item: &Value| -> Vec<String> {
-        let of = |key: &&str| item.get(key).map_or_else(String::new, Value::to_string);
-        if keys.is_empty() { vec![item.to_string()] } else { keys.iter().map(of).collect() }
+        let key_text = |key: &&str| item.get(key).map_or_else(String::new, Value::to_string);
+        if keys.is_empty() { vec![item.to_string()] } else { keys.iter().map(key_text).collect() }
     };
     let mut seen = std::collections::BTreeSet::new();
     for (position, item) in items.iter().enumerate() {
@@ -79,15 +79,15 @@ fn check_embedded(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation
     if let Some(version) = text("apiVersion")
         && (version.is_empty() || version.matches('/').count() > 1)
     {
-        let found = format!("is {:?}", shorten(version));
-        out.push(SchemaViolation::refused(path.key("apiVersion"), &found, "a version, or a group and a version"));
+        let actual = format!("is {:?}", shorten(version));
+        out.push(SchemaViolation::refused(path.key("apiVersion"), &actual, "a version, or a group and a version"));
     }
     if let Some(kind) = text("kind")
         && let Err(expected) = names::dns_1035_label(&kind.to_lowercase())
     {
         out.push(SchemaViolation::refused(path.key("kind"), &format!("is {:?}", shorten(kind)), expected));
     }
-    if let Some(inner) = value.get("metadata") {
-        metadata::check_fields(inner, &path.key("metadata"), false, out);
+    if let Some(metadata) = value.get("metadata") {
+        metadata::check_fields(metadata, &path.key("metadata"), false, out);
     }
 }

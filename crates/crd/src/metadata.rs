@@ -39,8 +39,8 @@ pub(super) fn check(object: &Value, out: &mut Vec<SchemaViolation>) {
     }
 }
 
-/// Checks the fields of metadata. Only that of a whole object must be `named`.
-pub(super) fn check_fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut Vec<SchemaViolation>) {
+/// Checks the fields of metadata. `requires_name` is true for a whole object; embedded objects may have no name.
+pub(super) fn check_fields(metadata: &Value, path: &FieldPath, requires_name: bool, out: &mut Vec<SchemaViolation>) {
     let Some(fields) = metadata.as_object() else { return };
     for (name, value) in fields {
         let path = path.key(name.clone());
@@ -57,13 +57,13 @@ pub(super) fn check_fields(metadata: &Value, path: &FieldPath, named: bool, out:
             _ => report_unknown_field(name, FIELDS, path, out),
         }
     }
-    if named && !fields.contains_key("name") && !fields.contains_key("generateName") {
+    if requires_name && !fields.contains_key("name") && !fields.contains_key("generateName") {
         out.push(SchemaViolation::refused(path.key("name"), "is missing", "a value: it is required"));
     }
 }
 
 fn report_unknown_field(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<SchemaViolation>) {
-    let help = closest(name, known.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
+    let help = closest(name, known.iter().copied()).map(|suggestion| format!("did you mean {suggestion:?}?"));
     out.push(SchemaViolation {
         code: &codes::FIELD_NOT_IN_SCHEMA,
         path,
@@ -88,8 +88,8 @@ fn check_text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> SyntaxRes
 fn check_string_map(
     value: &Value,
     path: &FieldPath,
-    key: impl Fn(&str) -> SyntaxResult,
-    check: impl Fn(&str) -> SyntaxResult,
+    check_key: impl Fn(&str) -> SyntaxResult,
+    check_value: impl Fn(&str) -> SyntaxResult,
     out: &mut Vec<SchemaViolation>,
 ) {
     let Some(entries) = value.as_object() else {
@@ -100,10 +100,10 @@ fn check_string_map(
     };
     for (name, value) in entries {
         let path = path.key(name.clone());
-        if let Err(expected) = key(name) {
+        if let Err(expected) = check_key(name) {
             out.push(SchemaViolation::refused(path.clone(), "is not a valid key", expected));
         }
-        check_text(value, &path, &check, out);
+        check_text(value, &path, &check_value, out);
     }
 }
 

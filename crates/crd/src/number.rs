@@ -8,12 +8,12 @@ use serde_json::{Number, Value};
 const ALL_WHOLE_ABOVE: f64 = 1e30;
 
 /// Compares two numbers without rounding an integer to a float.
-pub(super) fn compare(one: &Number, two: &Number) -> Ordering {
-    match (integer(one), integer(two)) {
-        (Some(one), Some(two)) => one.cmp(&two),
-        (Some(one), None) => compare_with_float(one, float(two)),
-        (None, Some(two)) => compare_with_float(two, float(one)).reverse(),
-        (None, None) => float(one).partial_cmp(&float(two)).unwrap_or(Ordering::Equal),
+pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
+    match (integer(one), integer(other)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        (Some(one), None) => compare_with_float(one, float(other)),
+        (None, Some(other)) => compare_with_float(other, float(one)).reverse(),
+        (None, None) => float(one).partial_cmp(&float(other)).unwrap_or(Ordering::Equal),
     }
 }
 
@@ -25,17 +25,17 @@ pub(super) fn is_whole(number: &Number) -> bool {
 /// Returns whether a number is a multiple of `factor`. For floats, a rounding error is tolerated as in
 /// `k8s.io/kube-openapi/pkg/validation/validate`, `MultipleOf`.
 pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
-    const ROUNDING: f64 = 1e-9;
-    // 2^53, up to which floats represent every integer exactly.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+    const TOLERANCE: f64 = 1e-9;
+    // 2^53. Floats represent every integer up to it exactly; beyond it, every quotient is close to an integer.
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     if let (Some(number), Some(factor)) = (integer(number), integer(factor)) {
         return factor == 0 || number % factor == 0;
     }
     let (number, factor) = (float(number), float(factor));
     let quotient = number / factor;
     let nearest = quotient.round();
-    let is_close = || nearest != 0.0 && ((quotient - nearest) / nearest).abs() < ROUNDING;
-    number % factor == 0.0 || nearest.abs() < EXACT && is_close()
+    let is_close = || nearest != 0.0 && ((quotient - nearest) / nearest).abs() < TOLERANCE;
+    number % factor == 0.0 || nearest.abs() < MAX_EXACT_INTEGER && is_close()
 }
 
 /// Returns whether a value equals an option of an `enum`. Numbers are compared by value: `1.0` equals `1`. Inside lists
@@ -61,13 +61,15 @@ fn is_identical(option: &Value, value: &Value) -> bool {
             option.len() == items.len() && option.iter().zip(items).all(|(option, item)| is_identical(option, item))
         }
         (Value::Object(option), Value::Object(fields)) => {
-            let same = |(name, option): (&String, &Value)| fields.get(name).is_some_and(|it| is_identical(option, it));
-            option.len() == fields.len() && option.iter().all(same)
+            let is_same =
+                |(name, option): (&String, &Value)| fields.get(name).is_some_and(|it| is_identical(option, it));
+            option.len() == fields.len() && option.iter().all(is_same)
         }
         _ => option == value,
     }
 }
 
+/// Returns an integer as an `i128`, which holds every `i64` and every `u64`.
 fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }

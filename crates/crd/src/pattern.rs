@@ -23,12 +23,12 @@ type CompiledPattern = Arc<Result<Regex, String>>;
 
 impl PatternCache {
     fn get(&self, pattern: &str) -> CompiledPattern {
-        let Ok(mut known) = self.0.lock() else { return Arc::new(compile(pattern)) };
-        if let Some(compiled) = known.get(pattern) {
+        let Ok(mut patterns) = self.0.lock() else { return Arc::new(compile(pattern)) };
+        if let Some(compiled) = patterns.get(pattern) {
             return Arc::clone(compiled);
         }
         let compiled = Arc::new(compile(pattern));
-        known.insert(pattern.to_owned(), Arc::clone(&compiled));
+        patterns.insert(pattern.to_owned(), Arc::clone(&compiled));
         compiled
     }
 
@@ -159,11 +159,11 @@ fn re2_to_rust(pattern: &str) -> String {
             }
             (':', Some(']')) if in_class => {
                 // `:]` ends `[:alpha:]`, not the class around it, unless the colon is a plain member of the class.
-                let named = out.rfind("[:").is_some_and(|at| {
+                let ends_named_class = out.rfind("[:").is_some_and(|at| {
                     out.get(at + 2..).unwrap_or_default().bytes().all(|c| c.is_ascii_lowercase() || c == b'^')
                 });
                 out.push(':');
-                if named {
+                if ends_named_class {
                     out.push(']');
                     consumed += 1;
                 }
@@ -184,8 +184,8 @@ fn re2_to_rust(pattern: &str) -> String {
 /// Returns whether the text after a brace is a repetition: `3}`, `3,}` or `3,5}`.
 fn is_repetition(after: &str) -> bool {
     let Some((inside, _)) = after.split_once('}') else { return false };
-    let (least, most) = inside.split_once(',').unwrap_or((inside, ""));
-    !least.is_empty() && [least, most].into_iter().all(|number| number.bytes().all(|c| c.is_ascii_digit()))
+    let (minimum, maximum) = inside.split_once(',').unwrap_or((inside, ""));
+    !minimum.is_empty() && [minimum, maximum].into_iter().all(|number| number.bytes().all(|c| c.is_ascii_digit()))
 }
 
 #[cfg(test)]

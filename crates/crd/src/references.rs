@@ -64,7 +64,7 @@ impl<'r> Resolver<'r> {
     }
 
     /// Returns the default of a field, and whether its schema allows null.
-    pub(super) fn default_of<'s>(self, schema: &'s Value) -> Option<(&'s Value, bool)>
+    pub(super) fn find_default<'s>(self, schema: &'s Value) -> Option<(&'s Value, bool)>
     where
         'r: 's,
     {

@@ -33,7 +33,7 @@ pub struct CrdSchema {
     patterns: PatternCache,
     rules: OnceLock<RuleNode>,
     /// A pool of rule evaluators: one per thread that evaluates rules at the same time.
-    machines: Mutex<Vec<RuleEvaluator>>,
+    evaluators: Mutex<Vec<RuleEvaluator>>,
 }
 
 impl std::fmt::Debug for CrdSchema {
@@ -57,7 +57,7 @@ impl CrdSchema {
             references,
             patterns: PatternCache::default(),
             rules: OnceLock::new(),
-            machines: Mutex::new(Vec::new()),
+            evaluators: Mutex::new(Vec::new()),
         }
     }
 
@@ -107,10 +107,10 @@ impl CrdSchema {
         if violations.iter().all(|violation| *violation.code == codes::CRD_RULE_NOT_EVALUATED) {
             let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw));
             if !rules.is_empty() {
-                let machine = self.take_machine();
-                machine.refill();
-                validation_rules::check(rules, &self.raw, &object, &machine, &mut violations);
-                self.return_machine(machine);
+                let evaluator = self.take_evaluator();
+                evaluator.refill();
+                validation_rules::check(rules, &self.raw, &object, &evaluator, &mut violations);
+                self.return_evaluator(evaluator);
             }
         }
         sorted_and_deduplicated(violations)
@@ -131,8 +131,8 @@ impl CrdSchema {
     /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
     /// let schema = definition.version("v1").unwrap().schema().unwrap();
     /// assert!(schema.check_outline(&serde_json::json!({"spec": {"policy": "c"}})).is_empty());
-    /// let found = schema.check_outline(&serde_json::json!({"spec": {"policy": 1}}));
-    /// assert_eq!(found[0].path.to_string(), "spec.policy");
+    /// let violations = schema.check_outline(&serde_json::json!({"spec": {"policy": 1}}));
+    /// assert_eq!(violations[0].path.to_string(), "spec.policy");
     /// ```
     pub fn check_outline(&self, object: &Value) -> Vec<SchemaViolation> {
         let mut object = object.clone();
@@ -158,18 +158,18 @@ impl CrdSchema {
     /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
     /// let schema = definition.version("v1").unwrap().schema().unwrap();
     /// let path = FieldPath::parse("spec.template.spec");
-    /// let found = schema.check_part("pod", &serde_json::json!({"hostNetwrok": true}), &path).unwrap();
-    /// assert_eq!(found[0].path.to_string(), "spec.template.spec.hostNetwrok");
-    /// assert_eq!(found[0].help.as_deref(), Some("did you mean \"hostNetwork\"?"));
+    /// let violations = schema.check_part("pod", &serde_json::json!({"hostNetwrok": true}), &path).unwrap();
+    /// assert_eq!(violations[0].path.to_string(), "spec.template.spec.hostNetwrok");
+    /// assert_eq!(violations[0].help.as_deref(), Some("did you mean \"hostNetwork\"?"));
     /// ```
     pub fn check_part(&self, part: &str, value: &Value, path: &FieldPath) -> Option<Vec<SchemaViolation>> {
         let (schema, resolver) = (self.subschema(part)?, self.resolver());
         let mut value = value.clone();
         defaults::apply(schema, &mut value, resolver);
-        let whole = RootSchema { schema, depth: path.segments().len(), resolver };
-        let (place, mut violations) = (WalkPath::Start(path), Vec::new());
-        Checker { root: whole, ..self.checker() }.check(schema, &value, &place, ValueRole::Field, &mut violations);
-        list_types::check(schema, &value, &place, resolver, &mut violations);
+        let root = RootSchema { schema, depth: path.segments().len(), resolver };
+        let (start, mut violations) = (WalkPath::Start(path), Vec::new());
+        Checker { root, ..self.checker() }.check(schema, &value, &start, ValueRole::Field, &mut violations);
+        list_types::check(schema, &value, &start, resolver, &mut violations);
         Some(sorted_and_deduplicated(violations))
     }
 
@@ -192,9 +192,9 @@ impl CrdSchema {
     /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
     /// let schema = definition.version("v1").unwrap().schema().unwrap();
     /// let object = serde_json::json!({"spec": {"suspend": "yes", "replicas": "two"}});
-    /// let found = schema.check_paths(&object, &[FieldPath::parse("spec.replicas")]);
-    /// assert_eq!(found.len(), 1);
-    /// assert_eq!(found[0].path.to_string(), "spec.replicas");
+    /// let violations = schema.check_paths(&object, &[FieldPath::parse("spec.replicas")]);
+    /// assert_eq!(violations.len(), 1);
+    /// assert_eq!(violations[0].path.to_string(), "spec.replicas");
     /// ```
     pub fn check_paths(&self, object: &Value, paths: &[FieldPath]) -> Vec<SchemaViolation> {
         let mut violations = Vec::new();
@@ -205,8 +205,8 @@ impl CrdSchema {
     }
 
     fn checker(&self) -> Checker<'_> {
-        let whole = RootSchema { schema: &self.raw, depth: 0, resolver: self.resolver() };
-        Checker { root: whole, patterns: &self.patterns, scope: CheckScope::Everything }
+        let root = RootSchema { schema: &self.raw, depth: 0, resolver: self.resolver() };
+        Checker { root, patterns: &self.patterns, scope: CheckScope::Everything }
     }
 
     fn resolver(&self) -> Resolver<'_> {
@@ -224,23 +224,23 @@ impl CrdSchema {
                 object
             };
             let (old, new) = (with_defaults(old), with_defaults(new));
-            let machine = self.take_machine();
-            machine.refill();
-            validation_rules::check_change(rules, &self.raw, (&old, &new), &machine, &mut violations);
-            self.return_machine(machine);
+            let evaluator = self.take_evaluator();
+            evaluator.refill();
+            validation_rules::check_change(rules, &self.raw, (&old, &new), &evaluator, &mut violations);
+            self.return_evaluator(evaluator);
         }
         violations.retain(|violation| violation.code == &codes::CRD_RULE_VIOLATED);
         sorted_and_deduplicated(violations)
     }
 
-    fn take_machine(&self) -> RuleEvaluator {
-        let pooled = self.machines.lock().ok().and_then(|mut machines| machines.pop());
+    fn take_evaluator(&self) -> RuleEvaluator {
+        let pooled = self.evaluators.lock().ok().and_then(|mut evaluators| evaluators.pop());
         pooled.unwrap_or_else(|| RuleEvaluator::new(RULE_LIMITS))
     }
 
-    fn return_machine(&self, machine: RuleEvaluator) {
-        if let Ok(mut machines) = self.machines.lock() {
-            machines.push(machine);
+    fn return_evaluator(&self, evaluator: RuleEvaluator) {
+        if let Ok(mut evaluators) = self.evaluators.lock() {
+            evaluators.push(evaluator);
         }
     }
 }
@@ -259,7 +259,7 @@ pub(super) fn fingerprint(raw: &Value) -> String {
     format!("{:016x}", fnv1a_64(text.as_bytes()))
 }
 
-/// The schema of a field of what a schema describes.
+/// Returns the schema of a field or item of the values that a schema describes.
 fn child_schema<'s>(resolver: Resolver<'s>, schema: &'s Value, name: &str) -> Option<&'s Value> {
     let schema = resolver.resolve(schema);
     match name {

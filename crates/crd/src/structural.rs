@@ -111,9 +111,9 @@ impl<'s> SchemaNode<'s> {
     }
 
     /// Returns the schema of a field.
-    fn field_schema(&self, name: &str, is: ValueRole, resolver: Resolver<'s>) -> FieldSchema<'s> {
+    fn field_schema(&self, name: &str, role: ValueRole, resolver: Resolver<'s>) -> FieldSchema<'s> {
         let property = self.properties.and_then(|properties| properties.get(name));
-        let is_object = is == ValueRole::WholeObject || self.is_embedded;
+        let is_object = role == ValueRole::WholeObject || self.is_embedded;
         if is_object && name == "metadata" {
             return FieldSchema::Metadata(property.or(self.additional));
         }
@@ -136,7 +136,7 @@ impl<'c> Checker<'c> {
         schema: &'c Value,
         value: &Value,
         at: &WalkPath<'_>,
-        is: ValueRole,
+        role: ValueRole,
         out: &mut Vec<SchemaViolation>,
     ) {
         let schema = self.resolver().resolve(schema);
@@ -158,19 +158,19 @@ impl<'c> Checker<'c> {
         }
         let bounds =
             node.kind.filter(|_| !node.is_int_or_string && self.scope == CheckScope::Everything).zip(node.format);
-        if let (Value::Number(number), Some((least, most))) =
+        if let (Value::Number(number), Some((minimum, maximum))) =
             (value, bounds.and_then(|(kind, format)| format::numeric_range(kind, format)))
         {
-            if number::compare(number, &least).is_lt() {
+            if number::compare(number, &minimum).is_lt() {
                 self.refuse(&RefusalReason::Keyword("minimum"), value, at, out);
             }
-            if number::compare(number, &most).is_gt() {
+            if number::compare(number, &maximum).is_gt() {
                 self.refuse(&RefusalReason::Keyword("maximum"), value, at, out);
             }
         }
         self.check_constraints(schema, value, at, true, &mut ViolationSink::Report(out));
         match value {
-            Value::Object(fields) => self.check_fields(&node, fields, at, is, out),
+            Value::Object(fields) => self.check_fields(&node, fields, at, role, out),
             Value::Array(items) => {
                 if let Some(schema) = node.items {
                     for (position, item) in items.iter().enumerate() {
@@ -187,12 +187,12 @@ impl<'c> Checker<'c> {
         node: &SchemaNode<'c>,
         fields: &Map<String, Value>,
         at: &WalkPath<'_>,
-        is: ValueRole,
+        role: ValueRole,
         out: &mut Vec<SchemaViolation>,
     ) {
         for (name, value) in fields {
             let at_field = at.key(name);
-            match node.field_schema(name, is, self.resolver()) {
+            match node.field_schema(name, role, self.resolver()) {
                 FieldSchema::Declared(schema) => self.check(schema, value, &at_field, ValueRole::Field, out),
                 FieldSchema::Anything => {}
                 FieldSchema::TypeMeta => self.check_type(value, "string", &at_field, out),
@@ -215,7 +215,7 @@ impl<'c> Checker<'c> {
 
     /// Checks one field of an object and everything in it. Its ancestors are not checked.
     pub(super) fn check_at(&self, object: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
-        let (mut schema, mut value, mut is) = (self.root.schema, object, ValueRole::WholeObject);
+        let (mut schema, mut value, mut role) = (self.root.schema, object, ValueRole::WholeObject);
         let mut at = FieldPath::root();
         for segment in path.segments() {
             let node = SchemaNode::from_schema(self.resolver().resolve(schema));
@@ -223,32 +223,32 @@ impl<'c> Checker<'c> {
                 (Segment::Key(name), Value::Object(fields)) => {
                     let Some(below) = fields.get(name.as_ref()) else { return };
                     let here = WalkPath::Start(&at);
-                    schema = match node.field_schema(name, is, self.resolver()) {
+                    schema = match node.field_schema(name, role, self.resolver()) {
                         FieldSchema::Declared(schema) => schema,
                         FieldSchema::Anything => return,
                         FieldSchema::TypeMeta => return self.check_type(below, "string", &here.key(name), out),
                         FieldSchema::Metadata(_) => {
-                            let is_named = is == ValueRole::WholeObject;
-                            return metadata::check_fields(below, &at.key("metadata"), is_named, out);
+                            let requires_name = role == ValueRole::WholeObject;
+                            return metadata::check_fields(below, &at.key("metadata"), requires_name, out);
                         }
                         FieldSchema::Unknown => return out.push(violation::unknown_field(self.root, &at, name, below)),
                     };
                     (value, at) = (below, at.key(name.clone()));
                 }
                 (Segment::Index(index), Value::Array(items)) => {
-                    let (Some(below), Some(of_items)) = (items.get(*index), node.items) else { return };
-                    (schema, value, at) = (of_items, below, at.index(*index));
+                    let (Some(below), Some(item_schema)) = (items.get(*index), node.items) else { return };
+                    (schema, value, at) = (item_schema, below, at.index(*index));
                 }
                 _ => return,
             }
-            is = ValueRole::Field;
+            role = ValueRole::Field;
         }
         let mut value = value.clone();
         defaults::apply(schema, &mut value, self.resolver());
-        let place = WalkPath::Start(&at);
-        self.check(schema, &value, &place, is, out);
-        list_types::check(schema, &value, &place, self.resolver(), out);
-        if is == ValueRole::WholeObject {
+        let start = WalkPath::Start(&at);
+        self.check(schema, &value, &start, role, out);
+        list_types::check(schema, &value, &start, self.resolver(), out);
+        if role == ValueRole::WholeObject {
             metadata::check(&value, out);
         }
     }
@@ -275,19 +275,19 @@ impl<'c> Checker<'c> {
         sink: &mut ViolationSink<'_>,
     ) {
         let Some(keywords) = self.resolver().resolve(schema).as_object() else { return };
-        for (keyword, rule) in keywords {
+        for (keyword, constraint) in keywords {
             if sink.is_done() {
                 return;
             }
             match keyword.as_str() {
                 "type" if !is_declared => {
-                    let named: Vec<&str> = match rule {
+                    let types: Vec<&str> = match constraint {
                         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
                         kind => kind.as_str().into_iter().collect(),
                     };
-                    if !has_type(value, &named) {
+                    if !has_type(value, &types) {
                         self.record(
-                            || RefusalReason::Type(TYPES.into_iter().filter(|kind| named.contains(kind)).collect()),
+                            || RefusalReason::Type(TYPES.into_iter().filter(|kind| types.contains(kind)).collect()),
                             value,
                             at,
                             sink,
@@ -295,21 +295,21 @@ impl<'c> Checker<'c> {
                     }
                 }
                 "properties" | "additionalProperties" | "items" if !is_declared => {
-                    self.check_constraints_below(keyword, keywords, rule, value, at, sink);
+                    self.check_constraints_below(keyword, keywords, constraint, value, at, sink);
                 }
                 // The most frequent keywords that are not constraints.
                 "type" | "properties" | "additionalProperties" | "items" | "default" | "nullable" => {}
                 extension if extension.starts_with("x-kubernetes-") => {}
-                "required" => Self::check_required(rule, value, at, sink),
-                "allOf" => self.check_junctor(keyword, rule, value, at, is_declared, sink),
+                "required" => Self::check_required(constraint, value, at, sink),
+                "allOf" => self.check_junctor(keyword, constraint, value, at, is_declared, sink),
                 // All other keywords constrain values, or depend on them.
                 _ if self.scope == CheckScope::Outline => {}
-                "anyOf" | "oneOf" | "not" => self.check_junctor(keyword, rule, value, at, is_declared, sink),
+                "anyOf" | "oneOf" | "not" => self.check_junctor(keyword, constraint, value, at, is_declared, sink),
                 _ => {
-                    if let Some(reason) = self.constraint_violation(keyword, rule, keywords, value) {
+                    if let Some(reason) = self.constraint_violation(keyword, constraint, keywords, value) {
                         self.record(|| reason, value, at, sink);
                     } else if keyword == "pattern"
-                        && let (Value::String(pattern), Value::String(_)) = (rule, value)
+                        && let (Value::String(pattern), Value::String(_)) = (constraint, value)
                         && let ViolationSink::Report(out) = sink
                         && is_declared
                     {
@@ -320,16 +320,17 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Returns the violation of a keyword that constrains the value itself, not its children.
+    /// Returns the violation of a keyword that constrains the value itself, not its children. `constraint` is the value of
+    /// the keyword.
     fn constraint_violation<'s>(
         &self,
         keyword: &str,
-        rule: &'s Value,
+        constraint: &'s Value,
         keywords: &Map<String, Value>,
         value: &Value,
     ) -> Option<RefusalReason<'s>> {
         let bound = |is_refused: fn(std::cmp::Ordering) -> bool, strict: &'static str, plain: &'static str| {
-            let (Value::Number(number), Value::Number(limit)) = (value, rule) else { return None };
+            let (Value::Number(number), Value::Number(limit)) = (value, constraint) else { return None };
             let is_strict = keywords.get(strict).and_then(Value::as_bool).unwrap_or(false);
             let order = number::compare(number, limit);
             let keyword = if is_strict { strict } else { plain };
@@ -339,28 +340,32 @@ impl<'c> Checker<'c> {
             ("minimum", _) => return bound(std::cmp::Ordering::is_lt, "exclusiveMinimum", "minimum"),
             ("maximum", _) => return bound(std::cmp::Ordering::is_gt, "exclusiveMaximum", "maximum"),
             ("enum", _) => {
-                let options = rule.as_array()?;
+                let options = constraint.as_array()?;
                 let is_known = options.iter().any(|option| number::is_enum_option(option, value));
                 return (!is_known).then_some(RefusalReason::Enum(options));
             }
             ("pattern", Value::String(text)) => {
-                let pattern = rule.as_str()?;
+                let pattern = constraint.as_str()?;
                 return (!self.patterns.is_match(pattern, text)).then_some(RefusalReason::Pattern(pattern));
             }
             ("format", Value::String(text)) => {
-                let format = rule.as_str()?;
+                let format = constraint.as_str()?;
                 return (!format::is_valid(format, text)).then_some(RefusalReason::Format(format));
             }
             ("multipleOf", Value::Number(number)) => {
-                (!number::is_multiple(number, rule.as_number()?)).then_some("multipleOf")
+                (!number::is_multiple(number, constraint.as_number()?)).then_some("multipleOf")
             }
-            ("maxLength", Value::String(text)) => exceeds(text.chars().count(), rule)?.then_some("maxLength"),
-            ("minLength", Value::String(text)) => falls_short(text.chars().count(), rule)?.then_some("minLength"),
-            ("maxItems", Value::Array(items)) => exceeds(items.len(), rule)?.then_some("maxItems"),
-            ("minItems", Value::Array(items)) => falls_short(items.len(), rule)?.then_some("minItems"),
-            ("maxProperties", Value::Object(fields)) => exceeds(fields.len(), rule)?.then_some("maxProperties"),
-            ("minProperties", Value::Object(fields)) => falls_short(fields.len(), rule)?.then_some("minProperties"),
-            ("uniqueItems", Value::Array(items)) => (rule.as_bool()? && has_duplicates(items)).then_some("uniqueItems"),
+            ("maxLength", Value::String(text)) => exceeds(text.chars().count(), constraint)?.then_some("maxLength"),
+            ("minLength", Value::String(text)) => falls_short(text.chars().count(), constraint)?.then_some("minLength"),
+            ("maxItems", Value::Array(items)) => exceeds(items.len(), constraint)?.then_some("maxItems"),
+            ("minItems", Value::Array(items)) => falls_short(items.len(), constraint)?.then_some("minItems"),
+            ("maxProperties", Value::Object(fields)) => exceeds(fields.len(), constraint)?.then_some("maxProperties"),
+            ("minProperties", Value::Object(fields)) => {
+                falls_short(fields.len(), constraint)?.then_some("minProperties")
+            }
+            ("uniqueItems", Value::Array(items)) => {
+                (constraint.as_bool()? && has_duplicates(items)).then_some("uniqueItems")
+            }
             _ => None,
         };
         keyword.map(RefusalReason::Keyword)
@@ -382,13 +387,13 @@ impl<'c> Checker<'c> {
     fn check_junctor(
         &self,
         keyword: &str,
-        rule: &'c Value,
+        constraint: &'c Value,
         value: &Value,
         at: &WalkPath<'_>,
         is_declared: bool,
         sink: &mut ViolationSink<'_>,
     ) {
-        let schemas = match rule {
+        let schemas = match constraint {
             Value::Array(schemas) => schemas.as_slice(),
             schema => std::slice::from_ref(schema),
         };
@@ -402,7 +407,7 @@ impl<'c> Checker<'c> {
                 self.patterns.report_uncompilable_below(schema, value, at, self.resolver(), out);
             }
         }
-        let fitting = || schemas.iter().filter(|schema| self.is_satisfied_by(schema, value, at));
+        let matching = || schemas.iter().filter(|schema| self.is_satisfied_by(schema, value, at));
         // A pattern that cannot be compiled matches everything. That makes `allOf` and `anyOf` more lenient, but
         // `oneOf` and `not` stricter, so these two are skipped then.
         let keyword = match keyword {
@@ -412,9 +417,9 @@ impl<'c> Checker<'c> {
                 }
                 return;
             }
-            "anyOf" => fitting().next().is_none().then_some("anyOf"),
-            "oneOf" => (is_usable && fitting().take(2).count() != 1).then_some("oneOf"),
-            _ => (is_usable && fitting().next().is_some()).then_some("not"),
+            "anyOf" => matching().next().is_none().then_some("anyOf"),
+            "oneOf" => (is_usable && matching().take(2).count() != 1).then_some("oneOf"),
+            _ => (is_usable && matching().next().is_some()).then_some("not"),
         };
         if let Some(keyword) = keyword {
             self.record(|| RefusalReason::Keyword(keyword), value, at, sink);
@@ -425,14 +430,14 @@ impl<'c> Checker<'c> {
         &self,
         keyword: &str,
         keywords: &Map<String, Value>,
-        rule: &'c Value,
+        constraint: &'c Value,
         value: &Value,
         at: &WalkPath<'_>,
         sink: &mut ViolationSink<'_>,
     ) {
         match (keyword, value) {
             ("properties", Value::Object(fields)) => {
-                for (name, schema) in rule.as_object().into_iter().flatten() {
+                for (name, schema) in constraint.as_object().into_iter().flatten() {
                     if let Some(value) = fields.get(name) {
                         self.check_constraints(schema, value, &at.key(name), false, sink);
                     }
@@ -442,12 +447,12 @@ impl<'c> Checker<'c> {
                 let properties = keywords.get("properties").and_then(Value::as_object);
                 let is_other = |name: &str| properties.is_none_or(|properties| !properties.contains_key(name));
                 for (name, value) in fields.iter().filter(|(name, _)| is_other(name)) {
-                    self.check_constraints(rule, value, &at.key(name), false, sink);
+                    self.check_constraints(constraint, value, &at.key(name), false, sink);
                 }
             }
             ("items", Value::Array(items)) => {
                 for (position, item) in items.iter().enumerate() {
-                    self.check_constraints(rule, item, &at.index(position), false, sink);
+                    self.check_constraints(constraint, item, &at.index(position), false, sink);
                 }
             }
             _ => {}

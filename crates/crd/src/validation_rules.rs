@@ -36,7 +36,7 @@ impl RuleNode {
     pub(super) fn from_schema(schema: &Value) -> Self {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
         let properties = schema.get("properties").and_then(Value::as_object);
-        let below = |key: &str| {
+        let child = |key: &str| {
             let node = schema.get(key).filter(|schema| schema.is_object()).map(Self::from_schema);
             node.filter(|node| !node.is_empty()).map(Box::new)
         };
@@ -45,8 +45,8 @@ impl RuleNode {
         Self {
             rules: rules.into_iter().flatten().map(CompiledRule::from_json).collect(),
             properties: properties.filter(|(_, node)| !node.is_empty()).collect(),
-            items: below("items"),
-            additional: below("additionalProperties"),
+            items: child("items"),
+            additional: child("additionalProperties"),
         }
     }
 
@@ -75,7 +75,7 @@ impl CompiledRule {
         itself: &cel::Value,
         before: OldValue<&cel::Value>,
         path: &FieldPath,
-        machine: &RuleEvaluator,
+        evaluator: &RuleEvaluator,
         out: &mut Vec<SchemaViolation>,
     ) {
         let evaluated = match (&self.expression, before) {
@@ -85,33 +85,33 @@ impl CompiledRule {
             }
             // Rules that do not read `oldSelf` are evaluated when the new object is checked by itself.
             (Ok(rule), OldValue::Changed(_)) if !rule.transition => return,
-            (Ok(rule), OldValue::Changed(Some(old))) => machine.evaluate_change(rule, itself, || {
+            (Ok(rule), OldValue::Changed(Some(old))) => evaluator.evaluate_change(rule, itself, || {
                 let old = old.clone();
                 if self.optional_old_self { cel::Value::Opaque(Arc::new(OptionalValue::of(old))) } else { old }
             }),
-            (Ok(rule), OldValue::Created | OldValue::Changed(None)) => machine.evaluate(rule, itself),
+            (Ok(rule), OldValue::Created | OldValue::Changed(None)) => evaluator.evaluate(rule, itself),
             (Err(_), OldValue::Changed(_)) => return,
             (Err(error), OldValue::Created) => Err(error.clone()),
         };
-        let because = match evaluated {
+        let reason = match evaluated {
             Ok(cel::Value::Bool(true)) => return,
             Ok(cel::Value::Bool(false)) => None,
             Ok(other) => Some(format!("it is a value of type {}", other.type_of())),
             Err(error) => Some(error),
         };
-        if let Some(because) = because {
+        if let Some(reason) = reason {
             out.push(SchemaViolation {
                 code: &codes::CRD_RULE_NOT_EVALUATED,
                 path: path.clone(),
-                message: format!("{:?}: {because}", abbreviate_rule(&self.text)),
+                message: format!("{:?}: {reason}", abbreviate_rule(&self.text)),
                 help: None,
                 value: None,
                 is_wrong_type: false,
             });
             return;
         }
-        let computed = self.message_expression.as_ref().and_then(|rule| machine.evaluate(rule, itself).ok());
-        let computed = computed.and_then(|value| match value {
+        let computed_message = self.message_expression.as_ref().and_then(|rule| evaluator.evaluate(rule, itself).ok());
+        let computed_message = computed_message.and_then(|value| match value {
             cel::Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
             _ => None,
         });
@@ -119,7 +119,9 @@ impl CompiledRule {
         out.push(SchemaViolation {
             code: &codes::CRD_RULE_VIOLATED,
             path: field.fold(path.clone(), |path, name| path.key(name)),
-            message: computed.or_else(|| self.message.clone()).unwrap_or_else(|| "a rule of the CRD".to_owned()),
+            message: computed_message
+                .or_else(|| self.message.clone())
+                .unwrap_or_else(|| "a rule of the CRD".to_owned()),
             help: Some(format!("the rule is {:?}", abbreviate_rule(&self.text))),
             value: None,
             is_wrong_type: false,
@@ -185,10 +187,10 @@ pub(super) fn check(
     rules: &RuleNode,
     schema: &Value,
     object: &Value,
-    machine: &RuleEvaluator,
+    evaluator: &RuleEvaluator,
     out: &mut Vec<SchemaViolation>,
 ) {
-    check_node(rules, schema, (OldValue::Created, object), &FieldPath::root(), machine, out);
+    check_node(rules, schema, (OldValue::Created, object), &FieldPath::root(), evaluator, out);
 }
 
 /// Evaluates the rules that compare an object with its old value (transition rules).
@@ -196,10 +198,10 @@ pub(super) fn check_change(
     rules: &RuleNode,
     schema: &Value,
     (old, object): (&Value, &Value),
-    machine: &RuleEvaluator,
+    evaluator: &RuleEvaluator,
     out: &mut Vec<SchemaViolation>,
 ) {
-    check_node(rules, schema, (OldValue::Changed(Some(old)), object), &FieldPath::root(), machine, out);
+    check_node(rules, schema, (OldValue::Changed(Some(old)), object), &FieldPath::root(), evaluator, out);
 }
 
 fn check_node(
@@ -207,7 +209,7 @@ fn check_node(
     schema: &Value,
     (before, value): (OldValue<&Value>, &Value),
     path: &FieldPath,
-    machine: &RuleEvaluator,
+    evaluator: &RuleEvaluator,
     out: &mut Vec<SchemaViolation>,
 ) {
     // The API server evaluates no rule on null.
@@ -215,48 +217,49 @@ fn check_node(
         return;
     }
     if !node.rules.is_empty() {
-        let itself = to_cel_value(schema, value, machine);
+        let itself = to_cel_value(schema, value, evaluator);
         let old = match before {
-            OldValue::Changed(Some(old)) if !old.is_null() => Some(to_cel_value(schema, old, machine)),
+            OldValue::Changed(Some(old)) if !old.is_null() => Some(to_cel_value(schema, old, evaluator)),
             _ => None,
         };
         let before =
             if matches!(before, OldValue::Created) { OldValue::Created } else { OldValue::Changed(old.as_ref()) };
         for rule in &node.rules {
-            rule.check(&itself, before, path, machine, out);
+            rule.check(&itself, before, path, evaluator, out);
         }
     }
-    let below = |find: &dyn Fn(&Value) -> Option<usize>, key: Option<&str>| match before {
+    // A field is found in the old value by its key, and an item by `find_index`.
+    let old_child = |find_index: &dyn Fn(&Value) -> Option<usize>, key: Option<&str>| match before {
         OldValue::Created => OldValue::Created,
         OldValue::Changed(None) => OldValue::Changed(None),
         OldValue::Changed(Some(old)) => {
-            let place = key.is_none().then(|| find(old)).flatten();
-            OldValue::Changed(key.map_or_else(|| old.get(place?), |key| old.get(key)))
+            let index = key.is_none().then(|| find_index(old)).flatten();
+            OldValue::Changed(key.map_or_else(|| old.get(index?), |key| old.get(key)))
         }
     };
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                let values = (below(&|_| None, Some(name)), value);
+                let values = (old_child(&|_| None, Some(name)), value);
                 let property = schema.get("properties").and_then(|properties| properties.get(name));
                 match (property, node.properties.get(name)) {
                     (Some(schema), Some(node)) => {
-                        check_node(node, schema, values, &path.key(name.clone()), machine, out);
+                        check_node(node, schema, values, &path.key(name.clone()), evaluator, out);
                     }
                     (Some(_), None) => {}
                     (None, _) => {
                         if let (Some(node), Some(schema)) = (&node.additional, schema.get("additionalProperties")) {
-                            check_node(node, schema, values, &path.key(name.clone()), machine, out);
+                            check_node(node, schema, values, &path.key(name.clone()), evaluator, out);
                         }
                     }
                 }
             }
         }
         Value::Array(items) => {
-            if let (Some(node), Some(of_items)) = (&node.items, schema.get("items")) {
+            if let (Some(node), Some(item_schema)) = (&node.items, schema.get("items")) {
                 for (position, item) in items.iter().enumerate() {
-                    let values = (below(&|old| find_old_item(schema, old, item), None), item);
-                    check_node(node, of_items, values, &path.index(position), machine, out);
+                    let values = (old_child(&|old| find_old_item(schema, old, item), None), item);
+                    check_node(node, item_schema, values, &path.index(position), evaluator, out);
                 }
             }
         }
@@ -276,23 +279,23 @@ fn find_old_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
 }
 
 /// Converts a value to CEL according to its schema (`k8s.io/apiserver/pkg/cel/common`).
-fn to_cel_value(schema: &Value, value: &Value, machine: &RuleEvaluator) -> cel::Value {
-    let says = |key: &str| schema.get(key).and_then(Value::as_str);
+fn to_cel_value(schema: &Value, value: &Value, evaluator: &RuleEvaluator) -> cel::Value {
+    let keyword = |key: &str| schema.get(key).and_then(Value::as_str);
     match value {
         Value::Null => cel::Value::Null,
         Value::Bool(value) => cel::Value::Bool(*value),
         Value::Number(number) => match number.as_i64() {
-            Some(integer) if says("type") != Some("number") => cel::Value::Int(integer),
+            Some(integer) if keyword("type") != Some("number") => cel::Value::Int(integer),
             _ => cel::Value::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
-        Value::String(text) => match says("format") {
-            Some("date-time") => machine.convert("timestamp", text),
-            Some("duration") => machine.convert("duration", text),
+        Value::String(text) => match keyword("format") {
+            Some("date-time") => evaluator.convert("timestamp", text),
+            Some("duration") => evaluator.convert("duration", text),
             _ => cel::Value::from(text.as_str()),
         },
         Value::Array(items) => {
             let schema = schema.get("items").unwrap_or(&Value::Null);
-            cel::Value::List(Arc::new(items.iter().map(|item| to_cel_value(schema, item, machine)).collect()))
+            cel::Value::List(Arc::new(items.iter().map(|item| to_cel_value(schema, item, evaluator)).collect()))
         }
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
@@ -302,7 +305,7 @@ fn to_cel_value(schema: &Value, value: &Value, machine: &RuleEvaluator) -> cel::
                 let schema = property.or(additional).unwrap_or(&Value::Null);
                 // Map keys are data; only field names are escaped.
                 let name = if additional.is_some() { name.clone() } else { escape_field_name(name) };
-                (Key::from(name.as_str()), to_cel_value(schema, value, machine))
+                (Key::from(name.as_str()), to_cel_value(schema, value, evaluator))
             });
             cel::Value::Map(Map { map: Arc::new(entries.collect()) })
         }

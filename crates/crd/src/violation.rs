@@ -41,7 +41,7 @@ impl<'s> RootSchema<'s> {
 
 /// Creates the violation for a refused value.
 pub(super) fn refused_value(
-    whole: RootSchema<'_>,
+    root: RootSchema<'_>,
     reason: &RefusalReason<'_>,
     value: &Value,
     path: FieldPath,
@@ -55,7 +55,7 @@ pub(super) fn refused_value(
         RefusalReason::Pattern(pattern) => format!("a text that matches {}", shorten(pattern)),
         RefusalReason::Format(format) => format!("a text of format {format}"),
         RefusalReason::Keyword(keyword) => {
-            let limit = whole.schema_at(&path).and_then(|schema| schema.get(keyword));
+            let limit = root.schema_at(&path).and_then(|schema| schema.get(keyword));
             // Only a limit is worth quoting, not a schema or a reference to one.
             match limit.filter(|limit| !limit.is_object() && !limit.is_array() && *keyword != "not") {
                 Some(limit) => format!("a value that the schema allows ({keyword}: {})", shorten(&limit.to_string())),
@@ -76,10 +76,10 @@ pub(super) fn missing_field(path: &FieldPath, name: &str) -> SchemaViolation {
 }
 
 /// Creates the violation for a field that the schema does not have, with a suggestion of a similar one.
-pub(super) fn unknown_field(whole: RootSchema<'_>, path: &FieldPath, name: &str, value: &Value) -> SchemaViolation {
-    let known = whole.schema_at(path).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+pub(super) fn unknown_field(root: RootSchema<'_>, path: &FieldPath, name: &str, value: &Value) -> SchemaViolation {
+    let known = root.schema_at(path).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let names: Vec<&str> = known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    let help = closest(name, names.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
+    let help = closest(name, names.iter().copied()).map(|suggestion| format!("did you mean {suggestion:?}?"));
     SchemaViolation {
         code: &codes::FIELD_NOT_IN_SCHEMA,
         path: path.key(name.to_owned()),

@@ -25,8 +25,8 @@ impl WalkPath<'_> {
     pub(super) fn to_field_path(self) -> FieldPath {
         match self {
             WalkPath::Start(path) => (*path).clone(),
-            WalkPath::Key(above, name) => above.to_field_path().key((*name).to_owned()),
-            WalkPath::Index(above, position) => above.to_field_path().index(position),
+            WalkPath::Key(parent, name) => parent.to_field_path().key((*name).to_owned()),
+            WalkPath::Index(parent, position) => parent.to_field_path().index(position),
         }
     }
 }

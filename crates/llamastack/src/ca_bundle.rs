@@ -40,7 +40,7 @@ pub(super) fn prepare_mount(
     let bundle = server.ca_bundle.as_ref()?;
     let own = server.namespace.as_deref();
     let namespace = bundle.namespace.as_deref().or(own);
-    let Some((_, source)) = set.input("", "ConfigMap", namespace, &bundle.config_map) else {
+    let Some((_, source)) = set.find_input("", "ConfigMap", namespace, &bundle.config_map) else {
         return mount_directly(bundle, namespace == own, findings);
     };
     let mut certificates = Vec::new();

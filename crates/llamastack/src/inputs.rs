@@ -52,7 +52,7 @@ pub(super) fn read_user_config<'n>(
     findings: &mut Findings<'_>,
 ) -> UserConfig<'n> {
     let name = server.user_config.as_deref();
-    let config_map = name.and_then(|name| set.input("", "ConfigMap", server.namespace.as_deref(), name));
+    let config_map = name.and_then(|name| set.find_input("", "ConfigMap", server.namespace.as_deref(), name));
     let (Some(name), Some((_, object))) = (name, config_map) else { return UserConfig::default() };
     let root = &object.root;
     let texts = |field: &str| {

@@ -1,4 +1,4 @@
-//! A transformation with its settings type erased so that the pipeline can keep all transformations in one list.
+//! Transformations with their settings type erased, so that the pipeline can keep all of them in one list.
 
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::api_group::ApiGroup;

@@ -49,7 +49,7 @@ pub trait Transform: Sync {
 
     /// Returns whether an API group contains the transformed kind.
     fn has_group(&self, group: &str) -> bool {
-        self.kind().0.split_once('/').is_some_and(|(own, _)| own == group)
+        self.kind().0.split_once('/').is_some_and(|(kind_group, _)| kind_group == group)
     }
 
     /// Returns the version of the transformed kind in one of its groups: `v1alpha1`.
@@ -103,8 +103,7 @@ pub trait Transform: Sync {
     /// cluster.
     fn handles(&self, root: &Node<'_>, settings: &Self::Settings) -> bool;
 
-    /// Returns what makes [`Transform::handles`] accept an object, for the help of a run that found nothing to
-    /// transform.
+    /// Describes the objects that [`Transform::handles`] accepts, for the help of a run that found nothing to transform.
     fn handled_description(&self) -> &'static str;
 
     /// Returns whether an object of the transformed kind may be a copy that an earlier run passed on; see
@@ -117,8 +116,8 @@ pub trait Transform: Sync {
     /// a wrong group.
     fn report_misnamed(&self, _header: &Header, _settings: &Self::Settings, _findings: &mut Findings<'_>) {}
 
-    /// Checks a patch of the transformed kind or of its configurations, that is, a partial object, and reports what is
-    /// wrong with it.
+    /// Checks a patch of the transformed kind or of its configurations, and reports its mistakes. A patch is a partial
+    /// object.
     fn check_patch(&self, _kind: &str, _root: &Node<'_>, _findings: &mut Findings<'_>) {}
 
     /// Returns the kinds, apart from those of providers, whose CRDs matter for the output: those that the
@@ -165,7 +164,7 @@ pub struct InputObject<'t> {
     pub header: Header,
     /// The root of the object's tree.
     pub root: Node<'t>,
-    /// Everything that strict reading refused in the object.
+    /// The problems that strict reading found in the object.
     pub problems: Vec<Failure>,
 }
 
@@ -283,7 +282,7 @@ impl<'s, 't, S> ObjectSet<'s, 't, S> {
 
     /// Returns the input object with this group, kind, namespace and name, and its index. An absent namespace equals
     /// only an absent one.
-    pub fn input(
+    pub fn find_input(
         &self,
         group: &str,
         kind: &str,
@@ -300,14 +299,14 @@ impl<'s, 't, S> ObjectSet<'s, 't, S> {
     }
 
     /// Returns the generated object with this group, kind, namespace and name, and its index.
-    pub fn generated(
+    pub fn find_generated(
         &self,
         group: &str,
         kind: &str,
         namespace: Option<&str>,
         name: &str,
     ) -> Option<(usize, &'s GeneratedResource)> {
-        let wanted = Identity::new(&format!("{group}/"), kind, namespace, name);
-        self.generated.iter().enumerate().find(|(_, object)| object.identity == wanted)
+        let identity = Identity::new(&format!("{group}/"), kind, namespace, name);
+        self.generated.iter().enumerate().find(|(_, object)| object.identity == identity)
     }
 }

@@ -114,20 +114,20 @@ fn reports_failed_evaluations_with_their_position() {
         ("spec.overrides.none || false", EvaluationErrorKind::NoSuchField, "none"),
         ("[0, 2].exists(x, 1 / x == 1)", EvaluationErrorKind::DivisionByZero, "[0, 2].exists(x, 1 / x == 1)"),
     ];
-    for (expression, kind, place) in cases {
+    for (expression, kind, part) in cases {
         let error = evaluate(expression).expect_err(expression);
-        assert_eq!((&error.kind, &expression[error.offset.clone()]), (&kind, place), "{expression}: {error}");
+        assert_eq!((&error.kind, &expression[error.offset.clone()]), (&kind, part), "{expression}: {error}");
         assert!(!error.message.contains('\n'));
     }
     let error = rule("spec.scaling.replicas > 0").evaluate(&json!({})).unwrap_err();
     assert_eq!(error.kind, EvaluationErrorKind::MissingVariable);
 }
 
-/// Differences between the `cel` crate and Kubernetes, which the documentation of the crate lists. A row that fails is
-/// a difference that no longer exists.
+// Differences between the `cel` crate and Kubernetes, which the documentation of the crate lists. A row that fails is
+// a difference that no longer exists.
 #[test]
 fn differs_from_kubernetes_as_documented() {
-    for (expression, ours, kubernetes) in [
+    for (expression, expected, kubernetes) in [
         ("dyn(1) == 1.0", Some(false), Some(true)),
         ("dyn(1) in [dyn(1u)]", Some(false), Some(true)),
         ("[0, 1].exists(x, 1 / x == 1)", None, Some(true)),
@@ -138,8 +138,8 @@ fn differs_from_kubernetes_as_documented() {
         ("0.0 / 0.0 < 1.0", None, Some(false)),
         ("int(9223372036854775808.0) > 0", Some(true), None),
     ] {
-        assert_eq!(evaluate(expression).ok(), ours, "{expression}");
-        assert_ne!(ours, kubernetes);
+        assert_eq!(evaluate(expression).ok(), expected, "{expression}");
+        assert_ne!(expected, kubernetes);
     }
 }
 
@@ -156,11 +156,11 @@ fn warns_once_about_each_unchecked_part() {
         ("spec.engine.type == 'vlm'", WarningKind::NeverEqual, "'vlm'"),
         ("spec.engine.type in ['vllm', 'trt']", WarningKind::NeverEqual, "'trt'"),
     ];
-    for (expression, kind, place) in cases {
+    for (expression, kind, part) in cases {
         let (_, warnings) = compile(expression).expect(expression);
-        let found: Vec<_> =
+        let actual: Vec<_> =
             warnings.iter().map(|warning| (warning.kind, &expression[warning.offset.clone()])).collect();
-        assert_eq!(found, [(kind, place)], "{expression}");
+        assert_eq!(actual, [(kind, part)], "{expression}");
     }
     for (expression, message) in [
         ("spec.engine.type == 'vlm'", "`spec.engine.type` is never 'vlm', so `==` is never true; did you mean 'vllm'?"),

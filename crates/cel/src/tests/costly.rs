@@ -4,7 +4,7 @@ use super::super::{Environment, EvaluationErrorKind, FieldType, Limits, Type};
 use super::hostile::quickly;
 use serde_json::{Value, json};
 
-fn costly() -> Vec<&'static str> {
+fn costly_rules() -> Vec<&'static str> {
     vec![
         "big.all(a, big.all(b, big.all(c, a + b + c >= 0)))",
         "big.all(a, big == big)",
@@ -60,7 +60,7 @@ fn costly() -> Vec<&'static str> {
 
 /// Inputs of several sizes for the costly rules. One size may reach a limit at once, another only slowly.
 fn inputs() -> Vec<Value> {
-    let load = |elements: usize, bytes: usize| {
+    let input = |elements: usize, bytes: usize| {
         let wide: serde_json::Map<String, Value> =
             (0..elements).map(|index| (format!("key-{index}"), json!(index))).collect();
         let row = |index: usize| json!({"name": "n".repeat(index % 40), "tags": vec!["t"; index % 8]});
@@ -69,7 +69,7 @@ fn inputs() -> Vec<Value> {
             "rows": (0..elements / 4).map(row).collect::<Vec<_>>(),
         })
     };
-    vec![load(30, 100), load(300, 1000), load(1000, 10_000), load(50_000, 1 << 22)]
+    vec![input(30, 100), input(300, 1000), input(1000, 10_000), input(50_000, 1 << 22)]
 }
 
 #[test]
@@ -80,23 +80,23 @@ fn evaluation_is_bounded() {
     let variables =
         vec![("big", Type::List(&Type::Int)), ("text", Type::String), ("wide", Type::Map(&Type::Int)), ("rows", ROWS)];
     let environment = Environment::new(variables, Limits::default());
-    let rules: Vec<_> = costly()
+    let rules: Vec<_> = costly_rules()
         .into_iter()
         .map(|expression| {
             (expression, environment.compile(expression).unwrap_or_else(|errors| panic!("{expression}: {errors:?}")).0)
         })
         .collect();
     let inputs = inputs();
-    let mut limited = 0;
+    let mut limit_errors = 0;
     for (expression, rule) in &rules {
         for (number, input) in inputs.iter().enumerate() {
             if let Err(error) = quickly(&format!("{number} {expression}"), || rule.evaluate(input)) {
                 let limits = [EvaluationErrorKind::StepLimit, EvaluationErrorKind::ValueLimit];
-                limited += usize::from(limits.contains(&error.kind));
+                limit_errors += usize::from(limits.contains(&error.kind));
             }
         }
     }
-    assert!(limited > rules.len(), "{limited}");
+    assert!(limit_errors > rules.len(), "{limit_errors}");
 }
 
 #[test]

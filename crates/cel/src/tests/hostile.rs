@@ -7,21 +7,21 @@ use super::{compile, environment, input};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// Time limit of one step on a busy machine. An idle one takes a tenth of it.
+/// The time limit of one compilation or evaluation on a busy machine. An idle one takes a tenth of it.
 const TIME_LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3000 } else { 1000 });
 
 pub(super) fn quickly<T>(name: &str, work: impl FnOnce() -> T) -> T {
     #[expect(clippy::disallowed_methods, reason = "the test is about time")]
     let start = Instant::now();
     let result = work();
-    let taken = start.elapsed();
-    println!("{taken:>12.1?}  {name}");
-    assert!(taken < TIME_LIMIT, "{name} took {taken:?}");
+    let elapsed = start.elapsed();
+    println!("{elapsed:>12.1?}  {name}");
+    assert!(elapsed < TIME_LIMIT, "{name} took {elapsed:?}");
     result
 }
 
 #[test]
-fn long_rules_are_refused_unread() {
+fn refuses_a_rule_that_is_too_long_without_parsing_it() {
     for piece in ["1+", "a.", "[", "(", "!", "-", "a?b:", "'", "\0", "ö", "{1:", "a&&", "//", "f("] {
         let expression = piece.repeat((1 << 20) / piece.len());
         let errors = quickly(piece, || compile(&expression)).unwrap_err();
@@ -30,7 +30,7 @@ fn long_rules_are_refused_unread() {
 }
 
 #[test]
-fn rules_as_long_as_allowed_end_quickly() {
+fn handles_rules_of_the_maximum_length_quickly() {
     let pieces = [
         "1+",
         "1*",
@@ -78,8 +78,8 @@ fn rules_as_long_as_allowed_end_quickly() {
         ":",
     ];
     for piece in pieces {
-        for whole in ["", "true", "1", "x"] {
-            let expression = format!("{}{whole}", piece.repeat((4096 - whole.len()) / piece.len()));
+        for suffix in ["", "true", "1", "x"] {
+            let expression = format!("{}{suffix}", piece.repeat((4096 - suffix.len()) / piece.len()));
             if let Ok((rule, _)) = quickly(piece, || compile(&expression)) {
                 let _ = quickly(piece, || rule.evaluate(&input()));
             }
@@ -122,7 +122,7 @@ fn deep_input_is_not_compared_beyond_the_limit() {
 }
 
 #[test]
-fn numbers_at_the_edges() {
+fn arithmetic_with_extreme_numbers_does_not_panic() {
     let environment = Environment::new(vec![("a", Type::Dyn), ("b", Type::Dyn)], Limits::default());
     let numbers = [
         json!(i64::MIN),

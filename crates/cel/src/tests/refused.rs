@@ -3,7 +3,7 @@
 use super::super::{CompileErrorKind as Kind, Environment, Limits};
 use super::compile;
 
-fn name(kind: &Kind) -> &'static str {
+fn kind_name(kind: &Kind) -> &'static str {
     match kind {
         Kind::TooLong => "long",
         Kind::TooDeep => "deep",
@@ -115,10 +115,11 @@ const CASES: [(&str, &str, &str, &str); 91] = [
 
 #[test]
 fn rejects_wrong_rules() {
-    for (expression, kind, place, message) in CASES {
+    for (expression, kind, part, message) in CASES {
         let errors = compile(expression).err().unwrap_or_else(|| panic!("{expression} is accepted"));
-        let found: Vec<_> = errors.iter().map(|error| (name(&error.kind), &expression[error.offset.clone()])).collect();
-        assert_eq!(found, [(kind, place)], "{expression}: {errors:?}");
+        let actual: Vec<_> =
+            errors.iter().map(|error| (kind_name(&error.kind), &expression[error.offset.clone()])).collect();
+        assert_eq!(actual, [(kind, part)], "{expression}: {errors:?}");
         assert!(errors[0].message.contains(message), "{expression}: {}", errors[0].message);
         assert!(!errors[0].message.contains(['\n', '\0']), "{expression}");
     }
@@ -127,7 +128,7 @@ fn rejects_wrong_rules() {
 #[test]
 fn reports_all_errors_in_order() {
     let errors = compile("spec.engin.type == 'a' || foo || spec.scaling.replicas == 'a'").unwrap_err();
-    let kinds: Vec<_> = errors.iter().map(|error| name(&error.kind)).collect();
+    let kinds: Vec<_> = errors.iter().map(|error| kind_name(&error.kind)).collect();
     assert_eq!(kinds, ["field", "identifier", "type"]);
 }
 
