@@ -227,7 +227,7 @@ impl Accounting {
     }
 
     /// Returns the fields without effect of a pattern.
-    pub(super) fn known(&self, pattern: DeploymentPattern) -> SilentFields {
+    pub(super) fn silent_fields(&self, pattern: DeploymentPattern) -> SilentFields {
         self.silent.get(&pattern).cloned().unwrap_or_default()
     }
 

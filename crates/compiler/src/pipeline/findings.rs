@@ -15,7 +15,7 @@ pub(super) const MAX_FINDINGS: usize = 10_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct RunFindings {
     stored: Vec<Diagnostic>,
-    /// Codes that are reported once per run and have been reported.
+    /// The helps of the findings whose code is reported once per run. A further finding with the same help is dropped.
     reported_helps: BTreeSet<Option<String>>,
     /// The number of findings beyond the limit, by code and by whether they are suppressed.
     omitted: BTreeMap<(&'static str, bool), (&'static Code, usize)>,
@@ -23,48 +23,50 @@ pub(super) struct RunFindings {
 
 impl RunFindings {
     /// Creates a collection with these findings.
-    pub(super) fn new(found: Vec<Diagnostic>) -> Self {
-        let mut all = Self::default();
-        for found in found {
-            all.add(found);
+    pub(super) fn new(findings: Vec<Diagnostic>) -> Self {
+        let mut collected = Self::default();
+        for finding in findings {
+            collected.add(finding);
         }
-        all
+        collected
     }
 
     /// Adds a finding.
-    pub(super) fn add(&mut self, found: Diagnostic) {
-        if found.code.has(Attribute::OncePerRun) && !found.suppressed && !self.reported_helps.insert(found.help.clone())
+    pub(super) fn add(&mut self, finding: Diagnostic) {
+        if finding.code.has(Attribute::OncePerRun)
+            && !finding.suppressed
+            && !self.reported_helps.insert(finding.help.clone())
         {
             return;
         }
         if self.stored.len() < MAX_FINDINGS {
-            self.stored.push(found);
+            self.stored.push(finding);
         } else {
-            self.count_omitted(&found);
+            self.count_omitted(&finding);
         }
     }
 
     /// Adds the findings of one object. `suppressions` are those of the same object.
-    pub(super) fn add_all(&mut self, mut found: Vec<Diagnostic>, suppressions: &mut [Suppression]) {
-        // Findings beyond the limit are only counted, so they must be marked before.
-        suppress::mark(&mut found, suppressions);
-        for found in found {
-            self.add(found);
+    pub(super) fn add_all(&mut self, mut findings: Vec<Diagnostic>, suppressions: &mut [Suppression]) {
+        // Findings beyond the limit are only counted, so they must be marked as suppressed before.
+        suppress::mark(&mut findings, suppressions);
+        for finding in findings {
+            self.add(finding);
         }
     }
 
     /// Appends the findings of a later part of the input.
     pub(super) fn append(&mut self, later: Self) {
-        later.stored.into_iter().for_each(|found| self.add(found));
+        later.stored.into_iter().for_each(|finding| self.add(finding));
         for (key, (code, number)) in later.omitted {
             self.omitted.entry(key).or_insert((code, 0)).1 += number;
         }
     }
 
-    /// Keeps at most `most` findings and counts the rest.
-    pub(super) fn limit(&mut self, most: usize) {
-        for found in self.stored.split_off(most.min(self.stored.len())) {
-            self.count_omitted(&found);
+    /// Stores at most `max` findings and counts the rest.
+    pub(super) fn limit(&mut self, max: usize) {
+        for finding in self.stored.split_off(max.min(self.stored.len())) {
+            self.count_omitted(&finding);
         }
     }
 
@@ -84,27 +86,27 @@ impl RunFindings {
         suppressed
     }
 
-    /// Returns the number of kept findings.
+    /// Returns the number of stored findings, without the omitted ones.
     pub(super) fn len(&self) -> usize {
         self.stored.len()
     }
 
-    /// Returns the kept findings.
-    pub(super) fn stored_mut(&mut self) -> &mut Vec<Diagnostic> {
+    /// Returns the stored findings, to change them in place.
+    pub(super) fn as_mut_slice(&mut self) -> &mut [Diagnostic] {
         &mut self.stored
     }
 
-    fn count_omitted(&mut self, found: &Diagnostic) {
-        self.omitted.entry((found.code.id, found.suppressed)).or_insert((found.code, 0)).1 += 1;
+    fn count_omitted(&mut self, finding: &Diagnostic) {
+        self.omitted.entry((finding.code.id, finding.suppressed)).or_insert((finding.code, 0)).1 += 1;
     }
 
     /// Returns whether there is an error.
     pub(super) fn has_errors(&self) -> bool {
-        self.stored.iter().any(|found| found.severity == Severity::Error)
+        self.stored.iter().any(|finding| finding.severity == Severity::Error)
             || self.omitted.values().any(|(code, _)| code.severity == Severity::Error)
     }
 
-    /// Returns the kept findings, in order, and the numbers of omitted ones.
+    /// Returns the stored findings, in order, and the numbers of omitted ones.
     pub(super) fn into_parts(self) -> (Vec<Diagnostic>, OmittedFindings) {
         let omitted = self.omitted.into_iter();
         (
@@ -114,10 +116,11 @@ impl RunFindings {
     }
 }
 
-/// Keeps only the first finding of each code that is reported once per run.
+/// Keeps only the first finding with each help among those whose code is reported once per run.
 pub(super) fn deduplicate_run_findings(diagnostics: &mut Vec<Diagnostic>) {
     let mut reported_helps = BTreeSet::new();
-    diagnostics.retain(|found| !found.code.has(Attribute::OncePerRun) || reported_helps.insert(found.help.clone()));
+    diagnostics
+        .retain(|finding| !finding.code.has(Attribute::OncePerRun) || reported_helps.insert(finding.help.clone()));
 }
 
 /// The numbers of omitted findings, by code and by whether they are suppressed.
@@ -125,21 +128,26 @@ pub(super) fn deduplicate_run_findings(diagnostics: &mut Vec<Diagnostic>) {
 pub(super) struct OmittedFindings(Vec<(&'static Code, bool, usize)>);
 
 impl OmittedFindings {
-    /// Returns findings about the omitted ones, with the highest severity among them. Suppressed ones are counted
+    /// Creates findings about the omitted ones, with the highest severity among them. Suppressed ones are counted
     /// separately, in a finding that is suppressed, too.
     pub(super) fn report(&self, options: &Options) -> Vec<Diagnostic> {
-        [false, true].into_iter().filter_map(|suppressed| self.report_of(suppressed, options)).collect()
+        [false, true].into_iter().filter_map(|suppressed| self.report_part(suppressed, options)).collect()
     }
 
-    fn report_of(&self, suppressed: bool, options: &Options) -> Option<Diagnostic> {
-        let adjusted = |(code, number)| Some((options.adjust(Diagnostic::new(code, ""))?.severity, number));
-        let omitted = self.0.iter().filter(|it| it.1 == suppressed).map(|(code, _, number)| (*code, *number));
+    fn report_part(&self, suppressed: bool, options: &Options) -> Option<Diagnostic> {
+        let adjust_severity = |(code, number)| Some((options.adjust(Diagnostic::new(code, ""))?.severity, number));
+        let omitted = self
+            .0
+            .iter()
+            .filter(|(_, is_suppressed, _)| *is_suppressed == suppressed)
+            .map(|(code, _, number)| (*code, *number));
         // Suppressed warnings are not reported; `suppressed` counts them.
         let omitted = omitted.filter(|(code, _)| !suppressed || code.severity == Severity::Error);
-        let omitted: Vec<(Severity, usize)> = omitted.filter_map(adjusted).collect();
+        let omitted: Vec<(Severity, usize)> = omitted.filter_map(adjust_severity).collect();
         let most_severe = omitted.iter().map(|(severity, _)| *severity).min()?;
         let number: usize = omitted.iter().map(|(_, number)| number).sum();
-        let errors: usize = omitted.iter().filter(|(severity, _)| *severity == Severity::Error).map(|it| it.1).sum();
+        let errors: usize =
+            omitted.iter().filter(|(severity, _)| *severity == Severity::Error).map(|(_, number)| number).sum();
         let ignored = if suppressed { " that annotations suppress" } else { "" };
         let message = format!(
             "the run has {number} more findings{ignored}, {errors} of them errors; at most {MAX_FINDINGS} are reported"
@@ -152,6 +160,6 @@ impl OmittedFindings {
 
     /// Returns the number of suppressed findings among the omitted ones.
     pub(super) fn suppressed(&self) -> usize {
-        self.0.iter().filter(|it| it.1).map(|it| it.2).sum()
+        self.0.iter().filter(|(_, suppressed, _)| *suppressed).map(|(.., number)| number).sum()
     }
 }

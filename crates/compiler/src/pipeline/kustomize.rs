@@ -18,8 +18,7 @@ pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
 
 /// Returns the files that a kustomization applies as patches (`patches[].path`, `patchesStrategicMerge[]`,
 /// `patchesJson6902[].path`), relative to the same directory as its own path, each with our kind that its `target`
-/// names.
-/// `has_input_kinds` states whether the input has objects of our kinds.
+/// names. `has_input_kinds` states whether the input has objects of our kinds.
 pub(super) fn patch_paths(source: &str, root: &Node<'_>, has_input_kinds: bool) -> Vec<(String, Option<PatchTarget>)> {
     let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
     let listed = |field: &str| root.get(field).map(Node::items).unwrap_or_default();

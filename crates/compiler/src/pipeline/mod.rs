@@ -138,7 +138,7 @@ fn compile_with<O>(
 ) -> Compilation<O> {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
-    if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         // With invalid options, any finding in the input could be wrong.
         sort(&mut diagnostics, sources);
         return Compilation {
@@ -159,11 +159,12 @@ fn compile_with<O>(
     let run = Run { sources, schemas, skeletons, options: &options, thoroughness };
     let mut results = results(&run);
     results.remove_copies();
-    let DocumentResults { inputs, transformed, mut found, suppressions, configured, mut read_failures, .. } = results;
-    diagnostics.into_iter().chain(read_failures.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
+    let DocumentResults { inputs, transformed, mut findings, suppressions, configured, mut read_failures, .. } =
+        results;
+    diagnostics.into_iter().chain(read_failures.ours.drain(..)).for_each(|diagnostic| findings.add(diagnostic));
     let none = transformed.is_empty();
-    let (outputs, decisions) = link::link(transformed, &inputs, sources, &mut found);
-    let failed = found.has_errors();
+    let (outputs, decisions) = link::link(transformed, &inputs, sources, &mut findings);
+    let failed = findings.has_errors();
     if none && !options.allow_empty && !failed {
         let message = format!("the input has no {} to render", composition::MODELS.kind().1);
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
@@ -172,14 +173,14 @@ fn compile_with<O>(
             diagnostic = diagnostic.help(takes_what.to_owned());
         }
         diagnostic.location = location_of_empty_input(sources, inputs.is_empty() && read_failures.foreign.is_empty());
-        found.add(diagnostic);
+        findings.add(diagnostic);
         // A text that was ignored as foreign may be the reason.
-        read_failures.foreign.into_iter().for_each(|foreign| found.add(foreign));
+        read_failures.foreign.into_iter().for_each(|foreign| findings.add(foreign));
     }
     let every_finding = thoroughness != Thoroughness::Needed;
-    let mut suppressed = found.suppress(suppressions, every_finding);
+    let mut suppressed = findings.suppress(suppressions, every_finding);
     sort(&mut suppressed, sources);
-    let (diagnostics, omitted) = found.into_parts();
+    let (diagnostics, omitted) = findings.into_parts();
     let mut diagnostics: Vec<Diagnostic> =
         diagnostics.into_iter().filter_map(|diagnostic| options.adjust(diagnostic)).collect();
     sort(&mut diagnostics, sources);

@@ -23,10 +23,9 @@ pub(super) struct DocumentResults<'t, O> {
     pub(super) inputs: Vec<InputDocument>,
     /// The results of transformed objects.
     pub(super) transformed: Vec<ObjectResult<O>>,
-    pub(super) found: RunFindings,
-    /// The number of findings that possible copies among the objects hold.
-    held: usize,
-    /// The findings.
+    pub(super) findings: RunFindings,
+    /// The number of findings in the `copy_findings` of all objects together.
+    copy_finding_count: usize,
     pub(super) read_failures: ReadFailures,
     /// The suppressions of objects.
     pub(super) suppressions: Vec<Suppression>,
@@ -34,7 +33,7 @@ pub(super) struct DocumentResults<'t, O> {
     pub(super) configured: BTreeSet<SourceId>,
     /// The number of steps of selection rules.
     pub(super) rule_steps: u64,
-    /// The maximum number of steps for one object.
+    /// The steps of the object that took the most.
     pub(super) max_rule_steps: u64,
     /// Documents that may have been needed earlier.
     pub(super) late: LateDocuments,
@@ -50,6 +49,8 @@ pub(super) struct TextPosition {
     pub(super) document: usize,
 }
 
+/// Converts an offset from one base to another. The sum comes first, so that a move to an earlier position does not
+/// underflow.
 fn shift_offset(at: usize, from: usize, to: usize) -> usize {
     (at + to).saturating_sub(from)
 }
@@ -71,7 +72,7 @@ pub(super) struct ObjectResult<O> {
     /// The transformed object; `None` if it could not be read, or until the set is transformed.
     pub(super) mapped: Option<Box<TransformedObject<O>>>,
     /// The findings of a possible copy, which are reported only if it is not a copy.
-    pub(super) copy: Option<Box<RunFindings>>,
+    pub(super) copy_findings: Option<Box<RunFindings>>,
 }
 
 impl<O> Default for DocumentResults<'_, O> {
@@ -79,8 +80,8 @@ impl<O> Default for DocumentResults<'_, O> {
         Self {
             inputs: Vec::new(),
             transformed: Vec::new(),
-            found: RunFindings::default(),
-            held: 0,
+            findings: RunFindings::default(),
+            copy_finding_count: 0,
             read_failures: ReadFailures::default(),
             suppressions: Vec::new(),
             configured: BTreeSet::new(),
@@ -103,14 +104,15 @@ impl<O> DocumentResults<'_, O> {
         self.set.append(&mut later.set);
         for result in &mut later.transformed {
             result.input += before;
-            if let Some(found) = &mut result.copy {
-                found.limit(MAX_FINDINGS.saturating_sub(self.held));
-                self.held += found.len();
+            if let Some(findings) = &mut result.copy_findings {
+                // Together, the copies may hold no more findings than a run reports.
+                findings.limit(MAX_FINDINGS.saturating_sub(self.copy_finding_count));
+                self.copy_finding_count += findings.len();
             }
         }
         self.inputs.append(&mut later.inputs);
         self.transformed.append(&mut later.transformed);
-        self.found.append(later.found);
+        self.findings.append(later.findings);
         self.read_failures.append(later.read_failures);
         self.suppressions.append(&mut later.suppressions);
         self.configured.append(&mut later.configured);
@@ -122,7 +124,7 @@ impl<O> DocumentResults<'_, O> {
     /// Removes copies that an earlier run passed on, if their original is in the input: `--out-dir` may be below the
     /// input. A copy has an ownership annotation, and its original does not.
     pub(super) fn remove_copies(&mut self) {
-        if self.transformed.iter().all(|result| result.copy.is_none()) {
+        if self.transformed.iter().all(|result| result.copy_findings.is_none()) {
             return;
         }
         let inputs = &mut self.inputs;
@@ -132,17 +134,17 @@ impl<O> DocumentResults<'_, O> {
                 Identity::new(api_version, kind, namespace.as_deref(), name)
             })
         };
-        let originals = self.transformed.iter().filter(|result| result.copy.is_none());
+        let originals = self.transformed.iter().filter(|result| result.copy_findings.is_none());
         let originals: BTreeSet<_> = originals.map(|result| identity(inputs, result)).collect();
         self.transformed.retain_mut(|result| {
-            let Some(found) = result.copy.take() else { return true };
-            let is_left_out = originals.contains(&identity(inputs, result));
-            if is_left_out {
+            let Some(findings) = result.copy_findings.take() else { return true };
+            let is_copy = originals.contains(&identity(inputs, result));
+            if is_copy {
                 inputs.get_mut(result.input).into_iter().for_each(|input| input.rendered = false);
             } else {
-                self.found.append(*found);
+                self.findings.append(*findings);
             }
-            !is_left_out
+            !is_copy
         });
     }
 }
@@ -150,19 +152,19 @@ impl<O> DocumentResults<'_, O> {
 impl DocumentResults<'_, Value> {
     /// Adds a changed object whose own kind is not transformed.
     pub(super) fn add_changed(&mut self, input: usize, mapped: TransformedObject<Value>) {
-        let result = ObjectResult { input, mapped: Some(Box::new(mapped)), copy: None };
+        let result = ObjectResult { input, mapped: Some(Box::new(mapped)), copy_findings: None };
+        // The results stay in input order.
         let after = self.transformed.partition_point(|result| result.input < input);
         self.transformed.insert(after, result);
     }
 
     /// Returns a copy of these results for documents that moved from one position to another. The set is not copied.
-    /// is not copied.
     pub(super) fn relocated<'t>(&self, from: TextPosition, to: TextPosition) -> DocumentResults<'t, Value> {
         let mut copy = DocumentResults {
             inputs: self.inputs.clone(),
             transformed: self.transformed.clone(),
-            found: self.found.clone(),
-            held: self.held,
+            findings: self.findings.clone(),
+            copy_finding_count: self.copy_finding_count,
             read_failures: self.read_failures.clone(),
             suppressions: self.suppressions.clone(),
             configured: self.configured.clone(),
@@ -177,47 +179,47 @@ impl DocumentResults<'_, Value> {
         copy
     }
 
-    /// Moves all positions from one place to another.
+    /// Converts all positions of documents that moved from one position to another.
     fn relocate(&mut self, from: TextPosition, to: TextPosition) {
-        let moves = |span: &mut Span| {
+        let relocate_span = |span: &mut Span| {
             span.start = shift_offset(span.start, from.offset, to.offset);
             span.end = shift_offset(span.end, from.offset, to.offset);
         };
-        let place = |location: &mut Location| {
+        let relocate_location = |location: &mut Location| {
             if location.source == from.source {
                 location.source = to.source;
                 location.document = shift_offset(location.document, from.document, to.document);
-                moves(&mut location.span);
+                relocate_span(&mut location.span);
             }
         };
         for input in &mut self.inputs {
             input.source = to.source;
             input.index = shift_offset(input.index, from.document, to.document);
-            moves(&mut input.span);
-            moves(&mut input.name_span);
+            relocate_span(&mut input.span);
+            relocate_span(&mut input.name_span);
         }
         let mut diagnostics: Vec<&mut Diagnostic> = Vec::new();
-        diagnostics.extend(self.found.stored_mut());
+        diagnostics.extend(self.findings.as_mut_slice());
         diagnostics.extend(self.read_failures.ours.iter_mut().chain(&mut self.read_failures.foreign));
         for result in &mut self.transformed {
             if let Some(mapped) = &mut result.mapped {
                 mapped.decision.source = to.source;
                 mapped.decision.document = shift_offset(mapped.decision.document, from.document, to.document);
             }
-            diagnostics.extend(result.copy.iter_mut().flat_map(|found| found.stored_mut()));
+            diagnostics.extend(result.copy_findings.iter_mut().flat_map(|findings| findings.as_mut_slice()));
         }
         for diagnostic in diagnostics {
-            let is_here = diagnostic.location.as_ref().is_some_and(|location| location.source == from.source);
-            diagnostic.location.iter_mut().for_each(place);
-            diagnostic.related.iter_mut().for_each(|related| place(&mut related.location));
+            let is_in_moved_text = diagnostic.location.as_ref().is_some_and(|location| location.source == from.source);
+            diagnostic.location.iter_mut().for_each(relocate_location);
+            diagnostic.related.iter_mut().for_each(|related| relocate_location(&mut related.location));
             // Edits are in the same text as their finding.
-            for edit in diagnostic.fix.iter_mut().filter(|_| is_here).flat_map(|fix| &mut fix.edits) {
-                moves(&mut edit.range);
+            for edit in diagnostic.fix.iter_mut().filter(|_| is_in_moved_text).flat_map(|fix| &mut fix.edits) {
+                relocate_span(&mut edit.range);
             }
         }
         for suppression in &mut self.suppressions {
-            place(&mut suppression.location);
-            moves(&mut suppression.span);
+            relocate_location(&mut suppression.location);
+            relocate_span(&mut suppression.span);
         }
         if self.configured.remove(&from.source) {
             self.configured.insert(to.source);
@@ -234,13 +236,13 @@ impl DocumentResults<'_, Value> {
                     objects: objects.into_iter().map(GeneratedObject::into_form).collect(),
                 })
             });
-            ObjectResult { input: result.input, mapped, copy: result.copy }
+            ObjectResult { input: result.input, mapped, copy_findings: result.copy_findings }
         };
         DocumentResults {
             inputs: self.inputs,
             transformed: self.transformed.into_iter().map(into_form).collect(),
-            found: self.found,
-            held: self.held,
+            findings: self.findings,
+            copy_finding_count: self.copy_finding_count,
             read_failures: self.read_failures,
             suppressions: self.suppressions,
             configured: self.configured,

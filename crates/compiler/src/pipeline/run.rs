@@ -54,7 +54,7 @@ impl Run<'_> {
             if plan.is_invalidated_by(results.late) {
                 return None;
             }
-            survey.diagnostics.drain(..).for_each(|found| results.found.add(found));
+            survey.diagnostics.drain(..).for_each(|found| results.findings.add(found));
             set::transform(&mut results, &environment);
             results.into_form()
         } else {
@@ -62,7 +62,7 @@ impl Run<'_> {
             if plan.is_invalidated_by(results.late) {
                 return None;
             }
-            survey.diagnostics.drain(..).for_each(|found| results.found.add(found));
+            survey.diagnostics.drain(..).for_each(|found| results.findings.add(found));
             results
         };
         results.read_failures.append(survey.read_failures);

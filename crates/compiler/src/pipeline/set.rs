@@ -23,20 +23,20 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
     remove_copies(&mut set_objects);
     let (objects, positions): (Vec<InputObject<'_>>, Vec<SetPosition>) =
         set_objects.into_iter().map(SetPosition::split).unzip();
-    let (generated, generated_positions) = generated(results);
+    let (generated, generated_positions) = generated_resources(results);
     let context = environment.context();
     let set = ObjectSet { inputs: &objects, generated: &generated, context: &context, settings: context.settings };
     let mut all_changed = Vec::new();
     for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
         for (object, set_position) in objects.iter().zip(&positions) {
-            let own = set_position.transformed.filter(|(by, _)| by.kind() == transform.kind());
-            let Some((_, position)) = own else { continue };
+            let own_result = set_position.transformed.filter(|(owner, _)| owner.kind() == transform.kind());
+            let Some((_, position)) = own_result else { continue };
             let mut out = TransformOutput::new(Findings::new(object.scope()));
             transform.run(object, &set, &mut out);
             let TransformOutcome { mapped, changed, findings } =
                 map::finish(*transform, object, out, &set, environment);
-            for found in findings.into_diagnostics() {
-                results.found.add(found);
+            for finding in findings.into_diagnostics() {
+                results.findings.add(finding);
             }
             if let Some(result) = results.transformed.get_mut(position) {
                 result.mapped = mapped.map(Box::new);
@@ -44,14 +44,15 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
             all_changed.extend(changed.into_iter().map(|changed| (Some(position), changed)));
         }
     }
-    // A second pass, because only after the first one it is known which changes still have a cause.
-    for (at, object) in objects.iter().enumerate() {
+    // Which earlier changes still have a cause is known only after the first pass, so a second one revisits all
+    // objects.
+    for (index, object) in objects.iter().enumerate() {
         for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
             let mut out = TransformOutput::new(Findings::new(object.scope()));
-            transform.revisit(at, &set, &mut out);
+            transform.revisit(index, &set, &mut out);
             let outcome: TransformOutcome<'_, Value> = map::finish(*transform, object, out, &set, environment);
-            for found in outcome.findings.into_diagnostics() {
-                results.found.add(found);
+            for finding in outcome.findings.into_diagnostics() {
+                results.findings.add(finding);
             }
             all_changed.extend(outcome.changed.into_iter().map(|changed| (None, changed)));
         }
@@ -63,21 +64,21 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
 /// Removes changed copies of input objects from an earlier run: `--out-dir` may be below the input. A copy has the
 /// annotation of the transformation that changed it, and its original does not.
 fn remove_copies(set_objects: &mut Vec<SetObject<'_>>) {
-    let is_changed = |set_objects: &SetObject<'_>| {
-        let annotations = set_objects.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
-        set_objects.transformed.is_none()
+    let is_changed = |set_object: &SetObject<'_>| {
+        let annotations = set_object.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        set_object.transformed.is_none()
             && composition::change_annotations().any(|key| annotations.is_some_and(|it| it.get(key).is_some()))
     };
     if !set_objects.iter().any(is_changed) {
         return;
     }
-    let identity = |set_objects: &SetObject<'_>| {
-        let Header { api_version, kind, namespace, name } = &set_objects.object.header;
+    let identity = |set_object: &SetObject<'_>| {
+        let Header { api_version, kind, namespace, name } = &set_object.object.header;
         Identity::new(api_version, kind, namespace.as_deref(), name)
     };
     let originals: BTreeSet<Identity> =
-        set_objects.iter().filter(|set_objects| !is_changed(set_objects)).map(identity).collect();
-    set_objects.retain(|set_objects| !is_changed(set_objects) || !originals.contains(&identity(set_objects)));
+        set_objects.iter().filter(|set_object| !is_changed(set_object)).map(identity).collect();
+    set_objects.retain(|set_object| !is_changed(set_object) || !originals.contains(&identity(set_object)));
 }
 
 /// The position of an object of the set among the results.
@@ -88,25 +89,25 @@ struct SetPosition {
 }
 
 impl SetPosition {
-    fn split(set_objects: SetObject<'_>) -> (InputObject<'_>, Self) {
-        let SetObject { input, object, transformed } = set_objects;
+    fn split(set_object: SetObject<'_>) -> (InputObject<'_>, Self) {
+        let SetObject { input, object, transformed } = set_object;
         (object, Self { input, transformed })
     }
 }
 
-/// Returns the objects that models became, with the result and the position of each.
-fn generated(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedResource>, Vec<(usize, usize)>) {
-    let of_result = |(result, it): (usize, &ObjectResult<Value>)| {
-        let objects = it.mapped.as_deref().map(|mapped| mapped.objects.as_slice()).unwrap_or_default();
+/// Returns the objects that models generated, each with the position of its result and its own position there.
+fn generated_resources(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedResource>, Vec<(usize, usize)>) {
+    let resources_of_result = |(index, result): (usize, &ObjectResult<Value>)| {
+        let objects = result.mapped.as_deref().map(|mapped| mapped.objects.as_slice()).unwrap_or_default();
         let objects = objects.iter().enumerate().filter(|(_, generated)| generated.role == OutputRole::Generated);
         let generated = objects.map(|(position, generated)| {
             let GeneratedObject { api_version, identity, object, .. } = generated;
             let (api_version, identity, object) = (api_version.to_string(), identity.clone(), object.clone());
-            (GeneratedResource { api_version, identity, object }, (result, position))
+            (GeneratedResource { api_version, identity, object }, (index, position))
         });
         generated.collect::<Vec<_>>()
     };
-    results.transformed.iter().enumerate().flat_map(of_result).unzip()
+    results.transformed.iter().enumerate().flat_map(resources_of_result).unzip()
 }
 
 /// Keeps the first of equal shared objects. Different ones are a collision, which the linker reports.
@@ -129,13 +130,13 @@ fn deduplicate_shared(results: &mut DocumentResults<'_, Value>) {
 /// Replaces changed objects, or adds them to the output of the transformation that changed them.
 fn apply_changes(
     results: &mut DocumentResults<'_, Value>,
-    changed: Vec<(Option<usize>, ChangedObject)>,
+    all_changed: Vec<(Option<usize>, ChangedObject)>,
     objects: &[InputObject<'_>],
     positions: &[SetPosition],
     generated_positions: &[(usize, usize)],
 ) {
-    for (by, ChangedObject { position: target, object }) in changed {
-        match target {
+    for (changed_by, ChangedObject { position, object }) in all_changed {
+        match position {
             ObjectPosition::Generated(position) => {
                 let generated = generated_positions.get(position).and_then(|(result, position)| {
                     let mapped = results.transformed.get_mut(*result)?.mapped.as_deref_mut()?;
@@ -146,16 +147,16 @@ fn apply_changes(
                 }
             }
             ObjectPosition::Input(position) => {
-                let (Some(target), Some(set_position)) = (objects.get(position), positions.get(position)) else {
+                let (Some(original), Some(set_position)) = (objects.get(position), positions.get(position)) else {
                     continue;
                 };
-                let header = &target.header;
+                let header = &original.header;
                 let generated = GeneratedObject::of_input(header, object, OutputRole::Changed);
-                let mapped = by.and_then(|result| results.transformed.get_mut(result)?.mapped.as_deref_mut());
+                let mapped = changed_by.and_then(|result| results.transformed.get_mut(result)?.mapped.as_deref_mut());
                 if let Some(mapped) = mapped {
                     mapped.objects.push(generated);
                 } else {
-                    let decision = Decision::new(header.object(), target.source, target.document);
+                    let decision = Decision::new(header.object(), original.source, original.document);
                     results.add_changed(set_position.input, TransformedObject { decision, objects: vec![generated] });
                 }
             }

@@ -4,9 +4,8 @@
 //! there; anchors do not extend across it. So each part can be parsed alone with the same result. The exceptions are
 //! texts in which something affects several documents: a directive (`%YAML`, which may follow `...`), or the name of a
 //! `.json` file, which is checked as a whole. Such a text is not split, and neither is one with lone carriage returns
-//! as line breaks, or with a byte order mark inside.
-//! If a part cannot be parsed, the whole text is parsed instead, because only the parser knows where the next document
-//! starts after an error.
+//! as line breaks, or with a byte order mark inside. If a part cannot be parsed, the whole text is parsed instead,
+//! because only the parser knows where the next document starts after an error.
 
 use std::ops::Range;
 
@@ -22,42 +21,42 @@ pub(super) struct TextPart {
     pub(super) document: usize,
 }
 
-/// Splits a text into at least two and at most `most` parts. Returns `None` if it must be parsed as a whole.
-pub(super) fn split_documents(source: &Source, most: usize) -> Option<Vec<TextPart>> {
+/// Splits a text into at least two and at most `max_parts` parts. Returns `None` if it must be parsed as a whole.
+pub(super) fn split_documents(source: &Source, max_parts: usize) -> Option<Vec<TextPart>> {
     let text = source.text.as_str();
     let is_json = source.name.rsplit_once('.').is_some_and(|(_, extension)| extension == "json");
     if source.encoding_error.is_some() || is_json {
         return None;
     }
     let mut parts: Vec<TextPart> = Vec::new();
-    let (mut start, mut document, mut at) = (0, 0, 0);
-    // Whether only blank lines and comments came before.
-    let mut is_bare = true;
+    let (mut start, mut document, mut offset) = (0, 0, 0);
+    // Whether only blank lines and comments have come so far.
+    let mut is_blank_so_far = true;
     for line in text.split_inclusive('\n') {
-        let line_text = if at == 0 { line.trim_start_matches(BYTE_ORDER_MARK) } else { line };
+        let line_text = if offset == 0 { line.trim_start_matches(BYTE_ORDER_MARK) } else { line };
         let is_special = line_text.starts_with('%') || line_text.starts_with("...");
         if is_special || line_text.contains(BYTE_ORDER_MARK) || has_lone_return(line) {
             return None;
         }
         if is_marker(line) {
-            if is_bare {
+            if is_blank_so_far {
                 // Text before the first marker belongs to that document; comments alone count as a document of their
                 // own.
-                document += usize::from(text.get(..at).is_some_and(|before| before.contains('#')));
+                document += usize::from(text.get(..offset).is_some_and(|before| before.contains('#')));
             } else {
-                parts.push(TextPart { bytes: start..at, document: if start == 0 { 0 } else { document } });
+                parts.push(TextPart { bytes: start..offset, document: if start == 0 { 0 } else { document } });
                 document += 1;
-                start = at;
+                start = offset;
             }
-            is_bare = false;
-        } else if is_bare {
+            is_blank_so_far = false;
+        } else if is_blank_so_far {
             let content = line_text.trim_start();
-            is_bare = content.is_empty() || content.starts_with('#');
+            is_blank_so_far = content.is_empty() || content.starts_with('#');
         }
-        at += line.len();
+        offset += line.len();
     }
-    parts.push(TextPart { bytes: start..at, document });
-    (2..=most).contains(&parts.len()).then_some(parts)
+    parts.push(TextPart { bytes: start..offset, document });
+    (2..=max_parts).contains(&parts.len()).then_some(parts)
 }
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -72,10 +71,10 @@ fn has_lone_return(line: &str) -> bool {
     line.strip_suffix("\r\n").unwrap_or(line).contains('\r')
 }
 
-/// Moves the positions of a document that was parsed as a part to those in the text.
+/// Converts the positions in a document that was parsed as a part to positions in the whole text.
 pub(super) fn relocate(document: &mut Document<'_>, part: &TextPart) {
     let by = part.bytes.start;
-    // The parser counts comments before the first marker in the part where it finds them.
+    // The parser has already counted comments before the first marker, because they are in the first part.
     document.index += if by == 0 { 0 } else { part.document };
     shift(&mut document.span, by);
     shift_node(&mut document.root, by);
@@ -144,7 +143,7 @@ mod tests {
             assert_eq!(parts_of("x.yaml", text), None, "{text:?}");
         }
         assert_eq!(parts_of("x.json", "{}\n---\n{}\n"), None);
-        assert_eq!(parts_of("x.yaml", &"---\na\n".repeat(10)), None, "there are more than may be");
+        assert_eq!(parts_of("x.yaml", &"---\na\n".repeat(10)), None, "there are more parts than the limit");
     }
 
     /// Lines that are relevant to splitting or to YAML around a marker.

@@ -63,7 +63,7 @@ pub(super) fn run<'t, O: OutputForm>(
             // Nothing is left to read. A small input is a single chunk, for which no thread is started.
             let parallel = !results.inputs.is_empty();
             let chunk = mem::take(&mut chunk);
-            if parallel { mapper.map_in_parallel(chunk, &patterns) } else { mapper.map_in_turn(chunk, &patterns) }
+            if parallel { mapper.map_in_parallel(chunk, &patterns) } else { mapper.map_sequentially(chunk, &patterns) }
         } else {
             let (next, mapped) = {
                 let chunk = mem::take(&mut chunk);
@@ -74,7 +74,7 @@ pub(super) fn run<'t, O: OutputForm>(
         };
         results.append(mapped);
     }
-    results.found.append(reading.found);
+    results.findings.append(reading.found);
     results.read_failures.append(reading.read_failures);
     results.late.configuration |= reading.is_late;
     results
@@ -205,7 +205,7 @@ impl<'t> Mapper<'_, 't> {
     }
 
     /// Transforms documents on this thread.
-    pub(super) fn map_in_turn<O: OutputForm>(
+    pub(super) fn map_sequentially<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
         patterns: &[Option<(accounting::DeploymentPattern, usize)>],
@@ -245,18 +245,18 @@ impl<'t> Mapper<'_, 't> {
             Role::Transformed(transform) => {
                 let mut steps = StepBudget::new(self.rule_steps);
                 let outcome = map::transform(transform, &document, self.environment, &mut steps, findings);
-                let TransformOutcome { mapped, findings: found, .. } = outcome;
-                findings = found;
+                let TransformOutcome { mapped, findings: outcome_findings, .. } = outcome;
+                findings = outcome_findings;
                 if let (Some(accounting), Some(kind)) = (self.accounting, patterns)
                     && !findings.has_errors()
                 {
                     accounting.report(kind, &document.root, &mut findings);
                 }
                 let is_copy = transform.is_passed_on(&document.root);
-                let copy = is_copy.then(|| Box::new(RunFindings::new(findings.take())));
+                let copy_findings = is_copy.then(|| Box::new(RunFindings::new(findings.take())));
                 results.rule_steps += steps.spent_on_decision();
                 results.max_rule_steps = results.max_rule_steps.max(steps.spent());
-                results.add_transformed(mapped.map(Box::new), copy);
+                results.add_transformed(mapped.map(Box::new), copy_findings);
             }
             Role::Patch(transform) => {
                 document.report_problems(&mut findings);
@@ -267,9 +267,9 @@ impl<'t> Mapper<'_, 't> {
             Role::Other => {}
         }
         let suppressions = results.suppressions.get_mut(before..).unwrap_or_default();
-        results.found.add_all(findings.into_diagnostics(), suppressions);
+        results.findings.add_all(findings.into_diagnostics(), suppressions);
         for found in self.check_patches(&document, source) {
-            results.found.add(found);
+            results.findings.add(found);
         }
         if source.purpose == Purpose::Input && !is_patch && !document.is_partial() {
             self.keep(document, role, results);
@@ -310,9 +310,13 @@ impl<'t> Mapper<'_, 't> {
 
 impl<O> DocumentResults<'_, O> {
     /// Adds the result of the last input.
-    fn add_transformed(&mut self, mapped: Option<Box<map::TransformedObject<O>>>, copy: Option<Box<RunFindings>>) {
+    fn add_transformed(
+        &mut self,
+        mapped: Option<Box<map::TransformedObject<O>>>,
+        copy_findings: Option<Box<RunFindings>>,
+    ) {
         self.late.transformed = true;
-        self.transformed.push(ObjectResult { input: self.inputs.len() - 1, mapped, copy });
+        self.transformed.push(ObjectResult { input: self.inputs.len() - 1, mapped, copy_findings });
     }
 }
 

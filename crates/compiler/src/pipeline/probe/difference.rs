@@ -98,8 +98,8 @@ impl OutputDifference {
         }
     }
 
-    /// Compares lists. Equal items at the start and end are skipped, so that an inserted argument does not make all later
-    /// ones differ; the rest is compared item by item.
+    /// Compares lists. Equal items at the start and end are skipped, so that an inserted argument does not make all
+    /// later ones differ; the rest is compared item by item.
     fn compare_lists(&mut self, items: &[Value], others: &[Value], place: &OutputPlace) {
         let count_equal = |pairs: &mut dyn Iterator<Item = (&Value, &Value)>| pairs.take_while(|(a, b)| a == b).count();
         let shorter = items.len().min(others.len());
