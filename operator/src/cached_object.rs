@@ -55,7 +55,7 @@ fn reduce_managed_fields(object: &Value) -> Vec<Value> {
         }
         if let Some(status) = entry.pointer("/fieldsV1/f:status") {
             // Two levels reach the types of conditions: `f:conditions`, then `k:{"type":"Ready"}`.
-            let status = prune(status, if is_deployment { 2 } else { 0 });
+            let status = keys_to_depth(status, if is_deployment { 2 } else { 0 });
             reduced.insert("fieldsV1".to_owned(), json!({"f:status": status}));
         }
         Value::Object(reduced)
@@ -63,11 +63,11 @@ fn reduce_managed_fields(object: &Value) -> Vec<Value> {
     entries.into_iter().flatten().map(reduce).collect()
 }
 
-/// Returns a tree with its keys down to a depth, and without values.
-fn prune(tree: &Value, depth: usize) -> Value {
+/// Keeps only the keys of a tree, down to `depth` levels. Values and deeper subtrees become `{}`.
+fn keys_to_depth(tree: &Value, depth: usize) -> Value {
     let fields = tree.as_object().filter(|_| depth > 0);
-    let below = |(name, below): (&String, &Value)| (name.clone(), prune(below, depth - 1));
-    Value::Object(fields.into_iter().flatten().map(below).collect())
+    let keys_below = |(name, below): (&String, &Value)| (name.clone(), keys_to_depth(below, depth - 1));
+    Value::Object(fields.into_iter().flatten().map(keys_below).collect())
 }
 
 /// The annotation of `kubectl apply`. It repeats the whole object.

@@ -226,7 +226,7 @@ fn only_configured_providers_are_selected() {
     named["spec"]["provider"] = json!({"name": "kuberay"});
     assert_eq!(one.evaluate(&named, None).objects.last().unwrap()["kind"], "RayService");
     named["spec"]["provider"] = json!({"name": "dynamo"});
-    let message = "there is no provider \"dynamo\", expected one of kuberay";
+    let message = "there is no provider \"dynamo\", expected kuberay";
     assert_eq!(one.evaluate(&named, None).errors().next().unwrap().message, message);
 }
 

@@ -129,7 +129,7 @@ fn report_shared_target(
     findings
         .report(&codes::TARGET_SHARED, FieldRef::key(path), message)
         .related_in(other.source, other.document, span, "the other actor")
-        .help("bind one of them to another target, or set strategy: detached and runtime.targetURL on one");
+        .help("bind one of them to another target, or set spec.strategy: detached and spec.runtime.targetURL on one");
 }
 
 /// Reports scaling where another controller sets the replicas.
@@ -204,7 +204,7 @@ fn has_ports(service: &serde_json::Value) -> bool {
 }
 
 /// Help for a target to which no containers can be added.
-const UNSUPPORTED_TARGET_HELP: &str = "set strategy: detached and runtime.targetURL, to run the adapter in its own Deployment; or \
+const UNSUPPORTED_TARGET_HELP: &str = "set spec.strategy: detached and spec.runtime.targetURL, to run the adapter in its own Deployment; or \
                         remove the actor, and leave it to an operator that binds in the cluster";
 
 fn report_resolve_error(

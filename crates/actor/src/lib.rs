@@ -126,7 +126,7 @@ impl Transform for Actors {
             return;
         }
         let message =
-            format!("apiVersion {:?} of an AsyncActor is not rendered, expected {API_VERSION}", header.api_version);
+            format!("apiVersion {:?} of an AsyncActor is not supported, expected {API_VERSION}", header.api_version);
         findings
             .report(&codes::FOREIGN_ACTOR, "apiVersion", message)
             .help(format!("change it to {API_VERSION}"))

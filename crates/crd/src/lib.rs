@@ -139,7 +139,15 @@ pub struct SchemaViolation {
 
 impl SchemaViolation {
     fn refused(path: FieldPath, actual: &str, expected: &str) -> Self {
-        let message = format!("{actual}, expected {expected}");
+        Self::new(path, format!("{actual}, expected {expected}"))
+    }
+
+    /// Creates the violation of a required field that is absent.
+    fn missing(path: FieldPath) -> Self {
+        Self::new(path, "is required, but missing".to_owned())
+    }
+
+    fn new(path: FieldPath, message: String) -> Self {
         Self { code: &codes::SCHEMA_VIOLATED, path, message, help: None, value: None, is_wrong_type: false }
     }
 
@@ -248,7 +256,8 @@ impl<'t> Crds<'t> {
         (Self { kinds: candidates }, problems)
     }
 
-    /// Copies the parts of the dump that may define one of the kinds, so that the result can outlive the sources.
+    /// Copies the parts of the texts that may define one of the requested kinds, so that the result can outlive the
+    /// sources.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};

@@ -58,7 +58,7 @@ pub(super) fn check_fields(metadata: &Value, path: &FieldPath, requires_name: bo
         }
     }
     if requires_name && !fields.contains_key("name") && !fields.contains_key("generateName") {
-        out.push(SchemaViolation::refused(path.key("name"), "is missing", "a value: it is required"));
+        out.push(SchemaViolation::missing(path.key("name")));
     }
 }
 
@@ -112,7 +112,7 @@ fn check_owners(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>)
         let path = path.index(position);
         for name in OWNER_FIELDS.iter().take(4) {
             if owner.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
-                out.push(SchemaViolation::refused(path.key(*name), "is missing", "a value: it is required"));
+                out.push(SchemaViolation::missing(path.key(*name)));
             }
         }
         for name in owner.as_object().into_iter().flatten().map(|(name, _)| name) {

@@ -72,7 +72,7 @@ pub(super) fn refused_value(
 
 /// Creates the violation for a missing required field.
 pub(super) fn missing_field(path: &FieldPath, name: &str) -> SchemaViolation {
-    SchemaViolation::refused(path.key(name.to_owned()), "is missing", "a value: it is required")
+    SchemaViolation::missing(path.key(name.to_owned()))
 }
 
 /// Creates the violation for a field that the schema does not have, with a suggestion of a similar one.

@@ -98,13 +98,14 @@ fn parts(text: &str) -> Option<(bool, &str)> {
     let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
     let (number, suffix) = unsigned.split_at(end);
     let is_decimal = number.matches('.').count() <= 1 && number.bytes().any(|byte| byte.is_ascii_digit());
-    let has_valid_suffix = SUFFIXES.contains(&suffix) || suffix.strip_prefix(['e', 'E']).is_some_and(is_exponent);
+    let has_valid_suffix =
+        SUFFIXES.contains(&suffix) || suffix.strip_prefix(['e', 'E']).is_some_and(is_supported_exponent);
     (is_decimal && has_valid_suffix).then_some((text.starts_with('-'), number))
 }
 
-/// Returns whether a text is an exponent for which a quantity fits 64 bits. `ParseQuantity` in Go itself computes for
-/// minutes on exponents such as `1e2147483648`.
-fn is_exponent(text: &str) -> bool {
+/// Returns whether a text is an exponent from -18 to 18, beyond which no quantity in billionths fits 64 bits. Go's
+/// `ParseQuantity` accepts more, and can take minutes on exponents such as that of `1e2147483648`.
+fn is_supported_exponent(text: &str) -> bool {
     text.parse::<i32>().is_ok_and(|exponent| (-18..=18).contains(&exponent))
 }
 

@@ -86,7 +86,7 @@ impl Transform for LlamaStack {
             return;
         }
         let message = format!(
-            "apiVersion {:?} of a LlamaStackDistribution with external providers is not rendered, expected {}",
+            "apiVersion {:?} of a LlamaStackDistribution with external providers is not supported, expected {}",
             header.api_version,
             wire::API_VERSION
         );

@@ -14,7 +14,7 @@ use kubefoundry_kubernetes::{labels, names, quantity};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::text::shorten;
+use kubefoundry_yaml::text::{one_of, shorten};
 use kubefoundry_yaml::{Node, Value};
 
 /// Names and images of known distributions. Source: `distributions.json` of the upstream operator.
@@ -341,7 +341,7 @@ impl Check<'_, '_> {
 
     /// Reports an override for a distribution that does not exist.
     fn report_unknown_override(&mut self, path: &FieldPath, names: &[String]) {
-        let message = format!("{path} is not an image that can be replaced, expected one of {}", names.join(", "));
+        let message = format!("{path} is not an image that can be replaced, expected {}", one_of(&names));
         let reported = self.findings.report(&codes::INVALID_OPTION, FieldRef::key(path), message);
         let _ = reported.help("set the image of your own distribution under llamaStack.distributions");
     }

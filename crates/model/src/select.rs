@@ -16,7 +16,7 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::StringEnum as _;
 pub use kubefoundry_transform::{CandidateAssessment, PriorChoice, RuleValue, Selection, StepBudget};
-use kubefoundry_yaml::text::closest;
+use kubefoundry_yaml::text::{closest, one_of};
 
 /// Selects the provider. Rules are evaluated on `variables`.
 ///
@@ -188,7 +188,7 @@ fn check_explicit_choice(name: &str, catalog: &Catalog, findings: &mut Findings<
         let known: Vec<&str> = names.iter().copied().collect();
         let expected = match known.as_slice() {
             [] => "and no other provider is known".to_owned(),
-            known => format!("expected one of {}", known.join(", ")),
+            known => format!("expected {}", one_of(known)),
         };
         let message = format!("there is no provider {name:?}, {expected}");
         let reported =

@@ -164,7 +164,7 @@ impl Transform for ModelDeployments {
 /// Reports a ModelDeployment of an unknown API group.
 fn report_foreign(group: &str, findings: &mut Findings<'_>) {
     let groups: Vec<&str> = API_GROUPS.iter().map(|api_group| api_group.name).collect();
-    let message = format!("{KIND} of group {group} is not rendered, expected {}", groups.join(" or "));
+    let message = format!("a {KIND} of the API group {group} is not supported, expected {}", groups.join(" or "));
     let reported = findings.report(&codes::FOREIGN_MODEL_DEPLOYMENT, "apiVersion", message);
     if let Some(meant) = kubefoundry_yaml::text::closest(group, groups.iter().copied()) {
         reported.help(format!("did you mean {meant}/v1alpha1?"));

@@ -228,14 +228,14 @@ fn looks_like_a_date(text: &str) -> bool {
 
 /// Decodes standard base64 with padding and skips line breaks. Each byte that is not UTF-8 becomes U+FFFD.
 fn decode_base64(text: &str) -> Result<String, String> {
-    let bad = || "`!!binary` on text that is not base64; expected standard base64 with padding".to_owned();
+    let not_base64 = || "`!!binary` on text that is not base64; expected standard base64 with padding".to_owned();
     let symbols: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let mut bytes = Vec::with_capacity(symbols.len() / 4 * 3);
     let mut quads = symbols.chunks(4).peekable();
     while let Some(quad) = quads.next() {
         let padding = quad.iter().rev().take_while(|symbol| **symbol == b'=').count();
         if quad.len() != 4 || padding > 2 || (padding > 0 && quads.peek().is_some()) {
-            return Err(bad());
+            return Err(not_base64());
         }
         let mut group = 0_u32;
         for symbol in quad.iter().take(4 - padding) {
@@ -245,7 +245,7 @@ fn decode_base64(text: &str) -> Result<String, String> {
                 b'0'..=b'9' => symbol - b'0' + 52,
                 b'+' => 62,
                 b'/' => 63,
-                _ => return Err(bad()),
+                _ => return Err(not_base64()),
             };
             group = group << 6 | u32::from(six);
         }

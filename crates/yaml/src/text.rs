@@ -29,6 +29,18 @@ pub fn closest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -
         .map(|(.., candidate)| candidate)
 }
 
+/// Joins the values that a message expects: `one of a, b`, or `a` if there is only one.
+///
+/// ```
+/// use kubefoundry_yaml::text::one_of;
+/// assert_eq!(one_of(&["vllm", "sglang"]), "one of vllm, sglang");
+/// assert_eq!(one_of(&["vllm"]), "vllm");
+/// ```
+pub fn one_of<S: std::borrow::Borrow<str>>(values: &[S]) -> String {
+    let joined = values.join(", ");
+    if values.len() == 1 { joined } else { format!("one of {joined}") }
+}
+
 /// Shortens a text to at most 40 characters.
 pub fn shorten(text: &str) -> String {
     if text.chars().nth(40).is_none() { text.to_owned() } else { text.chars().take(37).chain("...".chars()).collect() }

@@ -100,7 +100,8 @@ impl Installer {
         Err(Failure::Refused(refusals))
     }
 
-    /// Applies the checked objects; with `--dry-run` only prints their outcomes.
+    /// Applies the checked objects; with `--dry-run` only prints their outcomes. The CRDs come first, and must be
+    /// established before the rest is applied.
     async fn write(&self, objects: &[Object], outcomes: &[ApplyOutcome], force: bool) -> Result<(), Failure> {
         let crds = objects.iter().take_while(|object| object.has_kind("CustomResourceDefinition")).count();
         for (position, (object, expected)) in objects.iter().zip(outcomes).enumerate() {

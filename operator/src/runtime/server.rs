@@ -186,7 +186,7 @@ where
     }
 }
 
-/// Reads a request and calls the handler.
+/// Reads a request within the limits and calls the handler. A handler that panics or takes too long is answered for.
 async fn respond(request: http::Request<Incoming>, handler: Handler, limits: Limits) -> Response {
     let (head, body) = request.into_parts();
     let announced = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());

@@ -197,7 +197,7 @@ fn case_objects() -> Result<(Objects, Objects), Failure> {
         folders.extend(entries(&group)?);
     }
     folders.sort();
-    let (mut objects, mut fine) = (Objects::new(), Objects::new());
+    let (mut objects, mut error_free) = (Objects::new(), Objects::new());
     let key = |object: &Value| {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         (text("apiVersion"), text("kind"))
@@ -216,10 +216,10 @@ fn case_objects() -> Result<(Objects, Objects), Failure> {
             sources.add_for(purpose, path.display().to_string(), text);
         }
         let compilation = compile(&sources, Thoroughness::Everything);
-        let is_fine = !compilation.has_errors() && !folder.join("crds").exists();
+        let is_error_free = !compilation.has_errors() && !folder.join("crds").exists();
         for output in compilation.outputs {
-            if is_fine && output.is_generated() {
-                fine.entry(key(&output.object)).or_default().push(output.object.clone());
+            if is_error_free && output.is_generated() {
+                error_free.entry(key(&output.object)).or_default().push(output.object.clone());
             }
             all.push(output.object);
         }
@@ -227,7 +227,7 @@ fn case_objects() -> Result<(Objects, Objects), Failure> {
             objects.entry(key(&object)).or_default().push(object);
         }
     }
-    Ok((objects, fine))
+    Ok((objects, error_free))
 }
 
 /// Compares the findings of a dump and its skeleton for an object, and counts the result.

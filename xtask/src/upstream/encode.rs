@@ -25,7 +25,7 @@ impl Encoder {
     pub(super) fn encode(&mut self, schema: &Value) -> Result<Value, String> {
         let encoded = match schema {
             Value::Object(keywords) => Value::Object(map_subschemas(keywords, |subschema| self.encode(subschema))?),
-            other => return Err(format!("{other} is no schema")),
+            other => return Err(format!("{other} is not a schema")),
         };
         let json = encoded.to_string();
         if json.len() <= MAX_INLINE {

@@ -33,7 +33,7 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
         check
             .findings
             .report(&RUNTIME_MISPLACED, FieldRef::key(&path), "spec.runtime is required with spec.workloadRef")
-            .help("set runtime.image and runtime.handler for the adapter that calls the workload");
+            .help("set spec.runtime.image and spec.runtime.handler for the adapter that calls the workload");
     }
     let ActorRuntime { image, handler, target_url } = spec.runtime.clone()?;
     check.check_single_line(&path.key("handler"), handler.as_deref().unwrap_or_default());

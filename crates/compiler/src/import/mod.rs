@@ -37,6 +37,7 @@ use kubefoundry_model::provider::Provider;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::text::one_of;
 use report::{KEEP, report_residue};
 
 /// The result of an import. It must not be used as output if [`ImportReport::has_errors`].
@@ -159,7 +160,7 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     }
     if !has_candidates && !diagnostics.iter().any(|found| found.severity == Severity::Error) {
         let kinds: Vec<&str> = input::importable_kinds().map(|(_, kind)| kind).collect();
-        let message = format!("the input has no object to import, expected one of {}", kinds.join(", "));
+        let message = format!("the input has no object to import, expected {}", one_of(&kinds));
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_IMPORT, message));
     }
     let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();

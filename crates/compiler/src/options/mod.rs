@@ -16,7 +16,7 @@ use kubefoundry_model::providers;
 use kubefoundry_transform::AllSettings;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::text::closest;
+use kubefoundry_yaml::text::{closest, one_of};
 
 /// The options of a run. The default is what a run without any option does.
 #[derive(Debug, Clone, Default)]
@@ -215,7 +215,7 @@ fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> 
         let reported = findings.report(
             &codes::INVALID_OPTION,
             FieldRef::key(path),
-            format!("{path} is not a provider of kubefoundry, expected one of {}", names.join(", ")),
+            format!("{path} is not a provider of kubefoundry, expected {}", one_of(&names)),
         );
         if let Some(meant) = closest(name, names.iter().copied()) {
             reported.help(format!("did you mean {meant:?}?"));
@@ -234,7 +234,7 @@ fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, finding
         let expected = if words.is_empty() {
             "no entry: this provider has no versions to choose from".to_owned()
         } else {
-            format!("one of {}", words.join(", "))
+            one_of(&words)
         };
         findings.report(&codes::INVALID_OPTION, path, format!("{path} is {word:?}, expected {expected}"));
     }

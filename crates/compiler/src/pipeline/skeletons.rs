@@ -171,7 +171,7 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
     for PodPart { path, field } in parts {
         // Most objects have none of these fields, so they need no schema.
         let Some(written) = findings.scope().root.at(path) else { continue };
-        let Some((KnownSchema { origin, schema }, pod)) = pod_spec() else { return };
+        let Some((KnownSchema { schema, .. }, pod)) = pod_spec() else { return };
         let part = if field.is_empty() { pod.to_owned() } else { format!("{pod}.{field}") };
         let violations = schema.check_part(&part, &without_null(written.to_json()), path).unwrap_or_default();
         if violations.is_empty() {
@@ -182,12 +182,13 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
         let reported: BTreeSet<FieldPath> =
             findings.iter().filter_map(|found| Some(found.location.as_ref()?.path.clone())).collect();
         for violation in violations.iter().filter(|it| is_judgment(it) && !reported.contains(&it.path)) {
-            let checked = format!("checked against the schema of {origin}");
-            let help = violation.help.as_ref().map(|meant| format!("{meant} ({checked})")).unwrap_or(checked);
             let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
             let place = if is_unknown { FieldRef::key(&violation.path) } else { FieldRef::value(&violation.path) };
             let message = violation.sentence_for_schema(&name, POD_SPEC, schema.file());
-            findings.report(code(violation, false), place, message).help(help);
+            let reported = findings.report(code(violation, false), place, message);
+            if let Some(help) = &violation.help {
+                reported.help(help.clone());
+            }
         }
     }
 }

@@ -298,7 +298,7 @@ impl<'t> Mapper<'_, 't> {
         if is_kustomization(source, &document.header) {
             return inline_patch::check(document, source, self.environment.options, self.survey.has_input_kinds);
         }
-        match (&document.root.value, self.survey.target(source)) {
+        match (&document.root.value, self.survey.patch_target(source)) {
             (yaml::Value::Sequence(_), Some(target)) => {
                 let place = PatchSource { source: document.source, text: document.text, document: document.index() };
                 operations::check(&document.root, target, place)

@@ -67,8 +67,9 @@ impl<'t> Survey<'t> {
         !self.patched.is_empty() && self.patched.contains_key(&kustomize::normalize("", &source.name))
     }
 
-    /// Returns our kind that is the target of the operations in a text, if a kustomization names it.
-    pub(super) fn target(&self, source: &Source) -> Option<&PatchTarget> {
+    /// Returns the target that a kustomization names for a patch file. `None` if no kustomization lists the file, or its
+    /// target is not one of our kinds.
+    pub(super) fn patch_target(&self, source: &Source) -> Option<&PatchTarget> {
         let known = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
         known.flatten()?.as_ref()
     }

@@ -54,7 +54,7 @@ fn check_variable(path: &PathOf<EnvVar>, variable: &EnvVar, check: &mut Checker<
     }
     let source_path = path.clone().value_from();
     if value.is_some() && check.is_present(&source_path) {
-        let message = format!("{path} has both value and valueFrom, expected one of them");
+        let message = format!("{path} has both value and valueFrom, expected only one of them");
         check.findings.report(&codes::INVALID_ENVIRONMENT, &source_path, message);
     }
     if let Some(source) = value_from {

@@ -15,7 +15,7 @@ use crate::{api_group, labels, names, quantity};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
-use kubefoundry_yaml::text::{closest, shorten};
+use kubefoundry_yaml::text::{closest, one_of, shorten};
 
 /// The result of a syntax check. The error completes the sentence "…, expected …".
 pub type SyntaxResult = Result<(), &'static str>;
@@ -176,7 +176,7 @@ impl Checker<'_, '_> {
         if allowed.contains(&value) {
             return;
         }
-        let message = format!("{path} is {:?}, expected one of {}", shorten(value), allowed.join(", "));
+        let message = format!("{path} is {:?}, expected {}", shorten(value), one_of(allowed));
         let reported = self.findings.report(code, path, message);
         if let Some(suggestion) = closest(value, allowed.iter().copied()) {
             reported.help(format!("did you mean {suggestion:?}?"));
@@ -212,7 +212,7 @@ impl Checker<'_, '_> {
             let first = *seen.entry(value).or_insert(index);
             if first != index {
                 let path = list.index(index).join(field);
-                let message = format!("{path} is {:?}, which an earlier entry has already", shorten(value));
+                let message = format!("{path} is {:?}, which an earlier entry already has", shorten(value));
                 let reported = self.findings.report(&codes::DUPLICATE_ENTRY, &path, message);
                 reported.related(&list.index(first).join(field), "first here");
             }

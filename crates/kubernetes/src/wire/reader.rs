@@ -9,7 +9,7 @@ use crate::api_group::{self, ApiGroup};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::text::{closest, shorten};
+use kubefoundry_yaml::text::{closest, one_of, shorten};
 use kubefoundry_yaml::{Node, Value};
 
 /// The context in which a value is read.
@@ -62,11 +62,11 @@ impl<'r, 'd> Reader<'r, 'd> {
 pub fn report_field_outside_group(facets: &Facets, path: &FieldPath, reader: &mut Reader<'_, '_>) {
     let Some(api_group) = reader.api_group.filter(|api_group| facets.not_in.contains(&api_group.name)) else { return };
     let group = api_group.name;
-    let message = format!("{path} is not a field of {group}, and the API server drops it");
+    let message = format!("{group} has no field {path}, so the API server drops it");
     reader
         .findings
         .report(&codes::UNKNOWN_FIELD, FieldRef::key(path), message)
-        .help(format!("remove it, or write the object in the group {}", api_group::DEFAULT.name));
+        .help(format!("remove it, or use the API group {}", api_group::DEFAULT.name));
 }
 
 /// A type that can be read from a YAML tree.
@@ -255,7 +255,7 @@ pub fn read_string_enum<T: StringEnum>(node: &Node<'_>, path: &FieldPath, reader
     let variant = T::VARIANTS.iter().find(|(name, _)| *name == text).map(|(_, variant)| *variant);
     if variant.is_none() {
         let names: Vec<&str> = T::VARIANTS.iter().map(|(name, _)| *name).collect();
-        let message = format!("{path} is {:?}, expected one of {}", shorten(&text), names.join(", "));
+        let message = format!("{path} is {:?}, expected {}", shorten(&text), one_of(&names));
         let reported = reader.findings.report(&codes::INVALID_VALUE, path, message);
         if let Some(name) = closest(&text, names.iter().copied()) {
             reported.help(format!("did you mean {name:?}?"));

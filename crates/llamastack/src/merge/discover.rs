@@ -7,7 +7,7 @@ use crate::package;
 use crate::package::MetadataError;
 use crate::wire::Api;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::text::{closest, one_line};
+use kubefoundry_yaml::text::{closest, one_line, one_of};
 use kubefoundry_yaml::{Limits, Node, Value};
 
 /// The file next to a package's metadata with the provider's entry in the distribution.
@@ -198,11 +198,7 @@ fn read_crd_config(text: &str) -> Result<CrdConfig, Vec<String>> {
         let meant = api.and_then(|api| closest(api, Api::ALL.iter().map(|api| api.as_str())));
         let meant = meant.map_or(String::new(), |meant| format!(" (did you mean {meant}?)"));
         let apis: Vec<&str> = Api::ALL.iter().map(|api| api.as_str()).collect();
-        errors.push(format!(
-            "api is {:?}, expected one of {}{meant}",
-            one_line(api.unwrap_or_default()),
-            apis.join(", ")
-        ));
+        errors.push(format!("api is {:?}, expected {}{meant}", one_line(api.unwrap_or_default()), one_of(&apis)));
     }
     let config = present("config");
     if let Some(config) = config.filter(|config| !matches!(config.value, Value::Mapping(_))) {
@@ -213,7 +209,7 @@ fn read_crd_config(text: &str) -> Result<CrdConfig, Vec<String>> {
         _ => None,
     });
     if order == Some(None) {
-        errors.push("order is no number from 0, expected one".to_owned());
+        errors.push("order is not a number from 0, expected 0, 1, 2, …".to_owned());
     }
     let image = present("image");
     if let Some(image) = image.filter(|image| image.as_str().is_none()) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{ProviderPackage, Wheel};
-use kubefoundry_yaml::text::one_line;
+use kubefoundry_yaml::text::{one_line, one_of};
 
 /// The directory of the wheels, relative to the provider's directory.
 const PACKAGES: &str = "packages/";
@@ -138,7 +138,7 @@ pub fn check_platform(wheels: &[Wheel], platform: &str) -> Result<Vec<String>, S
     let known = ARCHITECTURES.iter().find(|(container, python)| *container == name || *python == name);
     let Some((_, architecture)) = known else {
         let names: Vec<String> = ARCHITECTURES.iter().map(|(container, _)| format!("linux/{container}")).collect();
-        return Err(format!("unknown platform {platform:?}, expected one of {}", names.join(", ")));
+        return Err(format!("unknown platform {platform:?}, expected {}", one_of(&names)));
     };
     let others = wheels.iter().filter(|wheel| !wheel.runs_on(architecture));
     Ok(others

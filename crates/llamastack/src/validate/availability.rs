@@ -62,7 +62,7 @@ pub(super) fn validate_disruption_budget(
     let min_available = read_amount("minAvailable", wire.min_available.as_ref());
     let max_unavailable = read_amount("maxUnavailable", wire.max_unavailable.as_ref());
     if min_available.is_some() && max_unavailable.is_some() {
-        let message = format!("{path} has both minAvailable and maxUnavailable, expected one of them");
+        let message = format!("{path} has both minAvailable and maxUnavailable, expected only one of them");
         check.findings.report(&shared::INVALID_VALUE, &path.join("maxUnavailable"), message);
     }
     Some(Budget { min_available, max_unavailable })

@@ -6,7 +6,7 @@ use crate::{codes, options, wire};
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::text::{closest, shorten};
+use kubefoundry_yaml::text::{closest, one_of, shorten};
 
 /// Returns the image of a known distribution, or the explicit one.
 pub(super) fn resolve_image(
@@ -28,7 +28,7 @@ pub(super) fn resolve_image(
         }
         (None, None) => {
             if check.is_absent_or_empty(&path.join("name")) && check.is_absent_or_empty(&path.join("image")) {
-                let message = "spec.server.distribution has neither name nor image, expected one of them";
+                let message = "spec.server.distribution has neither name nor image, expected either";
                 let known = options.settings.distributions().join(", ");
                 check
                     .findings
@@ -61,7 +61,7 @@ pub(super) fn resolve_image(
 /// Reports a distribution without a known image, with the closest known name if there is one.
 fn report_unknown_distribution(name: &str, path: &FieldPath, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let known = options.settings.distributions();
-    let message = format!("{path} is {:?}, expected one of {}", shorten(name), known.join(", "));
+    let message = format!("{path} is {:?}, expected {}", shorten(name), one_of(&known));
     let reported = check.findings.report(&codes::UNKNOWN_DISTRIBUTION, path, message);
     match closest(name, known.iter().copied()) {
         Some(meant) => reported.help(format!("did you mean {meant:?}?")),

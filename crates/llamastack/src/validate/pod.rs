@@ -88,7 +88,7 @@ fn check_mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Chec
             check.check_syntax(&shared::INVALID_VOLUME, &path.join(field), sub_path, checked);
         }
         if non_empty(mount.sub_path.as_deref()).is_some() && non_empty(mount.sub_path_expr.as_deref()).is_some() {
-            let message = format!("{path} has both subPath and subPathExpr, expected one of them");
+            let message = format!("{path} has both subPath and subPathExpr, expected only one of them");
             check.findings.report(&shared::INVALID_VOLUME, &path, message);
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn check_names(config: &InferenceProviderConfig, at: &FieldPath, find
         require_field(name, &path.clone().name(), findings);
         let Some(name) = name else { continue };
         if !seen.insert(name) {
-            let message = format!("{path} is {name:?}, which an earlier entry has already");
+            let message = format!("{path} is {name:?}, which an earlier entry already has");
             findings.report(&codes::DUPLICATE_ENTRY, &path, message);
         }
         if !EngineType::VARIANTS.iter().any(|(word, _)| word == name) {

@@ -145,7 +145,7 @@ impl std::fmt::Display for UnrecognizedValue {
 #[non_exhaustive]
 pub enum StatusError {
     /// The object is not a main object of the provider.
-    #[error("{found} is no object of {provider} that runs a model, expected {expected}")]
+    #[error("{found} is not an object of {provider} that runs a model, expected {expected}")]
     UnexpectedKind {
         /// The provider's name in messages.
         provider: &'static str,

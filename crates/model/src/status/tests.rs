@@ -431,7 +431,7 @@ fn refuses_other_kinds_and_versions() {
     };
     assert_eq!(
         error("nvidia.com/v1beta1", "DynamoModel"),
-        "nvidia.com/v1beta1 DynamoModel is no object of Dynamo that runs a model, expected DynamoGraphDeployment of nvidia.com"
+        "nvidia.com/v1beta1 DynamoModel is not an object of Dynamo that runs a model, expected DynamoGraphDeployment of nvidia.com"
     );
     assert_eq!(
         error("nvidia.com/v2", "DynamoGraphDeployment"),

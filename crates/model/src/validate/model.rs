@@ -8,7 +8,7 @@ use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_yaml::field_path::FieldPath;
 
-const ID: &str = "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of model.storage";
+const ID: &str = "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of spec.model.storage";
 const SEGMENT: &str = "a HuggingFace id: parts of at most 96 letters, digits, '-', '_' and '.', not starting or ending \
                        with '-' or '.', without \"--\" and \"..\"";
 
@@ -82,7 +82,8 @@ fn validate_hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut 
         || volumes.is_empty() && !check.is_absent(&wire::ModelDeployment::path().spec().model().storage().volumes());
     if check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, check_absolute_path(id)) && !volumes_unread {
         let mounted = volumes.iter().any(|volume| storage::contains_path(&volume.mount_path.value, id));
-        let checked = if mounted { Ok(()) } else { Err("a path under the mountPath of a volume in model.storage") };
+        let checked =
+            if mounted { Ok(()) } else { Err("a path under the mountPath of a volume in spec.model.storage") };
         check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, checked);
     }
 }

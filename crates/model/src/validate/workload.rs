@@ -169,8 +169,10 @@ fn warn_about_ignored_scaling(paths: &[FieldPath], mode: ServingMode, check: &mu
     for path in paths {
         if check.is_present(path) {
             let help = match mode {
-                ServingMode::Aggregated => "remove it, or set serving.mode: disaggregated",
-                ServingMode::Disaggregated => "remove it, and set scaling.prefill.replicas and scaling.decode.replicas",
+                ServingMode::Aggregated => "remove it, or set spec.serving.mode: disaggregated",
+                ServingMode::Disaggregated => {
+                    "remove it, and set spec.scaling.prefill.replicas and spec.scaling.decode.replicas"
+                }
             };
             check
                 .findings

@@ -51,8 +51,8 @@ struct Write {
 }
 
 impl Write {
-    /// Records the write that resulted in this object. None when its resourceVersion is not a number: then the watch is
-    /// trusted.
+    /// Returns a write of this version at the current time. None when its resourceVersion is not a number: then the cache
+    /// is not checked for lag.
     fn from_object(object: &CachedObject) -> Option<Self> {
         let version = object.version()?;
         Some(Self { version, at: Instant::now() })

@@ -22,16 +22,18 @@ pub(super) struct SyntaxCheck {
 }
 
 /// Returns the checks for a syntax, in order. A later check applies only to strings that pass the earlier ones.
+///
+/// The texts of the messages come from the core: each of its checks is called with a string that it refuses.
 pub(super) fn checks(syntax: Syntax) -> Vec<SyntaxCheck> {
     let subdomain = format!("{LABEL}(\\.{LABEL})*");
     let number = "([0-9]+(\\.[0-9]*)?|\\.[0-9]+)";
     let positive = "(0*[1-9][0-9]*(\\.[0-9]*)?|0*\\.0*[1-9][0-9]*)";
-    let one = |pattern: String, max_length, says: SyntaxResult| {
-        vec![SyntaxCheck { pattern, max_length, expected: expected(says) }]
+    let single = |pattern: String, max_length, refusal: SyntaxResult| {
+        vec![SyntaxCheck { pattern, max_length, expected: expected(refusal) }]
     };
     match syntax {
-        Syntax::DnsLabel => one("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$".to_owned(), None, names::dns_1123_label("!")),
-        Syntax::DnsSubdomain => one(format!("^{subdomain}$"), Some(253), names::dns_1123_subdomain("!")),
+        Syntax::DnsLabel => single("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$".to_owned(), None, names::dns_1123_label("!")),
+        Syntax::DnsSubdomain => single(format!("^{subdomain}$"), Some(253), names::dns_1123_subdomain("!")),
         Syntax::Quantity => vec![
             SyntaxCheck {
                 pattern: format!("^[+-]?{number}{SUFFIX}$"),
@@ -44,18 +46,20 @@ pub(super) fn checks(syntax: Syntax) -> Vec<SyntaxCheck> {
                 expected: expected(quantity::positive_quantity("0")),
             },
         ],
-        Syntax::ExtendedResource => one(format!("^{subdomain}/{NAME}$"), None, labels::extended_resource("!")),
-        Syntax::Image => one("^[A-Za-z0-9\\[][A-Za-z0-9._:/@\\[\\]-]*$".to_owned(), None, image::image_reference("!")),
-        Syntax::EnvironmentVariable => one("^[ -<>-~]+$".to_owned(), None, names::environment_variable("")),
-        Syntax::ConfigKey => {
-            one("^([-_a-zA-Z0-9]|\\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$".to_owned(), Some(253), names::config_key("!"))
+        Syntax::ExtendedResource => single(format!("^{subdomain}/{NAME}$"), None, labels::extended_resource("!")),
+        Syntax::Image => {
+            single("^[A-Za-z0-9\\[][A-Za-z0-9._:/@\\[\\]-]*$".to_owned(), None, image::image_reference("!"))
         }
-        Syntax::InstanceType => one(format!("^{NAME}$"), None, Err("an instance type such as g5.4xlarge")),
+        Syntax::EnvironmentVariable => single("^[ -<>-~]+$".to_owned(), None, names::environment_variable("")),
+        Syntax::ConfigKey => {
+            single("^([-_a-zA-Z0-9]|\\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$".to_owned(), Some(253), names::config_key("!"))
+        }
+        Syntax::InstanceType => single(format!("^{NAME}$"), None, Err("an instance type such as g5.4xlarge")),
         Syntax::Version => {
             let number = "(0|[1-9][0-9]{0,3})";
-            one(format!("^{number}\\.{number}\\.{number}$"), None, Err("MAJOR.MINOR.PATCH such as 1.4.0"))
+            single(format!("^{number}\\.{number}\\.{number}$"), None, Err("MAJOR.MINOR.PATCH such as 1.4.0"))
         }
-        Syntax::LabelKey => one(format!("^({subdomain}/)?{NAME}$"), None, labels::label_key("!")),
+        Syntax::LabelKey => single(format!("^({subdomain}/)?{NAME}$"), None, labels::label_key("!")),
     }
 }
 

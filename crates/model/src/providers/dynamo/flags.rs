@@ -71,7 +71,7 @@ fn check_mode_is_unset(invocation: &Invocation, findings: &mut Findings<'_>) -> 
     let message = format!("{} sets --disaggregation-mode, which is already set from spec.serving.mode", argument.path);
     findings
         .report(&codes::RESERVED_ARGUMENT, &argument.path, message)
-        .help("remove it, and set spec.serving.mode: disaggregated with scaling.prefill and scaling.decode");
+        .help("remove it, and set spec.serving.mode: disaggregated with spec.scaling.prefill and spec.scaling.decode");
     false
 }
 

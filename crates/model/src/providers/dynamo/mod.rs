@@ -163,7 +163,7 @@ fn require_model_id(deployment: &Deployment, findings: &mut Findings<'_>) -> boo
             ModelDeployment::path().spec().model(),
             format!("the model{source} has no id, but Dynamo's workers need one"),
         )
-        .help("set model.id to the absolute path of the model in the image");
+        .help("set spec.model.id to the absolute path of the model in the image");
     false
 }
 

@@ -15,7 +15,8 @@ const PLANE: &str = "must be the same for the frontend, whose arguments cannot b
 const NODES: &str = "is for workers on several nodes, which kubefoundry does not render";
 const ONE_POD: &str = "remove the flag: a worker is one pod";
 const MODE: &str = "is already set from spec.serving.mode";
-const ROLES: &str = "remove the flag, and set spec.serving.mode: disaggregated with scaling.prefill and scaling.decode";
+const ROLES: &str =
+    "remove the flag, and set spec.serving.mode: disaggregated with spec.scaling.prefill and spec.scaling.decode";
 
 /// The reserved flags of every engine.
 pub(super) const RESERVED_FLAGS: &[RefusedFlag] = &[

@@ -80,7 +80,7 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
             parsers: parsers("dynamo-trtllm", true, None),
             config_keys: Some(ConfigKeys {
                 table: flags::trtllm_keys(),
-                help: "move configuration keys to engine.args: extraArgs takes flags of the Dynamo wrapper",
+                help: "move configuration keys to spec.engine.args: extraArgs takes flags of the Dynamo wrapper",
             }),
             ..base
         },

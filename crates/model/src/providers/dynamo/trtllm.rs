@@ -73,7 +73,7 @@ fn parse_override(argument: &Argument, findings: &mut Findings<'_>) -> Option<Ma
     let message = format!("{} is not a JSON object, which --{OVERRIDE_FLAG} needs", argument.path);
     findings
         .report(&codes::INVALID_ARGUMENT_VALUE, &argument.path, message)
-        .help("write each configuration key as its own entry of engine.args");
+        .help("write each configuration key as its own entry of spec.engine.args");
     None
 }
 

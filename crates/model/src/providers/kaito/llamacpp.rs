@@ -81,7 +81,7 @@ fn start_aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> StartCom
                 ModelDeployment::path().spec().model().id(),
                 format!("spec.model.id has no effect: {WHY}"),
             )
-            .help("set source: custom, and remove model.id");
+            .help("set spec.model.source: custom, and remove spec.model.id");
     }
     ignore_served_name(deployment, WHY, findings);
     ignore_engine_settings(deployment, WHY, "remove it, and build the image with this setting", findings);
@@ -126,7 +126,7 @@ fn start_local_ai(
             Some(runner::download_argument(image, repository, file))
         }
         ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
-            let message = "spec.model.source is custom, but this runner downloads the model that model.id names";
+            let message = "spec.model.source is custom, but this runner downloads the model that spec.model.id names";
             findings
                 .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().source(), message)
                 .help(USE_LLAMA_SERVER);

@@ -118,9 +118,9 @@ fn start_vllm(
 }
 
 /// The reason why settings have no effect on an image that starts itself.
-pub(super) const NO_ID: &str = "without model.id the image runs its own command";
+pub(super) const NO_ID: &str = "without spec.model.id the image runs its own command";
 /// The help for such settings.
-pub(super) const NO_ID_HELP: &str = "set model.id to the path of the model in the image, or remove this field";
+pub(super) const NO_ID_HELP: &str = "set spec.model.id to the path of the model in the image, or remove this field";
 
 /// The reason why the port is reserved.
 pub(super) const TO_PORT: &str = "KAITO's Service sends requests to port 5000";

@@ -59,7 +59,7 @@ fn check_model(deployment: &Deployment, findings: &mut Findings<'_>) {
                     ModelDeployment::path().spec().model(),
                     "the model has no id, but Ray Serve needs one",
                 )
-                .help("set model.id to the absolute path of the model in the image");
+                .help("set spec.model.id to the absolute path of the model in the image");
         }
         Some(id) if id.to_ascii_lowercase().ends_with(".gguf") => {
             findings

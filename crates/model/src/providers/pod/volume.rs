@@ -31,15 +31,15 @@ pub(crate) fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
     deployment.model.volumes.iter().map(mount).collect()
 }
 
-/// Returns the variable `HF_HOME`, which makes the first `modelCache` volume hold the downloads from Hugging Face. The
-/// caller must keep a variable of the user with that name.
+/// Returns the variable `HF_HOME`, which makes the first `modelCache` volume hold the downloads from Hugging Face.
+/// Callers must not override a variable of this name that the user set.
 pub(crate) fn model_cache_home(deployment: &Deployment) -> Option<EnvVar> {
     let (_, cache) = volumes_of_purpose(deployment, VolumePurpose::ModelCache).next()?;
     Some(env_value("HF_HOME", &cache.mount_path.value))
 }
 
 /// Returns the variable `VLLM_CACHE_ROOT`, which makes the first `compilationCache` volume hold vLLM's compilation
-/// results. The caller must keep a variable of the user with that name.
+/// results. Callers must not override a variable of this name that the user set.
 pub(crate) fn compilation_cache_root(deployment: &Deployment) -> Option<EnvVar> {
     let cache = compilation_caches(deployment).next()?;
     Some(env_value("VLLM_CACHE_ROOT", &cache.mount_path.value))

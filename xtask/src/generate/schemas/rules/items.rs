@@ -12,7 +12,7 @@ pub(super) fn argument_keys() -> Vec<Rule> {
     let wrong = format!("self.filter(key, !key.matches({pattern}))[0]");
     vec![Rule {
         rule: format!("self.all(key, key.matches({pattern}))"),
-        message: format!("has a key that is no flag name, {EXPECTED}"),
+        message: format!("has a key that is not a flag name, {EXPECTED}"),
         expression: Some(format!("'has the key \"' + {} + {}", shortened(&wrong), quote(&format!("\", {EXPECTED}")))),
     }]
 }
@@ -41,7 +41,7 @@ pub(super) fn extra_argument() -> Vec<Rule> {
 pub(super) fn variable() -> Vec<Rule> {
     vec![Rule::new(
         "!has(self.value) || self.value == '' || !has(self.valueFrom)",
-        "has both value and valueFrom, expected one of them",
+        "has both value and valueFrom, expected only one of them",
     )]
 }
 

@@ -68,7 +68,7 @@ pub(super) fn rules() -> Vec<Rule> {
         Rule::expect(
             "id",
             &format!("{repository} && !{flag} && !{shape}"),
-            "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of model.storage",
+            "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of spec.model.storage",
         ),
         Rule::expect(
             "id",

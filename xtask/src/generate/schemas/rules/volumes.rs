@@ -46,12 +46,14 @@ pub(super) fn unique() -> Vec<Rule> {
         let volume = format!("self.volumes[{index}]");
         format!("(has({volume}.size) && has({volume}.claimName) ? {volume}.claimName : '')")
     };
-    vec![refuse_repeated("mountPath", mount), refuse_repeated("claimName", claim)]
+    vec![require_unique("mountPath", mount), require_unique("claimName", claim)]
 }
 
-fn refuse_repeated(field: &str, value: impl Fn(&str) -> String) -> Rule {
+/// Returns the rule that no two volumes have the same `field`. `value` returns the CEL expression for the field of the
+/// volume at an index, which is `''` if the field is not set.
+fn require_unique(field: &str, value: impl Fn(&str) -> String) -> Rule {
     const INDEXES: &str = "[0, 1, 2, 3, 4, 5, 6, 7]";
-    let again = format!(
+    let is_repeated = format!(
         "i < self.volumes.size() && {} != '' && {INDEXES}.exists(j, j < i && {} == {})",
         value("i"),
         value("i"),
@@ -60,11 +62,11 @@ fn refuse_repeated(field: &str, value: impl Fn(&str) -> String) -> Rule {
     // The API server assumes that string() returns an unbounded text, which exceeds the cost limit.
     let number = "['0', '1', '2', '3', '4', '5', '6', '7'][i]";
     Rule {
-        rule: format!("!has(self.volumes) || !{INDEXES}.exists(i, {again})"),
-        message: format!("{field} of a volume is that of an earlier volume"),
+        rule: format!("!has(self.volumes) || !{INDEXES}.exists(i, {is_repeated})"),
+        message: format!("two volumes have the same {field}"),
         expression: Some(format!(
-            "{INDEXES}.filter(i, {again}).map(i, 'volumes[' + {number} + '].{field} is \"' + {} + \
-             '\", which an earlier entry has already')[0]",
+            "{INDEXES}.filter(i, {is_repeated}).map(i, 'volumes[' + {number} + '].{field} is \"' + {} + \
+             '\", which an earlier entry already has')[0]",
             value("i")
         )),
     }
