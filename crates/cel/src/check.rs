@@ -178,6 +178,7 @@ impl<'e> Checker<'e> {
         if is_on_path { self.check_inner(node) } else { self.check(node) }
     }
 
+    /// Returns the type of a list literal, whose elements need a common type.
     fn check_list(&mut self, elements: &mut [Node]) -> InferredType {
         let mut common: Option<InferredType> = None;
         for element in elements {
@@ -193,6 +194,7 @@ impl<'e> Checker<'e> {
         InferredType::List(Box::new(common.unwrap_or(InferredType::Unknown)))
     }
 
+    /// Returns the type of a map literal. Its keys need a common type, and so do its values.
     fn check_map(&mut self, entries: &mut [(Node, Node)]) -> InferredType {
         let mut common: Option<(InferredType, InferredType)> = None;
         let mut seen_keys = BTreeSet::new();
@@ -226,6 +228,7 @@ impl<'e> Checker<'e> {
         InferredType::Map(Box::new(key), Box::new(value))
     }
 
+    /// Returns the type of a macro. Its body is checked with the variable bound to the elements of the range.
     fn check_macro(&mut self, parts: &mut Macro) -> InferredType {
         let element = match self.check_operand(&mut parts.range) {
             InferredType::List(element) => *element,

@@ -12,6 +12,7 @@ use kubefoundry_yaml::text::closest;
 const NUMBER_ADVICE: &str = "; write 2.0 for 2, or convert with double(x) or int(x)";
 
 impl Checker<'_> {
+    /// Returns the type of an operation and checks its operands.
     pub(super) fn check_binary(
         &mut self,
         operator: Operator,
@@ -77,6 +78,7 @@ impl Checker<'_> {
         self.report_mismatch(span, message)
     }
 
+    /// Checks that the operands of `==` or `!=` have a common type, and warns if they never have equal values.
     fn check_equality(
         &mut self,
         operator: Operator,
@@ -105,6 +107,7 @@ impl Checker<'_> {
         self.report_mismatch(span, message);
     }
 
+    /// Checks that the container of `in` is a list or map that can have such an element.
     fn check_membership(&mut self, element: &InferredType, left: &Node, container: &InferredType, right: &Node) {
         let contained = match container {
             InferredType::List(contained) | InferredType::Map(contained, _) => contained,
@@ -145,6 +148,7 @@ impl Checker<'_> {
         self.warnings.push(Warning { kind: WarningKind::NeverEqual, message, offset: literal.span.range() });
     }
 
+    /// Returns the type of a call and checks its form and arguments.
     pub(super) fn check_call(&mut self, call: &mut Call, span: Span) -> InferredType {
         let Some(signature) = call.function.and_then(Function::signature) else {
             return self.report_unknown_function(call);
@@ -222,6 +226,7 @@ impl Checker<'_> {
         }
     }
 
+    /// Reports an unknown function, or one that only Kubernetes has.
     fn report_unknown_function(&mut self, call: &mut Call) -> InferredType {
         let name = &call.name;
         if functions::exists_in_kubernetes(name) {

@@ -8,6 +8,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
 impl Checker<'_> {
+    /// Returns the type of a field access, or of `has()` if `test`. `operand` and `span` are the spans of the container
+    /// and the field.
     pub(super) fn check_select(
         &mut self,
         container: &InferredType,
@@ -64,6 +66,7 @@ impl Checker<'_> {
         self.report_error(CompileErrorKind::UnknownIdentifier { suggestion }, span, message)
     }
 
+    /// Returns the type of an element. `operand` and `index` are the spans of the container and the index.
     pub(super) fn check_index(
         &mut self,
         container: &InferredType,

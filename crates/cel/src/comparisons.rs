@@ -113,6 +113,7 @@ fn collect_pairs(node: &Node, comparisons: &mut Vec<Comparison>) {
 /// The functions that search for a text in another one.
 const SEARCH_FUNCTIONS: &[&str] = &["startsWith", "endsWith", "contains"];
 
+/// Returns whether a condition searches for a text in another one.
 fn has_search(node: &Node) -> bool {
     match &node.kind {
         Kind::Call(call) => SEARCH_FUNCTIONS.contains(&call.name.as_str()),

@@ -92,6 +92,7 @@ impl<'r> CostEstimator<'r> {
         (steps.saturating_add(element_steps).saturating_add(size.total()), whole.and_element(size))
     }
 
+    /// Estimates an operation from the sizes of its operands, which it compares, searches or copies.
     fn estimate_binary(&mut self, operator: Operator, left: &'r Node, right: &'r Node) -> (u64, Size) {
         let ((first, left_size), (second, right_size)) = (self.estimate(left), self.estimate(right));
         let work = match operator {
@@ -108,6 +109,7 @@ impl<'r> CostEstimator<'r> {
         (first.saturating_add(second).saturating_add(work), self.cap(size))
     }
 
+    /// Estimates a call from the sizes of its arguments.
     fn estimate_call(&mut self, call: &'r Call) -> (u64, Size) {
         let mut steps = ITERATION_STEPS;
         // Room for the result of a conversion such as `string(1)`.
@@ -130,6 +132,7 @@ impl<'r> CostEstimator<'r> {
         (steps.saturating_add(work), size)
     }
 
+    /// Estimates the range of a macro, and stores the steps of one iteration for the meter.
     fn estimate_macro(&mut self, parts: &'r Macro) -> (u64, Size) {
         let (steps, range) = self.estimate(&parts.range);
         let element = range.element();

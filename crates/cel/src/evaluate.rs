@@ -39,6 +39,7 @@ pub(super) fn evaluate(rule: &Rule, input: &Json, remaining: &mut u64) -> Result
 }
 
 impl Evaluation<'_> {
+    /// Evaluates the rule after charging for the parts that run once.
     fn run(&mut self) -> Result<bool, EvaluationError> {
         let mut context = Context::empty();
         self.bind_fields(&mut context)?;
@@ -95,6 +96,7 @@ impl Evaluation<'_> {
         Ok(())
     }
 
+    /// Fails if the meter has reached a limit.
     fn check_limits(&self) -> Result<(), EvaluationError> {
         let limits = self.rule.limits;
         let span = self.rule.root.span;

@@ -66,6 +66,7 @@ impl<'t> Lexer<'t> {
         Ok((token, Span { start, end: self.at }))
     }
 
+    /// Skips white space and comments.
     fn skip_space(&mut self) {
         loop {
             let rest = self.rest();
@@ -78,6 +79,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Reads a number. The letters that follow it are part of the token, so that `12abc` is one error.
     fn read_number(&mut self, start: usize) -> Result<Token, CompileError> {
         let rest = self.rest();
         let bytes = rest.as_bytes();
@@ -127,6 +129,7 @@ impl<'t> Lexer<'t> {
             .map_err(|_| parse_error(start, self.at, format!("`{quote}` is not a 64-bit integer")))
     }
 
+    /// Reads a string literal whose prefix, such as `r`, has this length.
     fn read_string(&mut self, start: usize, prefix: usize, raw: bool, bytes: bool) -> Result<Token, CompileError> {
         self.at += prefix;
         let rest = self.rest();

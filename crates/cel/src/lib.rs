@@ -13,9 +13,9 @@
 //! `uint()`, `bytes()`, `max()`, `min()`, values of type `dyn`, and patterns of `matches()` that are not literals.
 //!
 //! The `cel` crate has no limits and copies many values, so evaluation is metered. A rule is charged in advance for the
-//! parts that run once, and at the start of each iteration of a loop for its body. Both charges depend on the size of the
-//! fields that are read. A string or list is charged when it is created. A rule that exceeds its budget has no value,
-//! even if its remaining parts would make it true.
+//! parts that run once, and at the start of each iteration of a loop for its body. Both charges depend on the size of
+//! the fields that are read. A string or list is charged when it is created. A rule that exceeds its budget has no
+//! value, even if its remaining parts would make it true.
 //!
 //! Differences from Kubernetes:
 //! - `all` and `exists` fail with the first element that fails, even if a later element decides the result;
@@ -210,8 +210,8 @@ impl Rule {
     }
 
     /// Evaluates the rule on a step budget that several evaluations share. It subtracts the steps it takes from
-    /// `remaining`. If `remaining` is too small, the evaluation fails with [`EvaluationErrorKind::StepLimit`] and sets it to
-    /// 0.
+    /// `remaining`. If `remaining` is too small, the evaluation fails with [`EvaluationErrorKind::StepLimit`] and sets
+    /// it to 0.
     ///
     /// ```
     /// use kubefoundry_cel::{Environment, EvaluationErrorKind, Limits};

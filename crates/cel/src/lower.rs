@@ -59,6 +59,7 @@ pub(super) fn variable(node: &Node) -> Option<String> {
 }
 
 impl Lowering {
+    /// Lowers a node. A node that reads an input field becomes a variable.
     pub(super) fn lower(&mut self, node: &Node) -> IdedExpr {
         if let (Some(name), Some(path)) = (variable(node), &node.path) {
             let test = matches!(node.kind, Kind::Select { test: true, .. });
@@ -129,6 +130,7 @@ impl Lowering {
         }
     }
 
+    /// Lowers a macro to a comprehension of the `cel` crate, with a charge for each iteration.
     fn lower_macro(&mut self, parts: &Macro) -> IdedExpr {
         let range = self.lower(&parts.range);
         // An input may have a map where a list is declared, and its order must not affect the result. Only these two

@@ -66,6 +66,7 @@ impl Parser<'_> {
         if self.eat(symbol)? { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}` {purpose}"))) }
     }
 
+    /// Returns the error for the next token where something else is expected.
     pub(super) fn unexpected(&self, expected: &str) -> CompileError {
         let found = match &self.token {
             Token::End => "the rule ends".to_owned(),
@@ -97,6 +98,7 @@ impl Parser<'_> {
         Ok(Node { kind, span, height: children + 1, ty: InferredType::Unknown, path: None })
     }
 
+    /// Parses a whole expression, including `condition ? a : b`.
     pub(super) fn parse_expression(&mut self) -> ParseResult {
         if self.depth >= self.nesting {
             return Err(self.too_deep(self.span));
@@ -157,6 +159,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
+    /// Parses a value with any number of prefix operators.
     fn parse_unary(&mut self) -> ParseResult {
         let start = self.span.start;
         let Token::Symbol(symbol @ ("!" | "-")) = self.token else { return self.parse_member() };

@@ -28,6 +28,7 @@ pub const RESERVED: [&str; 17] = [
 ];
 
 impl Parser<'_> {
+    /// Parses a name. `expected` describes it in the error message.
     pub(super) fn parse_name(&mut self, expected: &str) -> Result<(String, Span), CompileError> {
         let span = self.span;
         let name = self.text.get(span.range()).unwrap_or_default().to_owned();
@@ -38,6 +39,7 @@ impl Parser<'_> {
         Ok((name, span))
     }
 
+    /// Parses a literal, a name, a global call or an expression in parentheses.
     pub(super) fn parse_primary(&mut self) -> ParseResult {
         let start = self.span.start;
         let (kind, height) = match &self.token {
@@ -116,6 +118,7 @@ impl Parser<'_> {
         Ok((elements, height))
     }
 
+    /// Parses the entries of a map up to `}`. Returns the map and the maximum height of its entries.
     fn parse_map(&mut self) -> Result<(Kind, usize), CompileError> {
         let mut entries = Vec::new();
         let mut height = 0;
@@ -163,6 +166,7 @@ impl Parser<'_> {
         self.new_node(start, height, Kind::Call(call))
     }
 
+    /// Converts the argument of `has()` to a test for a field.
     fn parse_has(&self, start: usize, name_span: Span, mut arguments: Vec<Node>) -> ParseResult {
         let usage = "has() takes one field, such as has(spec.resources.gpu)";
         let (Some(argument), true) = (arguments.pop(), arguments.is_empty()) else {
@@ -182,6 +186,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Converts the arguments of a macro to its variable, condition and body.
     #[expect(clippy::too_many_arguments, reason = "the parts of one call, read by its only caller")]
     fn parse_macro(
         &mut self,

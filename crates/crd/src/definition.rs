@@ -67,6 +67,7 @@ impl CrdDefinition {
         (declared_kind.as_str() == Some(kind)).then(|| Self::from_node(node, spec, group, kind, origin))
     }
 
+    /// Reads a CRD from a dump. `spec` is the node of its specification.
     fn from_node(
         node: &Node<'_>,
         spec: &Node<'_>,
@@ -151,6 +152,7 @@ impl CrdDefinition {
         Self::from_json(crd, file.into(), Some(references))
     }
 
+    /// Reads a trusted CRD, whose schemas may have references.
     fn from_json(
         mut crd: Value,
         file: String,

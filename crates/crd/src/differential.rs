@@ -451,7 +451,7 @@ fn agrees_with_jsonschema_on_mutated_objects() {
 
 /// Generates schemas that use every keyword of the language.
 fn any_schema() -> impl Strategy<Value = Value> {
-    let rule = prop_oneof![
+    let constraint = prop_oneof![
         Just(json!({"type": "string"})),
         Just(json!({"type": "integer"})),
         Just(json!({"enum": ["text", 7, null]})),
@@ -477,11 +477,12 @@ fn any_schema() -> impl Strategy<Value = Value> {
         prop::sample::select(FORMATS).prop_map(|format| json!({"format": format})),
     ];
     let junctor = prop_oneof![
-        (prop::sample::select(&["allOf", "anyOf", "oneOf"][..]), prop::collection::vec(rule.clone(), 1..4))
-            .prop_map(|(keyword, rules)| json!({keyword: rules})),
-        rule.clone().prop_map(|rule| json!({"not": rule})),
-        prop::collection::vec(rule.clone(), 1..3).prop_map(|rules| json!({"allOf": [{"anyOf": rules}]})),
-        rule,
+        (prop::sample::select(&["allOf", "anyOf", "oneOf"][..]), prop::collection::vec(constraint.clone(), 1..4))
+            .prop_map(|(keyword, constraints)| json!({keyword: constraints})),
+        constraint.clone().prop_map(|constraint| json!({"not": constraint})),
+        prop::collection::vec(constraint.clone(), 1..3)
+            .prop_map(|constraints| json!({"allOf": [{"anyOf": constraints}]})),
+        constraint,
         Just(json!({"nullable": true})),
         Just(json!({"x-kubernetes-preserve-unknown-fields": true})),
     ];
@@ -496,9 +497,9 @@ fn any_schema() -> impl Strategy<Value = Value> {
         Just(json!({"x-kubernetes-int-or-string": true, "nullable": true})),
         Just(json!({})),
     ];
-    let merge = |(mut schema, rules): (Value, Vec<Value>)| -> Value {
-        for rule in rules {
-            for (keyword, value) in rule.as_object().unwrap() {
+    let merge = |(mut schema, constraints): (Value, Vec<Value>)| -> Value {
+        for constraint in constraints {
+            for (keyword, value) in constraint.as_object().unwrap() {
                 // Declaring keywords stay, and the first of two equal constraints.
                 schema.as_object_mut().unwrap().entry(keyword).or_insert_with(|| value.clone());
             }
@@ -628,9 +629,9 @@ impl SharedSchemas {
 }
 
 /// Compares the results of all checks of an object by two schemas.
-fn assert_equal_results([one, two]: [&CrdSchema; 2], object: &Value) {
-    assert_eq!(two.check(object), one.check(object), "{object}");
-    assert_eq!(two.check_outline(object), one.check_outline(object), "{object}");
+fn assert_equal_results([plain, by_reference]: [&CrdSchema; 2], object: &Value) {
+    assert_eq!(by_reference.check(object), plain.check(object), "{object}");
+    assert_eq!(by_reference.check_outline(object), plain.check_outline(object), "{object}");
     let mut pointers = Vec::new();
     collect_pointers(object, String::new(), &mut pointers);
     for pointer in pointers.iter().filter(|pointer| !pointer.contains('~')) {
@@ -640,12 +641,16 @@ fn assert_equal_results([one, two]: [&CrdSchema; 2], object: &Value) {
             Err(_) => path.key(step.to_owned()),
         });
         let paths = [path];
-        assert_eq!(two.check_paths(object, &paths), one.check_paths(object, &paths), "{pointer} of {object}");
+        assert_eq!(
+            by_reference.check_paths(object, &paths),
+            plain.check_paths(object, &paths),
+            "{pointer} of {object}"
+        );
     }
     for part in ["spec", "a", "a.b", "a.*"] {
         let at = FieldPath::parse("elsewhere");
-        assert_eq!(two.check_part(part, object, &at), one.check_part(part, object, &at), "{part} {object}");
-        assert_eq!(two.has_field(part), one.has_field(part), "{part}");
+        assert_eq!(by_reference.check_part(part, object, &at), plain.check_part(part, object, &at), "{part} {object}");
+        assert_eq!(by_reference.has_field(part), plain.has_field(part), "{part}");
     }
 }
 
@@ -656,14 +661,14 @@ fn references_give_the_same_result_on_mutated_objects() {
     let (mut refused, mut accepted, mut random) = (0, 0, Xorshift(20_261_123));
     for (_, schema) in &schemas {
         let pair = SharedSchemas::definitions_with_and_without_references(schema, &mut random);
-        let [one, two] = [&pair[0], &pair[1]].map(|it| it.version("v1").unwrap().schema().unwrap());
+        let [plain, by_reference] = [&pair[0], &pair[1]].map(|it| it.version("v1").unwrap().schema().unwrap());
         for _ in 0..=1000 / schemas.len() {
             let mut object = generate_object(schema, &mut random, &mut 40);
             for _ in 0..=random.below(3) {
                 mutate(&mut object, &mut random);
             }
-            assert_equal_results([one, two], &object);
-            *if one.check_outline(&object).is_empty() { &mut accepted } else { &mut refused } += 1;
+            assert_equal_results([plain, by_reference], &object);
+            *if plain.check_outline(&object).is_empty() { &mut accepted } else { &mut refused } += 1;
         }
     }
     assert!(refused > 500 && accepted > 10, "{refused} refused, {accepted} accepted");

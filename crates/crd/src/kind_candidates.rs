@@ -26,7 +26,7 @@ impl KindCandidates<'_> {
         Self { group, kind, candidates: Vec::new(), definition: OnceLock::new() }
     }
 
-    /// Copies the texts.
+    /// Returns the same candidates with their own copies of the texts.
     pub(super) fn into_owned(self) -> KindCandidates<'static> {
         let Self { group, kind, candidates, definition } = self;
         let candidates = candidates.into_iter().map(|(origin, text)| (origin, Cow::Owned(text.into_owned())));
@@ -40,6 +40,7 @@ impl KindCandidates<'_> {
         may_contain_word(text, self.group) && (may_contain_word(text, self.kind) || is_cut_off())
     }
 
+    /// Parses all candidates and returns the definition of the kind. Several definitions must be equivalent.
     pub(super) fn parse_definition(&self) -> Result<Option<CrdDefinition>, CrdProblem> {
         let mut first: Option<CrdDefinition> = None;
         for (origin, text) in &self.candidates {

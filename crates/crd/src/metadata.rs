@@ -74,6 +74,7 @@ fn report_unknown_field(name: &str, known: &[&'static str], path: FieldPath, out
     });
 }
 
+/// Checks a value that must be a string or null.
 fn check_text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> SyntaxResult, out: &mut Vec<SchemaViolation>) {
     let expected = match value {
         Value::String(text) => check(text).err(),
@@ -85,6 +86,7 @@ fn check_text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> SyntaxRes
     }
 }
 
+/// Checks labels or annotations: each key and each value.
 fn check_string_map(
     value: &Value,
     path: &FieldPath,
@@ -107,6 +109,7 @@ fn check_string_map(
     }
 }
 
+/// Checks owner references: required and unknown fields.
 fn check_owners(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
     for (position, owner) in value.as_array().into_iter().flatten().enumerate() {
         let path = path.index(position);

@@ -26,7 +26,7 @@ pub(super) fn is_whole(number: &Number) -> bool {
 /// `k8s.io/kube-openapi/pkg/validation/validate`, `MultipleOf`.
 pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
     const TOLERANCE: f64 = 1e-9;
-    // 2^53. Floats represent every integer up to it exactly; beyond it, every quotient is close to an integer.
+    // 2^53. Every larger float is a whole number, so that its distance to the nearest one says nothing.
     const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     if let (Some(number), Some(factor)) = (integer(number), integer(factor)) {
         return factor == 0 || number % factor == 0;
@@ -78,6 +78,7 @@ fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
 }
 
+/// Compares exactly: the integer with the whole part of the float, and then with its fraction.
 fn compare_with_float(integer: i128, float: f64) -> Ordering {
     if float.abs() > ALL_WHOLE_ABOVE {
         return if float > 0.0 { Ordering::Less } else { Ordering::Greater };

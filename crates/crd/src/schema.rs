@@ -332,8 +332,8 @@ mod tests {
             ("spec.a", &[]),
         ] {
             let paths = [FieldPath::try_parse(path).unwrap()];
-            let found = schema.check_paths(&object, &paths).into_iter().map(|violation| violation.path.to_string());
-            assert_eq!(found.collect::<Vec<_>>(), expected, "{path}");
+            let refused = schema.check_paths(&object, &paths).into_iter().map(|violation| violation.path.to_string());
+            assert_eq!(refused.collect::<Vec<_>>(), expected, "{path}");
         }
         let whole = schema.check(&object);
         assert_eq!(schema.check_paths(&object, &[FieldPath::root()]), whole);

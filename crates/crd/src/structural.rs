@@ -182,6 +182,7 @@ impl<'c> Checker<'c> {
         }
     }
 
+    /// Checks the fields of an object, and reports those that the schema does not allow.
     fn check_fields(
         &self,
         node: &SchemaNode<'c>,
@@ -320,8 +321,8 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Returns the violation of a keyword that constrains the value itself, not its children. `constraint` is the value of
-    /// the keyword.
+    /// Returns the violation of a keyword that constrains the value itself, not its children. `constraint` is the value
+    /// of the keyword.
     fn constraint_violation<'s>(
         &self,
         keyword: &str,
@@ -426,6 +427,7 @@ impl<'c> Checker<'c> {
         }
     }
 
+    /// Checks the children of a value inside `allOf`, `anyOf`, `oneOf` or `not`.
     fn check_constraints_below(
         &self,
         keyword: &str,
@@ -465,6 +467,7 @@ impl<'c> Checker<'c> {
         !sink.is_done()
     }
 
+    /// Passes a violation to the sink. The reason is built only if the sink collects violations.
     fn record<'s>(
         &self,
         reason: impl FnOnce() -> RefusalReason<'s>,

@@ -70,6 +70,7 @@ impl CompiledRule {
         }
     }
 
+    /// Evaluates the rule for a value and reports a violation, or why the rule cannot be evaluated.
     fn check(
         &self,
         itself: &cel::Value,
@@ -204,6 +205,7 @@ pub(super) fn check_change(
     check_node(rules, schema, (OldValue::Changed(Some(old)), object), &FieldPath::root(), evaluator, out);
 }
 
+/// Evaluates the rules of a node, and those of the fields and items below it.
 fn check_node(
     node: &RuleNode,
     schema: &Value,

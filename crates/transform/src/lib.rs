@@ -103,7 +103,8 @@ pub trait Transform: Sync {
     /// cluster.
     fn handles(&self, root: &Node<'_>, settings: &Self::Settings) -> bool;
 
-    /// Describes the objects that [`Transform::handles`] accepts, for the help of a run that found nothing to transform.
+    /// Describes the objects that [`Transform::handles`] accepts, for the help of a run that found nothing to
+    /// transform.
     fn handled_description(&self) -> &'static str;
 
     /// Returns whether an object of the transformed kind may be a copy that an earlier run passed on; see

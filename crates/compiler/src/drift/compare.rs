@@ -61,6 +61,7 @@ struct FieldContext<'w> {
 }
 
 impl<'w> FieldContext<'w> {
+    /// Returns the context of a field in this value, with its schema and owners.
     fn field(&self, key: &'w str) -> Self {
         let property = |schema: &'w Value| {
             let property = schema.get("properties").and_then(|properties| properties.get(key));
@@ -75,6 +76,7 @@ impl<'w> FieldContext<'w> {
         }
     }
 
+    /// Returns the context of a list item. `cursors` are the owners of the item.
     fn item(&self, position: usize, cursors: OwnerCursors<'w>) -> Self {
         let schema = self.schema.and_then(|schema| schema.get("items"));
         Self { path: self.path.index(position), name: "", schema, cursors, in_atomic: self.in_atomic }
@@ -94,6 +96,7 @@ struct Comparator {
 }
 
 impl Comparator {
+    /// Records a field with another live value, and the managers that wrote it.
     fn report(&mut self, at: &FieldContext<'_>, expected: Option<&Value>, live: Option<&Value>) {
         let difference = ValueMismatch { expected: expected.cloned(), found: live.cloned() };
         let (path, within, managers) = match &self.embedding {
@@ -105,6 +108,7 @@ impl Comparator {
         self.fields.push(FieldDrift { path, within, difference, is_shown: true, managers });
     }
 
+    /// Compares metadata. Name and namespace are equal, because the live object was found by them.
     fn compare_metadata(&mut self, expected: &Value, live: &Value, at: &FieldContext<'_>) -> Value {
         let mut projected = Map::new();
         for (key, expected) in expected.as_object().into_iter().flatten() {
@@ -131,6 +135,7 @@ impl Comparator {
         }
     }
 
+    /// Compares two values. Returns the live value, reduced to the rendered fields.
     fn compare_value(&mut self, expected: &Value, live: &Value, at: &FieldContext<'_>) -> Value {
         match (expected, live) {
             (Value::Object(expected), Value::Object(live)) => self.compare_object(expected, live, at),
@@ -156,6 +161,7 @@ impl Comparator {
         }
     }
 
+    /// Compares two mappings. In an atomic one, additional live fields are drift, too.
     fn compare_object(
         &mut self,
         expected: &Map<String, Value>,
@@ -199,6 +205,7 @@ impl Comparator {
         Value::Array(projected)
     }
 
+    /// Compares lists whose items have keys. Items that only the live list has are not drift.
     fn compare_map(
         &mut self,
         expected: &[Value],
@@ -217,8 +224,8 @@ impl Comparator {
         Value::Array(projected)
     }
 
-    /// Compares an atomic list, item by item. Scalar lists of different lengths are reported as a whole: one inserted item
-    /// would otherwise make every item after it differ.
+    /// Compares an atomic list, item by item. Scalar lists of different lengths are reported as a whole: one inserted
+    /// item would otherwise make every item after it differ.
     fn compare_sequence(&mut self, expected: &[Value], live: &[Value], at: &FieldContext<'_>) -> Value {
         let is_plain = |items: &[Value]| items.iter().all(|item| !item.is_object() && !item.is_array());
         if expected.len() != live.len() && is_plain(expected) && is_plain(live) {

@@ -60,12 +60,14 @@ pub(super) fn list_kind(schema: Option<&Value>, field: &str, items: [&[Value]; 2
     if is_identified { ListKind::Map(keys) } else { ListKind::Atomic }
 }
 
-/// Returns the keys that identify the items of an atomic list for readers, if they identify every item.
+/// Returns the keys by which the items of an atomic list can be matched for a report; `None` unless they identify every
+/// item.
 pub(super) fn name_keys(field: &str, items: [&[Value]; 2]) -> Option<Vec<ItemKey>> {
     let keys = known_keys(field, items);
     (!keys.is_empty() && items.iter().all(|items| are_identified(items, &keys))).then_some(keys)
 }
 
+/// Returns the keys that the schema of a `map` list declares.
 fn schema_keys(schema: &Value) -> Vec<ItemKey> {
     let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
     let default = |name: &str| schema.pointer(&format!("/items/properties/{name}/default")).cloned();
@@ -73,6 +75,7 @@ fn schema_keys(schema: &Value) -> Vec<ItemKey> {
     keys.map(|name| ItemKey { name: name.to_owned(), default: default(name) }).collect()
 }
 
+/// Returns the keys of a list without a declaration, from the name of its field.
 fn known_keys(field: &str, items: [&[Value]; 2]) -> Vec<ItemKey> {
     let any_has = |name: &str| items.iter().flat_map(|items| *items).any(|item| item.get(name).is_some());
     if field == "ports" {
@@ -100,6 +103,7 @@ pub(super) fn is_same(one: &Value, other: &Value, keys: &[ItemKey]) -> bool {
     keys.iter().all(|key| key_value(one, key) == key_value(other, key))
 }
 
+/// Returns whether every item has all keys, and no two items have the same ones.
 fn are_identified(items: &[Value], keys: &[ItemKey]) -> bool {
     let mut seen = std::collections::BTreeSet::new();
     items.iter().all(|item| {

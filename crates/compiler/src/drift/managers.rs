@@ -61,7 +61,7 @@ fn is_whole(fields: &Value) -> bool {
     fields.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
-/// Moves the cursors one level down with `next`, and drops those of managers that do not own what is there.
+/// Moves the cursors one level down with `next`, and drops the managers that own nothing there.
 fn descend<'m>(cursors: &OwnerCursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> OwnerCursors<'m> {
     let descend_one = |(writer, fields): &(&'m FieldManager, &'m Value)| {
         // The owner of a whole list or map owns everything in it.

@@ -177,6 +177,7 @@ impl DriftReport {
     }
 }
 
+/// Compares every rendered object with its live one, and adds the live objects that are no longer rendered.
 fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>) -> Vec<ObjectDrift> {
     let index = matching::LiveIndex::new(live);
     let kinds: BTreeSet<&str> = live.iter().map(|object| &*object.object.kind).collect();

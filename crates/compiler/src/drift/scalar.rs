@@ -12,7 +12,8 @@ const QUANTITY_FIELDS: [&str; 4] = ["sharedMemorySize", "sizeLimit", "divisor", 
 /// Fields that are an integer or a string.
 const INTEGER_OR_STRING_FIELDS: [&str; 5] = ["targetPort", "port", "maxSurge", "maxUnavailable", "minAvailable"];
 
-/// Maps from strings to strings that users choose. Their keys may equal the names above, but their values are plain text.
+/// Maps from strings to strings that users choose. Their keys may equal the names above, but their values are plain
+/// text.
 const STRING_MAPS: [&str; 7] =
     ["annotations", "data", "labels", "matchLabels", "nodeSelector", "rayStartParams", "selector"];
 
@@ -55,6 +56,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
+/// Returns the key at a position counted from the end of a path; `None` for a list index.
 fn key_from_end(path: &FieldPath, from_end: usize) -> Option<&str> {
     match path.segments().iter().rev().nth(from_end)? {
         Segment::Key(key) => Some(key),

@@ -25,6 +25,7 @@ pub(super) fn find_unrendered(expected: &Value, live: &Value, managers: &FieldMa
     drifts
 }
 
+/// Returns whether a manager applied the ownership annotation.
 fn owns_annotation(fields: &Value) -> bool {
     let annotations = fields.get("f:metadata").and_then(|metadata| metadata.get("f:annotations"));
     annotations.is_some_and(|annotations| {
@@ -40,6 +41,7 @@ struct UnrenderedFieldWalk<'w> {
 }
 
 impl UnrenderedFieldWalk<'_> {
+    /// Visits the owned fields of a live value. `fields` is the part of `fieldsV1` for the value at `path`.
     fn visit_fields(&mut self, fields: &Value, expected: &Value, live: &Value, path: &FieldPath) {
         // Names of FieldsV1: `f:` is a field, `k:` an item of a list with keys, and `v:` an item of a set.
         for (name, below) in fields.as_object().into_iter().flatten() {
@@ -64,6 +66,7 @@ impl UnrenderedFieldWalk<'_> {
         }
     }
 
+    /// Reports an owned field that is not rendered, or visits the owned fields in it.
     fn visit(&mut self, below: &Value, expected: Option<&Value>, live: &Value, path: &FieldPath) {
         let is_whole = below.as_object().is_none_or(|fields| fields.is_empty() || fields.contains_key("."));
         match expected {
@@ -74,6 +77,7 @@ impl UnrenderedFieldWalk<'_> {
         }
     }
 
+    /// Reports a field once, even if several managers own it.
     fn report(&mut self, live: &Value, path: &FieldPath) {
         let difference = ValueMismatch { expected: None, found: Some(live.clone()) };
         let drift = FieldDrift {

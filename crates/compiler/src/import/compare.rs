@@ -92,6 +92,8 @@ struct DifferenceCollector<'n> {
 }
 
 impl DifferenceCollector<'_> {
+    /// Records a difference, unless only the rendering has the field and it is a marker, or only the imported object
+    /// has it and it is a server default.
     fn add(&mut self, path: &FieldPath, original: Option<&Value>, rendered: Option<&Value>) {
         let is_marker = original.is_none() && is_marker(path);
         let is_default = rendered.is_none() && original.is_some_and(|original| is_default(self.kind, path, original));
@@ -117,6 +119,7 @@ impl DifferenceCollector<'_> {
         }
     }
 
+    /// Compares two mappings field by field, with the new names of renamed entries.
     fn compare_objects(&mut self, path: &FieldPath, original: &Map<String, Value>, rendered: &Map<String, Value>) {
         // Only the map of components has renamed entries.
         let has_renames = !self.names.pairs.is_empty() && path.to_string() == self.names.mapping;
@@ -163,6 +166,7 @@ impl DifferenceCollector<'_> {
         }
     }
 
+    /// Compares two lists: flags as flags, items with names by their names, and other items as a whole.
     fn compare_lists(&mut self, path: &FieldPath, original: &[Value], rendered: &[Value]) {
         let is_args = path.to_string().ends_with("args");
         if let (Some(original), Some(rendered), true) = (texts(original), texts(rendered), is_args) {
@@ -283,6 +287,7 @@ pub(super) fn same_values(original: &[String], rendered: &[String]) -> bool {
     original == rendered || json(original).is_some_and(|one| json(rendered) == Some(one))
 }
 
+/// Returns the items as texts; `None` if an item is not a text.
 fn texts(items: &[Value]) -> Option<Vec<String>> {
     items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
 }
@@ -366,9 +371,9 @@ mod tests {
 
     use super::*;
 
-    fn difference_lines(given: &Value, rendered: &Value) -> Vec<String> {
+    fn difference_lines(original: &Value, rendered: &Value) -> Vec<String> {
         let pairs = vec![("decode".to_owned(), "VllmDecodeWorker".to_owned())];
-        let differences = differences(given, rendered, &PartRenames { mapping: "spec.services", pairs });
+        let differences = differences(original, rendered, &PartRenames { mapping: "spec.services", pairs });
         let line = |it: FieldDifference| {
             let show = |value: Option<Value>| value.map_or("-".to_owned(), |value| value.to_string());
             format!("{}: {} {}", it.path, show(it.original), show(it.rendered))
@@ -378,35 +383,35 @@ mod tests {
 
     #[test]
     fn equal_flags_are_paired_first() {
-        let given = json!({"args": ["--model", "a", "--seed", "1", "--seed", "2", "-tp", "2"]});
+        let original = json!({"args": ["--model", "a", "--seed", "1", "--seed", "2", "-tp", "2"]});
         let rendered = json!({"args": ["--seed=2", "--model=a"]});
         assert_eq!(
-            difference_lines(&given, &rendered),
+            difference_lines(&original, &rendered),
             ["args[2]: \"--seed=1\" -", "args[6]: \"-tp\" -", "args[7]: \"2\" -",]
         );
     }
 
     #[test]
     fn server_defaults_are_not_differences() {
-        let given = json!({
+        let original = json!({
             "kind": "Service",
             "metadata": {"name": "a", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
             "spec": {"clusterIP": "10.0.0.1", "type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}]},
         });
         assert_eq!(
             difference_lines(
-                &given,
+                &original,
                 &json!({"kind": "Service", "metadata": {"annotations": {}, "name": "a"}, "spec": {"ports": [{"port": 80}]}})
             ),
             [] as [&str; 0]
         );
-        let given = json!({"kind": "Service", "spec": {"type": "NodePort"}});
-        assert_eq!(difference_lines(&given, &json!({"kind": "Service"})).len(), 1);
+        let original = json!({"kind": "Service", "spec": {"type": "NodePort"}});
+        assert_eq!(difference_lines(&original, &json!({"kind": "Service"})).len(), 1);
     }
 
     #[test]
     fn reports_every_field_that_differs() {
-        let given = json!({
+        let original = json!({
             "kind": "A", "status": {"x": 1},
             "metadata": {"uid": "u", "labels": {"a": "b"}, "annotations": {"kubefoundry.ai/managed-by": "other"}},
             "spec": {
@@ -436,7 +441,7 @@ mod tests {
             },
         });
         assert_eq!(
-            difference_lines(&given, &rendered),
+            difference_lines(&original, &rendered),
             [
                 "metadata.labels.a: \"b\" -",
                 "metadata.annotations[\"kubefoundry.ai/managed-by\"]: \"other\" \"kubefoundry\"",
@@ -451,23 +456,23 @@ mod tests {
                 "spec.new: - [1]",
             ]
         );
-        assert_eq!(difference_lines(&given, &given), [""; 0]);
+        assert_eq!(difference_lines(&original, &original), [""; 0]);
     }
 
     #[test]
     fn reports_the_new_name_of_a_part_once() {
-        let given = json!({"spec": {"services": {"decode": {"replicas": 2}, "other": {}}}});
+        let original = json!({"spec": {"services": {"decode": {"replicas": 2}, "other": {}}}});
         let rendered = json!({"spec": {"services": {"VllmDecodeWorker": {"replicas": 1}}}});
         assert_eq!(
-            difference_lines(&given, &rendered),
+            difference_lines(&original, &rendered),
             ["spec.services.decode: \"decode\" \"VllmDecodeWorker\"", "spec.services.decode.replicas: 2 1"]
         );
     }
 
     #[test]
     fn the_order_of_variables_matters_if_one_refers_to_another() {
-        let given = json!({"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}]});
+        let original = json!({"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}]});
         let rendered = json!({"env": [{"name": "B", "value": "$(A)"}, {"name": "A", "value": "1"}]});
-        assert_eq!(difference_lines(&given, &rendered).len(), 1);
+        assert_eq!(difference_lines(&original, &rendered).len(), 1);
     }
 }

@@ -93,11 +93,13 @@ fn take_shared<T: PartialEq>(
     None
 }
 
+/// Takes the value of the first flag with this name out of the flags.
 fn take_value(flags: &mut Vec<ImportedFlag>, name: &str) -> Option<String> {
     let position = flags.iter().position(|flag| flag.name == name && flag.value().is_some())?;
     flags.remove(position).values.pop()
 }
 
+/// Takes the context length out of the flags. A value that the field cannot hold stays a flag.
 fn take_context_length(flags: &mut Vec<ImportedFlag>, profile: &EngineProfile) -> Option<i32> {
     let position = flags.iter().position(|flag| flag.name == profile.context_length)?;
     let length = flags.get(position)?.value()?.parse::<i32>().ok().filter(|length| *length > 0)?;
@@ -196,6 +198,7 @@ impl DocumentBuilder<'_> {
         document
     }
 
+    /// Returns the fields of the document, not yet in the order of their declarations.
     fn fields(&self) -> Value {
         let mut spec = Map::new();
         spec.insert("model".to_owned(), Value::Object(self.model()));
@@ -227,6 +230,7 @@ impl DocumentBuilder<'_> {
         })
     }
 
+    /// Returns `spec.model`. The served name is omitted if a rendering derives the same one.
     fn model(&self) -> Map<String, Value> {
         let EngineSettings { model_id, served_name, .. } = self.settings;
         let mut model = Map::new();
@@ -265,6 +269,7 @@ impl DocumentBuilder<'_> {
         self.draft.is_custom || is_in_image && (is_unnamed || !self.draft.volumes.iter().any(on_volume))
     }
 
+    /// Returns `spec.engine`. Flags without a field become `args` or, if a mapping cannot express them, `extraArgs`.
     fn engine(&self) -> Map<String, Value> {
         let EngineSettings { context_length, trust_remote_code, enforce_eager, prefix_caching, .. } = self.settings;
         let mut engine = Map::new();
@@ -305,6 +310,8 @@ impl DocumentBuilder<'_> {
         engine
     }
 
+    /// Inserts replicas and resources: `scaling` and `resources` for one kind of worker, `serving` and `scaling` for
+    /// two.
     fn insert_workload(&self, spec: &mut Map<String, Value>) {
         let worker = |worker: &WorkerDraft| {
             let mut fields = Map::new();

@@ -42,6 +42,7 @@ pub(crate) fn parse_texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diag
     inputs.map(|(id, source)| parse_text(id, source, diagnostics)).collect()
 }
 
+/// Parses a text and reports the problems of its documents, each at its own position.
 fn parse_text<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>) -> ParsedText<'s> {
     let parsed = yaml::parse(&source.text, &yaml::Limits::default());
     let problems = parsed.documents.iter().flat_map(|document| &document.problems).chain(&parsed.failure);
@@ -60,13 +61,14 @@ pub(crate) fn objects<'t>(texts: &'t [ParsedText<'t>]) -> Vec<ParsedObject<'t>> 
     let mut objects = Vec::new();
     for text in texts {
         for (position, parsed) in text.documents.iter().enumerate() {
-            collect(text, (position, parsed), &FieldPath::root(), &mut objects);
+            collect_objects(text, (position, parsed), &FieldPath::root(), &mut objects);
         }
     }
     objects
 }
 
-fn collect<'t>(
+/// Adds the object at `base` of a document or, for a list, every object in it.
+fn collect_objects<'t>(
     from: &'t ParsedText<'t>,
     (position, document): (usize, &'t yaml::Document<'t>),
     base: &FieldPath,
@@ -76,7 +78,7 @@ fn collect<'t>(
     let is_list = node.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
     if is_list && let Some(items) = node.get("items") {
         for index in 0..items.items().len() {
-            collect(from, (position, document), &base.key("items").index(index), objects);
+            collect_objects(from, (position, document), &base.key("items").index(index), objects);
         }
         return;
     }

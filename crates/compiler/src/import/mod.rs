@@ -53,7 +53,7 @@ pub struct ImportReport {
 impl ImportReport {
     /// Returns whether the findings include an error.
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+        self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
     }
 }
 
@@ -116,7 +116,7 @@ pub struct Residue {
 pub fn import(sources: &SourceSet) -> ImportReport {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
-    if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+    if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         // The import renders its result with these options, so invalid options prevent it.
         return ImportReport { imported: Vec::new(), diagnostics };
     }
@@ -158,12 +158,13 @@ pub fn import(sources: &SourceSet) -> ImportReport {
         }
         diagnostics.extend(findings.into_diagnostics());
     }
-    if !has_candidates && !diagnostics.iter().any(|found| found.severity == Severity::Error) {
+    if !has_candidates && !diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         let kinds: Vec<&str> = input::importable_kinds().map(|(_, kind)| kind).collect();
         let message = format!("the input has no object to import, expected {}", one_of(&kinds));
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_IMPORT, message));
     }
-    let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
+    let mut diagnostics: Vec<Diagnostic> =
+        diagnostics.into_iter().filter_map(|finding| options.adjust(finding)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     ImportReport { imported: deployments, diagnostics }
 }
@@ -220,7 +221,7 @@ impl<'s> Importer<'s> {
         sources.add("import.json", deployment.to_string());
         let compilation: Compilation = compile_as(&sources, Thoroughness::Needed);
         if compilation.has_errors() {
-            let is_error = |found: &Diagnostic| found.severity == Severity::Error;
+            let is_error = |finding: &Diagnostic| finding.severity == Severity::Error;
             return Err(compilation.diagnostics.into_iter().filter(is_error).collect());
         }
         let reason = compilation.decisions.first().and_then(|decision| decision.reason().map(str::to_owned));
@@ -238,6 +239,8 @@ impl<'s> Importer<'s> {
         self.provider.import(&ImportSource { object: main, siblings: &siblings }).ok()
     }
 
+    /// Imports the object, and reports assumptions, omissions and the residue. Returns `None` after reporting why the
+    /// object cannot be imported.
     fn import(
         &self,
         object: &ParsedObject<'_>,

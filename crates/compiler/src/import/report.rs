@@ -50,6 +50,7 @@ pub(super) fn report_residue(
     residue
 }
 
+/// Reports one difference at the field of the imported object.
 fn report_difference(object: &ParsedObject<'_>, difference: &FieldDifference, findings: &mut Findings<'_>) {
     let FieldDifference { path, original, rendered } = difference;
     let at = object.document_path(path);

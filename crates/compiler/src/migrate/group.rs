@@ -334,8 +334,8 @@ impl ObjectMigrator<'_> {
         optional
     }
 
-    /// Returns the differences between the renderings, one line each, or `None` if the new object has errors. The default
-    /// served name of an engine is the model id, so writing it out is not a difference.
+    /// Returns the differences between the renderings, one line each, or `None` if the new object has errors. The
+    /// default served name of an engine is the model id, so writing it out is not a difference.
     fn rendered_differences(&self, before: &Compilation, after: &Compilation) -> Option<Vec<String>> {
         if after.has_errors() {
             return None;
@@ -360,8 +360,8 @@ impl ObjectMigrator<'_> {
             };
             let new = unmatched.remove(position);
             for difference in differences(&old, new, &PartRenames::default()) {
-                let (path, show) =
-                    (difference.path, |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string()));
+                let path = difference.path;
+                let show = |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string());
                 let is_default = |value: &Value| value.as_str() == Some(default_name.as_str());
                 changes.push(match (&difference.original, &difference.rendered) {
                     (None, Some(new)) if is_default(new) => continue,
@@ -375,6 +375,7 @@ impl ObjectMigrator<'_> {
         Some(changes)
     }
 
+    /// Reports the errors of a run in one finding, with the first help among them.
     fn report_refusal(&self, problem: &str, run: &Compilation, findings: &mut Findings<'_>) {
         let message = format!("{} {problem}: {}", self.object.reference(), joined_messages(&run.diagnostics));
         let mut errors = run.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
@@ -404,8 +405,8 @@ struct AddedField {
     value: Value,
 }
 
-/// Returns the fields that a group with fewer defaults requires: the engine if it was derived, and a GPU count above zero
-/// if it was a default.
+/// Returns the fields that a group with fewer defaults requires: the engine if it was derived, and a GPU count above
+/// zero if it was a default.
 fn required_fields(before: &Compilation) -> Vec<AddedField> {
     use kubefoundry_model::ir::FieldOrigin;
     let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
@@ -450,6 +451,7 @@ fn with_api_group(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup
     object
 }
 
+/// Renames the keys of a mapping that start with the prefix of the old group. Their order stays.
 fn rename_keys(object: &mut Value, pointer: &str, from: &ApiGroup, to: &ApiGroup) {
     let Some(entries) = object.pointer_mut(pointer).and_then(Value::as_object_mut) else { return };
     let renamed = std::mem::take(entries).into_iter().map(|(key, value)| match key.strip_prefix(from.label_prefix) {

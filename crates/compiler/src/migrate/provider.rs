@@ -163,6 +163,7 @@ struct DeploymentMigrator<'c> {
 }
 
 impl DeploymentMigrator<'_> {
+    /// Migrates the deployment. Returns `None` after reporting why the provider cannot run it.
     fn run(&self, findings: &mut Findings<'_>) -> Option<MigratedDeployment> {
         let display = self.provider.display_name();
         let from = self.decision.provider().unwrap_or_default();
@@ -268,6 +269,7 @@ impl DeploymentMigrator<'_> {
         new
     }
 
+    /// Reports each error of the new deployment at the field of the old one.
     fn report_refusal(&self, after: &Compilation, findings: &mut Findings<'_>) {
         let display = self.provider.display_name();
         for error in after.diagnostics.iter().filter(|finding| finding.severity == Severity::Error) {

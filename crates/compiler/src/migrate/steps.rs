@@ -41,7 +41,7 @@ impl StepInputs<'_> {
         match self.gpus {
             0 => run_notes.push("It needs no GPU; both take their CPU and memory while they run together.".to_owned()),
             number => {
-                run_notes.push(format!("Both run for a while: {number} more GPUs are taken until the old one goes."))
+                run_notes.push(format!("Both run for a while: {number} more GPUs are taken until the old one goes."));
             }
         }
         run_notes.extend(self.volume_notes());

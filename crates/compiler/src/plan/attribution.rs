@@ -77,8 +77,8 @@ impl AtomicChange {
                 |change: &RenderedChange| own_changes.iter().map(|own| contribution(own, change, forward)).max();
             output_changes.iter().map(|change| largest(change).unwrap_or(Contribution::None)).collect()
         };
-        // Both directions are needed: a change inside something that another change adds has no effect on the old state,
-        // but reverting it in the new state shows its part.
+        // Both directions are needed: a change inside something that another change adds has no effect on the old
+        // state, but reverting it in the new state shows its part.
         let (renderer, document) = self.apply_alone(old, new, true);
         let forward = renderer.render(&document, Thoroughness::Needed);
         let forward = forward.map(|rendered| contributions(&diff_outputs(old.objects, &rendered.objects), true));
@@ -228,8 +228,9 @@ pub(super) fn attribute(
     changes
 }
 
+/// Converts a rendered change to its form in the report, with its class.
 fn output_change(change: &RenderedChange, behaviors: Option<&[Behavior]>, together: bool) -> OutputChange {
-    let classified = classify(change, behaviors);
+    let classification = classify(change, behaviors);
     let is_whole = change.is_whole();
     OutputChange {
         object: change.object.clone(),
@@ -238,8 +239,8 @@ fn output_change(change: &RenderedChange, behaviors: Option<&[Behavior]>, togeth
         // A whole object is shown as text elsewhere.
         before: change.before.clone().filter(|_| !is_whole),
         after: change.after.clone().filter(|_| !is_whole),
-        class: classified.class,
-        source: classified.source.into(),
+        class: classification.class,
+        source: classification.source.into(),
         together,
     }
 }

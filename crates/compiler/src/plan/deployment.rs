@@ -145,6 +145,8 @@ fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
     }
 }
 
+/// Plans a deployment that both runs have: finds its changes, attributes the effects to them, and classifies each
+/// effect.
 fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanContext<'_>) -> PlannedDeployment {
     let unchanged = || PlannedDeployment {
         deployment: DeploymentPlan {

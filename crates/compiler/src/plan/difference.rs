@@ -30,6 +30,7 @@ pub(super) fn differences(before: &Value, after: &Value, granularity: Granularit
     differences
 }
 
+/// Adds the differences between two values at a path. `None` and null are equal.
 fn compare(
     path: FieldPath,
     before: Option<&Value>,
@@ -54,7 +55,8 @@ fn compare(
     }
     if let (Some(Value::Array(old)), Some(Value::Array(new))) = (before, after) {
         match item_names(old).zip(item_names(new)) {
-            // Order matters, because upstream controllers replace pods when it changes. The list is one difference then.
+            // Order matters, because upstream controllers replace pods when it changes. The list is one difference
+            // then.
             Some((names, new_names)) if !have_same_order(&names, &new_names) => {}
             Some((names, new_names)) if granularity == Granularity::Trees => {
                 let positions: BTreeMap<&str, usize> = new_names.iter().copied().zip(0..).collect();
@@ -148,8 +150,8 @@ pub(super) fn value_at<'v>(value: &'v Value, path: &FieldPath) -> Option<&'v Val
     })
 }
 
-/// Returns `value` with `replacement` at a path, or without a value there if there is none. Mappings that become empty
-/// are removed too, unless `reference` has them.
+/// Returns `value` with `replacement` at a path. If there is no replacement, the value at the path is removed, with the
+/// mappings that become empty by that, unless `reference` has them.
 pub(super) fn with_value_at(
     mut value: Value,
     path: &FieldPath,
@@ -165,6 +167,7 @@ pub(super) fn with_value_at(
     value
 }
 
+/// Sets the value at a path. Missing mappings are created; a missing list item is not.
 fn set(value: &mut Value, path: &[Segment], replacement: &Value) {
     let Some((first, rest)) = path.split_first() else {
         *value = replacement.clone();

@@ -30,6 +30,7 @@ pub(super) fn selection_change(
     Some(SelectionChange { before: provider_choice(full_before), after: provider_choice(full_after), closed_gate })
 }
 
+/// Returns the provider, the reason and the rule of a selection. There is no rule if the deployment names its provider.
 fn provider_choice(selection: &Selection) -> ProviderChoice {
     let winner = selection.candidates.iter().find(|it| Some(&it.provider) == selection.provider.as_ref());
     let rule = winner.filter(|_| !selection.explicit).and_then(|winner| {

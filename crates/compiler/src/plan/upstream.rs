@@ -61,17 +61,17 @@ pub struct UpstreamChange {
 /// ```
 pub fn upstream_changes(provider: &dyn Provider, before: &Value, after: &Value) -> Vec<UpstreamChange> {
     let changes = diff_outputs(&[desired_state(before)], &[desired_state(after)]);
-    let classified = changes.into_iter().map(|change| {
-        let classified = classify(&change, Some(provider.info().behaviors));
+    let upstream_changes = changes.into_iter().map(|change| {
+        let classification = classify(&change, Some(provider.info().behaviors));
         UpstreamChange {
             path: change.path,
             before: change.before,
             after: change.after,
-            class: classified.class,
-            source: classified.source,
+            class: classification.class,
+            source: classification.source,
         }
     });
-    classified.collect()
+    upstream_changes.collect()
 }
 
 /// Returns the reference of an object, and the object without status and server-managed metadata.

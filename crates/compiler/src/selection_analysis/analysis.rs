@@ -265,8 +265,8 @@ impl<'p> RuleAnalyzer<'p> {
         }
         // Pairs come first: a rule that compares two fields is found without a sample that happens to hit both values.
         self.judge_pairs(bases, &sizes);
-        // Then points that vary all fields. The stride is a large prime, so it has no common factor with the sizes, and the
-        // sample covers all values.
+        // Then points that vary all fields. The stride is a large prime, so it has no common factor with the sizes, and
+        // the sample covers all values.
         let mut number = 0_usize;
         while self.tried < MAX_POINTS && !self.steps.is_exhausted() {
             number = number.wrapping_add(0x9e37_79b1);
@@ -276,21 +276,22 @@ impl<'p> RuleAnalyzer<'p> {
 
     /// Varies one field at a time, then two, with half of the budget, because a rule rarely reads more fields.
     fn judge_pairs(&mut self, bases: usize, sizes: &[usize]) {
-        for (distance, one) in (0..sizes.len()).flat_map(|distance| (0..sizes.len()).map(move |one| (distance, one))) {
+        let count = sizes.len();
+        // At distance 0 a field varies alone; at larger distances, with each of the fields after it.
+        for (distance, one) in (0..count).flat_map(|distance| (0..count).map(move |one| (distance, one))) {
             let other = one + distance;
-            let Some((first, second)) = sizes.get(one).copied().zip(sizes.get(other).copied()) else { continue };
-            for choice in 0..if distance == 0 { first } else { first * second } {
+            let Some((size, other_size)) = sizes.get(one).copied().zip(sizes.get(other).copied()) else { continue };
+            for choice in 0..if distance == 0 { size } else { size * other_size } {
                 for base in 0..bases {
                     if self.tried >= MAX_POINTS / 2 || self.steps.is_exhausted() {
                         return;
                     }
                     let mut choices = vec![0; sizes.len()];
                     if let Some(value) = choices.get_mut(other) {
-                        *value = choice / first;
+                        *value = choice / size;
                     }
-                    // At distance 0 both are the same field, whose value is then this one.
                     if let Some(value) = choices.get_mut(one) {
-                        *value = choice % first;
+                        *value = choice % size;
                     }
                     self.judge_point(base, &choices);
                 }
@@ -311,6 +312,8 @@ impl<'p> RuleAnalyzer<'p> {
         self.judge_point(base, &choices);
     }
 
+    /// Selects a provider for a point and records the outcome for each provider and rule. A point that is not a valid
+    /// deployment is skipped.
     fn judge_point(&mut self, base: usize, choices: &[usize]) {
         self.tried += 1;
         if self.steps.is_exhausted() {
@@ -328,10 +331,8 @@ impl<'p> RuleAnalyzer<'p> {
         let decider = winner.and_then(|winner| Some((winner, verdict.deciding.get(winner).copied().flatten()?)));
         for (position, assessment) in verdict.selection.candidates.iter().enumerate() {
             let is_open = assessment.closed_gate.is_none();
-            if is_open {
-                if let Some(open) = self.open.get_mut(position) {
-                    open.add(&root);
-                }
+            if is_open && let Some(open) = self.open.get_mut(position) {
+                open.add(&root);
             }
             let records = self.rules.get_mut(position).map(Vec::as_mut_slice).unwrap_or_default();
             for (index, (rule, record)) in assessment.rules.iter().zip(records).enumerate() {
@@ -361,6 +362,7 @@ impl<'p> RuleAnalyzer<'p> {
         }
     }
 
+    /// Records the rules of other providers that have the same highest score as the rule of the winner.
     fn record_tie(&mut self, winner: usize, verdict: &PointSelection, root: &Node<'static>) {
         let rule = |position: usize| Some((position, verdict.deciding.get(position).copied().flatten()?));
         let Some(first) = rule(winner) else { return };
@@ -398,6 +400,7 @@ impl<'p> RuleAnalyzer<'p> {
         Some(Witness { document: document(root), selects: selection.provider, reason: selection.reason })
     }
 
+    /// Converts the observations to summaries and flaws.
     fn to_analysis(&self) -> Analysis {
         let candidates = self.prepared.catalog().candidates();
         let mut flaws = Vec::new();
@@ -495,6 +498,7 @@ impl<'p> RuleAnalyzer<'p> {
         Some(flaw(FlawKind::Unreachable, message, self.witness(&sample.first)))
     }
 
+    /// Returns the flaws of a rule: that it can fail, and the first reason why it never decides.
     fn rule_flaws(&self, position: usize, index: usize) -> Vec<Flaw> {
         let Some(record) = self.rules.get(position).and_then(|rules| rules.get(index)) else { return Vec::new() };
         let Some(rule) = self.rule_name(position, index) else { return Vec::new() };

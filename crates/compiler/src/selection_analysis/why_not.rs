@@ -158,6 +158,7 @@ impl<'p> ChangeSearch<'p> {
         Self { subject, candidate, steps, trials: 0 }
     }
 
+    /// Assesses the provider for the deployment as it is, and searches for changes only if it does not win already.
     fn answer(mut self, space: &SearchSpace) -> WhyNot {
         let base = self.subject.run(Thoroughness::Everything, &mut self.steps);
         let selection = base.decision.as_ref().and_then(|decision| decision.selection.as_ref());
@@ -179,20 +180,21 @@ impl<'p> ChangeSearch<'p> {
             return answer;
         }
         let changes = self.candidate_changes(space);
-        answer.obstacle = self.obstacle();
+        answer.obstacle = self.find_obstacle();
         if answer.obstacle.is_none() {
-            let without_name = self.without_name();
-            answer.by_rules = self.find_fewest_changes(&without_name, &changes, false);
+            let name_removal = self.name_removal();
+            answer.by_rules = self.find_fewest_changes(&name_removal, &changes, false);
             answer.obstacle = answer.by_rules.is_none().then_some(Obstacle::NothingFound);
         }
-        let named = vec![FieldChange::set(ModelDeployment::path().spec().provider().name(), name)];
+        let naming = vec![FieldChange::set(ModelDeployment::path().spec().provider().name(), name)];
+        // Each of the two searches has all trials.
         self.trials = 0;
-        answer.by_name = self.find_fewest_changes(&named, &changes, true);
+        answer.by_name = self.find_fewest_changes(&naming, &changes, true);
         answer
     }
 
     /// Returns the reason why no change can help, if there is one.
-    fn obstacle(&self) -> Option<Obstacle> {
+    fn find_obstacle(&self) -> Option<Obstacle> {
         let is_selectable = |name: &str| EngineType::VARIANTS.iter().any(|(word, _)| *word == name);
         if self.candidate.ready == Some(false) {
             Some(Obstacle::NotReady)
@@ -216,7 +218,7 @@ impl<'p> ChangeSearch<'p> {
     }
 
     /// Returns the changes that remove the name of another provider and its overrides.
-    fn without_name(&self) -> Vec<FieldChange> {
+    fn name_removal(&self) -> Vec<FieldChange> {
         let path = FieldPath::from(ModelDeployment::path().spec().provider());
         if self.subject.root().at(&path).is_some_and(|node| !node.entries().is_empty()) {
             vec![FieldChange::remove(path)]
@@ -225,8 +227,8 @@ impl<'p> ChangeSearch<'p> {
         }
     }
 
-    /// Returns the changes that may affect a selection rule, a gate or the provider. Those of engine, mode and GPUs come
-    /// first, because the search prefers earlier changes among sets of the same size.
+    /// Returns the changes that may affect a selection rule, a gate or the provider. Those of engine, mode and GPUs
+    /// come first, because the search prefers earlier changes among sets of the same size.
     fn candidate_changes(&self, space: &SearchSpace) -> Vec<Vec<FieldChange>> {
         let root = self.subject.root();
         let spec = || ModelDeployment::path().spec();
