@@ -23,7 +23,7 @@ use crate::codes as shared;
 use crate::codes::import as codes;
 use crate::options::Options;
 use crate::options::render;
-use crate::pipeline::{Compilation, compile_as, options_of};
+use crate::pipeline::{Compilation, compile_as, read_options};
 use crate::trace::change::FieldChange;
 use document::{DocumentBuilder, EngineSettings, user_flags};
 use input::ParsedObject;
@@ -115,7 +115,7 @@ pub struct Residue {
 /// ```
 pub fn import(sources: &SourceSet) -> ImportReport {
     let mut diagnostics = Vec::new();
-    let options = options_of(sources, &mut diagnostics);
+    let options = read_options(sources, &mut diagnostics);
     if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         // The import renders its result with these options, so invalid options prevent it.
         return ImportReport { imported: Vec::new(), diagnostics };

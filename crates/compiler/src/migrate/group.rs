@@ -11,7 +11,7 @@ use crate::codes::migrate as codes;
 use crate::import::compare::differences;
 use crate::import::input;
 use crate::import::input::ParsedObject;
-use crate::pipeline::{Compilation, normalize, options_of, patch_files};
+use crate::pipeline::{Compilation, normalize, patch_files, read_options};
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::ApiGroup;
@@ -82,7 +82,7 @@ pub struct RegroupedText {
 /// ```
 pub fn migrate_to_group(sources: &SourceSet, new_group: &'static ApiGroup) -> GroupMigration {
     let mut diagnostics = Vec::new();
-    let options = options_of(sources, &mut diagnostics);
+    let options = read_options(sources, &mut diagnostics);
     if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         return GroupMigration { texts: Vec::new(), diagnostics };
     }

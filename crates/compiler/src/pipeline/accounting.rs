@@ -87,9 +87,9 @@ impl PatternBuilder {
             }
             Value::Mapping(entries) if !entries.is_empty() => {
                 // The keys of labels are arbitrary, so the first entry stands for all.
-                let told_apart = if has_free_keys(&self.class) { 1 } else { entries.len() };
-                self.leaves += entries.len() - told_apart;
-                for entry in entries.iter().take(told_apart) {
+                let distinguished = if has_free_keys(&self.class) { 1 } else { entries.len() };
+                self.leaves += entries.len() - distinguished;
+                for entry in entries.iter().take(distinguished) {
                     push_key(&mut self.class, &entry.key);
                     self.node(&entry.node);
                     self.class.truncate(end);
@@ -197,14 +197,14 @@ impl Accounting {
                 new.push((pattern, self.steps(work), subject));
             }
         }
-        let learned = |(pattern, steps, subject): (DeploymentPattern, u64, InputDeployment<'_>)| {
+        let try_fields = |(pattern, steps, subject): (DeploymentPattern, u64, InputDeployment<'_>)| {
             let mut probe = Probe::new(subject, StepBudget::new(steps));
             (pattern, SilentFields::new(find_silent_fields(subject, &mut probe)))
         };
         let learned: Vec<_> = if new.len() > 1 {
-            new.into_par_iter().map(learned).collect()
+            new.into_par_iter().map(try_fields).collect()
         } else {
-            new.into_iter().map(learned).collect()
+            new.into_iter().map(try_fields).collect()
         };
         let patterns = learned.iter().map(|(pattern, _)| *pattern).collect();
         self.silent.extend(learned);
@@ -255,7 +255,7 @@ impl Accounting {
     pub(super) fn report(&self, pattern: DeploymentPattern, root: &Node<'_>, findings: &mut Findings<'_>) {
         let Some(silent) = self.silent.get(&pattern).filter(|silent| !silent.is_empty()) else { return };
         for (path, _) in root.leaves() {
-            if silent.contains(&path_class(&path)) && !findings.iter().any(|found| is_about(found, &path)) {
+            if silent.contains(&path_class(&path)) && !findings.iter().any(|finding| is_about(finding, &path)) {
                 let message = format!("{path} has no effect: with any other value the output is the same");
                 findings
                     .report(&codes::FIELD_REACHES_NOTHING, &path, message)
@@ -278,7 +278,7 @@ fn find_silent_fields(subject: InputDeployment<'_>, probe: &mut Probe<'_>) -> BT
         if is_empty_value(&value) || !path.starts_with(&FieldPath::parse("spec")) || !seen.insert(path_class(&path)) {
             continue;
         }
-        if !probe.base.findings.iter().any(|found| is_about(found, &path))
+        if !probe.base.findings.iter().any(|finding| is_about(finding, &path))
             && classify_effect(&probe.probe_field(&path, &value), &path) == Fate::Nothing
         {
             silent.insert(path_class(&path));

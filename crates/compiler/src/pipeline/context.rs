@@ -1,4 +1,4 @@
-//! Reads what must be known before the first deployment: options, CRDs and provider configurations.
+//! Reads the inputs that the first deployment already needs: options, CRDs and provider configurations.
 
 use std::collections::BTreeSet;
 
@@ -15,31 +15,32 @@ use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Returns the options of a run.
-pub(crate) fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
-    let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-    let mut options = Options { crds: dumped, ..Options::default() };
-    read_options(sources, &mut options, diagnostics);
+/// Reads the options of a run and appends their problems.
+pub(crate) fn read_options(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
+    let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
+    let mut options = Options { crds: has_crds, ..Options::default() };
+    apply_options(sources, &mut options, diagnostics);
     options
 }
 
-/// Returns the CRDs of the input, if it has valid ones.
-pub(super) fn crds_of<'s>(
+/// Reads the CRDs of the input. Returns `None` if it has none or some are invalid, whose problems are appended.
+pub(super) fn read_crds<'s>(
     sources: &'s SourceSet,
     options: &Options,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Crds<'s>> {
     options.crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds())).and_then(
         |(crds, mut problems)| {
-            let usable = problems.is_empty();
+            // With an unreadable CRD it is unknown what is installed.
+            let is_usable = problems.is_empty();
             diagnostics.append(&mut problems);
-            usable.then_some(crds)
+            is_usable.then_some(crds)
         },
     )
 }
 
-/// Reads every text with options. Later texts override earlier ones.
-fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
+/// Applies every text with options. Later texts override earlier ones.
+fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let mut documents = reading::Documents::new(source, &yaml::Limits::default());
         let mut is_empty = true;
@@ -63,9 +64,9 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
         if is_empty && failures.is_empty() {
             // An empty options file is probably a mistake, such as a substitution without a result or an unsaved file.
             let message = format!("the file has no options, expected a Render of {}", render::API_VERSION);
-            let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
-            found.location = Some(Location::from_source(id));
-            diagnostics.push(found);
+            let mut finding = Diagnostic::new(&codes::INVALID_OPTION, message);
+            finding.location = Some(Location::from_source(id));
+            diagnostics.push(finding);
         }
         diagnostics.extend(reading::report(id, &source.text, 0, &failures));
     }
@@ -115,13 +116,13 @@ pub(super) fn configure_inline(
 /// Checks the `apiVersion` and `kind` of an inline configuration.
 fn is_provider_config(node: &yaml::Node<'_>, at: &FieldPath, findings: &mut Findings<'_>) -> bool {
     let header = Header::from_node(node);
-    let fine = crate::composition::configured_by(&header).is_some();
-    if !fine {
+    let is_config = crate::composition::configured_by(&header).is_some();
+    if !is_config {
         let (version, kind) = (&header.api_version, &header.kind);
         let message = format!(
             "{at} is a {kind:?} of {version:?}, expected an InferenceProviderConfig of kubefoundry.ai/v1alpha1"
         );
         findings.report(&codes::INVALID_OPTION, at, message);
     }
-    fine
+    is_config
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::accounting::{self, Accounting};
 use super::conformance::CrdSchemas;
-use super::context::{configure, crds_of, options_of};
+use super::context::{configure, read_crds, read_options};
 use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
@@ -53,7 +53,7 @@ pub(crate) struct Evaluator {
     crds: Option<Arc<Crds<'static>>>,
     /// The schemas to check against without CRDs.
     skeletons: Arc<Skeletons>,
-    /// The source of deployments in findings: an id after all given sources, because they have no text.
+    /// The source of deployments in findings. They have no text, so the id is one after those of all sources.
     source: SourceId,
 }
 
@@ -72,14 +72,14 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Whether there is an error and therefore no objects.
+    /// Returns whether there is an error and therefore no objects.
     pub fn has_errors(&self) -> bool {
         self.errors().next().is_some()
     }
 
     /// Returns the errors, in the order of the report.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.diagnostics.iter().filter(|found| found.severity == Severity::Error)
+        self.diagnostics.iter().filter(|finding| finding.severity == Severity::Error)
     }
 
     /// Returns the name of the selected provider; `None` if none could be selected.
@@ -107,9 +107,9 @@ impl Evaluator {
     /// Returns the findings in options, or in texts that should contain CRDs.
     pub(crate) fn read(sources: &SourceSet) -> Result<Self, Vec<Diagnostic>> {
         let mut diagnostics = Vec::new();
-        let options = options_of(sources, &mut diagnostics);
-        let crds = crds_of(sources, &options, &mut diagnostics).map(Crds::into_owned);
-        if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        let options = read_options(sources, &mut diagnostics);
+        let crds = read_crds(sources, &options, &mut diagnostics).map(Crds::into_owned);
+        if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(diagnostics);
         }
         let catalog = Catalog::without_builtin(options.rule_limits);
@@ -176,30 +176,32 @@ impl Evaluator {
                 format!("the object is a {kind:?} of {api_version:?}, expected a {} of {expected}", MODELS.kind().1);
             findings.report(&codes::NO_MODEL_DEPLOYMENT, "kind", message);
         }
-        let found = findings.into_diagnostics();
+        let header_findings = findings.into_diagnostics();
         if !is_model {
-            return Evaluation { decision: None, objects: Vec::new(), diagnostics: found };
+            return Evaluation { decision: None, objects: Vec::new(), diagnostics: header_findings };
         }
         let mut attempt = self.attempt(&document, chosen, thoroughness);
         if thoroughness != Thoroughness::Needed && attempt.errors().is_empty() {
             let without_effect = self.report_fields_without_effect(&mut document, &attempt.findings);
             attempt.findings.extend(without_effect);
         }
-        let Attempt { mut objects, decision, findings } = attempt;
-        let mut found = RunFindings::new(found);
-        for finding in findings {
-            found.add(finding);
+        let Attempt { mut objects, decision, findings: attempt_findings } = attempt;
+        let mut findings = RunFindings::new(header_findings);
+        for finding in attempt_findings {
+            findings.add(finding);
         }
         let is_undecided = decision.as_ref().is_some_and(|decision| decision.provider().is_none());
-        if is_undecided && !found.has_errors() {
+        if is_undecided && !findings.has_errors() {
             // An invalid configuration may have been the one that would have won.
-            problems.iter().cloned().for_each(|problem| found.add(problem));
+            problems.iter().cloned().for_each(|problem| findings.add(problem));
         }
+        // For a provider that kubefoundry does not render, the result is the ModelDeployment itself, and the caller has
+        // it.
         if decision.as_ref().and_then(Decision::provider).is_some_and(|name| providers::find(name).is_none()) {
             objects.clear();
         }
-        let diagnostics = self.finalize(found, &document, thoroughness);
-        if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        let diagnostics = self.finalize(findings, &document, thoroughness);
+        if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
             objects.clear();
         }
         Evaluation { decision, objects, diagnostics }
@@ -236,28 +238,34 @@ impl Evaluator {
 
     /// Reports fields without effect, as `lint` does, unless `reported` already has a finding about them.
     fn report_fields_without_effect(&self, document: &mut Document<'_>, reported: &[Diagnostic]) -> Vec<Diagnostic> {
-        let (kind, work) = accounting::DeploymentPattern::measure(&document.root);
+        let (pattern, work) = accounting::DeploymentPattern::measure(&document.root);
         let schemas = self.schemas();
         let environment = self.environment(schemas.as_ref());
         let mut accounting = Accounting::new(self.options.rule_limits);
         let subject = InputDeployment::new(document, &environment);
-        accounting.learn(subject.into_iter().map(|subject| (kind, work, subject)).collect());
+        accounting.learn(subject.into_iter().map(|subject| (pattern, work, subject)).collect());
         let mut findings = Findings::new(document.scope());
+        // Accounting reports no field that another finding is about, so it must see the findings so far.
         reported.iter().cloned().for_each(|finding| findings.add(finding));
-        accounting.report(kind, &document.root, &mut findings);
+        accounting.report(pattern, &document.root, &mut findings);
         findings.into_diagnostics().split_off(reported.len())
     }
 
     /// Applies suppressions and options to the findings, sorts them and removes duplicates.
-    fn finalize(&self, mut found: RunFindings, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
+    fn finalize(
+        &self,
+        mut findings: RunFindings,
+        document: &Document<'_>,
+        thoroughness: Thoroughness,
+    ) -> Vec<Diagnostic> {
         let suppressions = Suppression::from_document(document).into_iter().collect();
-        found.suppress(suppressions, thoroughness != Thoroughness::Needed);
-        let found = found.into_parts().0.into_iter();
-        let mut diagnostics: Vec<Diagnostic> = found.filter_map(|found| self.options.adjust(found)).collect();
-        for found in &mut diagnostics {
+        findings.suppress(suppressions, thoroughness != Thoroughness::Needed);
+        let stored = findings.into_parts().0.into_iter();
+        let mut diagnostics: Vec<Diagnostic> = stored.filter_map(|finding| self.options.adjust(finding)).collect();
+        for finding in &mut diagnostics {
             // Without text there is nothing to fix automatically, so the title of the fix becomes help.
-            let fix = found.fix.take();
-            found.help = found.help.take().or_else(|| fix.map(|fix| fix.title));
+            let fix = finding.fix.take();
+            finding.help = finding.help.take().or_else(|| fix.map(|fix| fix.title));
         }
         diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
         diagnostics.dedup();
@@ -269,15 +277,15 @@ impl Evaluator {
     pub(crate) fn read_deployment(&self, deployment: &Value) -> (Option<Deployment>, bool) {
         let document = Document::without_text(self.source, user_fields(deployment));
         let mut findings = Findings::new(document.scope());
-        let mut read = || {
+        let mut read_and_validate = || {
             let api_group = ApiGroup::find(document.header.group())?;
             let reader = &mut Reader::strict(&mut findings).in_group(api_group);
             let wire = ModelDeployment::read(&document.root, &FieldPath::root(), reader)?;
             let engine = select::default_engine(&wire, api_group, &self.catalog);
             validate::validate_with_default_engine(&wire, api_group, engine, &mut findings)
         };
-        let read = read();
-        (read, findings.has_errors())
+        let deployment = read_and_validate();
+        (deployment, findings.has_errors())
     }
 
     /// Chooses the CRD version of a provider, or returns the finding that explains why there is none.
@@ -290,7 +298,7 @@ impl Evaluator {
         let context = self.environment(schemas.as_ref()).context();
         let crd_version = conformance::choose_crd_version(provider, &context, &mut findings);
         let problem = findings.into_diagnostics().into_iter().next().map(|mut problem| {
-            // A missing CRD has no location.
+            // The location of a missing CRD is that of the empty document made here, which means nothing to the caller.
             problem.location = problem.location.filter(|location| location.source != self.source);
             problem
         });
@@ -306,17 +314,17 @@ fn user_fields(object: &Value) -> Node<'_> {
         let node = match value {
             Value::Object(inner) => {
                 let inner = inner.iter().filter(|(name, _)| !is_reported(key, Some(name)));
-                mapping(inner.map(|(name, value)| (name.as_str(), Node::from(value))))
+                mapping_node(inner.map(|(name, value)| (name.as_str(), Node::from(value))))
             }
             value => Node::from(value),
         };
         (key.as_str(), node)
     });
-    mapping(entries)
+    mapping_node(entries)
 }
 
 /// Creates a mapping node without a position in a text.
-fn mapping<'v>(entries: impl Iterator<Item = (&'v str, Node<'v>)>) -> Node<'v> {
+fn mapping_node<'v>(entries: impl Iterator<Item = (&'v str, Node<'v>)>) -> Node<'v> {
     let span = Span::default();
     let entries = entries.map(|(key, node)| MappingEntry { key: key.into(), key_span: span, node });
     Node { value: yaml::Value::Mapping(entries.collect()), span }

@@ -1,7 +1,7 @@
 //! Checks patches that a kustomization contains as text: `patches: [{patch: ...}]`, `patchesStrategicMerge: [...]`,
 //! `patchesJson6902: [{patch: ...}]`.
 //!
-//! They are checked like patch files: fields of our kinds must exist and have the right type. In a literal block
+//! They are checked like patch files: fields of input kinds must exist and have the right type. In a literal block
 //! (`patch: |-`), every byte of the patch has a position in the file, so findings and fixes refer to it. For a quoted
 //! or folded patch, findings refer to the whole value.
 //!
@@ -21,25 +21,26 @@ use kubefoundry_transform::InputObject;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Failure, Node, Span, Value};
 
-/// Checks the patches in a kustomization. `has_input_kinds` states whether the input has objects of our kinds.
+/// Checks the patches in a kustomization. `has_input_kinds` states whether the input has objects of input kinds.
 pub(super) fn check(
     kustomization: &Document<'_>,
     source: &Source,
     options: &Options,
     has_input_kinds: bool,
 ) -> Vec<Diagnostic> {
-    let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
-    let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
+    let entries_of = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
+    let entries = entries_of("patches").iter().chain(entries_of("patchesJson6902"));
     let with_target =
-        with_target.filter_map(|entry| Some((entry.get("patch")?, PatchTarget::from_entry(entry, has_input_kinds))));
-    let merged = listed("patchesStrategicMerge").iter().chain(listed("generators")).map(|text| (text, None));
-    let mut found = Vec::new();
-    for (node, target) in with_target.chain(merged) {
+        entries.filter_map(|entry| Some((entry.get("patch")?, PatchTarget::from_entry(entry, has_input_kinds))));
+    let without_target =
+        entries_of("patchesStrategicMerge").iter().chain(entries_of("generators")).map(|text| (text, None));
+    let mut diagnostics = Vec::new();
+    for (node, target) in with_target.chain(without_target) {
         if let Some(text) = node.as_str().filter(|text| target.is_some() || mentions_input_kinds(text)) {
-            InlinePatch { kustomization, source, node, target }.check(text, options, &mut found);
+            InlinePatch { kustomization, source, node, target }.check(text, options, &mut diagnostics);
         }
     }
-    found
+    diagnostics
 }
 
 struct InlinePatch<'k, 't> {
@@ -47,39 +48,46 @@ struct InlinePatch<'k, 't> {
     source: &'k Source,
     /// The patch as a value of the kustomization.
     node: &'k Node<'t>,
-    /// Our kind that is the target of operations in the patch.
+    /// The input kind and object that operations in the patch apply to.
     target: Option<PatchTarget>,
 }
 
 impl InlinePatch<'_, '_> {
-    fn check(&self, text: &str, options: &Options, found: &mut Vec<Diagnostic>) {
-        if let Some((block, start)) = self.literal() {
+    fn check(&self, text: &str, options: &Options, diagnostics: &mut Vec<Diagnostic>) {
+        if let Some((block, start)) = self.find_literal_block() {
             // All lines have the same indentation, so the block can be parsed with it.
-            for (at, part) in split_block(block) {
-                self.check_part(part, options, found, |span| shifted(span, start + at));
+            for (offset, part) in split_block(block) {
+                self.check_part(part, options, diagnostics, |span| shift_span(span, start + offset));
             }
         } else {
-            let before = found.len();
-            self.check_part(text, options, found, |_| self.node.span);
+            let before = diagnostics.len();
+            self.check_part(text, options, diagnostics, |_| self.node.span);
             // The bytes of the value have no position in the source.
-            found.iter_mut().skip(before).for_each(|diagnostic| diagnostic.fix = None);
+            diagnostics.iter_mut().skip(before).for_each(|diagnostic| diagnostic.fix = None);
         }
     }
 
     /// Returns the lines of a literal block with their indentation, and their offset in the source.
-    fn literal(&self) -> Option<(&str, usize)> {
+    fn find_literal_block(&self) -> Option<(&str, usize)> {
         let Span { start, end } = self.node.span;
-        let written = self.source.text.get(start..end).filter(|written| written.starts_with('|'))?;
-        let first = written.find('\n')? + 1;
-        Some((written.get(first..)?, start + first))
+        let text = self.source.text.get(start..end).filter(|text| text.starts_with('|'))?;
+        let first_line = text.find('\n')? + 1;
+        Some((text.get(first_line..)?, start + first_line))
     }
 
-    /// Checks the documents of a text. `place` maps a span of the text to one of the source.
-    fn check_part(&self, patch: &str, options: &Options, found: &mut Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
+    /// Checks the documents of a text. `relocate` converts a span in the text to one in the source.
+    fn check_part(
+        &self,
+        patch: &str,
+        options: &Options,
+        diagnostics: &mut Vec<Diagnostic>,
+        relocate: impl Fn(Span) -> Span,
+    ) {
         let parsed = yaml::parse(patch, &options.limits);
         let (source, index) = (self.kustomization.source, self.kustomization.index());
-        let mut add = |diagnostics: Vec<Diagnostic>| {
-            found.extend(diagnostics.into_iter().map(|diagnostic| placed(diagnostic, &place)));
+        let mut add = |part_diagnostics: Vec<Diagnostic>| {
+            diagnostics
+                .extend(part_diagnostics.into_iter().map(|diagnostic| relocate_diagnostic(diagnostic, &relocate)));
         };
         let failures: Vec<Failure> = parsed.failure.into_iter().chain(parsed.later_failures).collect();
         add(reading::report(source, patch, index, &failures));
@@ -107,31 +115,31 @@ impl InlinePatch<'_, '_> {
 /// Splits a block into documents at indented `---`. Returns each with its offset.
 fn split_block(block: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
-    let (mut start, mut at) = (0, 0);
+    let (mut start, mut offset) = (0, 0);
     for line in block.split_inclusive('\n') {
-        let end = at + line.len();
+        let end = offset + line.len();
         if line.trim() == "---" {
-            parts.push((start, block.get(start..at).unwrap_or_default()));
+            parts.push((start, block.get(start..offset).unwrap_or_default()));
             start = end;
         }
-        at = end;
+        offset = end;
     }
     parts.push((start, block.get(start..).unwrap_or_default()));
     parts
 }
 
-fn shifted(span: Span, by: usize) -> Span {
+fn shift_span(span: Span, by: usize) -> Span {
     Span { start: span.start + by, end: span.end + by }
 }
 
 /// Moves a finding to the position of its patch in the source.
-fn placed(mut diagnostic: Diagnostic, place: impl Fn(Span) -> Span) -> Diagnostic {
+fn relocate_diagnostic(mut diagnostic: Diagnostic, relocate: impl Fn(Span) -> Span) -> Diagnostic {
     let related = diagnostic.related.iter_mut().map(|related| &mut related.location);
     for location in diagnostic.location.iter_mut().chain(related) {
-        location.span = place(location.span);
+        location.span = relocate(location.span);
     }
     for edit in diagnostic.fix.iter_mut().flat_map(|fix| &mut fix.edits) {
-        edit.range = place(edit.range);
+        edit.range = relocate(edit.range);
     }
     diagnostic
 }

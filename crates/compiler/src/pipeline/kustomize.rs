@@ -17,17 +17,18 @@ pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
 }
 
 /// Returns the files that a kustomization applies as patches (`patches[].path`, `patchesStrategicMerge[]`,
-/// `patchesJson6902[].path`), relative to the same directory as its own path, each with our kind that its `target`
-/// names. `has_input_kinds` states whether the input has objects of our kinds.
+/// `patchesJson6902[].path`), relative to the same directory as its own path, each with the input kind that its
+/// `target` names. `has_input_kinds` states whether the input has objects of input kinds.
 pub(super) fn patch_paths(source: &str, root: &Node<'_>, has_input_kinds: bool) -> Vec<(String, Option<PatchTarget>)> {
     let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
-    let listed = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
-    let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
+    let entries_of = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
+    let entries = entries_of("patches").iter().chain(entries_of("patchesJson6902"));
     let with_target =
-        with_target.filter_map(|entry| Some((entry.get("path")?, PatchTarget::from_entry(entry, has_input_kinds))));
+        entries.filter_map(|entry| Some((entry.get("path")?, PatchTarget::from_entry(entry, has_input_kinds))));
     with_target
-        .chain(listed("patchesStrategicMerge").iter().map(|path| (path, None)))
+        .chain(entries_of("patchesStrategicMerge").iter().map(|path| (path, None)))
         .filter_map(|(path, target)| Some((path.as_str()?, target)))
+        // An entry with a line break is an inline patch.
         .filter(|(path, _)| !path.contains('\n'))
         .map(|(path, target)| (normalize(directory, path), target))
         .collect()
@@ -42,7 +43,7 @@ pub(crate) fn patch_files(source: &str, root: &Node<'_>) -> Vec<String> {
 pub(crate) fn normalize(directory: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let directory = if path.starts_with('/') { "/" } else { directory };
-    let absolute = directory.starts_with('/');
+    let is_absolute = directory.starts_with('/');
     for part in directory.split('/').chain(path.split('/')) {
         match part {
             "" | "." => {}
@@ -52,7 +53,7 @@ pub(crate) fn normalize(directory: &str, path: &str) -> String {
             other => parts.push(other),
         }
     }
-    format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
+    format!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/"))
 }
 
 #[cfg(test)]

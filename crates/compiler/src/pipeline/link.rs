@@ -17,7 +17,7 @@ use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_yaml::{Node, Span, Value};
 
-/// The place where an object was first seen.
+/// The place where an object occurs first in the input.
 #[derive(Debug, Clone, Copy)]
 struct FirstOccurrence {
     source: SourceId,
@@ -25,19 +25,22 @@ struct FirstOccurrence {
     span: Span,
 }
 
-/// Reports collisions, and lays everything out in input order. Duplicate deployments are found first: all objects of a
-/// duplicate collide, and one finding about the deployment replaces one for each of them.
+/// Reports collisions, and returns the outputs and decisions in input order. Duplicate deployments come first: all
+/// objects of a duplicate collide, and one finding about the deployment replaces one for each of them.
 pub(super) fn link<O>(
     deployments: Vec<ObjectResult<O>>,
     inputs: &[InputDocument],
     sources: &SourceSet,
-    found: &mut RunFindings,
+    findings: &mut RunFindings,
 ) -> (Vec<Output<O>>, Vec<Decision>) {
-    let mut report = CollisionReporter { sources, found };
-    let repeated = duplicate_deployments(&deployments, inputs, &mut report);
-    let number = deployments.len();
-    let (mut outputs, mut decisions, mut origins) =
-        (Vec::with_capacity(number), Vec::with_capacity(number), Vec::with_capacity(number));
+    let mut reporter = CollisionReporter { sources, findings };
+    let duplicates = report_duplicate_deployments(&deployments, inputs, &mut reporter);
+    let deployment_count = deployments.len();
+    let (mut outputs, mut decisions, mut origins) = (
+        Vec::with_capacity(deployment_count),
+        Vec::with_capacity(deployment_count),
+        Vec::with_capacity(deployment_count),
+    );
     for ObjectResult { input, mapped, .. } in deployments {
         let (Some(mapped), Some(document)) = (mapped, inputs.get(input)) else { continue };
         let TransformedObject { mut decision, objects } = *mapped;
@@ -49,28 +52,28 @@ pub(super) fn link<O>(
         }
         decisions.push(decision);
         // All objects of a duplicate deployment collide; the finding about the deployment covers them.
-        origins.push(Some(document).filter(|_| !repeated.contains(&input)));
+        origins.push(Some(document).filter(|_| !duplicates.contains(&input)));
     }
-    collisions(&outputs, &origins, inputs, &mut report);
+    report_collisions(&outputs, &origins, inputs, &mut reporter);
     (outputs, decisions)
 }
 
 /// Reports ModelDeployments with the same name and namespace, whatever the spelling of their group. Returns the
 /// positions of the later ones.
-fn duplicate_deployments<O>(
+fn report_duplicate_deployments<O>(
     deployments: &[ObjectResult<O>],
     inputs: &[InputDocument],
-    report: &mut CollisionReporter<'_>,
+    reporter: &mut CollisionReporter<'_>,
 ) -> BTreeSet<usize> {
-    let mut repeated = BTreeSet::new();
-    let mut seen: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
-    let named = deployments.iter().filter_map(|result| Some((result.input, inputs.get(result.input)?)));
-    for (position, input) in named.filter(|(_, input)| !input.header.name.is_empty()) {
-        if let Some(first) = seen.get(&key_of(input)) {
-            repeated.insert(position);
+    let mut duplicates = BTreeSet::new();
+    let mut first_occurrences: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
+    let positioned_inputs = deployments.iter().filter_map(|result| Some((result.input, inputs.get(result.input)?)));
+    for (position, input) in positioned_inputs.filter(|(_, input)| !input.header.name.is_empty()) {
+        if let Some(first) = first_occurrences.get(&key_of(input)) {
+            duplicates.insert(position);
             let code = &codes::DUPLICATE_MODEL_DEPLOYMENT;
             let Header { kind, namespace, name, .. } = &input.header;
-            report.collision(
+            reporter.report(
                 code,
                 input,
                 (kind, namespace.as_deref(), name),
@@ -79,25 +82,26 @@ fn duplicate_deployments<O>(
                 "first one here",
             );
         } else {
-            seen.insert(key_of(input), place_of(input));
+            first_occurrences.insert(key_of(input), occurrence_of(input));
         }
     }
-    repeated
+    duplicates
 }
 
 /// Reports objects that are generated twice, or that the input has too. An input object may be generated again by the
 /// deployment that its ownership annotation names. `origins` are the ModelDeployments by decision, without duplicates.
-fn collisions<O>(
+fn report_collisions<O>(
     outputs: &[Output<O>],
     origins: &[Option<&InputDocument>],
     inputs: &[InputDocument],
-    report: &mut CollisionReporter<'_>,
+    reporter: &mut CollisionReporter<'_>,
 ) {
-    let foreign = inputs.iter().filter(|input| !input.rendered && !input.patch && !input.header.name.is_empty());
+    let untransformed = inputs.iter().filter(|input| !input.rendered && !input.patch && !input.header.name.is_empty());
     let input_objects: BTreeMap<IdentityKey<'_>, &InputDocument> =
-        foreign.map(|input| (key_of(input), input)).collect();
-    let owned = input_objects.values().any(|input| input.owner.is_some());
-    let deployments = inputs.iter().filter(|input| owned && input.rendered);
+        untransformed.map(|input| (key_of(input), input)).collect();
+    // Most inputs have no object of an earlier run, and then the owners are not needed.
+    let has_owned_inputs = input_objects.values().any(|input| input.owner.is_some());
+    let deployments = inputs.iter().filter(|input| has_owned_inputs && input.rendered);
     let owners: BTreeSet<String> = deployments.map(owner_of).collect();
     let mut generated: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
     for Output { identity, decision, .. } in outputs.iter().filter(|output| output.is_generated()) {
@@ -107,19 +111,19 @@ fn collisions<O>(
         let object = (&**kind, namespace.as_deref(), &**name);
         let code = &codes::OBJECT_COLLISION;
         if let Some(first) = generated.get(&key) {
-            report.collision(code, origin, object, "is generated twice", *first, "first generated here");
+            reporter.report(code, origin, object, "is generated twice", *first, "first generated here");
             continue;
         }
-        let own = owner_of(origin);
+        let origin_name = owner_of(origin);
         // If its ModelDeployment is gone or was renamed (by a name prefix, or a namespace set later in the pipeline),
         // no other deployment owns the object.
-        let belongs_to_another = |owner: &String| *owner != own && owners.contains(owner);
+        let belongs_to_another = |owner: &String| *owner != origin_name && owners.contains(owner);
         if let Some(other) = input_objects.get(&key).filter(|other| other.owner.as_ref().is_none_or(belongs_to_another))
         {
             let verb = "is generated, but the input has one already";
-            report.collision(code, origin, object, verb, place_of(other), "in the input here");
+            reporter.report(code, origin, object, verb, occurrence_of(other), "in the input here");
         }
-        generated.insert(key, place_of(origin));
+        generated.insert(key, occurrence_of(origin));
     }
 }
 
@@ -136,18 +140,18 @@ fn owner_of(input: &InputDocument) -> String {
     format!("{} {}", input.header.kind, owner_name(input.header.namespace.as_deref(), &input.header.name))
 }
 
-fn place_of(input: &InputDocument) -> FirstOccurrence {
+fn occurrence_of(input: &InputDocument) -> FirstOccurrence {
     FirstOccurrence { source: input.source, document: input.index, span: input.name_span }
 }
 
 /// Reports collisions to the findings of the run.
 struct CollisionReporter<'r> {
     sources: &'r SourceSet,
-    found: &'r mut RunFindings,
+    findings: &'r mut RunFindings,
 }
 
 impl CollisionReporter<'_> {
-    fn collision(
+    fn report(
         &mut self,
         code: &'static Code,
         input: &InputDocument,
@@ -158,16 +162,16 @@ impl CollisionReporter<'_> {
     ) {
         let object = owner_name(namespace, name);
         let message = format!("{kind} {object} {verb}");
-        // The documents have been dropped; only the places of their names are left.
+        // The documents have been dropped to save memory; only the spans of their names are left.
         let root = Node { value: Value::Null, span: input.span };
         let text = &self.sources.get(input.source).text;
         let object = Some(input.header.object());
-        let mut findings =
+        let mut collision =
             Findings::new(DocumentScope { source: input.source, text, document: input.index, root: &root, object });
-        findings
+        collision
             .report_at(code, metadata().name(), input.name_span, message)
             .related_in(first.source, first.document, first.span, label)
             .help("rename one of the two, or put them into different namespaces");
-        findings.into_diagnostics().into_iter().for_each(|found| self.found.add(found));
+        collision.into_diagnostics().into_iter().for_each(|finding| self.findings.add(finding));
     }
 }

@@ -23,7 +23,7 @@ use kubefoundry_transform::{
 };
 
 /// The value of the ownership annotation on a shared object, which belongs to several objects.
-const ALL: &str = "*";
+const ALL_OWNERS: &str = "*";
 
 /// The result of a successful transformation.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl<O> GeneratedObject<O> {
     }
 
     /// Returns a document of the input as an output object.
-    pub(super) fn of_input(header: &Header, object: O, role: OutputRole) -> Self {
+    pub(super) fn from_input(header: &Header, object: O, role: OutputRole) -> Self {
         let Header { api_version, kind, namespace, name } = header;
         let identity = Identity::new(api_version, kind, namespace.as_deref(), name);
         Self { api_version: api_version.clone(), identity, object, role }
@@ -63,7 +63,7 @@ impl<O> GeneratedObject<O> {
 }
 
 impl<O: OutputForm> GeneratedObject<O> {
-    fn of_manifest(manifest: Manifest, role: OutputRole) -> Self {
+    fn from_manifest(manifest: Manifest, role: OutputRole) -> Self {
         Self {
             api_version: manifest.api_version.as_str().into(),
             identity: manifest.identity(),
@@ -138,14 +138,14 @@ pub(super) fn finish<'d, O: OutputForm>(
     let namespace = object.header.namespace.as_deref();
     for manifest in &mut shared {
         manifest.metadata.namespace = namespace.map(str::to_owned);
-        manifest::mark_owned(manifest, api_group::DEFAULT, transform.owner_annotation(), None, ALL);
+        manifest::mark_owned(manifest, api_group::DEFAULT, transform.owner_annotation(), None, ALL_OWNERS);
     }
-    for ChangedObject { position: target, .. } in &changed {
-        if let ObjectPosition::Input(position) = target
-            && let Some(target) = set.inputs.get(*position)
+    for ChangedObject { position, .. } in &changed {
+        if let ObjectPosition::Input(index) = position
+            && let Some(original) = set.inputs.get(*index)
         {
             // Rewriting the object would lose parts that strict parsing refuses.
-            target.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
+            original.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
         }
     }
     if let Some(schemas) = environment.schemas {
@@ -177,13 +177,14 @@ pub(super) fn finish<'d, O: OutputForm>(
     decision.runtime = runtime;
     decision.gpus = gpus;
     decision.fields = fields;
-    let number = shared.len() + manifests.len() + finished.len() + usize::from(passed_on.is_some());
-    let mut objects = Vec::with_capacity(number);
-    objects.extend(shared.into_iter().map(|manifest| GeneratedObject::of_manifest(manifest, OutputRole::Shared)));
-    let own = manifests.into_iter().chain(finished);
-    objects.extend(own.map(|manifest| GeneratedObject::of_manifest(manifest, OutputRole::Generated)));
+    let object_count = shared.len() + manifests.len() + finished.len() + usize::from(passed_on.is_some());
+    let mut objects = Vec::with_capacity(object_count);
+    objects.extend(shared.into_iter().map(|manifest| GeneratedObject::from_manifest(manifest, OutputRole::Shared)));
+    let generated = manifests.into_iter().chain(finished);
+    objects.extend(generated.map(|manifest| GeneratedObject::from_manifest(manifest, OutputRole::Generated)));
     let passed_on = passed_on.map(O::from_value);
-    objects.extend(passed_on.map(|it| GeneratedObject::of_input(&object.header, it, OutputRole::PassedOn)));
+    objects
+        .extend(passed_on.map(|document| GeneratedObject::from_input(&object.header, document, OutputRole::PassedOn)));
     TransformOutcome { mapped: Some(TransformedObject { decision, objects }), changed, findings }
 }
 

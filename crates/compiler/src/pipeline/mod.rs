@@ -1,7 +1,7 @@
 //! The pipeline: compiles texts to objects and findings.
 //!
 //! ```text
-//! sources ─ options ─ scan ──► what is read first, what is kept for the set, what is not read at all
+//! sources ─ options ─ scan ──► texts to read first, objects to keep for the set, texts to skip
 //!                      │
 //!                      ├─ survey: configurations (the catalog), kustomizations (which files are patches)
 //!                      │
@@ -11,8 +11,8 @@
 //!                                                  └─ configuration, patch, other ► findings ──┘
 //! ```
 //! The scan only searches each text for the kinds that it names; the header of a parsed document decides what the
-//! document is. If a document that changes what must be read first or kept turns up too late (its kind is written with
-//! escapes), the run starts again, once, with everything read first and kept: slower, but correct.
+//! document is. The scan misses a kind that is written with escapes. If such a document should have been read or kept
+//! earlier, the run starts again, once, with everything read first and kept: slower, but correct.
 
 mod accounting;
 mod cache;
@@ -50,7 +50,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use crate::reading::may_hold_input;
 pub(crate) use cache::ResultCache;
 pub use compilation::{Compilation, Output};
-pub(crate) use context::options_of;
+pub(crate) use context::read_options;
 pub use decision::{Decision, OutputRole, Providers};
 pub use evaluator::Evaluation;
 pub(crate) use evaluator::Evaluator;
@@ -66,7 +66,7 @@ pub use role::InputDocument;
 use crate::codes;
 use crate::composition;
 use conformance::CrdSchemas;
-use context::crds_of;
+use context::read_crds;
 use findings::deduplicate_run_findings;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
@@ -130,14 +130,14 @@ pub(crate) fn compile_cached(sources: &SourceSet, thoroughness: Thoroughness, ca
     compile_with(sources, thoroughness, |run| cache.results(run))
 }
 
-/// Runs the pipeline with the document results that `results` provides.
+/// Runs the pipeline; `document_results` transforms the documents or takes their results from a cache.
 fn compile_with<O>(
     sources: &SourceSet,
     thoroughness: Thoroughness,
-    results: impl for<'r> FnOnce(&'r Run<'r>) -> DocumentResults<'r, O>,
+    document_results: impl for<'r> FnOnce(&'r Run<'r>) -> DocumentResults<'r, O>,
 ) -> Compilation<O> {
     let mut diagnostics = Vec::new();
-    let options = options_of(sources, &mut diagnostics);
+    let options = read_options(sources, &mut diagnostics);
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         // With invalid options, any finding in the input could be wrong.
         sort(&mut diagnostics, sources);
@@ -152,29 +152,29 @@ fn compile_with<O>(
             options,
         };
     }
-    let crds = crds_of(sources, &options, &mut diagnostics);
+    let crds = read_crds(sources, &options, &mut diagnostics);
     let schemas = crds.as_ref().map(CrdSchemas);
     let skeletons = (!options.crds).then(Skeletons::default);
     let (schemas, skeletons) = (schemas.as_ref(), skeletons.as_ref());
     let run = Run { sources, schemas, skeletons, options: &options, thoroughness };
-    let mut results = results(&run);
+    let mut results = document_results(&run);
     results.remove_copies();
     let DocumentResults { inputs, transformed, mut findings, suppressions, configured, mut read_failures, .. } =
         results;
     diagnostics.into_iter().chain(read_failures.ours.drain(..)).for_each(|diagnostic| findings.add(diagnostic));
-    let none = transformed.is_empty();
+    let is_empty = transformed.is_empty();
     let (outputs, decisions) = link::link(transformed, &inputs, sources, &mut findings);
-    let failed = findings.has_errors();
-    if none && !options.allow_empty && !failed {
+    let has_errors = findings.has_errors();
+    if is_empty && !options.allow_empty && !has_errors {
         let message = format!("the input has no {} to render", composition::MODELS.kind().1);
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("pass a file or directory with one, or set allowEmpty: true in the Render options");
-        if let Some(takes_what) = inputs.iter().find_map(help_for_untransformed) {
-            diagnostic = diagnostic.help(takes_what.to_owned());
+        if let Some(help) = inputs.iter().find_map(help_for_untransformed) {
+            diagnostic = diagnostic.help(help.to_owned());
         }
         diagnostic.location = location_of_empty_input(sources, inputs.is_empty() && read_failures.foreign.is_empty());
         findings.add(diagnostic);
-        // A text that was ignored as foreign may be the reason.
+        // A broken text that was ignored as foreign may contain the missing object.
         read_failures.foreign.into_iter().for_each(|foreign| findings.add(foreign));
     }
     let every_finding = thoroughness != Thoroughness::Needed;

@@ -29,15 +29,15 @@ impl fmt::Debug for PatchTarget {
 }
 
 impl PatchTarget {
-    /// Returns the target of an entry of `patches`, if it is one of our kinds: of one of our API groups or, if
-    /// `has_input_kinds` states that the input has objects of our kinds, without a group.
+    /// Returns the target of an entry of `patches`, if it is an input kind: in an API group of a transformation or, if
+    /// `has_input_kinds` states that the input has objects of such kinds, without a group.
     pub(super) fn from_entry(entry: &Node<'_>, has_input_kinds: bool) -> Option<Self> {
         let target = entry.get("target")?;
         let word = |key: &str| target.get(key).and_then(Node::as_str);
-        let written = word("kind")?;
+        let target_kind = word("kind")?;
         let owners = TRANSFORMS.iter().copied().filter(|transform| transform.owns_groups());
         let mut kinds = owners.flat_map(|transform| kinds_of(transform).map(move |kind| (transform, kind)));
-        let (transform, kind) = kinds.find(|(_, kind)| *kind == written)?;
+        let (transform, kind) = kinds.find(|(_, kind)| *kind == target_kind)?;
         let group = word("group");
         if !group.map_or(has_input_kinds, |group| transform.has_group(group)) {
             return None;
@@ -59,21 +59,21 @@ pub(super) struct PatchSource<'t> {
     pub(super) document: usize,
 }
 
-/// The maximum number of segments of a path. None of our fields is deeper.
+/// The maximum number of segments of a path. No field of an input kind is deeper.
 const MAX_PATH_SEGMENTS: usize = 32;
 
-/// Checks operations. Invalid operations are left to kustomize.
-pub(super) fn check(operations: &Node<'_>, target: &PatchTarget, place: PatchSource<'_>) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+/// Checks operations. Kustomize itself reports invalid ones.
+pub(super) fn check(operations: &Node<'_>, target: &PatchTarget, patch: PatchSource<'_>) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     for operation in operations.items() {
         let value = operation.get("value").filter(|_| word(operation, "op").is_some_and(has_value));
         for (pointer, value) in [("path", value), ("from", None)] {
             if let Some(node) = operation.get(pointer).filter(|node| node.as_str().is_some()) {
-                found.extend(check_one(node, value, target, place));
+                diagnostics.extend(check_pointer(node, value, target, patch));
             }
         }
     }
-    found
+    diagnostics
 }
 
 fn word<'n>(node: &'n Node<'_>, key: &str) -> Option<&'n str> {
@@ -84,34 +84,34 @@ fn has_value(operation: &str) -> bool {
     matches!(operation, "add" | "replace" | "test")
 }
 
-fn check_one(
+fn check_pointer(
     pointer: &Node<'_>,
     value: Option<&Node<'_>>,
     target: &PatchTarget,
-    place: PatchSource<'_>,
+    patch: PatchSource<'_>,
 ) -> Vec<Diagnostic> {
-    let (root, exact) = partial_object(pointer, value, place.text);
-    let PatchSource { source, text, document } = place;
+    let (root, is_exact) = partial_object(pointer, value, patch.text);
+    let PatchSource { source, text, document } = patch;
     let scope = DocumentScope { source, text, document, root: &root, object: target.object.clone() };
     let mut findings = Findings::new(scope);
     target.transform.check_patch(target.kind, &root, &mut findings);
-    let mut found = findings.into_diagnostics();
-    if !exact {
+    let mut diagnostics = findings.into_diagnostics();
+    if !is_exact {
         // The bytes of a segment are escaped, so a fix cannot replace them with a field name.
-        let within = |span: Span| pointer.span.start <= span.start && span.end <= pointer.span.end;
-        for diagnostic in &mut found {
-            diagnostic.fix.take_if(|fix| fix.edits.iter().any(|edit| within(edit.range)));
+        let is_in_pointer = |span: Span| pointer.span.start <= span.start && span.end <= pointer.span.end;
+        for diagnostic in &mut diagnostics {
+            diagnostic.fix.take_if(|fix| fix.edits.iter().any(|edit| is_in_pointer(edit.range)));
         }
     }
-    found
+    diagnostics
 }
 
 /// Returns the partial object that a pointer (RFC 6901) and a value create, and whether the bytes at the span of each
 /// key equal the key.
 fn partial_object<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Node<'n>, bool) {
     let path = pointer.as_str().unwrap_or_default();
-    let written = text.get(pointer.span.start..pointer.span.end).unwrap_or_default();
-    let start = written.find(path).filter(|_| !path.contains('~')).map(|at| pointer.span.start + at);
+    let pointer_text = text.get(pointer.span.start..pointer.span.end).unwrap_or_default();
+    let start = pointer_text.find(path).filter(|_| !path.contains('~')).map(|at| pointer.span.start + at);
     let mut steps = Vec::new();
     let mut at = 0;
     for step in path.split('/').take(MAX_PATH_SEGMENTS) {
@@ -122,11 +122,12 @@ fn partial_object<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &st
     // The text before the first `/` is not a segment.
     let steps = steps.get(1..).unwrap_or_default();
     let is_whole = path.split('/').nth(MAX_PATH_SEGMENTS).is_none();
+    // The type of a list item is unknown, so the object ends at the list.
     let is_element = |step: &str| step == "-" || (!step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()));
-    let known = steps.iter().position(|(step, _)| is_element(step)).unwrap_or(steps.len());
-    let nothing = || Node { value: Value::Null, span: pointer.span };
-    let mut node = value.filter(|_| known == steps.len() && is_whole).cloned().unwrap_or_else(nothing);
-    for (step, span) in steps.iter().take(known).rev() {
+    let known_depth = steps.iter().position(|(step, _)| is_element(step)).unwrap_or(steps.len());
+    let null = || Node { value: Value::Null, span: pointer.span };
+    let mut node = value.filter(|_| known_depth == steps.len() && is_whole).cloned().unwrap_or_else(null);
+    for (step, span) in steps.iter().take(known_depth).rev() {
         let key = Cow::Owned(step.replace("~1", "/").replace("~0", "~"));
         node = Node { value: Value::Mapping(vec![MappingEntry { key, key_span: *span, node }]), span: *span };
     }
@@ -138,21 +139,21 @@ mod tests {
     use super::*;
     use kubefoundry_yaml::{Limits, parse};
 
-    fn checked(operations: &str, target: &str) -> Vec<(String, Span)> {
-        checked_among(true, operations, target)
+    fn check_operations(operations: &str, target: &str) -> Vec<(String, Span)> {
+        check_in_input(true, operations, target)
     }
 
-    fn checked_among(has_input_kinds: bool, operations: &str, target: &str) -> Vec<(String, Span)> {
+    fn check_in_input(has_input_kinds: bool, operations: &str, target: &str) -> Vec<(String, Span)> {
         let (parsed, target) = (parse(operations, &Limits::default()), parse(target, &Limits::default()));
-        let place = PatchSource { source: SourceId(0), text: operations, document: 0 };
+        let patch = PatchSource { source: SourceId(0), text: operations, document: 0 };
         let Some(target) = PatchTarget::from_entry(&target.documents[0].root, has_input_kinds) else {
             return Vec::new();
         };
-        let found = check(&parsed.documents[0].root, &target, place);
-        found.into_iter().map(|found| (found.message, found.location.unwrap().span)).collect()
+        let diagnostics = check(&parsed.documents[0].root, &target, patch);
+        diagnostics.into_iter().map(|diagnostic| (diagnostic.message, diagnostic.location.unwrap().span)).collect()
     }
 
-    /// A target is one of our kinds if it names one of our groups, or no group in an input with objects of our kinds.
+    /// A target is an input kind if it names a group of a transformation, or no group in an input with such objects.
     #[test]
     fn operations_on_other_kinds_are_ignored() {
         let operations = "[{op: add, path: /spec/zz, value: 1}]";
@@ -164,26 +165,33 @@ mod tests {
             ("target: {name: m}", 0),
             ("path: x", 0),
         ] {
-            assert_eq!(checked(operations, target).len(), count, "{target}");
+            assert_eq!(check_operations(operations, target).len(), count, "{target}");
         }
-        assert_eq!(checked_among(false, operations, "target: {kind: ModelDeployment}"), []);
-        assert_eq!(checked_among(false, operations, "target: {kind: ModelDeployment, group: kubefoundry.ai}").len(), 1);
+        assert_eq!(check_in_input(false, operations, "target: {kind: ModelDeployment}"), []);
+        assert_eq!(
+            check_in_input(false, operations, "target: {kind: ModelDeployment, group: kubefoundry.ai}").len(),
+            1
+        );
     }
 
     /// A path beyond the limit is ignored.
     #[test]
     fn paths_are_bounded() {
         let long = format!("[{{op: add, path: /metadata/labels{}, value: 1}}]", "/a".repeat(100_000));
-        let found = checked(&long, "target: {kind: ModelDeployment}");
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].0.starts_with("metadata.labels.a is a mapping, expected a string"), "{}", found[0].0);
+        let diagnostics = check_operations(&long, "target: {kind: ModelDeployment}");
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+        assert!(
+            diagnostics[0].0.starts_with("metadata.labels.a is a mapping, expected a string"),
+            "{}",
+            diagnostics[0].0
+        );
     }
 
     #[test]
     fn a_segment_is_located_in_its_path() {
         let operations = r#"[{op: add, path: "/spec/zz", value: 1}, {op: remove, path: "/sp\x65c/zz"}]"#;
-        let found = checked(operations, "target: {kind: ModelDeployment}");
-        let words: Vec<&str> = found.iter().map(|(_, span)| &operations[span.start..span.end]).collect();
+        let diagnostics = check_operations(operations, "target: {kind: ModelDeployment}");
+        let words: Vec<&str> = diagnostics.iter().map(|(_, span)| &operations[span.start..span.end]).collect();
         assert_eq!(words, ["zz", r#""/sp\x65c/zz""#]);
     }
 }

@@ -1,9 +1,11 @@
 //! Runs a single deployment repeatedly with changes, to learn the effect of a field or to search for a change.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::conformance::CrdSchemas;
-use super::context::{configure, crds_of, options_of};
+use super::context::{configure, read_crds, read_options};
 use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
@@ -45,12 +47,12 @@ pub(crate) fn with_prepared_run<T>(
     work: impl FnOnce(&PreparedRun<'_>) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
-    let options = options_of(sources, &mut diagnostics);
-    let is_error = |found: &Diagnostic| found.severity == Severity::Error;
+    let options = read_options(sources, &mut diagnostics);
+    let is_error = |finding: &Diagnostic| finding.severity == Severity::Error;
     if diagnostics.iter().any(is_error) {
         return Err(diagnostics);
     }
-    let crds = crds_of(sources, &options, &mut diagnostics);
+    let crds = read_crds(sources, &options, &mut diagnostics);
     let mut survey = Survey::new(sources, &options, &ReadPlan::everything(sources));
     let mut catalog = catalog(&options, providers);
     let problems = configure(&mut catalog, sources, &options, &mut survey);
@@ -159,11 +161,11 @@ impl Attempt {
 
     /// Returns the codes of the errors, sorted and without duplicates.
     pub(crate) fn errors(&self) -> Vec<&'static str> {
-        let errors = self.findings.iter().filter(|found| found.severity == Severity::Error);
+        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let mut ids: Vec<&'static str> = Vec::new();
-        for found in errors {
-            if !ids.contains(&found.code.id) {
-                ids.push(found.code.id);
+        for finding in errors {
+            if !ids.contains(&finding.code.id) {
+                ids.push(finding.code.id);
             }
         }
         ids
@@ -234,15 +236,13 @@ impl<'p> InputDeployment<'p> {
     /// Runs another node in place of the deployment.
     pub(crate) fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let InputObject { source, text, document, header, .. } = &self.document.object;
-        let own = Header::from_node(&root);
-        // An item of a typed list may omit its type.
-        let keep = |own: std::sync::Arc<str>, listed: &std::sync::Arc<str>| {
-            if own.is_empty() { listed.clone() } else { own }
-        };
+        let new_header = Header::from_node(&root);
+        // An item of a typed list may omit its type, which then comes from the list.
+        let non_empty = |new: Arc<str>, original: &Arc<str>| if new.is_empty() { original.clone() } else { new };
         let header = Header {
-            api_version: keep(own.api_version, &header.api_version),
-            kind: keep(own.kind, &header.kind),
-            ..own
+            api_version: non_empty(new_header.api_version, &header.api_version),
+            kind: non_empty(new_header.kind, &header.kind),
+            ..new_header
         };
         let object = InputObject { source: *source, text, document: *document, header, root, problems: Vec::new() };
         let document = Document { object, span: self.document.span, item: self.document.item };

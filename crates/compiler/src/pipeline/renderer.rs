@@ -80,8 +80,8 @@ impl<'s> Renderer<'s> {
             }
         }
         configure_inline(&mut catalog, sources, &options, &mut Vec::new());
-        let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-        let crds = dumped.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0.into_owned());
+        let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
+        let crds = has_crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0.into_owned());
         let evaluator = Evaluator::new(options, catalog, crds, sources);
         Self { sources, evaluator }
     }
@@ -121,7 +121,8 @@ impl<'s> Renderer<'s> {
 
     /// Returns the items of the lists among some documents of the run. Each list is read once.
     pub fn list_items<'i>(&self, inputs: impl IntoIterator<Item = &'i InputDocument>) -> ListItems {
-        let lists: BTreeSet<SourceId> = inputs.into_iter().filter(|input| input.item).map(|it| it.source).collect();
+        let lists: BTreeSet<SourceId> =
+            inputs.into_iter().filter(|input| input.item).map(|input| input.source).collect();
         let mut items = BTreeMap::new();
         for id in lists {
             for document in
@@ -155,7 +156,7 @@ impl<'s> Renderer<'s> {
         // The document may come from either of two runs, so it gets the same position in both.
         let document = Document::without_text(SourceId::default(), Node::from(document));
         let Attempt { objects, decision, findings } = self.evaluator.attempt(&document, None, thoroughness);
-        if findings.iter().any(|found| found.severity == Severity::Error) {
+        if findings.iter().any(|finding| finding.severity == Severity::Error) {
             return None;
         }
         let decision = decision?;

@@ -28,11 +28,11 @@ pub struct InputDocument {
     pub header: Header,
     /// The bytes of its name.
     pub name_span: Span,
-    /// Whether it is transformed, and not left to its own controller.
+    /// Whether it is transformed. If not, it is left to its own controller.
     pub rendered: bool,
-    /// Whether a kustomization applies it as a patch: it is then part of an object.
+    /// Whether a kustomization applies it as a patch. It is then only a part of an object.
     pub patch: bool,
-    /// The object that it was generated from earlier, from its annotation.
+    /// The object that it was generated from in an earlier run, as its ownership annotation names it.
     pub owner: Option<String>,
 }
 
@@ -88,16 +88,16 @@ impl Role {
             return Self::in_own_group(header, transform, purpose, is_patch, findings);
         }
         if let Some(transform) = composition::transform_of_kind(header.group(), &header.kind) {
-            let is_taken =
+            let is_handled =
                 purpose == Purpose::Input && !is_patch && transform.handles(&document.root, &options.settings);
-            let known = is_taken && is_known_version(header, transform, findings);
-            return if known { Self::Transformed(transform) } else { Self::Other };
+            let is_transformed = is_handled && is_known_version(header, transform, findings);
+            return if is_transformed { Self::Transformed(transform) } else { Self::Other };
         }
         for transform in TRANSFORMS {
             transform.report_misnamed(header, &options.settings, findings);
         }
-        let unused = &*header.api_version == crate::options::render::API_VERSION && purpose == Purpose::Input;
-        if unused && !is_of_a_function(&document.root) {
+        let is_unused_render = &*header.api_version == crate::options::render::API_VERSION && purpose == Purpose::Input;
+        if is_unused_render && !configures_a_function(&document.root) {
             let message = "this Render document is ignored";
             findings
                 .report(&codes::UNUSED_OPTIONS, "kind", message)
@@ -117,11 +117,11 @@ impl Role {
         if !is_known_version(header, transform, findings) {
             return Self::Other;
         }
-        let (kind, is_own) = (&*header.kind, *header.kind == *transform.kind().1);
-        if is_own || transform.configuration_kind() == Some(kind) {
+        let (kind, is_input_kind) = (&*header.kind, *header.kind == *transform.kind().1);
+        if is_input_kind || transform.configuration_kind() == Some(kind) {
             return match purpose {
                 _ if is_patch => Self::Patch(transform),
-                _ if !is_own => Self::Configuration,
+                _ if !is_input_kind => Self::Configuration,
                 Purpose::Input => Self::Transformed(transform),
                 _ => Self::Other,
             };
@@ -141,9 +141,11 @@ fn is_known_version(header: &Header, transform: &dyn AnyTransform, findings: &mu
     if transform.version(group) == version {
         return true;
     }
-    let known = format!("{group}/{}", transform.version(group));
-    let message = format!("apiVersion {:?} is unknown, expected {known}", header.api_version);
-    findings.report(&codes::UNKNOWN_VERSION, "apiVersion", message).replace_with("use the known version", known);
+    let known_version = format!("{group}/{}", transform.version(group));
+    let message = format!("apiVersion {:?} is unknown, expected {known_version}", header.api_version);
+    findings
+        .report(&codes::UNKNOWN_VERSION, "apiVersion", message)
+        .replace_with("use the known version", known_version);
     false
 }
 
@@ -161,8 +163,8 @@ fn report_unknown_kind(header: &Header, transform: &dyn AnyTransform, findings: 
     }
 }
 
-/// Whether a `Render` document configures a KRM function, by the annotations that kustomize and kpt use.
-fn is_of_a_function(root: &Node<'_>) -> bool {
+/// Returns whether a `Render` document configures a KRM function, by the annotations that kustomize and kpt use.
+fn configures_a_function(root: &Node<'_>) -> bool {
     let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"));
     let marks = ["config.kubernetes.io/function", "config.kubernetes.io/local-config"];
     annotations.is_some_and(|annotations| marks.iter().any(|mark| annotations.get(mark).is_some()))

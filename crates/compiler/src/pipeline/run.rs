@@ -33,13 +33,13 @@ impl Run<'_> {
     /// object is transformed, so that no document can be late.
     pub(super) fn results<O: OutputForm>(&self) -> DocumentResults<'_, O> {
         let plan = ReadPlan::new(self.sources, self.options);
-        self.results_of(&plan).or_else(|| self.results_of(&ReadPlan::everything(self.sources))).unwrap_or_default()
+        self.run_plan(&plan).or_else(|| self.run_plan(&ReadPlan::everything(self.sources))).unwrap_or_default()
     }
 
     /// Processes every document, or returns `None` if the plan was wrong. If transformations look at other objects,
     /// these stay values until all transformations are done, and are then converted to the form that the caller asked
     /// for.
-    fn results_of<O: OutputForm>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
+    fn run_plan<O: OutputForm>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
         let Self { sources, schemas, skeletons, options, thoroughness } = *self;
         let mut survey = Survey::new(sources, options, plan);
         let mut configuration = composition::configuration(options.rule_limits);
@@ -54,7 +54,7 @@ impl Run<'_> {
             if plan.is_invalidated_by(results.late) {
                 return None;
             }
-            survey.diagnostics.drain(..).for_each(|found| results.findings.add(found));
+            survey.diagnostics.drain(..).for_each(|finding| results.findings.add(finding));
             set::transform(&mut results, &environment);
             results.into_form()
         } else {
@@ -62,7 +62,7 @@ impl Run<'_> {
             if plan.is_invalidated_by(results.late) {
                 return None;
             }
-            survey.diagnostics.drain(..).for_each(|found| results.findings.add(found));
+            survey.diagnostics.drain(..).for_each(|finding| results.findings.add(finding));
             results
         };
         results.read_failures.append(survey.read_failures);

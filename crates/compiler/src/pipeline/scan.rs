@@ -19,7 +19,7 @@ pub(super) struct ReadPlan {
     pub(super) keeps_set: bool,
     /// Whether texts are skipped, which is possible only if the input has no object to transform.
     skips: bool,
-    /// Whether the input has objects of our kinds. Only then may a kustomization patch one without naming its group.
+    /// Whether the input has objects of input kinds. Only then may a kustomization patch one without naming its group.
     pub(super) has_input_kinds: bool,
 }
 
@@ -55,8 +55,8 @@ impl ReadPlan {
         let prints_others = matches!(options.output, Some(OutputMode::Append | OutputMode::Replace));
         // An input without an object to transform is an error, unless it is allowed. The problems of other texts may be
         // the cause, so they are read.
-        let matters = prints_others || !options.allow_empty;
-        let skips = !matters
+        let needs_all = prints_others || !options.allow_empty;
+        let skips = !needs_all
             && !resources().any(|(source, kinds)| kinds.transformed && composition::mentions_input_kinds(&source.text));
         let turn = |(source, kinds): (&Source, &NamedKinds)| {
             if !source.purpose.has_resources() || (skips && !may_be_relevant(source, *kinds)) {
@@ -70,14 +70,14 @@ impl ReadPlan {
         let keeps_set = resources().any(|(source, kinds)| source.purpose == Purpose::Input && kinds.needs_set);
         let texts = sources.iter().map(|(_, source)| source).zip(&scanned).map(turn).collect();
         let may_patch = scanned.iter().any(|kinds| kinds.kustomization);
-        Self { texts, keeps_set, skips, has_input_kinds: may_patch && has_input_kinds(sources) }
+        Self { texts, keeps_set, skips, has_input_kinds: may_patch && may_have_input_kinds(sources) }
     }
 
     /// Returns the plan after a late document: all texts are read first, and all objects are kept.
     pub(super) fn everything(sources: &SourceSet) -> Self {
         let turn = |source: &Source| if source.purpose.has_resources() { ReadTurn::First } else { ReadTurn::Never };
         let texts = sources.iter().map(|(_, source)| turn(source)).collect();
-        Self { texts, keeps_set: true, skips: false, has_input_kinds: has_input_kinds(sources) }
+        Self { texts, keeps_set: true, skips: false, has_input_kinds: may_have_input_kinds(sources) }
     }
 
     /// Returns whether a text is read before the others.
@@ -164,8 +164,8 @@ fn may_hide_words(text: &str) -> bool {
     text.contains(['\\', '\0'])
 }
 
-/// Returns whether the input has objects of our kinds.
-fn has_input_kinds(sources: &SourceSet) -> bool {
+/// Returns whether any text of the input may contain an object of an input kind.
+fn may_have_input_kinds(sources: &SourceSet) -> bool {
     let mut texts = sources.iter().map(|(_, source)| source).filter(|source| source.purpose.has_resources());
     texts.any(|source| composition::mentions_input_kinds(&source.text))
 }
@@ -195,7 +195,7 @@ mod tests {
         assert!(!skips(&[web, web], &append));
     }
 
-    /// If no text has our kinds and that is allowed, no text is read.
+    /// If no text has an input kind and `allowEmpty` accepts that, no text is read.
     #[test]
     fn irrelevant_texts_are_not_read() {
         let mut sources = SourceSet::default();
@@ -211,10 +211,10 @@ mod tests {
         let compilation = run(&sources);
         assert!(compilation.inputs.is_empty() && compilation.diagnostics.is_empty(), "{compilation:?}");
         sources.add("m.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\n");
-        assert!(run(&sources).inputs.len() > 1, "beside a model they matter");
+        assert!(run(&sources).inputs.len() > 1, "texts beside a model are read");
     }
 
-    /// A text that may contain our kinds is read.
+    /// A text that may contain an input kind is read.
     #[test]
     fn possibly_relevant_texts_are_read() {
         let lint = Options { allow_empty: true, ..Options::default() };

@@ -151,7 +151,7 @@ fn apply_changes(
                     continue;
                 };
                 let header = &original.header;
-                let generated = GeneratedObject::of_input(header, object, OutputRole::Changed);
+                let generated = GeneratedObject::from_input(header, object, OutputRole::Changed);
                 let mapped = changed_by.and_then(|result| results.transformed.get_mut(result)?.mapped.as_deref_mut());
                 if let Some(mapped) = mapped {
                     mapped.objects.push(generated);

@@ -79,24 +79,25 @@ impl Skeletons {
         report_all(&violations, &name, &known, None, findings);
     }
 
-    /// Returns the schemas of a kind, with its position in the cache.
+    /// Returns the schemas of a kind, with its position in the cache. Adds the kind to the cache if it is new.
     fn find(&self, api_version: &str, kind: &str, release: Option<&str>) -> Option<(usize, KnownSchemas)> {
         // Built-in kinds have no CRD. Most of their groups contain no dot.
         let (group, version) = api_version.split_once('/').filter(|(group, _)| group.contains('.'))?;
-        let mut checked = self.lock_cache();
-        let is_it =
-            |it: &KindInRelease| it.api_version == api_version && it.kind == kind && it.release.as_deref() == release;
-        if let Some(position) = checked.kinds.iter().position(is_it) {
-            return Some((position, checked.kinds.get(position)?.known?));
+        let mut cache = self.lock_cache();
+        let is_requested = |entry: &KindInRelease| {
+            entry.api_version == api_version && entry.kind == kind && entry.release.as_deref() == release
+        };
+        if let Some(position) = cache.kinds.iter().position(is_requested) {
+            return Some((position, cache.kinds.get(position)?.known?));
         }
         let known = known_schemas(group, kind, version, release);
-        checked.kinds.push(KindInRelease {
+        cache.kinds.push(KindInRelease {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
             release: release.map(str::to_owned),
             known,
         });
-        Some((checked.kinds.len() - 1, known?))
+        Some((cache.kinds.len() - 1, known?))
     }
 
     fn lock_cache(&self) -> MutexGuard<'_, SkeletonCache> {
@@ -105,13 +106,14 @@ impl Skeletons {
     }
 }
 
-/// Returns the violations of the nearest schema that the next one has, too.
+/// Returns the violations of the nearest schema that the next one confirms. One that only the nearest schema has may be
+/// due to a release in between.
 fn refused_by_all(
     known: &KnownSchemas,
     check: impl Fn(&'static CrdSchema) -> Vec<SchemaViolation>,
 ) -> Vec<SchemaViolation> {
     let mut violations = check(known.nearest.schema);
-    violations.retain(is_judgment);
+    violations.retain(is_about_object);
     if let Some(next) = known.next.filter(|_| !violations.is_empty()) {
         let others = check(next.schema);
         violations.retain_mut(|violation| {
@@ -124,8 +126,8 @@ fn refused_by_all(
     violations
 }
 
-/// Returns whether a violation is about the object. A pattern that cannot be evaluated is not.
-fn is_judgment(violation: &SchemaViolation) -> bool {
+/// Returns whether a violation is about the object, and not about a pattern that cannot be evaluated.
+fn is_about_object(violation: &SchemaViolation) -> bool {
     violation.code != &codes::CRD_RULE_NOT_EVALUATED
 }
 
@@ -138,7 +140,7 @@ fn report_all(
 ) {
     let KnownSchemas { nearest: KnownSchema { origin: skeleton, schema }, next, is_exact } = known;
     for violation in violations {
-        let reach = match (release, next) {
+        let compared_release = match (release, next) {
             _ if *is_exact => String::new(),
             (Some(release), Some(KnownSchema { origin: next, .. })) => {
                 format!(", the last known release before {release}, and of {next}, the first after it")
@@ -148,15 +150,15 @@ fn report_all(
         };
         let help = format!(
             "pass the CRDs of the cluster with --crds to be certain: this was checked against the schema of \
-             {skeleton}{reach}"
+             {skeleton}{compared_release}"
         );
         let place = locate_value(findings.scope().root, violation.value.as_deref());
-        findings.report(code(violation, *is_exact), place, violation.sentence(name, schema)).help(help);
+        findings.report(code_for(violation, *is_exact), place, violation.sentence(name, schema)).help(help);
     }
 }
 
 /// Returns the code for a violation, which depends on how certain it is.
-fn code(violation: &SchemaViolation, is_exact: bool) -> &'static Code {
+fn code_for(violation: &SchemaViolation, is_exact: bool) -> &'static Code {
     if is_exact || violation.is_wrong_type {
         violation.code
     } else if violation.code == &codes::FIELD_NOT_IN_SCHEMA {
@@ -170,22 +172,22 @@ fn code(violation: &SchemaViolation, is_exact: bool) -> &'static Code {
 pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
     for PodPart { path, field } in parts {
         // Most objects have none of these fields, so they need no schema.
-        let Some(written) = findings.scope().root.at(path) else { continue };
+        let Some(node) = findings.scope().root.at(path) else { continue };
         let Some((KnownSchema { schema, .. }, pod)) = pod_spec() else { return };
         let part = if field.is_empty() { pod.to_owned() } else { format!("{pod}.{field}") };
-        let violations = schema.check_part(&part, &without_null(written.to_json()), path).unwrap_or_default();
+        let violations = schema.check_part(&part, &without_null(node.to_json()), path).unwrap_or_default();
         if violations.is_empty() {
             continue;
         }
         let name = findings.scope().object.as_ref().map(ToString::to_string).unwrap_or_default();
-        // Each violation of a field is reported once.
+        // Validation may have reported the same field already.
         let reported: BTreeSet<FieldPath> =
-            findings.iter().filter_map(|found| Some(found.location.as_ref()?.path.clone())).collect();
-        for violation in violations.iter().filter(|it| is_judgment(it) && !reported.contains(&it.path)) {
+            findings.iter().filter_map(|finding| Some(finding.location.as_ref()?.path.clone())).collect();
+        for violation in violations.iter().filter(|it| is_about_object(it) && !reported.contains(&it.path)) {
             let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
             let place = if is_unknown { FieldRef::key(&violation.path) } else { FieldRef::value(&violation.path) };
             let message = violation.sentence_for_schema(&name, POD_SPEC, schema.file());
-            let reported = findings.report(code(violation, false), place, message);
+            let reported = findings.report(code_for(violation, false), place, message);
             if let Some(help) = &violation.help {
                 reported.help(help.clone());
             }
@@ -215,13 +217,13 @@ mod tests {
 
     use super::*;
 
-    fn found(check: impl FnOnce(&mut Findings<'_>)) -> Vec<(&'static str, String)> {
+    fn reported(check: impl FnOnce(&mut Findings<'_>)) -> Vec<(&'static str, String)> {
         let object = json!({"metadata": {"name": "m"}});
         let root = Node::from(&object);
         let scope = DocumentScope { source: SourceId::default(), text: "", document: 0, root: &root, object: None };
         let mut findings = Findings::new(scope);
         check(&mut findings);
-        findings.into_diagnostics().into_iter().map(|found| (found.code.id, found.message)).collect()
+        findings.into_diagnostics().into_iter().map(|finding| (finding.code.id, finding.message)).collect()
     }
 
     #[test]
@@ -231,11 +233,11 @@ mod tests {
             json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": metadata, "spec": spec})
         };
         let (old, new) = (service(json!({"old": 1})), service(json!({"old": 1, "serveConfigV2": 1, "new": 1})));
-        let found = found(|findings| Skeletons::default().check_change(&old, &new, findings));
-        let codes: Vec<&str> = found.iter().map(|(code, _)| *code).collect();
+        let reported = reported(|findings| Skeletons::default().check_change(&old, &new, findings));
+        let codes: Vec<&str> = reported.iter().map(|(code, _)| *code).collect();
         assert_eq!(codes, ["KF0558", "KF0555"]);
-        assert!(found[0].1.starts_with("RayService m would have spec.new, "), "{found:?}");
-        assert!(found[1].1.starts_with("spec.serveConfigV2 of RayService m is 1, "), "{found:?}");
+        assert!(reported[0].1.starts_with("RayService m would have spec.new, "), "{reported:?}");
+        assert!(reported[1].1.starts_with("spec.serveConfigV2 of RayService m is 1, "), "{reported:?}");
     }
 
     #[test]
@@ -244,7 +246,7 @@ mod tests {
         let codes = |service: Value| {
             let object = json!({"metadata": {"name": "m"}, "spec": {"services": {"x": service}}});
             let violations = refused_by_all(&known, |schema| schema.check(&object));
-            violations.iter().map(|violation| code(violation, false).id).collect::<Vec<_>>()
+            violations.iter().map(|violation| code_for(violation, false).id).collect::<Vec<_>>()
         };
         assert!(known.next.is_some());
         // The earlier schema does not have this field.
@@ -263,14 +265,14 @@ mod tests {
             value: None,
             is_wrong_type,
         };
-        for (of, is_wrong_type, is_exact, expected) in [
+        for (reported, is_wrong_type, is_exact, expected) in [
             (&codes::FIELD_NOT_IN_SCHEMA, false, true, "KF0554"),
             (&codes::FIELD_NOT_IN_SCHEMA, false, false, "KF0558"),
             (&codes::SCHEMA_VIOLATED, false, true, "KF0555"),
             (&codes::SCHEMA_VIOLATED, true, false, "KF0555"),
             (&codes::SCHEMA_VIOLATED, false, false, "KF0559"),
         ] {
-            assert_eq!(code(&violation(of, is_wrong_type), is_exact).id, expected);
+            assert_eq!(code_for(&violation(reported, is_wrong_type), is_exact).id, expected);
         }
     }
 

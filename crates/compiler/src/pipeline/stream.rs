@@ -34,7 +34,7 @@ use kubefoundry_yaml as yaml;
 /// Bytes of text per chunk: enough to be worth distributing, few enough to stay in a CPU cache.
 pub(super) const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Processes every document. `kept` has the documents of texts that were already read for the survey.
+/// Processes every document. `read_documents` are those of the texts that the survey has already read.
 pub(super) fn run<'t, O: OutputForm>(
     sources: &'t SourceSet,
     environment: &Environment<'_>,
@@ -44,11 +44,11 @@ pub(super) fn run<'t, O: OutputForm>(
 ) -> DocumentResults<'t, O> {
     let limits = environment.options.limits;
     let rule_limits = environment.options.rule_limits;
-    let mut reading = ChunkReader::new(sources, limits, read_documents, plan);
+    let mut reader = ChunkReader::new(sources, limits, read_documents, plan);
     let mut results = DocumentResults::default();
-    let mut chunk = reading.next_chunk();
-    let accounts = environment.thoroughness != Thoroughness::Needed;
-    let mut accounting = accounts.then(|| Accounting::new(rule_limits));
+    let mut chunk = reader.next_chunk();
+    let reports_silent_fields = environment.thoroughness != Thoroughness::Needed;
+    let mut accounting = reports_silent_fields.then(|| Accounting::new(rule_limits));
     while !chunk.is_empty() {
         // The budget depends only on the chunks before this one, which come in a fixed order, so it does not depend on
         // the number of threads.
@@ -59,24 +59,28 @@ pub(super) fn run<'t, O: OutputForm>(
             accounting.as_mut().map(|accounting| learn(accounting, &chunk, environment).0).unwrap_or_default();
         let accounting = accounting.as_ref();
         let mapper = Mapper { sources, environment, survey, rule_steps, accounting, keeps_set: plan.keeps_set };
-        let mapped = if reading.is_done() {
+        let mapped = if reader.is_done() {
             // Nothing is left to read. A small input is a single chunk, for which no thread is started.
-            let parallel = !results.inputs.is_empty();
+            let is_parallel = !results.inputs.is_empty();
             let chunk = mem::take(&mut chunk);
-            if parallel { mapper.map_in_parallel(chunk, &patterns) } else { mapper.map_sequentially(chunk, &patterns) }
+            if is_parallel {
+                mapper.map_in_parallel(chunk, &patterns)
+            } else {
+                mapper.map_sequentially(chunk, &patterns)
+            }
         } else {
             let (next, mapped) = {
                 let chunk = mem::take(&mut chunk);
-                rayon::join(|| reading.next_chunk(), || mapper.map_in_parallel(chunk, &patterns))
+                rayon::join(|| reader.next_chunk(), || mapper.map_in_parallel(chunk, &patterns))
             };
             chunk = next;
             mapped
         };
         results.append(mapped);
     }
-    results.findings.append(reading.found);
-    results.read_failures.append(reading.read_failures);
-    results.late.configuration |= reading.is_late;
+    results.findings.append(reader.findings);
+    results.read_failures.append(reader.read_failures);
+    results.late.configuration |= reader.is_late;
     results
 }
 
@@ -96,14 +100,14 @@ pub(super) fn learn(
     documents: &[Document<'_>],
     environment: &Environment<'_>,
 ) -> (PatternCosts, Vec<accounting::DeploymentPattern>) {
-    let pattern = |document: &Document<'_>| {
-        let is_whole = runs_alone(document).is_some() && document.problems.is_empty();
-        is_whole.then(|| accounting::DeploymentPattern::measure(&document.root))
+    let measure = |document: &Document<'_>| {
+        let is_complete = runs_alone(document).is_some() && document.problems.is_empty();
+        is_complete.then(|| accounting::DeploymentPattern::measure(&document.root))
     };
-    let patterns: PatternCosts = documents.iter().map(pattern).collect();
-    let subjects = documents.iter().zip(&patterns).filter_map(|(document, patterns)| {
-        let (kind, work) = (*patterns)?;
-        Some((kind, work, InputDeployment::new(document, environment)?))
+    let patterns: PatternCosts = documents.iter().map(measure).collect();
+    let subjects = documents.iter().zip(&patterns).filter_map(|(document, pattern)| {
+        let (pattern, work) = (*pattern)?;
+        Some((pattern, work, InputDeployment::new(document, environment)?))
     });
     let learned = accounting.learn(subjects.collect());
     (patterns, learned)
@@ -114,7 +118,7 @@ struct ChunkReader<'t> {
     texts: VecDeque<(SourceId, &'t Source, Option<Vec<Document<'t>>>)>,
     current: Option<(SourceId, &'t Source, Documents<'t>)>,
     limits: yaml::Limits,
-    found: RunFindings,
+    findings: RunFindings,
     read_failures: ReadFailures,
     /// Whether a document turned up that should have been read before the others.
     is_late: bool,
@@ -129,8 +133,8 @@ impl<'t> ChunkReader<'t> {
     ) -> Self {
         let texts = sources.iter().filter(|(id, _)| plan.includes(*id));
         let texts = texts.map(|(id, source)| (id, source, read_documents.remove(&id))).collect();
-        let (found, read_failures) = (RunFindings::default(), ReadFailures::default());
-        Self { texts, current: None, limits, found, read_failures, is_late: false }
+        let (findings, read_failures) = (RunFindings::default(), ReadFailures::default());
+        Self { texts, current: None, limits, findings, read_failures, is_late: false }
     }
 
     fn is_done(&self) -> bool {
@@ -162,8 +166,8 @@ impl<'t> ChunkReader<'t> {
                 self.is_late |= comes_late(source, &document.header);
                 let mut diagnostics = Vec::new();
                 document.flatten(&mut chunk, &mut diagnostics);
-                for found in diagnostics {
-                    self.found.add(found);
+                for finding in diagnostics {
+                    self.findings.add(finding);
                 }
             } else if let Some((.., documents)) = self.current.take() {
                 self.read_failures.add(id, source, &documents.into_failures());
@@ -178,7 +182,7 @@ pub(super) struct Mapper<'s, 't> {
     pub(super) sources: &'t SourceSet,
     pub(super) environment: &'s Environment<'s>,
     pub(super) survey: &'s Survey<'t>,
-    /// Step budget of the selection rules for each object.
+    /// The step budget of the selection rules for each object.
     pub(super) rule_steps: u64,
     /// The known fields without effect, if they are to be reported.
     pub(super) accounting: Option<&'s Accounting>,
@@ -220,7 +224,7 @@ impl<'t> Mapper<'_, 't> {
     fn map<O: OutputForm>(
         &self,
         document: Document<'t>,
-        patterns: Option<accounting::DeploymentPattern>,
+        pattern: Option<accounting::DeploymentPattern>,
         results: &mut DocumentResults<'t, O>,
     ) {
         let source = self.sources.get(document.source);
@@ -231,7 +235,7 @@ impl<'t> Mapper<'_, 't> {
         if source.purpose == Purpose::Input {
             results.inputs.push(InputDocument::new(&document, is_patch, &options.settings));
         }
-        let before = results.suppressions.len();
+        let first_suppression = results.suppressions.len();
         if matches!(role, Role::Transformed(_) | Role::Configuration) {
             results.suppressions.extend(Suppression::from_document(&document));
         }
@@ -247,10 +251,10 @@ impl<'t> Mapper<'_, 't> {
                 let outcome = map::transform(transform, &document, self.environment, &mut steps, findings);
                 let TransformOutcome { mapped, findings: outcome_findings, .. } = outcome;
                 findings = outcome_findings;
-                if let (Some(accounting), Some(kind)) = (self.accounting, patterns)
+                if let (Some(accounting), Some(pattern)) = (self.accounting, pattern)
                     && !findings.has_errors()
                 {
-                    accounting.report(kind, &document.root, &mut findings);
+                    accounting.report(pattern, &document.root, &mut findings);
                 }
                 let is_copy = transform.is_passed_on(&document.root);
                 let copy_findings = is_copy.then(|| Box::new(RunFindings::new(findings.take())));
@@ -266,10 +270,10 @@ impl<'t> Mapper<'_, 't> {
             Role::Configuration => drop(results.configured.insert(document.source)),
             Role::Other => {}
         }
-        let suppressions = results.suppressions.get_mut(before..).unwrap_or_default();
+        let suppressions = results.suppressions.get_mut(first_suppression..).unwrap_or_default();
         results.findings.add_all(findings.into_diagnostics(), suppressions);
-        for found in self.check_patches(&document, source) {
-            results.findings.add(found);
+        for finding in self.check_patches(&document, source) {
+            results.findings.add(finding);
         }
         if source.purpose == Purpose::Input && !is_patch && !document.is_partial() {
             self.keep(document, role, results);
@@ -280,9 +284,9 @@ impl<'t> Mapper<'_, 't> {
     /// needed.
     fn keep<O>(&self, document: Document<'t>, role: Role, results: &mut DocumentResults<'t, O>) {
         let transform = role.transform().filter(|transform| transform.needs_set());
-        let is_seen =
+        let is_needed =
             transform.is_some() || TRANSFORMS.iter().any(|transform| transform.needs_object(&document.header));
-        if !is_seen {
+        if !is_needed {
             return;
         }
         if !self.keeps_set {
@@ -293,15 +297,15 @@ impl<'t> Mapper<'_, 't> {
         results.set.push(SetObject { input: results.inputs.len() - 1, object: document.object, transformed });
     }
 
-    /// Checks patches that are no objects: operations in a file, and patches inside a kustomization.
+    /// Checks patches that are not objects of their own: operations in a file, and patches inside a kustomization.
     fn check_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
         if is_kustomization(source, &document.header) {
             return inline_patch::check(document, source, self.environment.options, self.survey.has_input_kinds);
         }
         match (&document.root.value, self.survey.patch_target(source)) {
             (yaml::Value::Sequence(_), Some(target)) => {
-                let place = PatchSource { source: document.source, text: document.text, document: document.index() };
-                operations::check(&document.root, target, place)
+                let patch = PatchSource { source: document.source, text: document.text, document: document.index() };
+                operations::check(&document.root, target, patch)
             }
             _ => Vec::new(),
         }
@@ -324,11 +328,12 @@ fn pattern_at(
     patterns: &[Option<(accounting::DeploymentPattern, usize)>],
     position: usize,
 ) -> Option<accounting::DeploymentPattern> {
-    patterns.get(position).copied().flatten().map(|(kind, _)| kind)
+    patterns.get(position).copied().flatten().map(|(pattern, _)| pattern)
 }
 
-/// Whether an earlier run changed this input object.
+/// Returns whether an earlier run changed this input object.
 fn is_changed(document: &Document<'_>) -> bool {
     let annotations = document.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
-    annotations.is_some_and(|it| composition::change_annotations().any(|key| it.get(key).is_some()))
+    let is_present = |key: &str| annotations.is_some_and(|annotations| annotations.get(key).is_some());
+    composition::change_annotations().any(is_present)
 }

@@ -28,7 +28,7 @@ pub(super) struct Suppression {
     pub(super) span: Span,
     object: Option<ObjectRef>,
     entries: Vec<SuppressedCode>,
-    /// Whether the object has an error. Other checks may then not have run, so an unused suppression is no evidence.
+    /// Whether the object has an error. Other checks may then not have run, so an unused suppression proves nothing.
     is_broken: bool,
 }
 
@@ -62,36 +62,37 @@ impl Suppression {
         })
     }
 
+    /// Returns the start of the object, in an order that follows the input.
     fn start(&self) -> (SourceId, usize, usize) {
         (self.location.source, self.location.document, self.span.start)
     }
 
     fn covers(&self, location: &Location) -> bool {
-        let (here, there) = (&self.location, location);
-        (here.source, here.document) == (there.source, there.document) && there.span.start <= self.span.end
+        let own = &self.location;
+        (own.source, own.document) == (location.source, location.document) && location.span.start <= self.span.end
     }
 
     /// Returns findings about the annotation itself, after all findings of the run are known.
     pub(super) fn own_findings(&self) -> impl Iterator<Item = Diagnostic> {
-        let in_vain = |entry: &&SuppressedCode| !entry.used && (entry.code.is_none() || !self.is_broken);
-        self.entries.iter().filter(in_vain).map(|entry| {
+        let is_unused = |entry: &&SuppressedCode| !entry.used && (entry.code.is_none() || !self.is_broken);
+        self.entries.iter().filter(is_unused).map(|entry| {
             let written = &entry.written;
-            let (what, help) = if let Some(code) = entry.code {
-                let what = format!(
+            let (message, help) = if let Some(code) = entry.code {
+                let message = format!(
                     "the annotation ignores {} ({}), which is not reported for this object",
                     code.id, code.name
                 );
-                (what, Some("remove it from the annotation".to_owned()))
+                (message, Some("remove it from the annotation".to_owned()))
             } else {
                 let meant = closest(written, registry::codes().map(|code| code.name));
-                let what = format!("there is no diagnostic {written:?}, expected codes or their names");
-                (one_line(&what), meant.map(|meant| format!("did you mean {meant:?}?")))
+                let message = format!("there is no diagnostic {written:?}, expected codes or their names");
+                (one_line(&message), meant.map(|meant| format!("did you mean {meant:?}?")))
             };
-            let mut complaint = Diagnostic::new(&codes::UNUSED_SUPPRESSION, what);
-            complaint.help = help;
-            complaint.location = Some(self.location.clone());
-            complaint.object.clone_from(&self.object);
-            complaint
+            let mut finding = Diagnostic::new(&codes::UNUSED_SUPPRESSION, message);
+            finding.help = help;
+            finding.location = Some(self.location.clone());
+            finding.object.clone_from(&self.object);
+            finding
         })
     }
 }
@@ -103,11 +104,11 @@ pub(super) fn mark(diagnostics: &mut [Diagnostic], suppressions: &mut [Suppressi
     }
     for diagnostic in diagnostics {
         let Some(location) = &diagnostic.location else { continue };
-        // Objects do not overlap, so only the last one that starts before the place can contain it.
-        let place = (location.source, location.document, location.span.start);
-        let after = suppressions.partition_point(|suppression| suppression.start() <= place);
-        let before = after.checked_sub(1).and_then(|position| suppressions.get_mut(position));
-        let Some(suppression) = before.filter(|suppression| suppression.covers(location)) else { continue };
+        // Objects do not overlap, so only the last one that starts before the finding can contain it.
+        let start = (location.source, location.document, location.span.start);
+        let end = suppressions.partition_point(|suppression| suppression.start() <= start);
+        let last_before = end.checked_sub(1).and_then(|position| suppressions.get_mut(position));
+        let Some(suppression) = last_before.filter(|suppression| suppression.covers(location)) else { continue };
         suppression.is_broken |= diagnostic.severity == Severity::Error;
         for entry in suppression.entries.iter_mut().filter(|entry| entry.code == Some(diagnostic.code)) {
             entry.used = true;

@@ -1,5 +1,4 @@
-//! Collects what must be known before the first deployment is transformed: provider configurations, and which files are
-//! patches.
+//! Collects the facts that the first deployment already needs: provider configurations, and which files are patches.
 //!
 //! A text that may contain these is read first, and its documents are kept until their turn. Every other text is read
 //! in its turn, one document at a time, so it needs no memory beyond that.
@@ -24,9 +23,9 @@ use kubefoundry_yaml::field_path::FieldPath;
 pub(super) struct Survey<'t> {
     /// The documents of each text that was read. Items of lists are separate documents.
     pub(super) read_documents: BTreeMap<SourceId, Vec<Document<'t>>>,
-    /// Files that a kustomization applies as patches, with our kind that it names as their target.
+    /// Files that a kustomization applies as patches, with the input kind that it names as their target.
     patched: BTreeMap<String, Option<PatchTarget>>,
-    /// Whether the input has objects of our kinds. Only then may a kustomization patch one without naming its group.
+    /// Whether the input has objects of input kinds. Only then may a kustomization patch one without naming its group.
     pub(super) has_input_kinds: bool,
     /// Options that contain configurations.
     pub(super) configured: BTreeSet<SourceId>,
@@ -52,8 +51,9 @@ impl<'t> Survey<'t> {
             let document = Document::new(id, source, document);
             if is_kustomization(source, &document.header) {
                 for (path, target) in kustomize::patch_paths(&source.name, &document.root, self.has_input_kinds) {
-                    let known = self.patched.entry(path).or_default();
-                    *known = known.take().or(target);
+                    // The first kustomization that names a target decides.
+                    let known_target = self.patched.entry(path).or_default();
+                    *known_target = known_target.take().or(target);
                 }
             }
             document.flatten(&mut read_documents, &mut self.diagnostics);
@@ -68,10 +68,10 @@ impl<'t> Survey<'t> {
     }
 
     /// Returns the target that a kustomization names for a patch file. `None` if no kustomization lists the file, or its
-    /// target is not one of our kinds.
+    /// target is not of an input kind.
     pub(super) fn patch_target(&self, source: &Source) -> Option<&PatchTarget> {
-        let known = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
-        known.flatten()?.as_ref()
+        let target = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
+        target.flatten()?.as_ref()
     }
 
     /// Reads the collected configurations. Returns their problems.
