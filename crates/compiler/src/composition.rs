@@ -28,8 +28,8 @@ pub(crate) fn configuration(limits: kubefoundry_cel::Limits) -> impl Configurati
 
 /// Returns the sections of a `Render` document that belong to a provider or a transformation.
 pub fn sections() -> impl Iterator<Item = SettingsSection> {
-    let of_providers = PROVIDERS.iter().filter_map(|provider| provider.info().section).map(|section| section());
-    of_providers.chain(TRANSFORMS.iter().filter_map(|transform| transform.section()))
+    let provider_sections = PROVIDERS.iter().filter_map(|provider| provider.info().section).map(|section| section());
+    provider_sections.chain(TRANSFORMS.iter().filter_map(|transform| transform.section()))
 }
 
 /// Returns the keys of [`sections`].
@@ -49,10 +49,10 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     ];
     let mut shared: Vec<&'static Code> = shared.into_iter().flatten().copied().collect();
     shared.sort_by_key(|code| code.id);
-    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().codes);
-    let of_transforms = TRANSFORMS.iter().flat_map(|transform| transform.codes());
-    let of_analyses = [crate::codes::import::CODES, crate::codes::migrate::CODES].into_iter().flatten();
-    shared.into_iter().chain(of_providers.chain(of_transforms).chain(of_analyses).copied())
+    let provider_codes = PROVIDERS.iter().flat_map(|provider| provider.info().codes);
+    let transform_codes = TRANSFORMS.iter().flat_map(|transform| transform.codes());
+    let analysis_codes = [crate::codes::import::CODES, crate::codes::migrate::CODES].into_iter().flatten();
+    shared.into_iter().chain(provider_codes.chain(transform_codes).chain(analysis_codes).copied())
 }
 
 /// Returns the release of the provider's operator that the objects are for, if the decision names one.
@@ -64,8 +64,8 @@ pub(crate) fn operator_release(facts: &DecisionFacts) -> Option<&str> {
 /// Returns the kinds whose CRDs matter to a run: every kind that a provider or a transformation writes and a CRD
 /// defines, and the kinds that are transformed.
 pub(crate) fn crd_kinds() -> impl Iterator<Item = GroupKind> {
-    let of_providers = PROVIDERS.iter().flat_map(|provider| conformance::crd_kinds(*provider));
-    of_providers.chain(TRANSFORMS.iter().flat_map(|transform| transform.schema_kinds().iter().copied()))
+    let provider_kinds = PROVIDERS.iter().flat_map(|provider| conformance::crd_kinds(*provider));
+    provider_kinds.chain(TRANSFORMS.iter().flat_map(|transform| transform.schema_kinds().iter().copied()))
 }
 
 /// Reads the CRDs of the kinds that a run writes or transforms, and returns a diagnostic for each one that cannot be
@@ -88,8 +88,8 @@ pub(crate) fn transform_of_kind(group: &str, kind: &str) -> Option<&'static dyn 
     TRANSFORMS.iter().copied().find(|transform| transform.kind().1 == kind && transform.has_group(group))
 }
 
-/// Whether objects of this kind are transformed without the set, so that transformations that need the set see the
-/// results.
+/// Returns whether objects of this kind are transformed without the set, so that transformations that need the set see
+/// the results.
 pub(crate) fn generates(group: &str, kind: &str) -> bool {
     transform_of_kind(group, kind).is_some_and(|transform| !transform.needs_set())
 }
@@ -101,10 +101,10 @@ pub(crate) fn owner_of_group(group: &str) -> Option<&'static dyn AnyTransform> {
 
 /// Finds the transformation that a document configures.
 pub(crate) fn configured_by(header: &Header) -> Option<&'static dyn AnyTransform> {
-    let is_meant =
+    let is_configured_by =
         |transform: &&dyn AnyTransform| transform.configuration_kind().is_some_and(|kind| *kind == *header.kind);
-    let mut meant = TRANSFORMS.iter().copied().filter(is_meant);
-    meant.find(|transform| {
+    let mut same_kind = TRANSFORMS.iter().copied().filter(is_configured_by);
+    same_kind.find(|transform| {
         let (group, version) = header.api_version.rsplit_once('/').unwrap_or_default();
         transform.has_group(group) && transform.version(group) == version
     })
@@ -116,7 +116,7 @@ pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'s
     [transform.kind().1].into_iter().chain(transform.configuration_kind())
 }
 
-/// Whether a text may contain an object to transform, even if the text cannot be parsed.
+/// Returns whether a text may contain an object to transform, even if the text cannot be parsed.
 ///
 /// ```
 /// use kubefoundry_compiler::composition::may_hold_source;
@@ -132,13 +132,13 @@ pub fn may_hold_source(text: &str) -> bool {
     })
 }
 
-/// Whether a text mentions anything that belongs to a transformation. A broken text that does not (a template, another
-/// tool's input) is ignored.
+/// Returns whether a text mentions anything that belongs to a transformation. A broken text that does not (a template,
+/// another tool's input) is ignored.
 pub(crate) fn mentions_input_kinds(text: &str) -> bool {
     TRANSFORMS.iter().flat_map(|transform| transform.marker_texts()).any(|mark| text.contains(mark))
 }
 
-/// Whether objects of this API version and kind are transformed.
+/// Returns whether objects of this API version and kind are transformed.
 ///
 /// ```
 /// use kubefoundry_compiler::composition::is_source;
@@ -152,10 +152,10 @@ pub fn is_source(api_version: &str, kind: &str) -> bool {
 
 /// Returns the annotations in which a generated object names the object that it was generated from.
 pub fn owner_annotations() -> impl Iterator<Item = String> {
-    let of = |transform: &'static dyn AnyTransform| {
+    let annotations_of = |transform: &'static dyn AnyTransform| {
         transform.mark_groups().iter().map(move |api_group: &ApiGroup| api_group.label(transform.owner_annotation()))
     };
-    TRANSFORMS.iter().copied().flat_map(of)
+    TRANSFORMS.iter().copied().flat_map(annotations_of)
 }
 
 /// Returns the annotations in which a changed input object names the object that caused the change.
@@ -195,12 +195,12 @@ mod tests {
             sources.add_for(Purpose::Input, "input.yaml", text.as_str());
             let compilation = compile(&sources, Thoroughness::Needed);
             let mut kinds = PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|own| own.kind);
-            let outputs = yaml_of(&compilation);
+            let outputs = to_yaml_text(&compilation);
             assert!(!kinds.any(|kind| outputs.contains(&format!("kind: {kind}\n"))), "{text}{outputs}");
         }
     }
 
-    fn yaml_of(compilation: &Compilation) -> String {
+    fn to_yaml_text(compilation: &Compilation) -> String {
         kubefoundry_yaml::to_yaml_stream(compilation.outputs.iter().map(|output| &output.object))
     }
 }

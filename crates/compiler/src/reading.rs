@@ -23,16 +23,16 @@ impl<'t> Documents<'t> {
     }
 
     /// Returns the failures of the whole text: not UTF-8, not YAML, or not JSON although the file name ends in `.json`.
-    /// They are complete only after the last document was read.
+    /// Call it after the last document has been read; before, it misses failures.
     pub(crate) fn into_failures(self) -> Vec<Failure> {
         let Self { source, documents } = self;
-        if let Some(why) = source.encoding_error {
-            return vec![not_text(why, &source.text)];
+        if let Some(error) = source.encoding_error {
+            return vec![encoding_failure(error, &source.text)];
         }
         let mut failures = documents.map(yaml::Documents::into_failures).unwrap_or_default();
         let is_json = !source.is_rewritten && is_json_file(&source.name);
         if failures.is_empty() && is_json && may_hold_input(&source.text) {
-            failures.extend(not_json(&source.text));
+            failures.extend(find_non_json(&source.text));
         }
         failures
     }
@@ -107,13 +107,13 @@ pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
     }
 }
 
-fn not_text(why: EncodingError, text: &str) -> Failure {
-    let (at, message) = match why {
-        EncodingError::NotUtf8(at) => (at, "a byte that is not UTF-8; expected UTF-8 text"),
+fn encoding_failure(error: EncodingError, text: &str) -> Failure {
+    let (offset, message) = match error {
+        EncodingError::NotUtf8(offset) => (offset, "a byte that is not UTF-8; expected UTF-8 text"),
         EncodingError::Utf16 => (0, "text in UTF-16; expected UTF-8"),
     };
-    let width = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-    Failure::new(FailureKind::Syntax, Span { start: at, end: at + width }, message)
+    let width = text.get(offset..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    Failure::new(FailureKind::Syntax, Span { start: offset, end: offset + width }, message)
 }
 
 fn is_json_file(name: &str) -> bool {
@@ -121,18 +121,21 @@ fn is_json_file(name: &str) -> bool {
 }
 
 /// Finds the first place where a YAML text is not JSON. Other readers of `.json` files (jq, Argo CD) accept JSON only.
-fn not_json(text: &str) -> Option<Failure> {
-    let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let error = serde_json::from_str::<serde::de::IgnoredAny>(text.get(skipped..)?).err()?;
+fn find_non_json(text: &str) -> Option<Failure> {
+    // A byte order mark at the start is accepted, but `serde_json` refuses it.
+    let mark_bytes = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let error = serde_json::from_str::<serde::de::IgnoredAny>(text.get(mark_bytes..)?).err()?;
     let line_start = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
-    let skipped = if error.line() == 1 { skipped } else { 0 };
-    let mut at = (line_start + skipped + error.column().saturating_sub(1)).min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
+    // The parser did not see the mark, so only columns of the first line lack it.
+    let missing_bytes = if error.line() == 1 { mark_bytes } else { 0 };
+    let mut offset = (line_start + missing_bytes + error.column().saturating_sub(1)).min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
     }
-    let width = text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| *c != '\n').map_or(0, char::len_utf8);
+    let width =
+        text.get(offset..).and_then(|rest| rest.chars().next()).filter(|c| *c != '\n').map_or(0, char::len_utf8);
     let reason = error.to_string();
     let reason = reason.split(" at line ").next().unwrap_or_default();
     let message = format!("text that is not JSON in a .json file ({reason}); expected JSON, or the ending .yaml");
-    Some(Failure::new(FailureKind::Syntax, Span { start: at, end: at + width }, message))
+    Some(Failure::new(FailureKind::Syntax, Span { start: offset, end: offset + width }, message))
 }

@@ -3,8 +3,9 @@
 //!
 //! [`compile`](crate::compile()) takes all texts of a run at once. A [`Session`] keeps what seldom changes (options,
 //! provider configurations, CRDs) and evaluates one deployment at a time, in the form in which the API server returns
-//! it. It can also compile all texts again and then transforms only the documents that changed. The results are the
-//! same, because all of these share one code path. A session has no clock and starts no thread of its own.
+//! it. It can also compile all texts again, and then transforms only the documents that changed. The results equal
+//! those of a fresh run, because all of these share one code path. A session has no clock and starts no thread of its
+//! own.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ use kubefoundry_model::providers;
 use kubefoundry_model::status::text_or_empty;
 use kubefoundry_yaml::fingerprint;
 
-/// Hexadecimal digits kept of a hash. 64 bits suffice because only a deployment's own successive hashes are compared.
+/// The number of hexadecimal digits of a hash. 64 bits suffice because only a deployment's own successive hashes are
+/// compared.
 const HASH_DIGITS: usize = 16;
 
 /// The options, provider configurations and CRDs at one moment. A session borrows nothing, can be shared between
@@ -140,8 +142,8 @@ impl Session {
         compile_cached(sources, thoroughness, &mut self.cache)
     }
 
-    /// Number of documents that the last [`Session::compile`] transformed or classified because no cached result
-    /// applied.
+    /// Returns the number of documents that the last [`Session::compile`] transformed or classified because no cached
+    /// result applied.
     pub fn mapped_documents(&self) -> usize {
         self.cache.mapped()
     }
@@ -171,12 +173,12 @@ impl Session {
         self.evaluator.catalog()
     }
 
-    /// Names of the configured providers, including those whose configuration is invalid.
+    /// Returns the names of the configured providers, including those whose configuration is invalid.
     pub fn provider_names(&self) -> impl Iterator<Item = &str> {
         self.catalog().names()
     }
 
-    /// Findings in provider configurations.
+    /// Returns the findings in provider configurations.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -212,8 +214,8 @@ impl Session {
     ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
     /// });
     /// let chosen = PriorChoice { provider: "kuberay".to_owned(), reason: "it was the only one".to_owned() };
-    /// let kept = session.evaluate(&phi, Some(&chosen));
-    /// assert_eq!(kept.decision.unwrap().reason(), Some("it was the only one"));
+    /// let unchanged = session.evaluate(&phi, Some(&chosen));
+    /// assert_eq!(unchanged.decision.unwrap().reason(), Some("it was the only one"));
     /// phi["spec"]["provider"] = json!({"name": "dynamo"});
     /// let named = session.evaluate(&phi, Some(&chosen));
     /// assert_eq!(named.provider(), Some("dynamo"));
@@ -276,8 +278,8 @@ impl Session {
     #[must_use]
     pub fn default_values(&self, deployment: &Value) -> Value {
         let mut with_defaults = deployment.clone();
-        if let (Some(read), false) = self.evaluator.read_deployment(deployment) {
-            defaults::write_defaults(&read, &mut with_defaults);
+        if let (Some(validated), false) = self.evaluator.read_deployment(deployment) {
+            defaults::write_defaults(&validated, &mut with_defaults);
         }
         with_defaults
     }

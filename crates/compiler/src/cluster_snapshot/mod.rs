@@ -212,7 +212,7 @@ impl LiveObject {
         })
     }
 
-    /// Whether this is a ModelDeployment in one of the known API groups.
+    /// Returns whether this is a ModelDeployment in one of the known API groups.
     pub(crate) fn is_deployment(&self) -> bool {
         &*self.object.kind == wire::KIND && ApiGroup::find(self.group()).is_some()
     }
@@ -229,7 +229,7 @@ pub(crate) struct ControllerReference<'o> {
 }
 
 impl ControllerReference<'_> {
-    /// Whether this is a ModelDeployment in one of the known API groups.
+    /// Returns whether this is a ModelDeployment in one of the known API groups.
     pub(crate) fn is_deployment(&self) -> bool {
         self.kind == wire::KIND && ApiGroup::find(self.group).is_some()
     }

@@ -48,10 +48,16 @@ impl Time {
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
+/// Days from 0000-03-01, the start of the calendar used here, to 1970-01-01.
+const DAYS_TO_EPOCH: i64 = 719_468;
+
+/// Days in 400 years, after which the Gregorian calendar repeats.
+const DAYS_PER_ERA: i64 = 146_097;
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, second) = (self.0.div_euclid(SECONDS_PER_DAY), self.0.rem_euclid(SECONDS_PER_DAY));
-        let (year, month, day) = date_of(days);
+        let (year, month, day) = date_from_days(days);
         write!(f, "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
     }
 }
@@ -64,17 +70,17 @@ impl fmt::Display for Time {
 /// ```
 pub fn format_age(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    let with = |large: u64, unit: char, small: u64, rest: char| {
+    let two_units = |large: u64, unit: char, small: u64, rest: char| {
         if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{rest}") }
     };
     // The ranges are those of HumanDuration in k8s.io/apimachinery/pkg/util/duration.
     match seconds {
         0..120 => format!("{seconds}s"),
-        120..600 => with(minutes, 'm', seconds % 60, 's'),
+        120..600 => two_units(minutes, 'm', seconds % 60, 's'),
         600..10_800 => format!("{minutes}m"),
-        10_800..28_800 => with(hours, 'h', minutes % 60, 'm'),
+        10_800..28_800 => two_units(hours, 'h', minutes % 60, 'm'),
         28_800..172_800 => format!("{hours}h"),
-        172_800..691_200 => with(days, 'd', hours % 24, 'h'),
+        172_800..691_200 => two_units(days, 'd', hours % 24, 'h'),
         _ => format!("{days}d"),
     }
 }
@@ -101,8 +107,10 @@ fn parse_offset(zone: &str) -> Option<i64> {
         return Some(0);
     }
     let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-    let two = |text: &str| (text.len() == 2 && is_number(text)).then(|| text.parse::<i64>().ok()).flatten();
-    let seconds = two(hours).filter(|hours| *hours < 24)? * 3600 + two(minutes).filter(|minutes| *minutes < 60)? * 60;
+    let parse_two_digits =
+        |text: &str| (text.len() == 2 && is_number(text)).then(|| text.parse::<i64>().ok()).flatten();
+    let seconds = parse_two_digits(hours).filter(|hours| *hours < 24)? * 3600
+        + parse_two_digits(minutes).filter(|minutes| *minutes < 60)? * 60;
     Some(if zone.starts_with('-') { -seconds } else { seconds })
 }
 
@@ -122,13 +130,17 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 /// last day of a year.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
+    // From March on, every five months have 153 days, so this counts the days of the months before.
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year - 719_468
+    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year - DAYS_TO_EPOCH
 }
 
-fn date_of(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+/// Converts days since 1970-01-01 to a date: the inverse of [`days_before`].
+fn date_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + DAYS_TO_EPOCH;
+    let (era, day) = (days.div_euclid(DAYS_PER_ERA), days.rem_euclid(DAYS_PER_ERA));
+    // Without its leap days, each year of an era has 365 days: one leap day in 1461 days, none at the end of a century,
+    // one at the end of the era.
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day_of_year = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day_of_year + 2) / 153;
@@ -149,7 +161,7 @@ mod tests {
                 for day in 1..=days_in_month(year, month) {
                     expected += 1;
                     assert_eq!(days_before(year, month, day), expected);
-                    assert_eq!(date_of(expected), (year, month, day));
+                    assert_eq!(date_from_days(expected), (year, month, day));
                 }
             }
         }

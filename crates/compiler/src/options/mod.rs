@@ -67,25 +67,25 @@ impl Options {
         }
         for (name, crd_version) in render.crd_versions.unwrap_or_default().0 {
             let path = FieldPath::parse("crdVersions").key(name.clone());
-            if let Some(provider) = known_provider(&name, &path, findings)
-                && known_word(&crd_version, "auto", provider.info().crd_versions, &path, findings)
-                && self.can_choose(&crd_version, &path, findings)
+            if let Some(provider) = check_provider_name(&name, &path, findings)
+                && check_known_value(&crd_version, "auto", provider.info().crd_versions, &path, findings)
+                && self.check_can_choose(&crd_version, &path, findings)
             {
                 self.crd_versions.insert(name, crd_version);
             }
         }
         for (name, version) in render.runtimes.unwrap_or_default().0 {
             let path = FieldPath::parse("runtimes").key(name.clone());
-            if let Some(provider) = known_provider(&name, &path, findings)
-                && known_word(&version, "", provider.info().runtimes, &path, findings)
+            if let Some(provider) = check_provider_name(&name, &path, findings)
+                && check_known_value(&version, "", provider.info().runtimes, &path, findings)
             {
                 self.runtimes.insert(name, version);
             }
         }
         for (prefix, replacement) in render.images.unwrap_or_default().0 {
             let path = FieldPath::parse("images").key(prefix.clone());
-            let name = |text: &str| image_reference(text.strip_suffix('/').unwrap_or(text));
-            if let Err(expected) = name(&prefix).and_then(|()| name(&replacement)) {
+            let check_name = |text: &str| image_reference(text.strip_suffix('/').unwrap_or(text));
+            if let Err(expected) = check_name(&prefix).and_then(|()| check_name(&replacement)) {
                 let message = format!("{path} is {replacement:?}, expected image names on both sides: {expected}");
                 findings.report(&codes::INVALID_OPTION, &path, message);
                 continue;
@@ -134,7 +134,7 @@ impl Options {
     }
 
     /// Reports `auto` when there is no dump of CRDs to choose from. Returns whether the version can be used.
-    fn can_choose(&self, crd_version: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+    fn check_can_choose(&self, crd_version: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
         let is_resolvable = crd_version != "auto" || self.crds;
         if !is_resolvable {
             let message = format!("{path} is auto, which needs a dump of CRDs to choose from");
@@ -208,7 +208,8 @@ impl Options {
     }
 }
 
-fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> Option<&'static dyn Provider> {
+/// Finds a provider by name, or reports that there is none.
+fn check_provider_name(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> Option<&'static dyn Provider> {
     let provider = providers::find(name);
     if provider.is_none() {
         let names: Vec<&str> = providers::PROVIDERS.iter().map(|provider| provider.name()).collect();
@@ -224,19 +225,21 @@ fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> 
     provider
 }
 
-fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, findings: &mut Findings<'_>) -> bool {
-    let is_known = known.contains(&word) || (!extra.is_empty() && word == extra);
+/// Reports a value that is neither one of `known` nor `extra`. Returns whether it is one of them. An empty `extra`
+/// allows no further value.
+fn check_known_value(value: &str, extra: &str, known: &[&str], path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+    let is_known = known.contains(&value) || (!extra.is_empty() && value == extra);
     if !is_known {
-        let mut words = known.to_vec();
+        let mut allowed = known.to_vec();
         if !extra.is_empty() {
-            words.push(extra);
+            allowed.push(extra);
         }
-        let expected = if words.is_empty() {
+        let expected = if allowed.is_empty() {
             "no entry: this provider has no versions to choose from".to_owned()
         } else {
-            one_of(&words)
+            one_of(&allowed)
         };
-        findings.report(&codes::INVALID_OPTION, path, format!("{path} is {word:?}, expected {expected}"));
+        findings.report(&codes::INVALID_OPTION, path, format!("{path} is {value:?}, expected {expected}"));
     }
     is_known
 }

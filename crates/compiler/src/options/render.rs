@@ -54,6 +54,7 @@ wire_object! {
         severities: Map<CodeSeverity> = "severities",
     }
 }
+
 /// Returns the shape of a `Render` document, including the sections of providers and transformations.
 ///
 /// ```
@@ -64,17 +65,17 @@ wire_object! {
 /// ```
 pub fn shape() -> Shape {
     static FIELDS: LazyLock<Vec<FieldShape>> = LazyLock::new(|| {
-        let Shape::Object(own) = Render::SHAPE else { return Vec::new() };
+        let Shape::Object(render) = Render::SHAPE else { return Vec::new() };
         let sections: Vec<FieldShape> = composition::sections().map(|section| section.field).collect();
         // Insert the sections after the fields about the cluster and before those about the output.
         let is_about_cluster = |field: &&FieldShape| field.key != "output";
-        let before = own.fields.iter().take_while(is_about_cluster);
-        let after = own.fields.iter().skip_while(is_about_cluster);
+        let before = render.fields.iter().take_while(is_about_cluster);
+        let after = render.fields.iter().skip_while(is_about_cluster);
         before.chain(&sections).chain(after).copied().collect()
     });
     static RENDER: LazyLock<ObjectShape> = LazyLock::new(|| {
         let (name, doc) = match Render::SHAPE {
-            Shape::Object(own) => (own.name, own.doc),
+            Shape::Object(render) => (render.name, render.doc),
             _ => ("Render", ""),
         };
         ObjectShape { name, doc, fields: &FIELDS }
@@ -101,6 +102,7 @@ wire_object! {
         rule_steps: i64 = "ruleSteps",
     }
 }
+
 string_enum! {
     /// Which objects are printed.
     pub enum OutputMode {
@@ -112,6 +114,7 @@ string_enum! {
         Replace = "replace",
     }
 }
+
 string_enum! {
     /// The severity of a code, or `off`.
     pub enum SeverityOrOff {

@@ -99,7 +99,7 @@ fn report_collisions<O>(
     let untransformed = inputs.iter().filter(|input| !input.rendered && !input.patch && !input.header.name.is_empty());
     let input_objects: BTreeMap<IdentityKey<'_>, &InputDocument> =
         untransformed.map(|input| (key_of(input), input)).collect();
-    // Most inputs have no object of an earlier run, and then the owners are not needed.
+    // Only objects of an earlier run name an owner. Without one in the input, the owners need not be collected.
     let has_owned_inputs = input_objects.values().any(|input| input.owner.is_some());
     let deployments = inputs.iter().filter(|input| has_owned_inputs && input.rendered);
     let owners: BTreeSet<String> = deployments.map(owner_of).collect();

@@ -10,19 +10,20 @@ use kubefoundry_model::wire::Phase;
 use kubefoundry_transform::Endpoint;
 
 /// Returns the provider that was selected for a ModelDeployment, or the one that it requests.
-pub(super) fn provider(deployment: &Value) -> Option<String> {
+pub(super) fn provider_name(deployment: &Value) -> Option<String> {
     let names = ["/status/provider/name", "/spec/provider/name"].map(|pointer| text_or_empty(deployment, pointer));
     names.into_iter().find(|name| !name.is_empty()).map(str::to_owned)
 }
 
-pub(super) fn reported(deployment: &Value) -> Option<ReportedStatus> {
+/// Returns the phase and message in the status of a ModelDeployment, if it has either.
+pub(super) fn reported_status(deployment: &Value) -> Option<ReportedStatus> {
     let text = |pointer: &str| text_or_empty(deployment, pointer).to_owned();
     let reported = ReportedStatus { phase: text("/status/phase"), message: text("/status/message") };
     (!reported.phase.is_empty() || !reported.message.is_empty()).then_some(reported)
 }
 
 /// Returns the status of a ModelDeployment that has no provider object in the snapshot.
-pub(super) fn status(deployment: &Value) -> Status {
+pub(super) fn status_without_resource(deployment: &Value) -> Status {
     let written_phase = text_or_empty(deployment, "/status/phase");
     let phase = Phase::VARIANTS.iter().find(|(word, _)| *word == written_phase).map(|(_, phase)| *phase);
     let mut status = Status {
@@ -59,7 +60,7 @@ pub(super) fn status(deployment: &Value) -> Status {
 /// Returns the conditions of a ModelDeployment; malformed ones are skipped.
 fn conditions(deployment: &Value) -> Vec<Condition> {
     let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
-    let read = conditions.into_iter().flatten().filter_map(|condition| {
+    let recognized = conditions.into_iter().flatten().filter_map(|condition| {
         let text = |field: &str| text_or_empty(condition, field).to_owned();
         let status = ConditionStatus::VARIANTS.iter().find(|(word, _)| *word == text_or_empty(condition, "/status"));
         Some(Condition {
@@ -71,5 +72,5 @@ fn conditions(deployment: &Value) -> Vec<Condition> {
             observed_generation: integer_at(condition, "/observedGeneration"),
         })
     });
-    read.collect()
+    recognized.collect()
 }

@@ -20,7 +20,7 @@ pub(super) struct JoinedObjects<'l> {
     pub(super) named: Option<ObjectRef>,
     pub(super) resource: Option<(&'static dyn Provider, &'l LiveObject)>,
     /// What connects the two.
-    pub(super) by: Option<JoinKey>,
+    pub(super) joined_by: Option<JoinKey>,
     /// The provider objects that this one created.
     pub(super) children: Vec<(&'static dyn Provider, &'l LiveObject)>,
     /// Contradictions between the references of the two, as sentences.
@@ -47,9 +47,8 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<JoinedObjects<'_>> {
             None => joined.push(join_by_reference(resource, &by_name)),
         }
     }
-    let taken = joined.iter().filter_map(|joined| joined.deployment);
-    let mut taken: BTreeSet<Identity> = taken.map(identity).collect();
-    let named: BTreeMap<Identity, &LiveObject> =
+    let mut taken: BTreeSet<Identity> = joined.iter().filter_map(|joined| joined.deployment).map(identity).collect();
+    let by_resource: BTreeMap<Identity, &LiveObject> =
         deployments.iter().map(|deployment| (named_resource(deployment), *deployment)).collect();
     for joined in &mut joined {
         let Some((_, resource)) = joined.resource else { continue };
@@ -58,20 +57,21 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<JoinedObjects<'_>> {
         if joined.deployment.is_some() || joined.named.is_some() || resource.controller().is_some() {
             continue;
         }
-        let namesakes = [named_as(resource, &resource.object.kind), named_as(resource, "")];
-        let free = namesakes.iter().filter_map(|name| named.get(name)).find(|it| !taken.contains(&identity(it)));
-        if let Some(deployment) = free {
+        // A status names the kind too, and such a deployment takes precedence over one that only has the same name.
+        let keys = [named_as(resource, &resource.object.kind), named_as(resource, "")];
+        let mut candidates = keys.iter().filter_map(|key| by_resource.get(key));
+        if let Some(deployment) = candidates.find(|deployment| !taken.contains(&identity(deployment))) {
             taken.insert(identity(deployment));
             joined.deployment = Some(deployment);
-            joined.by = Some(JoinKey::Name);
+            joined.joined_by = Some(JoinKey::Name);
         }
     }
-    let alone = deployments.iter().filter(|deployment| !taken.contains(&identity(deployment)));
-    joined.extend(alone.map(|deployment| JoinedObjects {
+    let unjoined = deployments.iter().filter(|deployment| !taken.contains(&identity(deployment)));
+    joined.extend(unjoined.map(|deployment| JoinedObjects {
         deployment: Some(deployment),
         named: None,
         resource: None,
-        by: None,
+        joined_by: None,
         children: Vec::new(),
         inconsistencies: Vec::new(),
     }));
@@ -126,46 +126,46 @@ fn join_by_reference<'l>(resource: Resource<'l>, deployments: &IdentityIndex<'l>
         deployment: None,
         named: None,
         resource: Some(resource),
-        by: None,
+        joined_by: None,
         children: Vec::new(),
         inconsistencies: Vec::new(),
     };
     let namespace = &object.object.namespace;
     let owner = object.controller().filter(ControllerReference::is_deployment);
     let annotated = object.owner_annotation();
-    let (group, name, by) = match (annotated, owner) {
-        (Some((api_group, named)), _) => (api_group.name, named.to_owned(), JoinKey::Annotation),
+    let (group, name, join_key) = match (annotated, owner) {
+        (Some((api_group, name)), _) => (api_group.name, name.to_owned(), JoinKey::Annotation),
         (None, Some(owner)) => (owner.group, owner_name(namespace.as_deref(), owner.name), JoinKey::OwnerReference),
         (None, None) => return joined,
     };
     // An annotation without a namespace was rendered without one and applied to the namespace of the object.
-    let (named_in, short) = match name.split_once('/') {
-        Some((namespace, short)) => (Some(Arc::from(namespace)), short),
+    let (named_namespace, short_name) = match name.split_once('/') {
+        Some((namespace, short_name)) => (Some(Arc::from(namespace)), short_name),
         None => (namespace.clone(), name.as_str()),
     };
     let api_version = format!("{group}/");
-    let named_as = |namespace| deployments.get(&Identity::new(&api_version, wire::KIND, namespace, short));
-    joined.by = Some(by);
-    match named_as(named_in.as_deref()).or_else(|| named_as(None)) {
+    let find_deployment = |namespace| deployments.get(&Identity::new(&api_version, wire::KIND, namespace, short_name));
+    joined.joined_by = Some(join_key);
+    match find_deployment(named_namespace.as_deref()).or_else(|| find_deployment(None)) {
         Some(deployment) => joined.deployment = Some(deployment),
-        None => joined.named = Some(absent_deployment(group, named_in.clone(), short)),
+        None => joined.named = Some(absent_deployment(group, named_namespace.clone(), short_name)),
     }
-    if let (JoinKey::Annotation, Some(owner)) = (by, owner)
-        && owner.name != short
+    if let (JoinKey::Annotation, Some(owner)) = (join_key, owner)
+        && owner.name != short_name
     {
         joined.inconsistencies.push(format!("its annotation names {name}, its owner reference {}", owner.name));
     }
     let uid = joined.deployment.map(|deployment| text_or_empty(&deployment.value, "/metadata/uid")).unwrap_or_default();
     if let Some(owner) = owner
         && !uid.is_empty()
-        && owner.name == short
+        && owner.name == short_name
         && owner.uid != uid
     {
         let inconsistency =
             "its owner reference has another uid than the ModelDeployment: the garbage collector deletes it";
         joined.inconsistencies.push(inconsistency.to_owned());
     }
-    if named_in.is_some() && namespace.is_some() && named_in != *namespace {
+    if named_namespace.is_some() && namespace.is_some() && named_namespace != *namespace {
         joined.inconsistencies.push(format!("its annotation names {name}, which is in another namespace"));
     }
     joined
@@ -197,19 +197,19 @@ mod tests {
     fn rows(object: &str) -> Vec<String> {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::ClusterSnapshot, "x.yaml", format!("{OBJECTS}{object}"));
-        let live = ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot);
-        assert!(live.diagnostics.is_empty(), "{:?}", live.diagnostics);
-        let mut groups = BTreeMap::new();
-        for joined in join(&live.objects).iter().filter(|joined| joined.resource.is_some()) {
+        let snapshot = ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot);
+        assert!(snapshot.diagnostics.is_empty(), "{:?}", snapshot.diagnostics);
+        let mut rows = BTreeMap::new();
+        for joined in join(&snapshot.objects).iter().filter(|joined| joined.resource.is_some()) {
             let deployment = joined.deployment.map(|it| format!("{} {}", it.group(), it.object.name));
             let deployment = deployment.or_else(|| joined.named.as_ref().map(|named| format!("no {}", named.name)));
             let inconsistencies = if joined.inconsistencies.is_empty() { "" } else { " doubtful" };
-            let how = joined.by.map_or_else(|| "alone".to_owned(), |by| format!("{by:?}"));
+            let key = joined.joined_by.map_or_else(|| "alone".to_owned(), |key| format!("{key:?}"));
             let resource = joined.resource.map(|(_, it)| it.object.name.to_string()).unwrap_or_default();
-            let row = format!("{} {how}{inconsistencies} +{}", deployment.unwrap_or_default(), joined.children.len());
-            groups.insert(resource, row);
+            let row = format!("{} {key}{inconsistencies} +{}", deployment.unwrap_or_default(), joined.children.len());
+            rows.insert(resource, row);
         }
-        groups.into_iter().map(|(resource, row)| format!("{resource}: {row}")).collect()
+        rows.into_iter().map(|(resource, row)| format!("{resource}: {row}")).collect()
     }
 
     fn workspace(name: &str, metadata: &str) -> String {

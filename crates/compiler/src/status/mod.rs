@@ -128,7 +128,7 @@ impl StatusReport {
         let mut statuses: Vec<StatusEntry> = join::join(&objects)
             .into_iter()
             .map(|joined| {
-                let mut entry = entry(&joined, policy);
+                let mut entry = status_entry(&joined, policy);
                 // A dump without any ModelDeployment was not meant to contain them.
                 if has_deployments && joined.named.is_some() {
                     entry.notes.push("the dump does not have this ModelDeployment".to_owned());
@@ -138,8 +138,8 @@ impl StatusReport {
             .collect();
         statuses.sort_by_cached_key(|entry| {
             let resource = entry.resource.clone();
-            let named = entry.deployment.as_ref().or(resource.as_ref());
-            (named.map(|named| (named.namespace.clone(), named.name.clone())), entry.deployment.clone(), resource)
+            let object = entry.deployment.as_ref().or(resource.as_ref());
+            (object.map(|object| (object.namespace.clone(), object.name.clone())), entry.deployment.clone(), resource)
         });
         Self { statuses, diagnostics }
     }
@@ -152,13 +152,13 @@ fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
     })
 }
 
-fn entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEntry {
+fn status_entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEntry {
     let mut notes = Vec::new();
-    if joined.by == Some(JoinKey::Name) {
+    if joined.joined_by == Some(JoinKey::Name) {
         notes.push("joined by name alone: the object says nothing of a ModelDeployment".to_owned());
     }
     notes.extend(joined.inconsistencies.iter().cloned());
-    let reported = joined.deployment.and_then(|deployment| deployment_status::reported(&deployment.value));
+    let reported = joined.deployment.and_then(|deployment| deployment_status::reported_status(&deployment.value));
     let (status, object) = match (joined.resource, joined.deployment) {
         (Some((provider, resource)), _) => {
             let mut status = provider
@@ -167,9 +167,9 @@ fn entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEnt
             status.parts.extend(joined.children.iter().map(|(provider, child)| replica_part(*provider, child)));
             (status, Some(resource))
         }
-        (None, Some(deployment)) => (deployment_status::status(&deployment.value), Some(deployment)),
+        (None, Some(deployment)) => (deployment_status::status_without_resource(&deployment.value), Some(deployment)),
         // `join` returns at least one of the two.
-        (None, None) => (deployment_status::status(&Value::Null), None),
+        (None, None) => (deployment_status::status_without_resource(&Value::Null), None),
     };
     if let (Some(reported), Some(_), Some(phase)) = (&reported, joined.resource, status.phase)
         && !reported.phase.is_empty()
@@ -183,13 +183,13 @@ fn entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEnt
         notes.push("no object in the dump runs it: this is what the ModelDeployment says of itself".to_owned());
     }
     let observation = object.map(|object| staleness::observe(&object.value, &status, policy)).unwrap_or_default();
-    let named = joined.deployment.and_then(|deployment| deployment_status::provider(&deployment.value));
+    let named_provider = joined.deployment.and_then(|deployment| deployment_status::provider_name(&deployment.value));
     StatusEntry {
         deployment: joined.deployment.map(|deployment| deployment.object.clone()).or_else(|| joined.named.clone()),
         deployment_in_dump: joined.deployment.is_some(),
         resource: joined.resource.map(|(_, resource)| resource.object.clone()),
-        provider: joined.resource.map(|(provider, _)| provider.name().to_owned()).or(named),
-        joined_by: joined.by,
+        provider: joined.resource.map(|(provider, _)| provider.name().to_owned()).or(named_provider),
+        joined_by: joined.joined_by,
         status,
         reported,
         observation,

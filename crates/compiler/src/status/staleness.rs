@@ -44,8 +44,8 @@ fn as_text<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S:
     serializer.collect_str(time)
 }
 
-/// Decides when the status of a live object was written and whether it is stale. `status` is the provider's translation
-/// of it.
+/// Determines when the status of a live object was written, and whether it is stale. `status` is the provider's
+/// translation of it.
 ///
 /// ```
 /// use kubefoundry_compiler::cluster_snapshot::time::Time;
@@ -78,10 +78,10 @@ pub fn observe(object: &Value, status: &Status, policy: StalenessPolicy) -> Obse
 
 /// Returns the last write of the status, by the best available source.
 fn last_write(object: &Value) -> Option<LastWrite> {
-    let written = writes(object).filter(|(is_status, _)| *is_status).map(|(_, time)| time).max();
-    let newest_in_status = || object.get("status").and_then(newest);
+    let status_write = writes(object).filter(|(is_status, _)| *is_status).map(|(_, time)| time).max();
+    let newest_in_status = || object.get("status").and_then(newest_time);
     let creation = || Time::parse(text_or_empty(object, "/metadata/creationTimestamp"));
-    written
+    status_write
         .map(|time| LastWrite { time, from: "managedFields" })
         .or_else(|| newest_in_status().map(|time| LastWrite { time, from: "status" }))
         .or_else(|| creation().map(|time| LastWrite { time, from: "creation" }))
@@ -103,16 +103,16 @@ fn writes(object: &Value) -> impl Iterator<Item = (bool, Time)> {
 }
 
 /// Returns the newest time in a status: in its conditions, and in fields that upstreams add to them.
-fn newest(status: &Value) -> Option<Time> {
+fn newest_time(status: &Value) -> Option<Time> {
     const TIMES: [&str; 4] = ["lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastTrafficMigratedTime"];
     match status {
         Value::Object(fields) => {
-            let own = |(name, value): (&String, &Value)| {
-                if TIMES.contains(&name.as_str()) { value.as_str().and_then(Time::parse) } else { newest(value) }
+            let time_in = |(name, value): (&String, &Value)| {
+                if TIMES.contains(&name.as_str()) { value.as_str().and_then(Time::parse) } else { newest_time(value) }
             };
-            fields.iter().filter_map(own).max()
+            fields.iter().filter_map(time_in).max()
         }
-        Value::Array(items) => items.iter().filter_map(newest).max(),
+        Value::Array(items) => items.iter().filter_map(newest_time).max(),
         _ => None,
     }
 }

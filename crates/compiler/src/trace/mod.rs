@@ -197,7 +197,7 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
         return trace;
     }
     let output = TracedOutput::from_objects(&probe.base.objects);
-    let mut sources_of: BTreeMap<OutputPlace, Vec<String>> = BTreeMap::new();
+    let mut influences: BTreeMap<OutputPlace, Vec<String>> = BTreeMap::new();
     let fields = input_fields(subject);
     let max_fields = MAX_FIELDS.min(MAX_TRIED_VALUES / fields.len().max(1));
     trace.untried = fields.len().saturating_sub(max_fields);
@@ -206,7 +206,7 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
         let effect = if is_empty { Effect::default() } else { probe.probe_field(&path, &value) };
         let name = path.to_string();
         for place in &effect.difference.changed {
-            sources_of.entry(place.clone()).or_default().push(name.clone());
+            influences.entry(place.clone()).or_default().push(name.clone());
         }
         let fate = if is_empty { Fate::Empty } else { classify_effect(&effect, &path) };
         trace.fields.push(FieldTrace {
@@ -226,10 +226,10 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
             selects: effect.selected_providers,
         });
     }
-    trace.fields.extend(trace_runtime(&mut probe, &output, &mut sources_of));
+    trace.fields.extend(trace_runtime(&mut probe, &output, &mut influences));
     for (place, value) in &output.values.in_order {
-        let mut from: BTreeSet<&String> = sources_of.get(place).into_iter().flatten().collect();
-        from.extend(sources_of.get(&OutputPlace::root(place.object)).into_iter().flatten());
+        let mut from: BTreeSet<&String> = influences.get(place).into_iter().flatten().collect();
+        from.extend(influences.get(&OutputPlace::root(place.object)).into_iter().flatten());
         let Some(object) = output.objects.get(place.object) else { continue };
         trace.outputs.push(OutputTrace {
             object: object.clone(),
@@ -277,8 +277,9 @@ impl TracedValues {
 /// Returns every value of the validated deployment, and every written value that is not part of it, with path and
 /// origin.
 fn input_fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> {
-    let written = subject.root().leaves();
-    let values: BTreeMap<&FieldPath, Value> = written.iter().map(|(path, node)| (path, node.to_json())).collect();
+    let written_leaves = subject.root().leaves();
+    let values: BTreeMap<&FieldPath, Value> =
+        written_leaves.iter().map(|(path, node)| (path, node.to_json())).collect();
     let mut seen = BTreeSet::new();
     let mut fields = Vec::new();
     for leaf in subject.deployment().map(|deployment| deployment.leaves()).unwrap_or_default() {
@@ -291,8 +292,8 @@ fn input_fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOri
         seen.insert(leaf.path.clone());
         fields.push((leaf.path, value, origin));
     }
-    let rest = written.iter().filter(|(path, _)| !seen.contains(path));
-    fields.extend(rest.map(|(path, node)| (path.clone(), node.to_json(), FieldOrigin::Written)));
+    let unread = written_leaves.iter().filter(|(path, _)| !seen.contains(path));
+    fields.extend(unread.map(|(path, node)| (path.clone(), node.to_json(), FieldOrigin::Written)));
     fields
 }
 
@@ -338,10 +339,14 @@ fn rules_reading(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
 fn trace_runtime(
     probe: &mut Probe<'_>,
     output: &TracedOutput,
-    sources_of: &mut BTreeMap<OutputPlace, Vec<String>>,
+    influences: &mut BTreeMap<OutputPlace, Vec<String>>,
 ) -> Option<FieldTrace> {
-    let decided = probe.base.decision.as_ref().and_then(|it| it.provider().map(str::to_owned).zip(it.runtime.clone()));
-    let (name, version) = decided?;
+    let decided_runtime = probe
+        .base
+        .decision
+        .as_ref()
+        .and_then(|decision| decision.provider().map(str::to_owned).zip(decision.runtime.clone()));
+    let (name, version) = decided_runtime?;
     let provider = providers::find(&name)?;
     let path = format!("runtimes.{name}");
     let origin = if probe.is_pinned(&name) { FieldOrigin::Written } else { FieldOrigin::Defaulted };
@@ -351,7 +356,7 @@ fn trace_runtime(
             continue;
         };
         for place in &difference.changed {
-            sources_of.entry(place.clone()).or_default().push(path.clone());
+            influences.entry(place.clone()).or_default().push(path.clone());
         }
         let effect = Effect { difference, ..Effect::default() };
         let tried = DocumentChange { path: path.clone(), value: Some(Value::from(other).to_string()) };
