@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::functions::Function;
 use super::lower::variable;
 use super::patterns;
-use super::size::{Size, text};
+use super::size::{Size, text_steps};
 use super::syntax::{Call, Kind, Macro, MacroKind, Node, Operator};
 use super::types::InferredType;
 
@@ -124,7 +124,7 @@ impl<'r> CostEstimator<'r> {
         let mut work = argument_size.saturating_mul(CALL_COPIES);
         if call.function == Some(Function::Matches) {
             // In the worst case the regex engine visits every byte in every state of the pattern.
-            work = work.saturating_add(argument_size.saturating_mul(text(256)));
+            work = work.saturating_add(argument_size.saturating_mul(text_steps(256)));
             if !matches!(call.arguments.get(1), Some(Node { kind: Kind::Text(_), .. })) {
                 work = work.saturating_add(patterns::COMPILE_STEPS);
             }

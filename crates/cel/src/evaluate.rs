@@ -13,7 +13,7 @@ use super::evaluation_errors;
 use super::input;
 use super::library::{ExhaustedLimit, Meter, register, register_meter};
 use super::lower::Lowering;
-use super::size::{Size, text};
+use super::size::{Size, text_steps};
 use super::syntax::{Kind, Node};
 use super::{Limits, Rule};
 
@@ -43,7 +43,7 @@ impl Evaluation<'_> {
     fn run(&mut self) -> Result<bool, EvaluationError> {
         let mut context = Context::empty();
         self.bind_fields(&mut context)?;
-        let max_value_size = text(self.rule.limits.value_bytes);
+        let max_value_size = text_steps(self.rule.limits.value_bytes);
         let mut estimator = CostEstimator::new(&self.sizes, max_value_size);
         let (steps, _) = estimator.estimate(&self.rule.root);
         let iteration_steps = estimator.iteration_steps;
@@ -140,7 +140,7 @@ impl Evaluation<'_> {
         let mut at = &self.rule.root;
         loop {
             let failing = evaluation_errors::operands(at).into_iter().find(|part| {
-                let max_value_size = text(self.rule.limits.value_bytes);
+                let max_value_size = text_steps(self.rule.limits.value_bytes);
                 let (steps, _) = CostEstimator::new(&self.sizes, max_value_size).estimate(part);
                 self.meter.spend(steps).is_ok()
                     && resolve(&Lowering::default().lower(part), context).as_ref() == Err(error)

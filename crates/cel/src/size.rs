@@ -16,7 +16,7 @@ const LEVELS: usize = 4;
 pub(super) struct Size([u64; LEVELS]);
 
 /// Returns the steps for reading or writing a text.
-pub(super) fn text(bytes: usize) -> u64 {
+pub(super) fn text_steps(bytes: usize) -> u64 {
     const BYTES_PER_STEP: usize = 16;
     1 + u64::try_from(bytes / BYTES_PER_STEP).unwrap_or(u64::MAX)
 }
@@ -27,7 +27,7 @@ impl Size {
 
     /// Returns the size of a text of the given length.
     pub(super) fn from_text(bytes: usize) -> Self {
-        Self([text(bytes), 0, 0, 0])
+        Self([text_steps(bytes), 0, 0, 0])
     }
 
     /// Returns the size of a JSON value, or `None` if it is nested deeper than `depth`.
@@ -40,7 +40,7 @@ impl Size {
                 .iter()
                 .try_fold(Self::ONE, |whole, element| Some(whole.and_element(Self::from_json(element, depth)?))),
             Json::Object(entries) => entries.iter().try_fold(Self::ONE, |whole, (key, value)| {
-                Some(whole.and_element(Self::from_json(value, depth)?.plus(text(key.len()))))
+                Some(whole.and_element(Self::from_json(value, depth)?.plus(text_steps(key.len()))))
             }),
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn measure(value: &Value) -> (u64, u64) {
     const VALUE_OVERHEAD: u64 = 32;
     let cost_of = |bytes: usize| {
         let length = u64::try_from(bytes).unwrap_or(u64::MAX);
-        (text(bytes), VALUE_OVERHEAD.saturating_add(length))
+        (text_steps(bytes), VALUE_OVERHEAD.saturating_add(length))
     };
     let add = |(steps, bytes): (u64, u64), (more_steps, more_bytes): (u64, u64)| {
         (steps.saturating_add(more_steps), bytes.saturating_add(more_bytes))

@@ -395,7 +395,7 @@ impl<'s> Importer<'s> {
     }
 }
 
-/// Returns the API group of the labels and annotations on an object, or that of the specification if there are none.
+/// Returns the API group of the labels and annotations on an object, or the default group if it has none of them.
 fn api_group_of(object: &Value) -> &'static ApiGroup {
     let has_markers = |api_group: &&ApiGroup| {
         let annotations = string_entries_at(object, "/metadata/annotations");

@@ -176,6 +176,8 @@ pub(super) fn attribute(
             .iter()
             .map(|input_change| {
                 let mut contributions = input_change.contributions(&alone_states, output_changes)?;
+                // The old state is already rendered in the new CRD version, so its switch has to be measured
+                // separately.
                 for (contribution, _) in
                     contributions.iter_mut().zip(output_changes).filter(|(_, change)| is_version(change))
                 {
@@ -196,15 +198,15 @@ pub(super) fn attribute(
     // An output change with several partial explanations may also be explained by the changes whose effect is unknown.
     let inexact: Vec<bool> =
         (0..output_changes.len()).map(|position| largest(position) < Some(Contribution::Exact)).collect();
-    let any_unknown = contributions.iter().any(Option::is_none);
+    let has_unknown_effects = contributions.iter().any(Option::is_none);
     let changes = input_changes.into_iter().zip(contributions).map(|(input_change, contributions)| {
-        let shared = match contributions {
+        let joint = match contributions {
             None => Some(&inexact),
-            Some(_) => Some(&unexplained).filter(|_| !any_unknown && !has_other_influences),
+            Some(_) => Some(&unexplained).filter(|_| !has_unknown_effects && !has_other_influences),
         };
         let mut outputs = Vec::new();
         for (position, change) in output_changes.iter().enumerate() {
-            let together = shared.is_some_and(|shared| shared.get(position) == Some(&true));
+            let together = joint.is_some_and(|joint| joint.get(position) == Some(&true));
             let contribution = contributions
                 .as_ref()
                 .and_then(|contributions| contributions.get(position))
@@ -220,7 +222,7 @@ pub(super) fn attribute(
     });
     let relevant = changes.filter(|(is_shared_input, change)| !(*is_shared_input && change.outputs.is_empty()));
     let mut changes: Vec<Change> = relevant.map(|(_, change)| change).collect();
-    if has_other_influences && !any_unknown && unexplained.contains(&true) {
+    if has_other_influences && !has_unknown_effects && unexplained.contains(&true) {
         let remaining_changes = output_changes.iter().zip(&unexplained).filter(|(_, is_unexplained)| **is_unexplained);
         let outputs = remaining_changes.map(|(change, _)| output_change(change, states.behaviors, false)).collect();
         changes.push(Change::new(Cause::Objects, outputs));

@@ -48,7 +48,7 @@ impl SearchSpace {
         let mut space = Self { bases: bases(), dimensions: Vec::new(), unvaried: Vec::new() };
         for (name, comparisons) in comparisons {
             let Some(first) = comparisons.first() else { continue };
-            let (values, is_complete) = values(&first.field, &comparisons);
+            let (values, is_complete) = distinguishable_values(&first.field, &comparisons);
             if !values.is_empty() {
                 let mut all = vec![None];
                 all.extend(values);
@@ -137,9 +137,9 @@ fn bases() -> Vec<Node<'static>> {
     bases
 }
 
-/// Returns the values of a field that rules can distinguish, and whether they are complete. There are none if the bases
-/// already vary the field.
-pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
+/// Returns the values of a field that rules can distinguish, and whether they are complete. The list is empty if the
+/// bases already vary the field.
+pub(super) fn distinguishable_values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
     let spec = || ModelDeployment::path().spec();
     let base_fields: [FieldPath; 4] = [
         spec().engine().engine_type().into(),
@@ -152,7 +152,7 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
     }
     let constants = || comparisons.iter().flat_map(|comparison| &comparison.constants);
     let mut values: Vec<Value> = Vec::new();
-    let mut known = comparisons.iter().all(|comparison| comparison.exact);
+    let mut is_known = comparisons.iter().all(|comparison| comparison.exact);
     for comparison in comparisons {
         match &comparison.domain {
             FieldDomain::Bool => values.extend([json!(true), json!(false)]),
@@ -168,7 +168,7 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
                 let searched: Vec<&str> = comparison.constants.iter().filter_map(Value::as_str).collect();
                 if comparison.searched && searched.len() > 1 {
                     values.extend(combined_texts(&searched));
-                    known &= searched.len() == 2;
+                    is_known &= searched.len() == 2;
                 }
                 values.extend(texts_with_lengths(comparison.constants.iter().filter_map(Value::as_u64)));
             }
@@ -176,7 +176,7 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
             FieldDomain::Map => values.extend(constants().filter_map(Value::as_str).map(|key| json!({key: "x"}))),
             FieldDomain::List => values.extend(constants().filter_map(|constant| list_with(field, constant))),
             FieldDomain::Other if comparison.tested => values.extend(sample_value(&comparison.field)),
-            FieldDomain::Other => known = false,
+            FieldDomain::Other => is_known = false,
         }
     }
     let mut distinct: Vec<Value> = Vec::new();
@@ -185,7 +185,7 @@ pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Opti
             distinct.push(value);
         }
     }
-    let is_complete = known && !distinct.is_empty();
+    let is_complete = is_known && !distinct.is_empty();
     (distinct.into_iter().map(Some).collect(), is_complete)
 }
 
