@@ -194,7 +194,7 @@ mod tests {
             let mut sources = SourceSet::default();
             sources.add_for(Purpose::Input, "input.yaml", text.as_str());
             let compilation = compile(&sources, Thoroughness::Needed);
-            let mut kinds = PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|own| own.kind);
+            let mut kinds = PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|kind| kind.kind);
             let outputs = to_yaml_text(&compilation);
             assert!(!kinds.any(|kind| outputs.contains(&format!("kind: {kind}\n"))), "{text}{outputs}");
         }

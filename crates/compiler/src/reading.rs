@@ -46,8 +46,8 @@ impl<'t> Iterator for Documents<'t> {
     }
 }
 
-/// Whether a text may contain an object that kubefoundry handles. In UTF-16 text a NUL accompanies each letter, so the
-/// text is searched without NULs too.
+/// Returns whether a text may contain an object that kubefoundry handles. In UTF-16 text a NUL accompanies each letter,
+/// so the text is searched without NULs too.
 pub fn may_hold_input(text: &str) -> bool {
     mentions_input_kinds(text) || (text.contains('\0') && mentions_input_kinds(&text.replace('\0', "")))
 }
@@ -56,7 +56,7 @@ pub fn may_hold_input(text: &str) -> bool {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadFailures {
     /// Failures of texts that may contain objects of kubefoundry.
-    pub(crate) ours: Vec<Diagnostic>,
+    pub(crate) relevant: Vec<Diagnostic>,
     /// Failures of all other texts. They are reported only when the input has nothing else to render.
     pub(crate) foreign: Vec<Diagnostic>,
 }
@@ -65,13 +65,13 @@ impl ReadFailures {
     /// Adds the failures of one text.
     pub(crate) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
         if !failures.is_empty() {
-            let diagnostics = if may_hold_input(&source.text) { &mut self.ours } else { &mut self.foreign };
+            let diagnostics = if may_hold_input(&source.text) { &mut self.relevant } else { &mut self.foreign };
             diagnostics.extend(report(id, &source.text, 0, failures));
         }
     }
 
     pub(crate) fn append(&mut self, mut later: Self) {
-        self.ours.append(&mut later.ours);
+        self.relevant.append(&mut later.relevant);
         self.foreign.append(&mut later.foreign);
     }
 }

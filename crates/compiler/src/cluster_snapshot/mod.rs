@@ -137,6 +137,7 @@ impl SnapshotReader {
         self.add_object(node, &header, findings);
     }
 
+    /// Adds an object, unless the snapshot contains it already. Two different states of one object are reported.
     fn add_object(&mut self, node: &Node<'_>, header: &Header, findings: &mut Findings<'_>) {
         let scope = findings.scope();
         let path = FieldPath::from(metadata().name());
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(names(&twice), ["v1 Service s"]);
         assert!(twice.objects[0].value.pointer(MANAGERS).is_some() && twice.diagnostics.is_empty());
         let differs = read(&[&object(""), &object(", generation: 2")]);
-        let messages: Vec<_> = differs.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        let messages: Vec<_> = differs.diagnostics.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(messages, ["Service s is in the cluster snapshot twice, in different states"]);
     }
 
@@ -291,7 +292,7 @@ mod tests {
         let nameless = "apiVersion: kaito.sh/v1beta1\nkind: Workspace\nmetadata: {name: 3}\n";
         let snapshot = read(&["a: 1\n", "No resources found\n", "kind: [\n", nameless]);
         assert!(snapshot.objects.is_empty());
-        let codes: Vec<_> = snapshot.diagnostics.iter().map(|found| found.code.name).collect();
+        let codes: Vec<_> = snapshot.diagnostics.iter().map(|finding| finding.code.name).collect();
         assert_eq!(codes, ["required-field", "required-field", "syntax", "required-field"]);
     }
 }

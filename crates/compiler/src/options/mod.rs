@@ -112,6 +112,7 @@ impl Options {
         }
     }
 
+    /// Applies limits. Each must be at least 1.
     fn apply_limits(&mut self, limits: &render::Limits, findings: &mut Findings<'_>) {
         let mut set = |value: Option<i64>, field: &'static str, limit: &mut usize| {
             let Some(value) = value else { return };
@@ -145,6 +146,7 @@ impl Options {
         is_resolvable
     }
 
+    /// Applies one entry of `severities`. `seen_codes` are those of the earlier entries, by id.
     fn apply_severity(
         &mut self,
         name: &str,

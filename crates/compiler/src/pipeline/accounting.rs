@@ -70,6 +70,7 @@ struct PatternBuilder {
 }
 
 impl PatternBuilder {
+    /// Visits a node and everything below it. `class` is the path of the node, and is the same afterwards.
     fn node(&mut self, node: &Node<'_>) {
         let end = self.class.len();
         match &node.value {
@@ -130,7 +131,7 @@ fn push_key(class: &mut String, key: &str) {
     class.push_str(key);
 }
 
-/// Whether users choose the keys below a field.
+/// Returns whether users choose the keys below a field.
 fn has_free_keys(class: &str) -> bool {
     [".labels", ".annotations", ".nodeSelector"].iter().any(|end| class.ends_with(end))
 }
@@ -160,7 +161,7 @@ fn push_value(class: &str, value: &Value<'_>, out: &mut String) {
                 (false, true) => ".gguf",
                 (false, false) => "id",
             },
-            _ if is_word(class) && text.len() <= 64 => text,
+            _ if holds_known_word(class) && text.len() <= 64 => text,
             _ if text.is_empty() => "",
             _ => "text",
         },
@@ -168,8 +169,8 @@ fn push_value(class: &str, value: &Value<'_>, out: &mut String) {
     out.push_str(decisive_part);
 }
 
-/// Whether a field holds one of few known words.
-fn is_word(class: &str) -> bool {
+/// Returns whether a field holds one of few known words.
+fn holds_known_word(class: &str) -> bool {
     matches!(
         class,
         ".apiVersion" | ".spec.engine.type" | ".spec.serving.mode" | ".spec.provider.name" | ".spec.model.source"

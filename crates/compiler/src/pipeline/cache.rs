@@ -28,7 +28,7 @@ use super::scan::ReadPlan;
 use super::set;
 use super::split::{self, TextPart};
 use super::stream::{self, CHUNK_BYTES, Mapper, PatternCosts};
-use super::survey::{Survey, comes_late};
+use super::survey::{Survey, must_be_read_first};
 use crate::composition;
 use crate::reading::Documents;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
@@ -253,8 +253,9 @@ impl<'t> CachePass<'_, 't> {
                     let ReadUnit { key, position, patterns, learned, results, .. } = *unit;
                     let results = results.into_form();
                     self.results.append(results.relocated(position, position));
-                    let silent_fields =
-                        |pattern| self.accounting.as_ref().map(|it| it.silent_fields(pattern)).unwrap_or_default();
+                    let silent_fields = |pattern| {
+                        self.accounting.as_ref().map(|accounting| accounting.silent_fields(pattern)).unwrap_or_default()
+                    };
                     let patterns = patterns
                         .into_iter()
                         .flatten()
@@ -321,7 +322,7 @@ fn parse_unit<'t>(
         split::relocate(&mut document, part);
         is_complete &= !document.problems.iter().any(|problem| problem.kind.is_limit());
         let document = Document::new(position.source, source, document);
-        results.late.configuration |= comes_late(source, &document.header);
+        results.late.configuration |= must_be_read_first(source, &document.header);
         let mut diagnostics = Vec::new();
         document.flatten(&mut parsed, &mut diagnostics);
         results.findings.append(RunFindings::new(diagnostics));

@@ -132,7 +132,7 @@ fn report_violation(violation: &SchemaViolation, name: &str, schema: &CrdSchema,
         return;
     }
     let reported = findings.report(code, locate_value(findings.scope().root, value.as_deref()), message);
-    // A suggestion among our own fields would be misleading for a field of another API.
+    // A suggestion of a similar name would mislead here: the user does not write this field.
     let help = if *code == &codes::FIELD_NOT_IN_SCHEMA { Some(FIELD_NOT_IN_SCHEMA_HELP) } else { help.as_deref() };
     if let Some(help) = help {
         reported.help(help);
@@ -151,6 +151,7 @@ pub(super) fn locate_value(root: &Node<'_>, value: Option<&str>) -> FieldRef {
     }
 }
 
+/// Appends the paths of all strings below a node that equal `text`.
 fn collect_fields_with_text(node: &Node<'_>, text: &str, path: &FieldPath, paths: &mut Vec<FieldPath>) {
     match &node.value {
         yaml::Value::String(node_text) if node_text == text => paths.push(path.clone()),

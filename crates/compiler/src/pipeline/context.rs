@@ -102,9 +102,9 @@ pub(super) fn configure_inline(
                 let object = Some(Header::from_node(provider).object());
                 let scope = DocumentScope { source: id, text, document: document.index, root, object };
                 let mut findings = Findings::new(scope);
-                let at = FieldPath::parse("providers").index(position);
-                if is_provider_config(provider, &at, &mut findings) {
-                    configuration.read(&at, &mut findings);
+                let path = FieldPath::parse("providers").index(position);
+                if is_provider_config(provider, &path, &mut findings) {
+                    configuration.read(&path, &mut findings);
                 }
                 diagnostics.extend(findings.into_diagnostics());
             }
@@ -114,15 +114,15 @@ pub(super) fn configure_inline(
 }
 
 /// Checks the `apiVersion` and `kind` of an inline configuration.
-fn is_provider_config(node: &yaml::Node<'_>, at: &FieldPath, findings: &mut Findings<'_>) -> bool {
+fn is_provider_config(node: &yaml::Node<'_>, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
     let header = Header::from_node(node);
     let is_config = crate::composition::configured_by(&header).is_some();
     if !is_config {
         let (version, kind) = (&header.api_version, &header.kind);
         let message = format!(
-            "{at} is a {kind:?} of {version:?}, expected an InferenceProviderConfig of kubefoundry.ai/v1alpha1"
+            "{path} is a {kind:?} of {version:?}, expected an InferenceProviderConfig of kubefoundry.ai/v1alpha1"
         );
-        findings.report(&codes::INVALID_OPTION, at, message);
+        findings.report(&codes::INVALID_OPTION, path, message);
     }
     is_config
 }

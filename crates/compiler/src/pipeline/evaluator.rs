@@ -121,7 +121,7 @@ impl Evaluator {
         let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(sources));
         let mut catalog = prepared::catalog(&self.options, providers);
         let problems = configure(&mut catalog, sources, &self.options, &mut survey);
-        let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.read_failures.ours);
+        let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.read_failures.relevant);
         let source = SourceId(sources.iter().count());
         (Self { catalog: Arc::new(catalog), source, ..self.clone() }, problems.collect())
     }

@@ -134,6 +134,7 @@ impl OmittedFindings {
         [false, true].into_iter().filter_map(|suppressed| self.report_part(suppressed, options)).collect()
     }
 
+    /// Creates the finding about those omitted findings that are suppressed, or about the others.
     fn report_part(&self, suppressed: bool, options: &Options) -> Option<Diagnostic> {
         let adjust_severity = |(code, number)| Some((options.adjust(Diagnostic::new(code, ""))?.severity, number));
         let omitted = self

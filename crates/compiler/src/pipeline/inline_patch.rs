@@ -53,6 +53,7 @@ struct InlinePatch<'k, 't> {
 }
 
 impl InlinePatch<'_, '_> {
+    /// Checks the patch and appends its findings, with positions in the kustomization.
     fn check(&self, text: &str, options: &Options, diagnostics: &mut Vec<Diagnostic>) {
         if let Some((block, start)) = self.find_literal_block() {
             // All lines have the same indentation, so the block can be parsed with it.

@@ -69,7 +69,7 @@ fn report_duplicate_deployments<O>(
     let mut first_occurrences: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
     let positioned_inputs = deployments.iter().filter_map(|result| Some((result.input, inputs.get(result.input)?)));
     for (position, input) in positioned_inputs.filter(|(_, input)| !input.header.name.is_empty()) {
-        if let Some(first) = first_occurrences.get(&key_of(input)) {
+        if let Some(first) = first_occurrences.get(&identity_key(input)) {
             duplicates.insert(position);
             let code = &codes::DUPLICATE_MODEL_DEPLOYMENT;
             let Header { kind, namespace, name, .. } = &input.header;
@@ -82,7 +82,7 @@ fn report_duplicate_deployments<O>(
                 "first one here",
             );
         } else {
-            first_occurrences.insert(key_of(input), occurrence_of(input));
+            first_occurrences.insert(identity_key(input), occurrence_of(input));
         }
     }
     duplicates
@@ -98,7 +98,7 @@ fn report_collisions<O>(
 ) {
     let untransformed = inputs.iter().filter(|input| !input.rendered && !input.patch && !input.header.name.is_empty());
     let input_objects: BTreeMap<IdentityKey<'_>, &InputDocument> =
-        untransformed.map(|input| (key_of(input), input)).collect();
+        untransformed.map(|input| (identity_key(input), input)).collect();
     // Only objects of an earlier run name an owner. Without one in the input, the owners need not be collected.
     let has_owned_inputs = input_objects.values().any(|input| input.owner.is_some());
     let deployments = inputs.iter().filter(|input| has_owned_inputs && input.rendered);
@@ -130,7 +130,7 @@ fn report_collisions<O>(
 /// The identity of an object, as in [`Identity`]: group, kind, namespace, name.
 type IdentityKey<'i> = (&'i str, &'i str, Option<&'i str>, &'i str);
 
-fn key_of(input: &InputDocument) -> IdentityKey<'_> {
+fn identity_key(input: &InputDocument) -> IdentityKey<'_> {
     let header = &input.header;
     (header.group(), &header.kind, header.namespace.as_deref(), &header.name)
 }
@@ -151,6 +151,7 @@ struct CollisionReporter<'r> {
 }
 
 impl CollisionReporter<'_> {
+    /// Reports a collision at the name of `input`, with the first occurrence as a related location.
     fn report(
         &mut self,
         code: &'static Code,

@@ -161,7 +161,7 @@ fn compile_with<O>(
     results.remove_copies();
     let DocumentResults { inputs, transformed, mut findings, suppressions, configured, mut read_failures, .. } =
         results;
-    diagnostics.into_iter().chain(read_failures.ours.drain(..)).for_each(|diagnostic| findings.add(diagnostic));
+    diagnostics.into_iter().chain(read_failures.relevant.drain(..)).for_each(|diagnostic| findings.add(diagnostic));
     let is_empty = transformed.is_empty();
     let (outputs, decisions) = link::link(transformed, &inputs, sources, &mut findings);
     let has_errors = findings.has_errors();

@@ -84,6 +84,7 @@ fn has_value(operation: &str) -> bool {
     matches!(operation, "add" | "replace" | "test")
 }
 
+/// Checks the field that a pointer names, and the value if the operation sets one.
 fn check_pointer(
     pointer: &Node<'_>,
     value: Option<&Node<'_>>,
@@ -111,13 +112,13 @@ fn check_pointer(
 fn partial_object<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Node<'n>, bool) {
     let path = pointer.as_str().unwrap_or_default();
     let pointer_text = text.get(pointer.span.start..pointer.span.end).unwrap_or_default();
-    let start = pointer_text.find(path).filter(|_| !path.contains('~')).map(|at| pointer.span.start + at);
+    let start = pointer_text.find(path).filter(|_| !path.contains('~')).map(|offset| pointer.span.start + offset);
     let mut steps = Vec::new();
-    let mut at = 0;
+    let mut offset = 0;
     for step in path.split('/').take(MAX_PATH_SEGMENTS) {
-        let span = start.map_or(pointer.span, |start| Span { start: start + at, end: start + at + step.len() });
+        let span = start.map_or(pointer.span, |start| Span { start: start + offset, end: start + offset + step.len() });
         steps.push((step, span));
-        at += step.len() + 1;
+        offset += step.len() + 1;
     }
     // The text before the first `/` is not a segment.
     let steps = steps.get(1..).unwrap_or_default();

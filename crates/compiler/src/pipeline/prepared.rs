@@ -89,7 +89,7 @@ pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
 
 impl<'p> PreparedRun<'p> {
     /// Returns the deployments of the input, in order.
-    pub(crate) fn subjects(&self) -> impl Iterator<Item = InputDeployment<'p>> {
+    pub(crate) fn deployments(&self) -> impl Iterator<Item = InputDeployment<'p>> {
         let Self { environment, catalog, .. } = *self;
         self.deployments.iter().map(move |document| InputDeployment { document, environment, catalog })
     }
@@ -250,7 +250,7 @@ impl<'p> InputDeployment<'p> {
     }
 
     /// Runs the deployment with other options.
-    pub(crate) fn attempt_with(&self, options: &Options, steps: &mut StepBudget) -> Attempt {
+    pub(crate) fn attempt_with_options(&self, options: &Options, steps: &mut StepBudget) -> Attempt {
         Attempt::run(self.document, &Environment { options, ..self.environment_for(Thoroughness::Needed) }, steps)
     }
 }

@@ -51,8 +51,8 @@ pub(super) struct TextPosition {
 
 /// Converts an offset from one base to another. The sum comes first, so that a move to an earlier position does not
 /// underflow.
-fn shift_offset(at: usize, from: usize, to: usize) -> usize {
-    (at + to).saturating_sub(from)
+fn shift_offset(offset: usize, from: usize, to: usize) -> usize {
+    (offset + to).saturating_sub(from)
 }
 
 /// An object that is visible to transformations.
@@ -200,7 +200,7 @@ impl DocumentResults<'_, Value> {
         }
         let mut diagnostics: Vec<&mut Diagnostic> = Vec::new();
         diagnostics.extend(self.findings.as_mut_slice());
-        diagnostics.extend(self.read_failures.ours.iter_mut().chain(&mut self.read_failures.foreign));
+        diagnostics.extend(self.read_failures.relevant.iter_mut().chain(&mut self.read_failures.foreign));
         for result in &mut self.transformed {
             if let Some(mapped) = &mut result.mapped {
                 mapped.decision.source = to.source;

@@ -85,7 +85,7 @@ impl Role {
             return Self::Other;
         }
         if let Some(transform) = composition::owner_of_group(header.group()) {
-            return Self::in_own_group(header, transform, purpose, is_patch, findings);
+            return Self::classify_in_owned_group(header, transform, purpose, is_patch, findings);
         }
         if let Some(transform) = composition::transform_of_kind(header.group(), &header.kind) {
             let is_handled =
@@ -107,7 +107,7 @@ impl Role {
     }
 
     /// Decides the role of a document whose API group belongs to one transformation.
-    fn in_own_group(
+    fn classify_in_owned_group(
         header: &Header,
         transform: &'static dyn AnyTransform,
         purpose: Purpose,
@@ -136,6 +136,7 @@ impl Role {
     }
 }
 
+/// Returns whether the version is the one that the transformation reads. Reports any other version.
 fn is_known_version(header: &Header, transform: &dyn AnyTransform, findings: &mut Findings<'_>) -> bool {
     let (group, version) = header.api_version.rsplit_once('/').unwrap_or_default();
     if transform.version(group) == version {
@@ -149,6 +150,7 @@ fn is_known_version(header: &Header, transform: &dyn AnyTransform, findings: &mu
     false
 }
 
+/// Reports a kind that the API group of a transformation does not have.
 fn report_unknown_kind(header: &Header, transform: &dyn AnyTransform, findings: &mut Findings<'_>) {
     let kinds: Vec<&str> = composition::kinds_of(transform).collect();
     let (kind, expected) = (&*header.kind, kinds.join(" or "));

@@ -116,6 +116,7 @@ impl LateDocuments {
 }
 
 impl NamedKinds {
+    /// Searches a text for the kinds that it names, without parsing it.
     fn from_source(source: &Source) -> Self {
         let mut kinds = Self::default();
         if !source.purpose.has_resources() {

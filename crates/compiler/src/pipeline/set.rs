@@ -67,7 +67,8 @@ fn remove_copies(set_objects: &mut Vec<SetObject<'_>>) {
     let is_changed = |set_object: &SetObject<'_>| {
         let annotations = set_object.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
         set_object.transformed.is_none()
-            && composition::change_annotations().any(|key| annotations.is_some_and(|it| it.get(key).is_some()))
+            && composition::change_annotations()
+                .any(|key| annotations.is_some_and(|annotations| annotations.get(key).is_some()))
     };
     if !set_objects.iter().any(is_changed) {
         return;

@@ -55,7 +55,7 @@ impl Skeletons {
             return;
         }
         let object = manifest.clone().into_json();
-        let violations = refused_by_all(&known, |schema| schema.check_outline(&object));
+        let violations = violations_of_both(&known, |schema| schema.check_outline(&object));
         if let Some(outline) = outline.filter(|_| violations.is_empty()) {
             let fitting = &mut self.lock_cache().fitting;
             if fitting.len() < MAX_OUTLINES {
@@ -70,7 +70,7 @@ impl Skeletons {
     pub(super) fn check_change(&self, old: &Value, new: &Value, findings: &mut Findings<'_>) {
         let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let Some((_, known)) = self.find(text("/apiVersion"), text("/kind"), None) else { return };
-        let mut violations = refused_by_all(&known, |schema| schema.check(new));
+        let mut violations = violations_of_both(&known, |schema| schema.check(new));
         if !violations.is_empty() {
             let before = known.nearest.schema.check(old);
             violations.retain(|violation| !before.contains(violation));
@@ -108,7 +108,7 @@ impl Skeletons {
 
 /// Returns the violations of the nearest schema that the next one confirms. One that only the nearest schema has may be
 /// due to a release in between.
-fn refused_by_all(
+fn violations_of_both(
     known: &KnownSchemas,
     check: impl Fn(&'static CrdSchema) -> Vec<SchemaViolation>,
 ) -> Vec<SchemaViolation> {
@@ -131,6 +131,7 @@ fn is_about_object(violation: &SchemaViolation) -> bool {
     violation.code != &codes::CRD_RULE_NOT_EVALUATED
 }
 
+/// Reports violations, each with the releases whose schemas were compared.
 fn report_all(
     violations: &[SchemaViolation],
     name: &str,
@@ -183,7 +184,9 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
         // Validation may have reported the same field already.
         let reported: BTreeSet<FieldPath> =
             findings.iter().filter_map(|finding| Some(finding.location.as_ref()?.path.clone())).collect();
-        for violation in violations.iter().filter(|it| is_about_object(it) && !reported.contains(&it.path)) {
+        for violation in
+            violations.iter().filter(|violation| is_about_object(violation) && !reported.contains(&violation.path))
+        {
             let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
             let place = if is_unknown { FieldRef::key(&violation.path) } else { FieldRef::value(&violation.path) };
             let message = violation.sentence_for_schema(&name, POD_SPEC, schema.file());
@@ -245,7 +248,7 @@ mod tests {
         let known = known_schemas("nvidia.com", "DynamoGraphDeployment", "v1alpha1", Some("1.1.1")).unwrap();
         let codes = |service: Value| {
             let object = json!({"metadata": {"name": "m"}, "spec": {"services": {"x": service}}});
-            let violations = refused_by_all(&known, |schema| schema.check(&object));
+            let violations = violations_of_both(&known, |schema| schema.check(&object));
             violations.iter().map(|violation| code_for(violation, false).id).collect::<Vec<_>>()
         };
         assert!(known.next.is_some());

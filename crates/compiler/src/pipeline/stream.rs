@@ -23,7 +23,7 @@ use super::role::{InputDocument, Role};
 use super::rule_steps::allowance;
 use super::scan::ReadPlan;
 use super::suppress::Suppression;
-use super::survey::{Survey, comes_late, is_kustomization};
+use super::survey::{Survey, is_kustomization, must_be_read_first};
 use crate::composition::{self, TRANSFORMS};
 use crate::reading::{Documents, ReadFailures};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
@@ -163,7 +163,7 @@ impl<'t> ChunkReader<'t> {
             if let Some(document) = documents.next() {
                 bytes += document.span.end - document.span.start;
                 let document = Document::new(id, source, document);
-                self.is_late |= comes_late(source, &document.header);
+                self.is_late |= must_be_read_first(source, &document.header);
                 let mut diagnostics = Vec::new();
                 document.flatten(&mut chunk, &mut diagnostics);
                 for finding in diagnostics {
@@ -221,6 +221,7 @@ impl<'t> Mapper<'_, 't> {
         results
     }
 
+    /// Handles one document by its role, and appends the outcome to `results`.
     fn map<O: OutputForm>(
         &self,
         document: Document<'t>,

@@ -44,6 +44,7 @@ impl<'t> Survey<'t> {
         survey
     }
 
+    /// Reads a text, and records the files that a kustomization in it applies as patches.
     fn read(&mut self, id: SourceId, source: &'t Source, options: &Options) {
         let mut documents = Documents::new(source, &options.limits);
         let mut read_documents = Vec::new();
@@ -67,8 +68,8 @@ impl<'t> Survey<'t> {
         !self.patched.is_empty() && self.patched.contains_key(&kustomize::normalize("", &source.name))
     }
 
-    /// Returns the target that a kustomization names for a patch file. `None` if no kustomization lists the file, or its
-    /// target is not of an input kind.
+    /// Returns the target that a kustomization names for a patch file. `None` if no kustomization lists the file, or
+    /// its target is not of an input kind.
     pub(super) fn patch_target(&self, source: &Source) -> Option<&PatchTarget> {
         let target = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
         target.flatten()?.as_ref()
@@ -89,8 +90,8 @@ impl<'t> Survey<'t> {
     }
 }
 
-/// Returns whether a document should have been read first.
-pub(super) fn comes_late(source: &Source, header: &Header) -> bool {
+/// Returns whether a document must be read before the first object is transformed, because it affects others.
+pub(super) fn must_be_read_first(source: &Source, header: &Header) -> bool {
     composition::configured_by(header).is_some() || is_kustomization(source, header)
 }
 

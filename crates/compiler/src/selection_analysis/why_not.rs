@@ -139,7 +139,7 @@ pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, Unkno
                 return Err(UnknownProvider { name, known, suggestion });
             };
             let space = SearchSpace::from_catalog(catalog);
-            Ok(prepared.subjects().map(|subject| ChangeSearch::new(subject, candidate).answer(&space)).collect())
+            Ok(prepared.deployments().map(|subject| ChangeSearch::new(subject, candidate).answer(&space)).collect())
         });
     answers.unwrap_or_else(|_| Ok(Vec::new()))
 }

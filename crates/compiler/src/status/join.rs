@@ -201,7 +201,7 @@ mod tests {
         assert!(snapshot.diagnostics.is_empty(), "{:?}", snapshot.diagnostics);
         let mut rows = BTreeMap::new();
         for joined in join(&snapshot.objects).iter().filter(|joined| joined.resource.is_some()) {
-            let deployment = joined.deployment.map(|it| format!("{} {}", it.group(), it.object.name));
+            let deployment = joined.deployment.map(|object| format!("{} {}", object.group(), object.object.name));
             let deployment = deployment.or_else(|| joined.named.as_ref().map(|named| format!("no {}", named.name)));
             let inconsistencies = if joined.inconsistencies.is_empty() { "" } else { " doubtful" };
             let key = joined.joined_by.map_or_else(|| "alone".to_owned(), |key| format!("{key:?}"));

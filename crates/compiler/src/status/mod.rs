@@ -152,6 +152,7 @@ fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
     })
 }
 
+/// Translates the status of a joined pair, and notes what is doubtful about it.
 fn status_entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEntry {
     let mut notes = Vec::new();
     if joined.joined_by == Some(JoinKey::Name) {

@@ -175,10 +175,11 @@ pub struct OutputTrace {
 /// assert!(output.from.contains(&"spec.engine.contextLength".to_owned()));
 /// ```
 pub fn trace(sources: &SourceSet) -> Vec<Trace> {
-    with_prepared_run(sources, Providers::All, |prepared| prepared.subjects().map(trace_deployment).collect())
+    with_prepared_run(sources, Providers::All, |prepared| prepared.deployments().map(trace_deployment).collect())
         .unwrap_or_default()
 }
 
+/// Tries each field of a deployment, and inverts the result to get the input fields that affect each output field.
 fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
     let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR));
     let mut probe = Probe::new(subject, steps).with_named_provider();
@@ -297,6 +298,7 @@ fn input_fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOri
     fields
 }
 
+/// Returns the places in the output that another value of a field changes or adds.
 fn reached_fields(effect: &Effect, output: &TracedOutput) -> Vec<ReachedField> {
     let reached = |added: bool| {
         move |place: &OutputPlace| {

@@ -131,11 +131,11 @@ pub(crate) fn variants(
 /// Returns the edits that switch to the other serving mode. The two modes declare GPUs and memory in different fields,
 /// so the mode cannot be changed alone.
 pub(crate) fn switch_serving_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
-    let at = |path: &FieldPath| root.at(path).map(Node::to_json);
+    let value_at = |path: &FieldPath| root.at(path).map(Node::to_json);
     let spec = || ModelDeployment::path().spec();
-    let is_disaggregated = at(&spec().serving().mode()) == Some(json!("disaggregated"));
+    let is_disaggregated = value_at(&spec().serving().mode()) == Some(json!("disaggregated"));
     if is_disaggregated {
-        let prefill = at(&spec().scaling().prefill())?;
+        let prefill = value_at(&spec().scaling().prefill())?;
         let mut resources = json!({"gpu": prefill.get("gpu")?});
         if let (Some(memory), Some(fields)) = (prefill.get("memory"), resources.as_object_mut()) {
             fields.insert("memory".to_owned(), memory.clone());
@@ -147,8 +147,8 @@ pub(crate) fn switch_serving_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
             FieldChange::set(spec().resources(), resources),
         ]);
     }
-    let gpu = at(&spec().resources().gpu()).unwrap_or_else(|| json!({"count": 1}));
-    let memory = at(&spec().resources().memory()).unwrap_or_else(|| json!("32Gi"));
+    let gpu = value_at(&spec().resources().gpu()).unwrap_or_else(|| json!({"count": 1}));
+    let memory = value_at(&spec().resources().memory()).unwrap_or_else(|| json!("32Gi"));
     let role = json!({"gpu": gpu, "memory": memory});
     Some(vec![
         FieldChange::set(spec().serving().mode(), "disaggregated"),
@@ -180,6 +180,7 @@ pub(crate) fn find_shape(path: &FieldPath, provider: Option<&str>) -> (Shape, Fa
     (shape, facets)
 }
 
+/// Returns other values for a field of this shape: all its enum values, or values near the current one.
 fn other_values(shape: Shape, facets: Facets, value: &Json) -> Vec<Json> {
     if let Some(words) = facets.allowed_values {
         return words.iter().map(|word| json!(word)).collect();
@@ -214,8 +215,8 @@ fn other_numbers(number: i64) -> Vec<Json> {
 fn similar_texts(text: &str) -> Vec<String> {
     let characters: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| c.is_ascii_alphanumeric()).collect();
     let changed = |character: Option<&(usize, char)>| {
-        let (at, c) = *character?;
-        let (before, after) = (text.get(..at)?, text.get(at + c.len_utf8()..)?);
+        let (offset, c) = *character?;
+        let (before, after) = (text.get(..offset)?, text.get(offset + c.len_utf8()..)?);
         Some(format!("{before}{}{after}", next_character(c)))
     };
     let mut others = match text {

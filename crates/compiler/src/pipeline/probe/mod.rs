@@ -200,7 +200,7 @@ impl<'p> Probe<'p> {
     pub(crate) fn probe_runtime(&mut self, provider: &str, version: &str) -> Option<OutputDifference> {
         let mut options = self.subject.options().clone();
         options.runtimes.insert(provider.to_owned(), version.to_owned());
-        let other = self.subject.attempt_with(&options, &mut self.steps);
+        let other = self.subject.attempt_with_options(&options, &mut self.steps);
         (!other.is_refused()).then(|| compare_outputs(&self.base, &other).0)
     }
 
@@ -267,8 +267,9 @@ fn collect_codes(codes: &mut Vec<&'static str>, findings: &[Diagnostic], path: &
 /// Returns whether a finding is about a field or one of its parents.
 pub(crate) fn is_about(finding: &Diagnostic, path: &FieldPath) -> bool {
     finding.location.as_ref().is_some_and(|location| {
-        let at = &location.path;
-        at.segments().len() > 1 && (path.starts_with(at) || at.starts_with(path))
+        let reported = &location.path;
+        // Without this condition, a finding at `spec` itself would be about every field.
+        reported.segments().len() > 1 && (path.starts_with(reported) || reported.starts_with(path))
     })
 }
 
