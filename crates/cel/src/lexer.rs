@@ -36,7 +36,7 @@ impl<'t> Lexer<'t> {
 
     /// Returns the next token and its span.
     pub(super) fn next(&mut self) -> Result<(Token, Span), CompileError> {
-        self.skip_space();
+        self.skip_space_and_comments();
         let start = self.at;
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
@@ -66,8 +66,7 @@ impl<'t> Lexer<'t> {
         Ok((token, Span { start, end: self.at }))
     }
 
-    /// Skips white space and comments.
-    fn skip_space(&mut self) {
+    fn skip_space_and_comments(&mut self) {
         loop {
             let rest = self.rest();
             let space = rest.bytes().take_while(|byte| b" \t\r\n\x0c".contains(byte)).count();

@@ -58,8 +58,9 @@ impl Meter {
 
     /// Returns how many steps of the initial budget were spent: all of them if the steps were exhausted.
     pub(super) fn spent(&self, budget: u64) -> u64 {
-        let left = if self.exhausted() == Some(ExhaustedLimit::Steps) { 0 } else { self.steps.load(Ordering::Relaxed) };
-        budget.saturating_sub(left)
+        let remaining =
+            if self.exhausted() == Some(ExhaustedLimit::Steps) { 0 } else { self.steps.load(Ordering::Relaxed) };
+        budget.saturating_sub(remaining)
     }
 
     /// Returns the limit that was reached first. Callers must check it even if the rule has a result, because `||` and

@@ -117,11 +117,11 @@ fn find_kind(name: &str) -> Option<&'static DocumentedKind> {
 /// ```
 pub fn find_field(path: &str) -> Result<FieldEntry, UnknownField> {
     let mut keys = path.split(['.', '[']).filter(|key| !key.is_empty() && !key.ends_with(']')).peekable();
-    let named = keys.peek().and_then(|first| find_kind(first));
-    if named.is_some() {
+    let named_kind = keys.peek().and_then(|first| find_kind(first));
+    if named_kind.is_some() {
         keys.next();
     }
-    let kind = named.unwrap_or(&KINDS[0]);
+    let kind = named_kind.unwrap_or(&KINDS[0]);
     let mut entry = FieldEntry { kind, path: String::new(), field: None };
     for key in keys {
         let object = entry.object();

@@ -84,9 +84,9 @@ fn compare_with_float(integer: i128, float: f64) -> Ordering {
         return if float > 0.0 { Ordering::Less } else { Ordering::Greater };
     }
     #[allow(clippy::cast_possible_truncation, reason = "the fraction is compared afterwards; the rest fits")]
-    let whole = float as i128;
+    let whole_part = float as i128;
     let by_fraction = || 0.0_f64.partial_cmp(&float.fract()).unwrap_or(Ordering::Equal);
-    integer.cmp(&whole).then_with(by_fraction)
+    integer.cmp(&whole_part).then_with(by_fraction)
 }
 
 #[cfg(test)]

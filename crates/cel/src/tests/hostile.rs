@@ -88,7 +88,7 @@ fn handles_rules_of_the_maximum_length_quickly() {
 }
 
 #[test]
-fn the_longest_chains_that_are_allowed_do_not_overflow_a_small_stack() {
+fn the_deepest_allowed_rules_do_not_overflow_a_small_stack() {
     let nested = [
         format!("1{} == 31", "+1".repeat(30)),
         format!("{}true{}", "(".repeat(31), ")".repeat(31)),

@@ -44,9 +44,9 @@ impl<'l> LiveIndex<'l> {
     pub(super) fn find(&self, expected: &Value) -> LiveMatch<'l> {
         let api_version = text_or_empty(expected, "/apiVersion");
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        let named =
+        let namesakes =
             self.objects.get(&(group, text_or_empty(expected, "/kind"), text_or_empty(expected, "/metadata/name")));
-        let mut candidates = named.cloned().unwrap_or_default();
+        let mut candidates = namesakes.cloned().unwrap_or_default();
         if let Some(namespace) = expected.pointer("/metadata/namespace").and_then(Value::as_str) {
             candidates.retain(|(_, live)| live.object.namespace.as_deref() == Some(namespace));
         } else {

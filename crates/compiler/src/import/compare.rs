@@ -305,12 +305,12 @@ fn is_non_empty(value: &Value) -> bool {
 /// Returns whether two scalars are equal, or are the same quantity written as a number and as text.
 fn same_scalar(path: &FieldPath, original: &Value, rendered: &Value) -> bool {
     let is_quantity = path.to_string().split(['.', '[']).any(|step| matches!(step, "limits" | "requests"));
-    let plain = |value: &Value| match value {
+    let as_text = |value: &Value| match value {
         Value::Number(number) => Some(number.to_string()),
         Value::String(text) => Some(text.clone()),
         _ => None,
     };
-    original == rendered || is_quantity && plain(original).is_some() && plain(original) == plain(rendered)
+    original == rendered || is_quantity && as_text(original).is_some() && as_text(original) == as_text(rendered)
 }
 
 /// Parses a text as a YAML mapping. Returns `None` for any other text.

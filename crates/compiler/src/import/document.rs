@@ -159,16 +159,17 @@ fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], expected: ConfigValue)
 /// Returns the flags that the user supplied: all kinds of workers share them, and a rendering would not add them on its
 /// own. `rendered` are the flags that it adds.
 pub(super) fn user_flags(imported: &[Vec<ImportedFlag>], rendered: &[Vec<ImportedFlag>]) -> Vec<ImportedFlag> {
-    let same =
+    let is_same_flag =
         |one: &ImportedFlag, other: &ImportedFlag| one.name == other.name && same_values(&one.values, &other.values);
     let mut supplied = imported.iter().enumerate().map(|(position, flags)| {
         let added = rendered.get(position).map_or(&[][..], Vec::as_slice);
-        let is_supplied = |flag: &&ImportedFlag| !added.iter().any(|added| same(added, flag));
+        let is_supplied = |flag: &&ImportedFlag| !added.iter().any(|added| is_same_flag(added, flag));
         flags.iter().filter(is_supplied).cloned().collect::<Vec<_>>()
     });
     let first = supplied.next().unwrap_or_default();
     let others: Vec<Vec<ImportedFlag>> = supplied.collect();
-    let in_all = |flag: &ImportedFlag| others.iter().all(|other| other.iter().any(|candidate| same(candidate, flag)));
+    let in_all =
+        |flag: &ImportedFlag| others.iter().all(|other| other.iter().any(|candidate| is_same_flag(candidate, flag)));
     first.into_iter().filter(in_all).collect()
 }
 

@@ -302,7 +302,7 @@ impl<'s> Importer<'s> {
         let metadata = metadata(object, api_group);
         let settings = EngineSettings::from_draft(draft);
         let is_hugging_face = is_hugging_face(object);
-        let named = Some(self.provider.name());
+        let provider_name = Some(self.provider.name());
         let build = |settings: &EngineSettings,
                      has_default_caching,
                      provider,
@@ -325,7 +325,7 @@ impl<'s> Importer<'s> {
             .document()
         };
         let reread = |settings: &EngineSettings, has_default_caching| {
-            self.reread(&build(settings, has_default_caching, named, draft.image.is_some(), &[], &[]))
+            self.reread(&build(settings, has_default_caching, provider_name, draft.image.is_some(), &[], &[]))
         };
         let settings = &settings.keep_deprecated_switch(draft, |settings| reread(settings, true));
         // Not every provider renders a flag for a default of the API group.
@@ -336,17 +336,17 @@ impl<'s> Importer<'s> {
         let build = |provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
             build(settings, has_default_caching, provider, with_image, env, flags)
         };
-        let minimal = self.reread(&build(named, !draft.has_default_image, &[], &[]));
+        let minimal = self.reread(&build(provider_name, !draft.has_default_image, &[], &[]));
         let is_default = minimal.as_ref().is_some_and(|minimal| minimal.image == draft.image);
         let with_image = draft.image.is_some() && !(draft.has_default_image && is_default);
-        let minimal = if with_image { self.reread(&build(named, true, &[], &[])) } else { minimal };
+        let minimal = if with_image { self.reread(&build(provider_name, true, &[], &[])) } else { minimal };
         let (added_env, added_flags) = minimal.map_or_else(Default::default, |minimal| {
             let flags: Vec<Vec<ImportedFlag>> = minimal.workers.iter().map(|worker| worker.flags.clone()).collect();
             (minimal.env, flags)
         });
         let env: Vec<Value> = draft.env.iter().filter(|variable| !added_env.contains(variable)).cloned().collect();
         let flags = user_flags(&settings.rest, &added_flags);
-        // The provider is named only if automatic selection would give another one.
+        // The provider is provider_name only if automatic selection would give another one.
         let reason = string_entries_at(object, "/metadata/annotations").remove(&api_group.label("selected-reason"));
         if let Some(Value::String(reason)) = reason {
             let deployment = build(None, with_image, &env, &flags);
@@ -356,7 +356,7 @@ impl<'s> Importer<'s> {
                 return Ok((deployment, rendering));
             }
         }
-        self.remove_refused_parts(build(named, with_image, &env, &flags), omissions)
+        self.remove_refused_parts(build(provider_name, with_image, &env, &flags), omissions)
     }
 
     /// Removes the flags, variables and other separable parts for which a deployment is refused. Returns the deployment

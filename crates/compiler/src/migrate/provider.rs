@@ -327,8 +327,8 @@ fn requested_model_name(run: &Compilation, decision: &Decision) -> Option<String
         let mut flags = draft.workers.iter().flat_map(|worker| &worker.flags);
         flags.find(|flag| flag.name == name).and_then(ImportedFlag::value).map(str::to_owned)
     };
-    let named = draft.served_name.clone().or_else(|| flag(profile.served_name));
-    named.or_else(|| flag(profile.model).filter(|_| profile.answers_to_model))
+    let served_name = draft.served_name.clone().or_else(|| flag(profile.served_name));
+    served_name.or_else(|| flag(profile.model).filter(|_| profile.answers_to_model))
 }
 
 /// Returns the engines and modes that only the first of two built-in providers supports.

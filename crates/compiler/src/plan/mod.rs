@@ -153,22 +153,22 @@ fn pair_deployments<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) ->
     let by_key: BTreeMap<_, &RunDeployment<'r>> = old.iter().map(|side| (key(side), side)).collect();
     // Exact matches of group, namespace and name come first. Only then are the rest paired by namespace and name across
     // API groups, so that a deployment that moved to another group never takes the partner of one that stayed.
-    let mut taken = BTreeSet::new();
+    let mut paired = BTreeSet::new();
     let mut partners: Vec<Option<&RunDeployment<'r>>> =
         new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
-    taken.extend(partners.iter().flatten().map(|side| side.position));
+    paired.extend(partners.iter().flatten().map(|side| side.position));
     // The API group is the last part of the key, so the deployments of one name are neighbors in the map.
     for (side, partner) in new.iter().zip(&mut partners).filter(|(_, partner)| partner.is_none()) {
         let (kind, namespace, name, _) = key(side);
         let identity = (&kind, &namespace, &name);
         let start = (kind.clone(), namespace.clone(), name.clone(), "".into());
         let namesakes = by_key.range(start..).take_while(|((kind, space, name, _), _)| (kind, space, name) == identity);
-        *partner = namesakes.map(|(_, side)| *side).find(|side| !taken.contains(&side.position));
-        taken.extend(partner.map(|side| side.position));
+        *partner = namesakes.map(|(_, side)| *side).find(|side| !paired.contains(&side.position));
+        paired.extend(partner.map(|side| side.position));
     }
     let mut pairs: Vec<Pair<'r>> =
         new.iter().zip(partners).map(|(side, partner)| (partner.copied(), Some(*side))).collect();
-    pairs.extend(old.iter().filter(|side| !taken.contains(&side.position)).map(|side| (Some(*side), None)));
+    pairs.extend(old.iter().filter(|side| !paired.contains(&side.position)).map(|side| (Some(*side), None)));
     pairs
 }
 

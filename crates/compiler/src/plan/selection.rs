@@ -19,8 +19,9 @@ pub(super) fn selection_change(
     // Runs keep candidates and their rules only at this thoroughness, so the two deployments are rendered once more.
     let render = |renderer: &Renderer<'_>, document: &Value| renderer.render(document, Thoroughness::Everything);
     let (old, new) = (render(old_renderer, old_document), render(new_renderer, new_document));
-    let full = |rendered: &Option<RenderedDocument>| rendered.as_ref().and_then(|it| it.decision.selection.clone());
-    let (full_before, full_after) = (full(&old), full(&new));
+    let full_selection =
+        |rendered: &Option<RenderedDocument>| rendered.as_ref().and_then(|it| it.decision.selection.clone());
+    let (full_before, full_after) = (full_selection(&old), full_selection(&new));
     let (full_before, full_after) = (full_before.as_ref().unwrap_or(before), full_after.as_ref().unwrap_or(after));
     let old_provider = before.provider.as_deref().filter(|_| before.provider != after.provider);
     let closed_gate = old_provider.and_then(|name| {

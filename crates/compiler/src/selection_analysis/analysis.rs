@@ -254,9 +254,9 @@ impl<'p> RuleAnalyzer<'p> {
         let sizes: Vec<usize> = self.space.dimensions.iter().map(|dimension| dimension.values.len()).collect();
         let bases = self.space.bases.len();
         let total = sizes.iter().try_fold(bases, |all, size| all.checked_mul(*size));
-        let whole = total.filter(|total| *total <= MAX_POINTS);
-        self.complete = whole.is_some();
-        if let Some(total) = whole {
+        let affordable_total = total.filter(|total| *total <= MAX_POINTS);
+        self.complete = affordable_total.is_some();
+        if let Some(total) = affordable_total {
             for number in 0..total {
                 self.judge_numbered(number, bases, &sizes);
             }

@@ -35,9 +35,9 @@ impl PointSelection {
     /// Returns the positions of the candidates with the highest score.
     pub(super) fn best_candidates(&self) -> Vec<usize> {
         let score = |position: &usize| self.selection.candidates.get(*position).and_then(|candidate| candidate.score);
-        let all: Vec<usize> = (0..self.selection.candidates.len()).collect();
-        let highest = all.iter().filter_map(score).max();
-        all.into_iter().filter(|position| highest.is_some() && score(position) == highest).collect()
+        let positions: Vec<usize> = (0..self.selection.candidates.len()).collect();
+        let highest = positions.iter().filter_map(score).max();
+        positions.into_iter().filter(|position| highest.is_some() && score(position) == highest).collect()
     }
 }
 
