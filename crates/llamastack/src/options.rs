@@ -341,7 +341,7 @@ impl Check<'_, '_> {
 
     /// Reports an override for a distribution that does not exist.
     fn report_unknown_override(&mut self, path: &FieldPath, names: &[String]) {
-        let message = format!("{path} is not an image that can be replaced, expected {}", one_of(&names));
+        let message = format!("{path} is not an image that can be replaced, expected {}", one_of(names));
         let reported = self.findings.report(&codes::INVALID_OPTION, FieldRef::key(path), message);
         let _ = reported.help("set the image of your own distribution under llamaStack.distributions");
     }
