@@ -66,7 +66,7 @@ impl ReadFailures {
     pub(crate) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
         if !failures.is_empty() {
             let diagnostics = if may_hold_input(&source.text) { &mut self.relevant } else { &mut self.foreign };
-            diagnostics.extend(report(id, &source.text, 0, failures));
+            diagnostics.extend(failure_diagnostics(id, &source.text, 0, failures));
         }
     }
 
@@ -77,7 +77,12 @@ impl ReadFailures {
 }
 
 /// Converts failures of a text, or of one of its documents, to findings.
-pub(crate) fn report(source: SourceId, text: &str, document: usize, failures: &[Failure]) -> Vec<Diagnostic> {
+pub(crate) fn failure_diagnostics(
+    source: SourceId,
+    text: &str,
+    document: usize,
+    failures: &[Failure],
+) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for failure in failures {
         let root = Node { value: yaml::Value::Null, span: failure.span };

@@ -72,7 +72,12 @@ impl ClusterSnapshot {
             for document in documents.by_ref() {
                 reader.read_document(id, source, &document);
             }
-            reader.snapshot.diagnostics.extend(reading::report(id, &source.text, 0, &documents.into_failures()));
+            reader.snapshot.diagnostics.extend(reading::failure_diagnostics(
+                id,
+                &source.text,
+                0,
+                &documents.into_failures(),
+            ));
         }
         reader.snapshot
     }

@@ -139,8 +139,8 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
 fn date_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + DAYS_TO_EPOCH;
     let (era, day) = (days.div_euclid(DAYS_PER_ERA), days.rem_euclid(DAYS_PER_ERA));
-    // Without its leap days, each year of an era has 365 days: one leap day in 1461 days, none at the end of a century,
-    // one at the end of the era.
+    // The divisions count the leap days before `day`: one every four years, none at the end of a century, one at the
+    // end of the era. Without them, every year has 365 days.
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day_of_year = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day_of_year + 2) / 153;

@@ -68,7 +68,7 @@ fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut V
             finding.location = Some(Location::from_source(id));
             diagnostics.push(finding);
         }
-        diagnostics.extend(reading::report(id, &source.text, 0, &failures));
+        diagnostics.extend(reading::failure_diagnostics(id, &source.text, 0, &failures));
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn configure_inline(
                 let scope = DocumentScope { source: id, text, document: document.index, root, object };
                 let mut findings = Findings::new(scope);
                 let path = FieldPath::parse("providers").index(position);
-                if is_provider_config(provider, &path, &mut findings) {
+                if check_provider_config(provider, &path, &mut findings) {
                     configuration.read(&path, &mut findings);
                 }
                 diagnostics.extend(findings.into_diagnostics());
@@ -113,8 +113,8 @@ pub(super) fn configure_inline(
     configured
 }
 
-/// Checks the `apiVersion` and `kind` of an inline configuration.
-fn is_provider_config(node: &yaml::Node<'_>, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+/// Checks the `apiVersion` and `kind` of an inline configuration. Returns whether they are right.
+fn check_provider_config(node: &yaml::Node<'_>, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
     let header = Header::from_node(node);
     let is_config = crate::composition::configured_by(&header).is_some();
     if !is_config {

@@ -69,7 +69,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Creates a decision that has no provider and no findings yet.
+    /// Creates a decision that has no provider and no objects yet.
     pub(crate) fn new(object: ObjectRef, source: SourceId, document: usize) -> Self {
         Self {
             object,

@@ -224,6 +224,7 @@ impl Evaluator {
         self.crds.as_deref().map(CrdSchemas)
     }
 
+    /// Returns the environment for a deployment that needs no thorough checks and has no earlier choice of a provider.
     fn environment<'e>(&'e self, schemas: Option<&'e CrdSchemas<'e>>) -> Environment<'e> {
         let (configuration, options) = (&*self.catalog, &*self.options);
         Environment {

@@ -81,7 +81,7 @@ impl RunFindings {
             |diagnostic: &mut Diagnostic| diagnostic.suppressed && diagnostic.code.severity != Severity::Error;
         let suppressed = self.stored.extract_if(.., is_removed).collect();
         if every_finding {
-            suppressions.iter().flat_map(Suppression::own_findings).for_each(|finding| self.add(finding));
+            suppressions.iter().flat_map(Suppression::find_problems).for_each(|finding| self.add(finding));
         }
         suppressed
     }

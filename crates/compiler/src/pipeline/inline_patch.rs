@@ -91,7 +91,7 @@ impl InlinePatch<'_, '_> {
                 .extend(part_diagnostics.into_iter().map(|diagnostic| relocate_diagnostic(diagnostic, &relocate)));
         };
         let failures: Vec<Failure> = parsed.failure.into_iter().chain(parsed.later_failures).collect();
-        add(reading::report(source, patch, index, &failures));
+        add(reading::failure_diagnostics(source, patch, index, &failures));
         for yaml::Document { root, span, problems, .. } in parsed.documents {
             let header = Header::from_node(&root);
             if let (Value::Sequence(_), Some(target)) = (&root.value, &self.target) {

@@ -215,6 +215,7 @@ fn mark_owned(
         manifest.metadata.namespace = header.namespace.as_deref().map(str::to_owned);
         let annotation = transform.owner_annotation();
         manifest::mark_owned(manifest, api_group::DEFAULT, annotation, header.namespace.as_deref(), &header.name);
+        // The data of a claim outlives the deployment, so the garbage collector must not delete it.
         if manifest.kind != "PersistentVolumeClaim" {
             manifest.metadata.owner_references.extend(owner.clone());
         }

@@ -90,7 +90,7 @@ impl Role {
         if let Some(transform) = composition::transform_of_kind(header.group(), &header.kind) {
             let is_handled =
                 purpose == Purpose::Input && !is_patch && transform.handles(&document.root, &options.settings);
-            let is_transformed = is_handled && is_known_version(header, transform, findings);
+            let is_transformed = is_handled && check_version(header, transform, findings);
             return if is_transformed { Self::Transformed(transform) } else { Self::Other };
         }
         for transform in TRANSFORMS {
@@ -114,7 +114,7 @@ impl Role {
         is_patch: bool,
         findings: &mut Findings<'_>,
     ) -> Self {
-        if !is_known_version(header, transform, findings) {
+        if !check_version(header, transform, findings) {
             return Self::Other;
         }
         let (kind, is_input_kind) = (&*header.kind, *header.kind == *transform.kind().1);
@@ -136,8 +136,8 @@ impl Role {
     }
 }
 
-/// Returns whether the version is the one that the transformation reads. Reports any other version.
-fn is_known_version(header: &Header, transform: &dyn AnyTransform, findings: &mut Findings<'_>) -> bool {
+/// Reports a version that the transformation does not read. Returns whether it reads the version.
+fn check_version(header: &Header, transform: &dyn AnyTransform, findings: &mut Findings<'_>) -> bool {
     let (group, version) = header.api_version.rsplit_once('/').unwrap_or_default();
     if transform.version(group) == version {
         return true;

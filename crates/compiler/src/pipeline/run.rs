@@ -36,9 +36,9 @@ impl Run<'_> {
         self.run_plan(&plan).or_else(|| self.run_plan(&ReadPlan::everything(self.sources))).unwrap_or_default()
     }
 
-    /// Processes every document, or returns `None` if the plan was wrong. If transformations look at other objects,
-    /// these stay values until all transformations are done, and are then converted to the form that the caller asked
-    /// for.
+    /// Processes every document, or returns `None` if the plan turns out to be invalid. If transformations look at
+    /// other objects, all objects stay JSON values until the last transformation is done. Only then are they converted
+    /// to the form that the caller asked for.
     fn run_plan<O: OutputForm>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
         let Self { sources, schemas, skeletons, options, thoroughness } = *self;
         let mut survey = Survey::new(sources, options, plan);

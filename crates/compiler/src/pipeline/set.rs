@@ -111,18 +111,19 @@ fn generated_resources(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedRe
     results.transformed.iter().enumerate().flat_map(resources_of_result).unzip()
 }
 
-/// Keeps the first of equal shared objects. Different ones are a collision, which the linker reports.
+/// Removes shared objects that equal an earlier one. Different ones with one identity are a collision, which the linker
+/// reports.
 fn deduplicate_shared(results: &mut DocumentResults<'_, Value>) {
-    let mut seen: BTreeMap<Identity, Value> = BTreeMap::new();
+    let mut first_objects: BTreeMap<Identity, Value> = BTreeMap::new();
     for mapped in results.transformed.iter_mut().filter_map(|result| result.mapped.as_deref_mut()) {
         mapped.objects.retain(|generated| {
             if generated.role != OutputRole::Shared {
                 return true;
             }
-            if let Some(first) = seen.get(&generated.identity) {
+            if let Some(first) = first_objects.get(&generated.identity) {
                 return *first != generated.object;
             }
-            seen.insert(generated.identity.clone(), generated.object.clone());
+            first_objects.insert(generated.identity.clone(), generated.object.clone());
             true
         });
     }

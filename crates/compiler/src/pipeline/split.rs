@@ -191,18 +191,18 @@ mod tests {
         /// If all parts can be parsed, their documents equal those of the text, positions included.
         #[test]
         fn parsed_parts_equal_the_documents_of_the_text(
-            chosen in proptest::collection::vec(0..LINES.len(), 0..14),
+            line_numbers in proptest::collection::vec(0..LINES.len(), 0..14),
         ) {
-            let text: String = chosen.iter().map(|line| LINES[*line]).collect();
+            let text: String = line_numbers.iter().map(|line| LINES[*line]).collect();
             let mut sources = SourceSet::default();
             let id = sources.add("x.yaml", text.clone());
             let limits = Limits::default();
             if let Some(parts) = split_documents(sources.get(id), 100) {
-                let read: Vec<_> = parts.iter().map(|part| parse(&text[part.bytes.clone()], &limits)).collect();
+                let parsed_parts: Vec<_> = parts.iter().map(|part| parse(&text[part.bytes.clone()], &limits)).collect();
                 let whole = parse(&text, &limits);
-                if read.iter().all(|parsed| parsed.failure.is_none()) {
+                if parsed_parts.iter().all(|parsed| parsed.failure.is_none()) {
                     let mut documents = Vec::new();
-                    for (part, parsed) in parts.iter().zip(read) {
+                    for (part, parsed) in parts.iter().zip(parsed_parts) {
                         for mut document in parsed.documents {
                             relocate(&mut document, part);
                             documents.push(document);

@@ -205,7 +205,7 @@ mod tests {
             let deployment = deployment.or_else(|| joined.named.as_ref().map(|named| format!("no {}", named.name)));
             let inconsistencies = if joined.inconsistencies.is_empty() { "" } else { " doubtful" };
             let key = joined.joined_by.map_or_else(|| "alone".to_owned(), |key| format!("{key:?}"));
-            let resource = joined.resource.map(|(_, it)| it.object.name.to_string()).unwrap_or_default();
+            let resource = joined.resource.map(|(_, object)| object.object.name.to_string()).unwrap_or_default();
             let row = format!("{} {key}{inconsistencies} +{}", deployment.unwrap_or_default(), joined.children.len());
             rows.insert(resource, row);
         }

@@ -239,6 +239,7 @@ fn change_every_leaf(text: &str) -> Option<String> {
     Some(value.to_string()).filter(|other| other != text)
 }
 
+/// Changes every value below `value` in place.
 fn change_leaves(value: &mut Json) {
     match value {
         Json::Object(fields) => fields.values_mut().for_each(change_leaves),
