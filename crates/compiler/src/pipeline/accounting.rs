@@ -28,7 +28,7 @@ const MAX_WORK_NODES: usize = 150_000;
 /// Number of trials per field, for the estimate of a deployment's work.
 const ESTIMATED_TRIALS_PER_FIELD: usize = 2;
 
-/// Number of list items that are distinguished; later items count as one more.
+/// Number of list items that are tried separately; all later items count as one more.
 const MAX_TRIED_ITEMS: usize = 8;
 
 /// Step budget of the selection rules for all trials of a run, as a multiple of the steps of one evaluation. Each

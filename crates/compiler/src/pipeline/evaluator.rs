@@ -141,7 +141,6 @@ impl Evaluator {
         Self { crds: other.crds.clone(), ..self.clone() }
     }
 
-    /// Returns the options.
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }

@@ -31,7 +31,8 @@ impl RunFindings {
         collected
     }
 
-    /// Adds a finding.
+    /// Adds a finding. One that an earlier finding of a code that is reported once per run makes redundant is dropped,
+    /// and one beyond the limit is only counted.
     pub(super) fn add(&mut self, finding: Diagnostic) {
         if finding.code.has(Attribute::OncePerRun)
             && !finding.suppressed

@@ -28,9 +28,7 @@ const ALL_OWNERS: &str = "*";
 /// The result of a successful transformation.
 #[derive(Debug, Clone)]
 pub(super) struct TransformedObject<O> {
-    /// The decision.
     pub(super) decision: Decision,
-    /// The generated objects.
     pub(super) objects: Vec<GeneratedObject<O>>,
 }
 
@@ -88,7 +86,6 @@ pub(super) struct TransformOutcome<'d, O> {
     pub(super) mapped: Option<TransformedObject<O>>,
     /// Objects of the set that the transformation changes.
     pub(super) changed: Vec<ChangedObject>,
-    /// The findings.
     pub(super) findings: Findings<'d>,
 }
 

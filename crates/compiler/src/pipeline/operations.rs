@@ -175,7 +175,7 @@ mod tests {
         );
     }
 
-    /// A path beyond the limit is ignored.
+    /// The segments of a path beyond the limit are ignored.
     #[test]
     fn paths_are_bounded() {
         let long = format!("[{{op: add, path: /metadata/labels{}, value: 1}}]", "/a".repeat(100_000));

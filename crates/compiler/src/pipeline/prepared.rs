@@ -126,7 +126,6 @@ pub(crate) struct Attempt {
     pub(crate) objects: Vec<Value>,
     /// The decision; `None` if the deployment could not be read.
     pub(crate) decision: Option<Decision>,
-    /// The findings.
     pub(crate) findings: Vec<Diagnostic>,
 }
 

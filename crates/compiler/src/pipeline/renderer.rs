@@ -60,7 +60,7 @@ pub struct ListItems(BTreeMap<(SourceId, usize, Span), Value>);
 /// The result of rendering a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedDocument {
-    /// The decision.
+    /// The selected provider and the facts about its objects.
     pub decision: Decision,
     /// The objects, supporting ones first.
     pub objects: Vec<(ObjectRef, Value)>,

@@ -57,7 +57,7 @@ fn shift_offset(offset: usize, from: usize, to: usize) -> usize {
 
 /// An object that is visible to transformations.
 pub(super) struct SetObject<'t> {
-    /// The position among the inputs.
+    /// The position of the object's document in [`DocumentResults::inputs`].
     pub(super) input: usize,
     pub(super) object: InputObject<'t>,
     /// The transformation of the object, and its position among the transformed objects.
@@ -67,7 +67,7 @@ pub(super) struct SetObject<'t> {
 /// The result of a transformed object.
 #[derive(Debug, Clone)]
 pub(super) struct ObjectResult<O> {
-    /// The position among the inputs.
+    /// The position of the object's document in [`DocumentResults::inputs`].
     pub(super) input: usize,
     /// The transformed object; `None` if it could not be read, or until the set is transformed.
     pub(super) mapped: Option<Box<TransformedObject<O>>>,

@@ -72,8 +72,8 @@ impl Suppression {
         (own.source, own.document) == (location.source, location.document) && location.span.start <= self.span.end
     }
 
-    /// Reports entries of the annotation that match no finding or no code. All findings of the run must have been
-    /// marked before.
+    /// Returns findings about entries of the annotation that match no finding or no code. All findings of the run must
+    /// have been marked before.
     pub(super) fn find_problems(&self) -> impl Iterator<Item = Diagnostic> {
         let is_unused = |entry: &&SuppressedCode| !entry.used && (entry.code.is_none() || !self.is_broken);
         self.entries.iter().filter(is_unused).map(|entry| {

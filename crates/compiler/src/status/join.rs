@@ -19,7 +19,7 @@ pub(super) struct JoinedObjects<'l> {
     /// The deployment that the object names, if the dump does not contain it.
     pub(super) named: Option<ObjectRef>,
     pub(super) resource: Option<(&'static dyn Provider, &'l LiveObject)>,
-    /// What connects the two.
+    /// The reference or name that connects the two.
     pub(super) joined_by: Option<JoinKey>,
     /// The provider objects that this one created.
     pub(super) children: Vec<(&'static dyn Provider, &'l LiveObject)>,

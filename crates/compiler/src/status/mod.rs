@@ -65,7 +65,7 @@ pub struct StatusEntry {
     /// The provider of the object, or the one that the ModelDeployment names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// What connects the two.
+    /// The reference or name that connects the two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_by: Option<JoinKey>,
     /// The status of the provider object, or that of the ModelDeployment if there is no such object.
@@ -81,7 +81,7 @@ pub struct StatusEntry {
     pub notes: Vec<String>,
 }
 
-/// What connects a provider object and a ModelDeployment, the most reliable first.
+/// The kinds of connections between a provider object and a ModelDeployment, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum JoinKey {

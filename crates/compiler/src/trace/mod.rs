@@ -100,7 +100,7 @@ pub struct FieldTrace {
 /// A change of one field of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DocumentChange {
-    /// The field.
+    /// The path of the field.
     pub path: String,
     /// The new value as JSON text; absent if the field is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ pub struct DocumentChange {
 /// A place in the output that a field affects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReachedField {
-    /// The object.
+    /// The object that contains the place.
     pub object: ObjectRef,
     /// The path; empty for the object as a whole.
     pub path: String,
@@ -136,9 +136,9 @@ pub struct RuleRef {
 /// A field of the output, and the input fields that affect it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OutputTrace {
-    /// The object.
+    /// The object that contains the field.
     pub object: ObjectRef,
-    /// The field.
+    /// The path of the field.
     pub path: String,
     /// The path within the field, if the field is text that contains YAML or JSON.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,6 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 /// An edit of a field: a new value, or its removal.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldChange {
-    /// The field.
     pub(crate) path: FieldPath,
     /// The new value; `None` removes the field.
     pub(crate) value: Option<Json>,
@@ -68,7 +67,6 @@ pub(crate) fn apply_edits<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<
 /// A variant of a deployment with another value in a field.
 #[derive(Debug)]
 pub(crate) struct Variant {
-    /// The edits of the variant.
     pub(crate) edits: Vec<FieldChange>,
     /// Whether the value is one of the enum values of the field.
     pub(crate) is_enum_value: bool,

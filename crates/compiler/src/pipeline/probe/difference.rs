@@ -8,9 +8,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// A place in an object, or inside a text of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OutputPlace {
-    /// The position of the object.
+    /// The position of the object in the output.
     pub(crate) object: usize,
-    /// The field.
     pub(crate) path: FieldPath,
     /// The field inside the text, if the field holds YAML or JSON.
     pub(crate) inside: Option<FieldPath>,
