@@ -137,7 +137,7 @@ fn what_was_installed_wrongly_is_told() {
         "ERROR: Invalid lls-provider-spec.yaml of provider 'c'\n\nProvider: c\nImage: (unknown)\n\nfailed to parse metadata \
          YAML: line 1, column 7: found `[` that is never closed, expected its closing bracket\n",
         "api is \"vectorIo\", expected one of inference, safety, agents, vector_io, datasetio, scoring, eval, tool_runtime, \
-         post_training (did you mean vector_io?)\nconfig is an integer, expected a mapping\norder is no number from 0",
+         post_training (did you mean vector_io?)\nconfig is an integer, expected a mapping\norder is not a number from 0",
         "ERROR: metadata/d holds another provider\n\nProvider: d\nImage: acme/d\\u{1b}[31m\n\ncrd-config.yaml says providerId \
          'vllm'\n",
     ] {

@@ -291,21 +291,21 @@ fn report_injection_error(
             findings.report(&codes::TARGET_WITHOUT_TEMPLATE, place, message)
         }
         InjectionError::Container(name) => {
-            let message = format!("the target already has a container {name}, and no annotation {MANAGED_BY}");
+            let message = format!("the target already has a container {name}, but not the annotation {MANAGED_BY}");
             findings
                 .report(&codes::TARGET_OCCUPIED, place, message)
                 .help("rename or remove the container: only containers that kubefoundry added are replaced")
         }
         InjectionError::Label(key) => {
             let message =
-                format!("the pods of the target already have the label {key}, and no annotation {MANAGED_BY}");
+                format!("the pods of the target already have the label {key}, but not the annotation {MANAGED_BY}");
             findings.report(&codes::TARGET_OCCUPIED, place, message).help("remove the label from the target")
         }
         InjectionError::ServiceAccount(name) => {
             let message = super::service_account_message(name);
             findings
                 .report(&codes::SERVICE_ACCOUNT, place, message)
-                .help("remove it from the target: its pods would lose its role and get that of the actor")
+                .help("remove it from the target: with the actor, the pods would get the actor's role instead of that of the account")
         }
     };
     relate_to_target(reported, resolved, set);

@@ -28,7 +28,7 @@ pub(super) fn revisit(position: usize, set: &ObjectSet<'_, '_>, out: &mut Transf
     if actors.any(claims) {
         return;
     }
-    let message = format!("AsyncActor {actor} no longer binds to this {kind}; its additions are removed");
+    let message = format!("AsyncActor {actor} no longer binds to this {kind}, so what was added for it is removed");
     out.findings.report(&UNBOUND, FieldRef::key(&path), message);
     out.changed.push(ChangedObject {
         position: ObjectPosition::Input(position),

@@ -55,8 +55,9 @@ impl ReferenceValidator {
         let is_unknown_field = |violation: &SchemaViolation| *violation.code == crate::codes::FIELD_NOT_IN_SCHEMA;
         let unknown: Vec<FieldPath> =
             violations.iter().filter(|it| is_unknown_field(it)).map(|it| it.path.clone()).collect();
-        violations
-            .retain(|it| is_unknown_field(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
+        violations.retain(|it| {
+            is_unknown_field(it) || !it.message.starts_with("is required, but missing") || !unknown.contains(&it.path)
+        });
         sorted_and_deduplicated(violations)
     }
 

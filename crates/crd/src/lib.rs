@@ -224,7 +224,7 @@ impl<'t> Crds<'t> {
                     continue;
                 }
                 (CrdMention::No, None) => {
-                    let message = "the text has no CustomResourceDefinition, expected a dump of CRDs";
+                    let message = "the text has no CustomResourceDefinition, expected CRDs";
                     problems.push(CrdProblem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
                     continue;
                 }
@@ -236,8 +236,7 @@ impl<'t> Crds<'t> {
                     if is_first
                         && !dumps().any(|(_, other)| is_in_directory(other) && crd_mention(other) != CrdMention::No)
                     {
-                        let message =
-                            format!("no file of {directory} has a CustomResourceDefinition, expected a dump of CRDs");
+                        let message = format!("no file of {directory} has a CustomResourceDefinition, expected CRDs");
                         problems.push(CrdProblem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
                     }
                     continue;

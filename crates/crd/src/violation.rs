@@ -50,7 +50,7 @@ pub(super) fn refused_value(
         RefusalReason::Type(kinds) => format!("a value of type {}", kinds.join(" or ")),
         RefusalReason::Enum(options) => {
             let options: Vec<String> = options.iter().map(|option| shorten(&option.to_string())).collect();
-            format!("one of {}", options.join(", "))
+            kubefoundry_yaml::text::one_of(&options)
         }
         RefusalReason::Pattern(pattern) => format!("a text that matches {}", shorten(pattern)),
         RefusalReason::Format(format) => format!("a text of format {format}"),

@@ -131,9 +131,9 @@ fn mode(
             if both {
                 reported
                     .related(FieldRef::key(&workload), "workload is set here")
-                    .help("remove workload to bind to an existing workload, or workloadRef to create one");
+                    .help("remove spec.workload to bind to an existing workload, or spec.workloadRef to create one");
             } else {
-                reported.help("set workload to create a workload, or workloadRef to bind to an existing one");
+                reported.help("set spec.workload to create a workload, or spec.workloadRef to bind to an existing one");
             }
             None
         }

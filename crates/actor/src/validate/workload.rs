@@ -89,7 +89,7 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
         check
             .findings
             .report(&RUNTIME_CONTAINER, place, message)
-            .help(format!("name the container that runs the handler {RUNTIME}"));
+            .help(format!("give the container that runs the handler the name {RUNTIME}"));
     }
 }
 

@@ -179,7 +179,7 @@ fn report_kustomization_patches(
             if string_at(patch, "/target/group").is_some_and(is_old) {
                 let path = at.key("target").key("group");
                 let message = format!(
-                    "{path} is the old API group, which matches no object any more; the new group is {}",
+                    "{path} is the old API group, which no longer matches any object; the new group is {}",
                     new_group.name
                 );
                 findings.report(&codes::GROUP_CHANGES, &object.document_path(&path), message).help("change the group");

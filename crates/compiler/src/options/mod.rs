@@ -22,7 +22,7 @@ use kubefoundry_yaml::text::{closest, one_of};
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the Render kind")]
 pub struct Options {
-    /// Whether a dump of CRDs is available to choose CRD versions from.
+    /// Whether CRDs are given, from which CRD versions can be chosen.
     pub crds: bool,
     /// CRD version by provider name. When it is absent or `auto`, the dump of CRDs decides.
     pub crd_versions: BTreeMap<String, String>,
@@ -138,7 +138,7 @@ impl Options {
     fn check_can_choose(&self, crd_version: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
         let is_resolvable = crd_version != "auto" || self.crds;
         if !is_resolvable {
-            let message = format!("{path} is auto, which needs a dump of CRDs to choose from");
+            let message = format!("{path} is auto, which needs CRDs to choose from");
             findings
                 .report(&codes::INVALID_OPTION, path, message)
                 .help("pass one with --crds, or write the version that the cluster serves");
@@ -167,7 +167,7 @@ impl Options {
             return;
         };
         if seen_codes.contains(&code.id) {
-            let message = format!("{} is given twice, by its code and by its name", code.id);
+            let message = format!("{} is set twice, by its code and by its name", code.id);
             findings.report(&codes::INVALID_OPTION, FieldRef::key(&path), message);
             return;
         }

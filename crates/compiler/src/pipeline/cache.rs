@@ -299,8 +299,8 @@ impl<'t> CachePass<'_, 't> {
 
     fn mapper(&self) -> Mapper<'_, 't> {
         let Self { sources, environment, survey, keeps_set, accounting, .. } = self;
-        // The budget of a run with a single object: the largest that any object can have. If an object takes so many
-        // steps that a shared budget could stop it, `ResultCache::results` discards the pass.
+        // The budget of a run with a single object: the largest that any object can have. If an object takes enough
+        // steps for a shared budget to stop it, `ResultCache::results` discards the pass.
         let rule_steps = allowance(environment.options.rule_limits, 0, 1);
         let (sources, keeps_set, accounting) = (*sources, *keeps_set, accounting.as_ref());
         Mapper { sources, environment, survey, rule_steps, accounting, keeps_set }

@@ -92,8 +92,9 @@ impl Document<'_> {
             for problem in self.problems.iter().filter(|problem| partial || !is_in_an_item(problem)) {
                 report_failure(problem, &mut findings);
             }
-            if items.is_some_and(|items| !matches!(items.value, Value::Sequence(_) | Value::Null)) {
-                findings.report(&codes::WRONG_TYPE, "items", "items is not a list of objects");
+            if let Some(items) = items.filter(|items| !matches!(items.value, Value::Sequence(_) | Value::Null)) {
+                let message = format!("items is {}, expected a list of objects", items.describe());
+                findings.report(&codes::WRONG_TYPE, "items", message);
             }
         }
         diagnostics.extend(findings.into_diagnostics());

@@ -120,7 +120,7 @@ fn report_collisions<O>(
         let belongs_to_another = |owner: &String| *owner != origin_name && owners.contains(owner);
         if let Some(other) = input_objects.get(&key).filter(|other| other.owner.as_ref().is_none_or(belongs_to_another))
         {
-            let verb = "is generated, but the input has one already";
+            let verb = "is generated, but the input already has one";
             reporter.report(code, origin, object, verb, occurrence_of(other), "in the input here");
         }
         generated.insert(key, occurrence_of(origin));

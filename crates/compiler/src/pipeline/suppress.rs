@@ -86,7 +86,7 @@ impl Suppression {
                 (message, Some("remove it from the annotation".to_owned()))
             } else {
                 let meant = closest(written, registry::codes().map(|code| code.name));
-                let message = format!("there is no diagnostic {written:?}, expected codes or their names");
+                let message = format!("there is no diagnostic {written:?}, expected a code or its name");
                 (one_line(&message), meant.map(|meant| format!("did you mean {meant:?}?")))
             };
             let mut finding = Diagnostic::new(&codes::UNUSED_SUPPRESSION, message);

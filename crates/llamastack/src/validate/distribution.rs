@@ -28,7 +28,7 @@ pub(super) fn resolve_image(
         }
         (None, None) => {
             if check.is_absent_or_empty(&path.join("name")) && check.is_absent_or_empty(&path.join("image")) {
-                let message = "spec.server.distribution has neither name nor image, expected either";
+                let message = "spec.server.distribution has neither name nor image, expected one of the two";
                 let known = options.settings.distributions().join(", ");
                 check
                     .findings

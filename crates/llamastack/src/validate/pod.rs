@@ -128,7 +128,7 @@ pub(super) fn validate_spread_constraints(
             constraint.get("maxSkew").filter(|skew| !matches!(skew.value, Value::Integer(1..) | Value::Null))
         {
             let path = path.join("maxSkew");
-            let message = format!("{path} is {}, expected a number from 1", skew.to_json());
+            let message = format!("{path} is {}, expected at least 1", skew.to_json());
             check.findings.report(&shared::OUT_OF_RANGE, &path, message);
         }
         if let Some(word) = constraint.get("whenUnsatisfiable").and_then(Node::as_str) {

@@ -74,7 +74,7 @@ fn validate_context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u
     let positive = u32::try_from(length).ok().filter(|length| *length > 0);
     if positive.is_none() {
         let path = wire::ModelDeployment::path().spec().engine().context_length();
-        let message = format!("{path} is {length}, expected a number above 0");
+        let message = format!("{path} is {length}, expected at least 1");
         check.findings.report(&codes::OUT_OF_RANGE, &path, message);
     }
     positive

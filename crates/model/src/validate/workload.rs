@@ -144,7 +144,7 @@ fn validate_count(
     };
     let count = u32::try_from(written).ok();
     if count.is_none() {
-        let message = format!("{path} is {written}, expected 0 or more");
+        let message = format!("{path} is {written}, expected at least 0");
         check.findings.report(&codes::OUT_OF_RANGE, path, message);
     }
     count.map(Leaf::written)
@@ -159,7 +159,7 @@ fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, 
     if role == Role::Aggregated {
         check.findings.report(&codes::ENGINE_REQUIRES_GPU, worker.gpu_path().count(), message);
     } else if worker.gpu_count.is_written() {
-        let help = format!("set scaling.{}.gpu.count > 0", role.as_str());
+        let help = format!("set spec.scaling.{}.gpu.count to at least 1", role.as_str());
         check.findings.report(&codes::ENGINE_REQUIRES_GPU, worker.gpu_path().count(), message).help(help);
     }
 }

@@ -92,7 +92,7 @@ fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack<'_>, findings:
             findings
                 .report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&second.path), message)
                 .related(FieldRef::key(&first.path), "set here")
-                .help(format!("remove --{engine_flag}: with --{dynamo_flag} the frontend parses"));
+                .help(format!("remove --{engine_flag}: with --{dynamo_flag} the frontend does the parsing"));
             is_valid = false;
         }
     }

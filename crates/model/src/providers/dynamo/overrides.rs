@@ -119,7 +119,7 @@ fn non_negative(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
     let checked = u32::try_from(count).ok();
     if checked.is_none() {
         let path = path().frontend().replicas();
-        let message = format!("{path} is {count}, expected 0 or more");
+        let message = format!("{path} is {count}, expected at least 0");
         findings.report(&codes::OUT_OF_RANGE, &path, message).help("remove it for one frontend");
     }
     checked

@@ -13,7 +13,7 @@ use crate::wire::ModelDeployment;
 use kubefoundry_yaml as yaml;
 
 /// The reason for the assumed GPU count of a preset.
-const PRESET_GPUS: &str = "a KAITO preset does not say how many GPUs it runs on: the instance type decides";
+const PRESET_GPUS: &str = "a KAITO preset does not say how many GPUs it runs on; the instance type decides";
 /// The reason for an assumed model id.
 const ID_IN_IMAGE: &str = "the model is in the image, and the object does not name it";
 

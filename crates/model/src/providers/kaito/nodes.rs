@@ -47,7 +47,7 @@ impl Nodes {
                     "without spec.nodeSelector a KAITO preset selects every Linux node, and KAITO rejects it unless \
                      all of them have the same NVIDIA GPU",
                 )
-                .help("select the GPU nodes, for example with nodeSelector: {apps: llm}");
+                .help("select the GPU nodes, for example with spec.nodeSelector: {apps: llm}");
         }
         for (key, _) in deployment.node_selector.iter().filter(|(key, _)| RESERVED_LABELS.contains(&key.as_str())) {
             let path = ModelDeployment::path().spec().node_selector().key(key.clone());

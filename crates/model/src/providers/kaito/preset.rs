@@ -15,8 +15,8 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The help for every setting that a preset cannot carry.
-pub(super) const USE_AN_IMAGE: &str = "set spec.image: vLLM then runs from that image in a pod template, which supports \
-                                  this";
+pub(super) const USE_AN_IMAGE: &str = "set spec.image: vLLM then runs from that image in a pod template, without the limits of a \
+                                  preset";
 
 /// Builds the preset and the ConfigMap with its settings. Returns `None` after reporting settings that a preset cannot
 /// carry.

@@ -204,6 +204,8 @@ fn check_gpu_type(worker: &Worker, findings: &mut Findings<'_>) {
     if worker.gpu_count.value == 0 && worker.gpu_type.is_written() {
         let path = worker.gpu_path().gpu_type();
         let message = format!("{path} has no effect: no GPU is requested");
-        findings.report(&codes::FIELD_IGNORED, &path, message).help("set gpu.count, or remove gpu.type");
+        findings
+            .report(&codes::FIELD_IGNORED, &path, message)
+            .help("set spec.resources.gpu.count, or remove spec.resources.gpu.type");
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn choose_kind(
                 findings
                     .report(&WORKSPACE_REPLICAS, &path, message)
                     .related(overrides::path().workload(), "set here")
-                    .help("set workload to InferenceSet, or remove it");
+                    .help("set spec.provider.overrides.workload to InferenceSet, or remove it");
             }
             KaitoKind::Workspace
         }

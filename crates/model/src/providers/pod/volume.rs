@@ -81,7 +81,7 @@ pub(crate) fn refuse_shared_memory_name(
     let position = deployment.model.volumes.iter().position(|volume| volume.name == name);
     if let Some(index) = position {
         let path = ModelDeployment::path().spec().model().storage().volumes().index(index).name();
-        let message = format!("{name} is the name of {upstream}'s volume for /dev/shm");
+        let message = format!("{path} is {name}, the name of {upstream}'s own volume for /dev/shm");
         findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
     }
 }
