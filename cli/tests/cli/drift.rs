@@ -63,7 +63,8 @@ fn needs_a_spec_and_a_snapshot() {
     // The ModelDeployment itself does not count as the rendered object.
     let ran = sandbox.run(&["drift", "a.yaml", "a.yaml"]).exits(1);
     assert!(
-        ran.out.starts_with("DynamoGraphDeployment prod/a is missing: the dump has no DynamoGraphDeployment at all"),
+        ran.out
+            .starts_with("DynamoGraphDeployment prod/a is missing: the snapshot has no DynamoGraphDeployment at all"),
         "{}",
         ran.out
     );

@@ -297,7 +297,7 @@ fn object_in_other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
     let (group, version) = rendered.rsplit_once('/').unwrap_or(("", rendered));
     let kind = live.object.kind.to_lowercase();
     let message = format!(
-        "it is rendered as {rendered} and dumped as {found}; dump it with kubectl get {kind}.{version}.{group} -o yaml, or \
+        "it is rendered as {rendered}, but the snapshot has it as {found}; get it with kubectl get {kind}.{version}.{group} -o yaml, or \
          render {found} with --crd-version"
     );
     without_fields(expected, Outcome::NotComparable, message)
@@ -305,7 +305,7 @@ fn object_in_other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
 
 fn missing_object(expected: &Value, kinds: &BTreeSet<&str>) -> ObjectDrift {
     let kind = text_or_empty(expected, "/kind");
-    let message = format!("the dump has no {kind} at all: were they left out?");
+    let message = format!("the snapshot has no {kind} at all: was that kind left out of it?");
     without_fields(expected, Outcome::Missing, if kinds.contains(kind) { String::new() } else { message })
 }
 

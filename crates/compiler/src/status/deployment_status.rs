@@ -52,7 +52,7 @@ pub(super) fn status_without_resource(deployment: &Value) -> Status {
         status.phase = Some(Phase::Terminating);
     }
     if status.message.is_empty() {
-        "the dump has no object that runs it".clone_into(&mut status.message);
+        "the snapshot has no object that runs it".clone_into(&mut status.message);
     }
     status
 }

@@ -131,7 +131,7 @@ impl StatusReport {
                 let mut entry = status_entry(&joined, policy);
                 // A dump without any ModelDeployment was not meant to contain them.
                 if has_deployments && joined.named.is_some() {
-                    entry.notes.push("the dump does not have this ModelDeployment".to_owned());
+                    entry.notes.push("the snapshot does not have this ModelDeployment".to_owned());
                 }
                 entry
             })
@@ -156,7 +156,7 @@ fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
 fn status_entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEntry {
     let mut notes = Vec::new();
     if joined.joined_by == Some(JoinKey::Name) {
-        notes.push("joined by name alone: the object says nothing of a ModelDeployment".to_owned());
+        notes.push("joined by name alone: the object names no ModelDeployment".to_owned());
     }
     notes.extend(joined.inconsistencies.iter().cloned());
     let reported = joined.deployment.and_then(|deployment| deployment_status::reported_status(&deployment.value));
@@ -181,7 +181,9 @@ fn status_entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> St
     if let (None, Some(reported)) = (joined.resource, &reported)
         && !reported.phase.is_empty()
     {
-        notes.push("no object in the dump runs it: this is what the ModelDeployment says of itself".to_owned());
+        notes.push(
+            "no object in the snapshot runs it: this is the status that the ModelDeployment itself reports".to_owned(),
+        );
     }
     let observation = object.map(|object| staleness::observe(&object.value, &status, policy)).unwrap_or_default();
     let named_provider = joined.deployment.and_then(|deployment| deployment_status::provider_name(&deployment.value));

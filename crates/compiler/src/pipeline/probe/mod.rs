@@ -41,7 +41,7 @@ impl Fate {
     ///
     /// ```
     /// use kubefoundry_compiler::trace::Fate;
-    /// assert_eq!((Fate::Own.as_str(), Fate::Empty.meaning()), ("own", "it holds nothing"));
+    /// assert_eq!((Fate::Own.as_str(), Fate::Empty.meaning()), ("own", "it is empty"));
     /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,13 +58,13 @@ impl Fate {
     /// Returns the meaning, in a few words.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Rendered => "another value makes another output",
+            Self::Rendered => "another value changes the output",
             Self::Selects => "another value selects another provider",
-            Self::Reported => "it has no effect, and a finding says so of it, or of another value",
-            Self::Checked => "no other value of it, or not its absence, is accepted here; beyond that it has no effect",
-            Self::Own => "it says something of the ModelDeployment itself, and is no part of the output",
-            Self::Empty => "it holds nothing",
-            Self::Nothing => "it has no effect, whatever it says",
+            Self::Reported => "it has no effect, and a finding reports this or another value of it",
+            Self::Checked => "it has no effect except that another value, or its absence, would be refused",
+            Self::Own => "it describes the ModelDeployment itself, and is not part of the output",
+            Self::Empty => "it is empty",
+            Self::Nothing => "it has no effect, whatever its value",
         }
     }
 }
