@@ -96,7 +96,7 @@ pub(crate) struct Run {
     /// Interval between two heartbeats of a provider
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub(crate) heartbeat_interval: Duration,
-    /// Time without a heartbeat after which a provider is not selected any more
+    /// Time without a heartbeat after which a provider is no longer selected
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration)]
     pub(crate) heartbeat_timeout: Duration,
     /// Interval at which all ModelDeployments are reconciled without a change

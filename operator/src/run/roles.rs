@@ -30,7 +30,7 @@ pub(super) struct RoleRunner {
     pub(super) thread: Arc<LeaseThread>,
     /// The client of the lease thread.
     pub(super) leases: kube::Client,
-    /// No reconciliation runs any more, and none will start.
+    /// No reconciliation is running, and none will start.
     pub(super) drained: Shutdown,
 }
 

@@ -198,7 +198,7 @@ impl Upstream {
         }
     }
 
-    /// Keeps the cache of a kind up to date, until the kind is not watched any more.
+    /// Keeps the cache of a kind up to date, until the kind is no longer watched.
     async fn follow(self: Arc<Self>, wanted: WatchedKind) {
         let resource = Arc::new(wanted.resource());
         let what = [&*wanted.plural, &*wanted.group].join(".");

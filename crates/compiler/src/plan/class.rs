@@ -142,15 +142,15 @@ fn classify_object(change: &RenderedChange) -> Classification {
         (true, true) => classified(ChangeClass::Recreate, "another object takes the place of the one that served"),
         (true, false) => classified(
             ChangeClass::Recreate,
-            "it is not generated any more: until it is deleted or pruned it runs beside the new one",
+            "it is no longer generated: until it is deleted or pruned, it runs beside the new one",
         ),
         (false, true) => classified(ChangeClass::InPlace, "a new object beside the others"),
         (false, false) if is_claim => classified(
             ChangeClass::InPlace,
-            "it is not generated any more: it stays with its data until it is deleted; pruning it deletes the data",
+            "it is no longer generated: it stays with its data until it is deleted; pruning it deletes the data",
         ),
         (false, false) => {
-            classified(ChangeClass::InPlace, "it is not generated any more: it stays until it is deleted or pruned")
+            classified(ChangeClass::InPlace, "it is no longer generated: it stays until it is deleted or pruned")
         }
     }
 }

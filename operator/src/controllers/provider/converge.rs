@@ -139,7 +139,7 @@ impl ReconcileRequest<'_> {
         objects::is_owned(metadata, kind, self.deployment, self.shared().api_group)
     }
 
-    /// Deletes main objects whose kind or name is not desired any more.
+    /// Deletes main objects whose kind or name is no longer desired.
     async fn delete_strays(
         &self,
         desired: &Desired,
@@ -227,7 +227,7 @@ impl ReconcileRequest<'_> {
         Ok(if is_main { ReconcileOutcome::Applied(applied(object, stored)) } else { ReconcileOutcome::Settled })
     }
 
-    /// Deletes supporting objects that are not desired any more.
+    /// Deletes supporting objects that are no longer desired.
     async fn prune(&self, desired: &Desired, owned: &[Arc<UpstreamObject>]) -> Result<(), Error> {
         let is_desired = |owned: &UpstreamObject| desired.objects().any(|object| objects::is_same(owned, object));
         for stale in owned.iter().filter(|owned| !is_desired(owned)) {

@@ -113,7 +113,7 @@ impl ProviderReconcileState {
         })
     }
 
-    /// Records that a deletion was accepted: the watch need not deliver the last apply any more.
+    /// Records that a deletion was accepted: the watch no longer needs to deliver the last apply.
     pub(super) fn record_deletion(&self, deployment: &CachedObject, key: &str) {
         self.update(deployment.uid(), |state| {
             state.objects.remove(key);

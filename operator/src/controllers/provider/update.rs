@@ -50,7 +50,7 @@ impl ReconcileRequest<'_> {
 
     /// Returns the first changed field that the provider is known to refuse or ignore. Then a refusal means that the
     /// object has to be recreated, not that the deployment is wrong. The live object is read from the apiserver,
-    /// because the cache drops the managed fields that show which fields are not rendered any more.
+    /// because the cache drops the managed fields that show which fields are no longer rendered.
     async fn refused_field(&self, main: &Value) -> Result<Option<String>, Error> {
         let resource = objects::resource(main);
         let client = self.shared().client.clone();

@@ -189,7 +189,7 @@ impl Namespace {
         self.until(kind, name, "there", |_| Ok(())).await
     }
 
-    /// Waits until an object does not exist any more.
+    /// Waits until an object no longer exists.
     pub async fn until_gone(&self, kind: Kind, name: &str) {
         let what = format!("{} {}/{name} gone", kind.kind, self.name);
         eventually(SOON, &what, async || match self.look_up(kind, name).await? {
