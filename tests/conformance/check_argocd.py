@@ -152,7 +152,7 @@ def generate(sidecar):
     assert sorted(named(both)) == [("DynamoGraphDeployment", "phi"), ("Service", "web")], both
 
     as_it_lies = sidecar.generate("overlay")
-    assert named(as_it_lies) == [("DynamoGraphDeployment", "phi")] and "kustomization.yaml is not applied" in as_it_lies.stderr
+    assert named(as_it_lies) == [("DynamoGraphDeployment", "phi")] and "kustomization.yaml is ignored" in as_it_lies.stderr
     on = {"name": "kustomize", "string": "true"}
     assert named(sidecar.generate("overlay", [on])) == [("DynamoGraphDeployment", "team-phi")]
     built = sidecar.generate("overlay", [on, {"name": "output", "string": "replace"}])
