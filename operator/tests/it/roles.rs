@@ -115,7 +115,7 @@ async fn roles_run_in_separate_processes() {
     models.deploy("named", &with_kaito()).await;
     let deployment = models.until_phase("named", "Pending").await;
     let message = deployment["status"]["message"].as_str().unwrap();
-    assert!(message.contains("there is no provider \"kaito\", and none is known"), "{message}");
+    assert!(message.contains("there is no provider \"kaito\", and no other provider is known"), "{message}");
     let mut kaito = Options::default().roles("kaito").start_ready(&plane, "roles-kaito").await;
     models.until_exists(WORKSPACE, "named").await;
 
