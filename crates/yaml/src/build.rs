@@ -4,10 +4,10 @@ mod leaf;
 
 use std::collections::BTreeMap;
 
-use granit_parser::{Event, Span as ParserSpan, StructureStyle};
+use granit_parser::{Event, StructureStyle};
 
 use super::mapping::{MappingFrame, PendingKey};
-use super::parse::{byte_span, limit_exceeded};
+use super::parse::limit_exceeded;
 use super::scalar::Scalar;
 use super::strict::{self, GapContext};
 use super::token_position::token_start;
@@ -100,8 +100,7 @@ impl<'t> Builder<'t> {
     }
 
     /// Handles the next event of the document.
-    pub(super) fn handle_event(&mut self, event: Event<'t>, parser_span: ParserSpan) -> ParseFlow {
-        let span = byte_span(parser_span);
+    pub(super) fn handle_event(&mut self, event: Event<'t>, span: Span) -> ParseFlow {
         let opens = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
         let closes = matches!(event, Event::SequenceEnd | Event::MappingEnd);
         if span.end.saturating_sub(self.start) > self.limits.document_bytes {

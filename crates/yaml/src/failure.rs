@@ -78,8 +78,9 @@ impl Failure {
     }
 
     /// Translates a parser error.
-    pub(crate) fn from_scan(text: &str, error: &ScanError) -> Self {
-        let start = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
+    /// `base` is the position in `text` at which the parser started.
+    pub(crate) fn from_scan(text: &str, base: usize, error: &ScanError) -> Self {
+        let start = error.marker().byte_offset().map_or(text.len(), |offset| base + offset).min(text.len());
         let width = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, |found| match found {
             '\r' | '\n' => 0,
             other => other.len_utf8(),

@@ -22,6 +22,7 @@
 //! its comments and layout. The crate does not depend on Kubernetes types. It is internal: only the package
 //! `kubefoundry` promises a stable interface.
 
+mod block_reader;
 mod build;
 pub mod edit;
 mod emit;
@@ -41,4 +42,4 @@ mod writer;
 pub use emit::{to_yaml, to_yaml_stream};
 pub use failure::{Failure, FailureKind};
 pub use node::{FieldPart, MappingEntry, Node, Span, Value};
-pub use parse::{Document, Documents, Limits, ParsedText, documents, parse};
+pub use parse::{Document, Documents, Limits, ParsedText, documents, parse, parse_events};

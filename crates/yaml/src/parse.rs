@@ -2,6 +2,7 @@
 
 use granit_parser::{ErrorKind, Event, Parser, ScanError, Span as ParserSpan, StrInput};
 
+use super::block_reader::{BlockDocument, is_printable, read_block_document};
 use super::build::{Builder, ParseFlow};
 use super::strict::is_suspicious;
 use super::token_position::{content_start, next_marker};
@@ -63,10 +64,26 @@ pub struct Document<'t> {
 /// assert!(parsed.failure.is_none());
 /// ```
 pub fn parse<'t>(text: &'t str, limits: &Limits) -> ParsedText<'t> {
-    let mut reader = documents(text, limits);
+    collect(documents(text, limits))
+}
+
+fn collect(mut reader: Documents<'_>) -> ParsedText<'_> {
     let documents = reader.by_ref().collect();
     let mut failures = reader.into_failures().into_iter();
     ParsedText { documents, failure: failures.next(), later_failures: failures.collect() }
+}
+
+/// Like [`parse`], but with the event parser alone. It is the reference that tests hold the block reader to.
+///
+/// ```
+/// use kubefoundry_yaml::{Limits, parse, parse_events};
+/// let text = "spec:\n  replicas: 1\n";
+/// assert_eq!(parse(text, &Limits::default()), parse_events(text, &Limits::default()));
+/// ```
+pub fn parse_events<'t>(text: &'t str, limits: &Limits) -> ParsedText<'t> {
+    let mut reader = documents(text, limits);
+    reader.start_events(0);
+    collect(reader)
 }
 
 /// Like [`parse`], but reads one document at a time, so that each can be dropped before the next one is read.
@@ -80,20 +97,11 @@ pub fn parse<'t>(text: &'t str, limits: &Limits) -> ParsedText<'t> {
 /// assert_eq!(reader.into_failures().len(), 1);
 /// ```
 pub fn documents<'t>(text: &'t str, limits: &Limits) -> Documents<'t> {
-    // The builder skips collections beyond `limits.depth`. The parser's own limit only bounds its memory.
-    let nesting = limits.depth.max(254) + 1;
-    let mut options = granit_parser::options! {
-        emit_unresolved_aliases: true,
-        emit_anchor_events: true,
-        flow_nesting_limit: nesting,
-        block_nesting_limit: nesting,
-    };
-    options.set_emit_comments(false);
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     Documents {
         text,
         limits: *limits,
-        parser: Parser::new_from_str_with_options(text, options),
+        reader: ActiveReader::Block(start),
         ready: None,
         failures: Vec::new(),
         boundary: Some(start),
@@ -108,7 +116,7 @@ pub fn documents<'t>(text: &'t str, limits: &Limits) -> Documents<'t> {
 pub struct Documents<'t> {
     text: &'t str,
     limits: Limits,
-    parser: Parser<'t, StrInput<'t>>,
+    reader: ActiveReader<'t>,
     /// The last document read, until `next` returns it.
     ready: Option<Document<'t>>,
     failures: Vec<Failure>,
@@ -126,9 +134,48 @@ impl<'t> Iterator for Documents<'t> {
 
     fn next(&mut self) -> Option<Document<'t>> {
         while self.ready.is_none() && !self.is_ended {
-            self.is_ended = !self.read_next();
+            self.is_ended = !match self.reader {
+                ActiveReader::Block(at) => self.read_block(at),
+                ActiveReader::Events(_) => self.read_events(),
+            };
         }
         self.ready.take()
+    }
+}
+
+/// The reader of the next document.
+enum ActiveReader<'t> {
+    /// The block reader, at the start of the text or at a `---`.
+    Block(usize),
+    /// The event parser, from the document on that the block reader refused. It goes on until a document ends with the
+    /// `---` of the next one, where both readers agree on the position.
+    Events(Box<EventParser<'t>>),
+}
+
+/// The event parser on the rest of a text.
+struct EventParser<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    /// The position in the text at which the parser started; it counts its own positions from there.
+    base: usize,
+}
+
+impl<'t> EventParser<'t> {
+    fn new(text: &'t str, base: usize, limits: &Limits) -> Self {
+        // The builder skips collections beyond `limits.depth`. The parser's own limit only bounds its memory.
+        let nesting = limits.depth.max(254) + 1;
+        let mut options = granit_parser::options! {
+            emit_unresolved_aliases: true,
+            emit_anchor_events: true,
+            flow_nesting_limit: nesting,
+            block_nesting_limit: nesting,
+        };
+        options.set_emit_comments(false);
+        Self { parser: Parser::new_from_str_with_options(text.get(base..).unwrap_or(""), options), base }
+    }
+
+    fn next_event(&mut self) -> Option<Result<(Event<'t>, Span), ScanError>> {
+        let base = self.base;
+        Some(self.parser.next_event()?.map(|(event, span)| (event, byte_span(span, base))))
     }
 }
 
@@ -138,14 +185,98 @@ impl<'t> Documents<'t> {
         self.failures
     }
 
-    /// Reads at most to the end of the next document. Returns whether there may be more.
-    fn read_next(&mut self) -> bool {
-        match self.parser.next_event() {
-            Some(Ok((Event::DocumentStart(_, _), parser_span))) if self.document_count >= self.limits.documents => {
-                self.report_too_many_documents(byte_span(parser_span));
+    /// Reads the document at `at` with the block reader, or switches to the event parser. Returns whether there may be
+    /// another one.
+    fn read_block(&mut self, at: usize) -> bool {
+        let Some(document) = self.find_document(at) else {
+            self.start_events(at);
+            return true;
+        };
+        let (start, end) = (document.content.start, document.content.end);
+        let read = if self.document_count < self.limits.documents {
+            read_block_document(self.text, document.content, &self.limits)
+        } else {
+            None
+        };
+        match read {
+            None => {
+                self.start_events(at);
+                return true;
+            }
+            Some(BlockDocument::Tree(root)) => {
+                self.next_index += usize::from(document.follows_comments);
+                self.document_count += 1;
+                let span = Span { start: start.min(end), end };
+                self.ready = Some(Document { root, span, index: self.next_index, problems: Vec::new() });
+            }
+            Some(BlockDocument::Empty) => self.next_index += usize::from(document.follows_comments),
+        }
+        self.next_index += 1;
+        self.boundary = None;
+        self.reader = ActiveReader::Block(end);
+        end < self.text.len()
+    }
+
+    /// Switches to the event parser, which reads from `at`, or from the byte order mark at the start of the text.
+    fn start_events(&mut self, at: usize) {
+        let base = if self.boundary.is_some() { 0 } else { at };
+        self.reader = ActiveReader::Events(Box::new(EventParser::new(self.text, base, &self.limits)));
+    }
+
+    /// Finds the content of the document that starts at `at`, which is the start of the text or a `---`. Returns `None`
+    /// if a marker is not on a line of its own.
+    fn find_document(&self, at: usize) -> Option<DocumentRegion> {
+        let rest = self.text.get(at..)?;
+        let (mut content, mut follows_comments) = (at, false);
+        let mut is_explicit = rest.starts_with("---");
+        if !is_explicit {
+            // Comments may come before the first marker.
+            let mut length = 0;
+            for line in rest.split_inclusive('\n') {
+                let text = line.trim_start_matches(' ');
+                if line.starts_with("---") {
+                    (is_explicit, content) = (true, at + length);
+                    break;
+                }
+                if !(text.is_empty() || text.starts_with(['\n', '#'])) {
+                    break;
+                }
+                follows_comments |= text.starts_with('#');
+                length += line.len();
+            }
+        }
+        if is_explicit {
+            let line = self.text.get(content..)?.split('\n').next()?;
+            if line != "---" || !is_printable(self.text.get(at..content)?) {
+                return None;
+            }
+            content = content_start(self.text, content + "---".len());
+        } else {
+            follows_comments = false;
+        }
+        // A line that starts with `---` ends the document unless more text touches the dashes.
+        let bytes = self.text.as_bytes();
+        let is_marker_before = content > 0 && bytes.get(content..)?.starts_with(b"---");
+        let end = if is_marker_before {
+            content
+        } else {
+            memchr::memmem::find(bytes.get(content..)?, b"\n---").map_or(bytes.len(), |length| content + length + 1)
+        };
+        if !matches!(bytes.get(end + 3), None | Some(b' ' | b'\n' | b'\t' | b'\r')) {
+            return None;
+        }
+        Some(DocumentRegion { content: Span { start: content, end }, follows_comments })
+    }
+
+    /// Reads at most to the end of the next document with the event parser. Returns whether there may be more.
+    fn read_events(&mut self) -> bool {
+        let ActiveReader::Events(parser) = &mut self.reader else { return true };
+        match parser.next_event() {
+            Some(Ok((Event::DocumentStart(_, _), span))) if self.document_count >= self.limits.documents => {
+                self.report_too_many_documents(span);
                 false
             }
-            Some(Ok((Event::DocumentStart(explicit, _), parser_span))) => self.read_document(explicit, parser_span),
+            Some(Ok((Event::DocumentStart(explicit, _), span))) => self.read_document(explicit, span),
             Some(Ok((Event::StreamEnd, _))) | None => false,
             Some(Ok(_)) => true,
             Some(Err(error)) => {
@@ -156,8 +287,7 @@ impl<'t> Documents<'t> {
     }
 
     /// Reads one document. Returns whether there may be another one.
-    fn read_document(&mut self, explicit: bool, parser_span: ParserSpan) -> bool {
-        let marker = byte_span(parser_span);
+    fn read_document(&mut self, explicit: bool, marker: Span) -> bool {
         let start = if explicit {
             let before = self.boundary.and_then(|from| self.text.get(from..marker.start)).unwrap_or("");
             // Comments before a `---` are a document of their own, unless directives make them a part of this one.
@@ -174,25 +304,30 @@ impl<'t> Documents<'t> {
         let cursor = if explicit { marker.end } else { start };
         let mut builder = Builder::new(self.text, self.limits, start, cursor, self.is_suspicious);
         loop {
-            match self.parser.next_event() {
-                Some(Ok((Event::DocumentEnd, parser_span))) => {
-                    let end = byte_span(parser_span);
-                    let end = if end.start < end.end {
-                        self.boundary = Some(content_start(self.text, end.end));
-                        end.start
+            let ActiveReader::Events(parser) = &mut self.reader else { return true };
+            let base = parser.base;
+            match parser.next_event() {
+                Some(Ok((Event::DocumentEnd, marker))) => {
+                    let is_explicit = marker.start < marker.end;
+                    let end = if is_explicit {
+                        self.boundary = Some(content_start(self.text, marker.end));
+                        marker.start
                     } else {
-                        next_marker(self.text, end.start)
+                        next_marker(self.text, marker.start)
                     };
                     self.store_document(builder, Span { start: start.min(end), end }, index);
+                    if !is_explicit && self.text.get(end..).is_some_and(|rest| rest.starts_with("---\n")) {
+                        self.reader = ActiveReader::Block(end);
+                    }
                     return true;
                 }
-                Some(Ok((event, parser_span))) => {
-                    if builder.handle_event(event, parser_span) == ParseFlow::Stop {
+                Some(Ok((event, span))) => {
+                    if builder.handle_event(event, span) == ParseFlow::Stop {
                         return self.finish_truncated(builder, start, index);
                     }
                 }
                 Some(Err(error)) if *error.kind() == ErrorKind::RecursionLimitExceeded => {
-                    builder.report_too_deep(byte_span(ParserSpan::empty(*error.marker())));
+                    builder.report_too_deep(byte_span(ParserSpan::empty(*error.marker()), base));
                     return self.finish_truncated(builder, start, index);
                 }
                 Some(Err(error)) => return self.report_syntax_error(&error),
@@ -203,11 +338,13 @@ impl<'t> Documents<'t> {
 
     /// Stores the part of a document that was read before it exceeded a limit, and skips the rest.
     fn finish_truncated(&mut self, builder: Builder<'t>, start: usize, index: usize) -> bool {
-        let more = self.parser.proceed_next_document().unwrap_or(false);
-        let end = match self.parser.peek() {
-            Some(Ok((Event::DocumentStart(..), parser_span))) => byte_span(*parser_span).start,
+        let ActiveReader::Events(parser) = &mut self.reader else { return true };
+        let base = parser.base;
+        let more = parser.parser.proceed_next_document().unwrap_or(false);
+        let end = match parser.parser.peek() {
+            Some(Ok((Event::DocumentStart(..), parser_span))) => byte_span(*parser_span, base).start,
             Some(Ok(_)) | None => self.text.len(),
-            Some(Err(error)) => error.marker().byte_offset().unwrap_or(self.text.len()),
+            Some(Err(error)) => error.marker().byte_offset().map_or(self.text.len(), |offset| base + offset),
         };
         self.store_document(builder, Span { start: start.min(end), end }, index);
         more
@@ -229,16 +366,25 @@ impl<'t> Documents<'t> {
 
     /// Reports a syntax error and skips to the next document. Returns whether there is one.
     fn report_syntax_error(&mut self, error: &ScanError) -> bool {
-        self.failures.push(Failure::from_scan(self.text, error));
+        let ActiveReader::Events(parser) = &mut self.reader else { return true };
+        self.failures.push(Failure::from_scan(self.text, parser.base, error));
         self.boundary = None;
-        self.parser.proceed_next_document().unwrap_or(false)
+        parser.parser.proceed_next_document().unwrap_or(false)
     }
 }
 
-/// Returns the byte range of an event. The parser sets byte offsets because its input is a `&str`.
-pub(super) fn byte_span(parser_span: ParserSpan) -> Span {
-    let start = parser_span.start.byte_offset().unwrap_or(0);
-    Span { start, end: parser_span.end.byte_offset().unwrap_or(start).max(start) }
+/// Returns the byte range of an event in the text. The parser sets byte offsets because its input is a `&str`.
+fn byte_span(parser_span: ParserSpan, base: usize) -> Span {
+    let start = base + parser_span.start.byte_offset().unwrap_or(0);
+    Span { start, end: parser_span.end.byte_offset().map_or(start, |end| base + end).max(start) }
+}
+
+/// The place of a document that the block reader may read.
+struct DocumentRegion {
+    /// The bytes between the markers.
+    content: Span,
+    /// Whether comments before the first marker count as a document.
+    follows_comments: bool,
 }
 
 /// Returns the problem of an exceeded limit.

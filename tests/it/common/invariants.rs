@@ -6,9 +6,12 @@ use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
-/// Compiles an input and checks its invariants: the result is deterministic, findings point into their texts and can be
-/// printed in each format, and a strict reader reads the output back unchanged.
+/// Compiles an input and checks its invariants: both YAML readers agree on it, the result is deterministic, findings point
+/// into their texts and can be printed in each format, and a strict reader reads the output back unchanged.
 pub(crate) fn check(sources: &SourceSet) -> Result<Compilation, String> {
+    for (_, source) in sources.iter() {
+        agreement_of_readers(&source.text)?;
+    }
     let compilation = compile(sources, Thoroughness::Everything);
     let again = compile(sources, Thoroughness::Everything);
     same("diagnostics", &compilation.diagnostics, &again.diagnostics)?;
@@ -21,6 +24,13 @@ pub(crate) fn check(sources: &SourceSet) -> Result<Compilation, String> {
         output(&compilation)?;
     }
     Ok(compilation)
+}
+
+/// Requires that the block reader of `kubefoundry-yaml` reads a text as the event parser does, or leaves it to that.
+fn agreement_of_readers(text: &str) -> Result<(), String> {
+    let limits = yaml::Limits::default();
+    let (read, by_events) = (yaml::parse(text, &limits), yaml::parse_events(text, &limits));
+    if read == by_events { Ok(()) } else { Err(format!("the YAML readers disagree:\n{read:?}\n{by_events:?}")) }
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
