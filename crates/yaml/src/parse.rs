@@ -316,7 +316,8 @@ impl<'t> Documents<'t> {
                         next_marker(self.text, marker.start)
                     };
                     self.store_document(builder, Span { start: start.min(end), end }, index);
-                    if !is_explicit && self.text.get(end..).is_some_and(|rest| rest.starts_with("---\n")) {
+                    let is_next_marker = self.text.get(end..).is_some_and(|rest| rest.starts_with("---\n"));
+                    if !is_explicit && is_next_marker && self.starts_document(end) {
                         self.reader = ActiveReader::Block(end);
                     }
                     return true;
@@ -333,6 +334,16 @@ impl<'t> Documents<'t> {
                 Some(Err(error)) => return self.report_syntax_error(&error),
                 None => return false,
             }
+        }
+    }
+
+    /// Returns whether the event parser finds the `---` at `at` next, rather than stray text before it.
+    fn starts_document(&mut self, at: usize) -> bool {
+        let ActiveReader::Events(parser) = &mut self.reader else { return false };
+        let base = parser.base;
+        match parser.parser.peek() {
+            Some(Ok((Event::DocumentStart(true, _), span))) => byte_span(*span, base).start == at,
+            _ => false,
         }
     }
 

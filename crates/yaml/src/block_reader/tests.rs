@@ -93,6 +93,8 @@ fn documents_of_both_readers_mix() {
         "%YAML 1.1\n---\na: 1\n---\nb: 1\n",
         "\u{feff}# comment\n---\na: *x\n---\nb: 1\n",
         "a: |\n  x\n---\nb: \"x\n---\n\"\n",
+        "--- {a: 1}\na: 1\n---\nb: 1\n",
+        "  ---\n? k\n: v\n---\n---\nb: 1\n",
     ] {
         assert_same(text);
     }
@@ -220,6 +222,39 @@ fn indented(text: &str, margin: &str) -> String {
     text.lines().map(|line| format!("{margin}{line}\n")).collect::<Vec<_>>().concat()
 }
 
+/// Lines at which one document may end and the next one begin.
+const LINES_AROUND_MARKERS: &[&str] = &[
+    "---\n",
+    "--- \n",
+    "--- # c\n",
+    "---\r\n",
+    "---a\n",
+    "--- {a: 1}\n",
+    "--- |\n",
+    "  ---\n",
+    "...\n",
+    "... # c\n",
+    "%YAML 1.2\n",
+    "# c\n",
+    "\n",
+    "\t\n",
+    "a: 1\n",
+    "a: 1",
+    "b: &x 1\n",
+    "c: *x\n",
+    "d: \"x\n",
+    "  y\"\n",
+    "e: |\n",
+    "  text\n",
+    "- a\n",
+    "f: [\n",
+    "  1]\n",
+    "? k\n",
+    ": v\n",
+    "plain\n",
+    "\u{feff}",
+];
+
 /// A change of a text: bytes are removed, or a piece of syntax is inserted.
 fn change() -> impl Strategy<Value = (prop::sample::Index, usize, &'static str)> {
     let pieces = vec![
@@ -255,5 +290,10 @@ proptest! {
             text.replace_range(start..end, inserted);
         }
         assert_same(&text);
+    }
+
+    #[test]
+    fn both_readers_agree_around_markers(lines in prop::collection::vec(select(LINES_AROUND_MARKERS), 0..12)) {
+        assert_same(&lines.concat());
     }
 }
