@@ -1,40 +1,50 @@
-//! `cargo xtask corpus N [--out PATH]`: generates a fleet of ModelDeployments for measurements. With `--foreign` it
-//! generates files that contain none.
+//! `cargo xtask corpus N [--findings] [--out PATH]`: generates a fleet of ModelDeployments for measurements. With
+//! `--foreign` it generates files that contain none.
 
 mod documents;
+mod findings;
 mod foreign;
 
 use std::fs;
 use std::path::Path;
 
 use super::Failure;
-use documents::documents;
+
+pub(super) use documents::documents as quiet;
+pub(super) use findings::documents as with_findings;
+
+/// Returns a YAML stream of the documents with these numbers.
+type Generator = fn(std::ops::Range<usize>) -> String;
 
 /// The number of documents in each file of a folder. The command line reads files of at most 64 MiB.
 const DOCUMENTS_PER_FILE: usize = 10_000;
 
 /// Writes the documents to a file, or to files of 10,000 in an existing folder. Without a path it returns them.
 pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
-    let expected =
-        "expected `cargo xtask corpus N [--out PATH]` or `corpus N --foreign --out FOLDER`, N being a number";
+    let expected = "expected `cargo xtask corpus N [--findings] [--out PATH]` or `corpus N --foreign --out FOLDER`, N being a number";
     let usage = || Failure::Broken(expected.to_owned());
     if let [count, "--foreign", "--out", folder] = arguments {
-        return foreign_files(count.parse().map_err(|_| usage())?, Path::new(folder));
+        return write_foreign_files(count.parse().map_err(|_| usage())?, Path::new(folder));
     }
-    let (count, path) = match arguments {
-        [count] => (count, None),
-        [count, "--out", path] => (count, Some(Path::new(path))),
+    let (count, options) = arguments.split_first().ok_or_else(usage)?;
+    let (generate, options): (Generator, _) = match options {
+        ["--findings", options @ ..] => (with_findings, options),
+        options => (quiet, options),
+    };
+    let path = match options {
+        [] => None,
+        ["--out", path] => Some(Path::new(path)),
         _ => return Err(usage()),
     };
     let count: usize = count.parse().map_err(|_| usage())?;
-    let Some(path) = path else { return Ok(documents(0..count)) };
+    let Some(path) = path else { return Ok(generate(0..count)) };
     if path.is_dir() {
         for start in (0..count).step_by(DOCUMENTS_PER_FILE) {
             let file = path.join(format!("corpus-{start:06}.yaml"));
-            write(&file, &documents(start..count.min(start + DOCUMENTS_PER_FILE)))?;
+            write(&file, &generate(start..count.min(start + DOCUMENTS_PER_FILE)))?;
         }
     } else {
-        write(path, &documents(0..count))?;
+        write(path, &generate(0..count))?;
     }
     Ok(format!("{}: {count} documents\n", path.display()))
 }
@@ -43,7 +53,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))
 }
 
-fn foreign_files(count: usize, folder: &Path) -> Result<String, Failure> {
+/// Writes files without a ModelDeployment to a folder.
+pub(super) fn write_foreign_files(count: usize, folder: &Path) -> Result<String, Failure> {
     for number in 0..count {
         let (name, text) = foreign::file(number);
         let path = folder.join(name);
@@ -65,7 +76,7 @@ mod tests {
     #[test]
     fn every_document_selects_its_provider() {
         let mut sources = SourceSet::default();
-        sources.add("corpus.yaml", documents(0..120));
+        sources.add("corpus.yaml", quiet(0..120));
         let compilation = compile(&sources, Thoroughness::Needed);
         assert!(!compilation.has_errors(), "{:?}", compilation.diagnostics);
         assert_eq!(compilation.decisions.len(), 120);
@@ -76,11 +87,22 @@ mod tests {
         }
     }
 
+    /// Reports are a large part of a run, so a corpus without findings makes measurements look better than they are.
+    #[test]
+    fn two_documents_with_findings_have_three() {
+        let mut sources = SourceSet::default();
+        sources.add("corpus.yaml", with_findings(0..120));
+        let compilation = compile(&sources, Thoroughness::Needed);
+        assert!(!compilation.has_errors(), "{:?}", compilation.diagnostics);
+        // One more: the version of Dynamo is not pinned (KF0504), which is reported once.
+        assert_eq!((compilation.decisions.len(), compilation.diagnostics.len()), (120, 181));
+    }
+
     /// A corpus with fields that reach nothing would make measurements look better than they are.
     #[test]
     fn every_field_is_accounted_for() {
         let mut sources = SourceSet::default();
-        sources.add("corpus.yaml", documents(0..60));
+        sources.add("corpus.yaml", quiet(0..60));
         let traces = trace::trace(&sources);
         assert_eq!(traces.len(), 60);
         for trace in traces {
@@ -89,7 +111,7 @@ mod tests {
             assert!(silent.is_empty(), "{}: {silent:#?}", trace.object);
         }
         let mut sources = SourceSet::default();
-        sources.add("corpus.yaml", documents(0..2000));
+        sources.add("corpus.yaml", quiet(0..2000));
         let found = compile(&sources, Thoroughness::EveryRule).diagnostics;
         assert!(!found.iter().any(|found| found.code.name == "field-reaches-nothing"), "{found:#?}");
     }
@@ -107,8 +129,8 @@ mod tests {
 
     #[test]
     fn the_same_number_gives_the_same_documents() {
-        assert_eq!(documents(0..7), documents(0..7));
-        assert_eq!(documents(0..8), format!("{}---\n{}", documents(0..7), documents(7..8)));
+        assert_eq!(quiet(0..7), quiet(0..7));
+        assert_eq!(quiet(0..8), format!("{}---\n{}", quiet(0..7), quiet(7..8)));
         assert!(matches!(run(&["many"]), Err(Failure::Broken(_))));
     }
 }

@@ -10,6 +10,7 @@ mod corpus;
 mod flags;
 mod fuzz;
 mod generate;
+mod instructions;
 mod upstream;
 
 use std::process::ExitCode;
@@ -41,11 +42,17 @@ Tasks:
                     print a skeleton as a CustomResourceDefinition
   upstream --export FOLDER
                     write every skeleton as a CustomResourceDefinition
-  corpus N [--out PATH]
+  corpus N [--findings] [--out PATH]
                     print or write N varied ModelDeployments for measurements (docs/performance.md); into a folder, in
                     files of 10,000 documents
+                    --findings: documents with 1.5 findings each instead of 0.2
   corpus N --foreign --out FOLDER
                     write N files that contain no ModelDeployment, for measurements
+  instructions [FILTER] [--programs FOLDER]
+                    count the instructions of fixed runs of the programs in FOLDER (target/release unless given), or of
+                    the runs whose names contain FILTER; fail when one takes 2 % more than benches/instructions.toml
+                    says; needs valgrind
+                    --update: write the counts to that file
 ";
 
 /// Why a task fails. Each variant has its own exit status.
@@ -84,6 +91,7 @@ fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["flags", options @ ..] => flags::run(options),
         ["upstream", arguments @ ..] => upstream::run(arguments),
         ["corpus", arguments @ ..] => corpus::run(arguments),
+        ["instructions", arguments @ ..] => instructions::run(arguments),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         [] => Err(Failure::Broken(format!("no task given\n\n{USAGE}"))),
         [task, ..] => Err(Failure::Broken(format!("unknown task or option in `{task} …`\n\n{USAGE}"))),

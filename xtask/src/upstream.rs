@@ -121,7 +121,7 @@ fn print(name: &str, release: Option<&str>) -> Result<String, Failure> {
 }
 
 /// Writes every skeleton as a CRD, each under the name of its dump.
-fn export(folder: &Path) -> Result<String, Failure> {
+pub(crate) fn export(folder: &Path) -> Result<String, Failure> {
     let facts = facts::read()?;
     for fact in &facts {
         let is_it = |skeleton: &upstream::Skeleton| {

@@ -1,4 +1,4 @@
-//! The generated ModelDeployments; `benches/` uses this module, too.
+//! The ModelDeployments of the quiet corpus, with one finding in five documents; `benches/` uses this module, too.
 //!
 //! Five shapes of deployments alternate, so each makes up a fifth. Names, models, image versions, environment, labels
 //! and flags depend on the number of the document only, so every machine gets the same corpus.
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Models that need a GPU.
-static MODELS: [&str; 6] = [
+pub(super) static MODELS: [&str; 6] = [
     "meta-llama/Llama-3.1-8B-Instruct",
     "meta-llama/Llama-3.3-70B-Instruct",
     "Qwen/Qwen3-30B-A3B",
@@ -15,24 +15,29 @@ static MODELS: [&str; 6] = [
     "microsoft/Phi-4-mini-instruct",
     "google/gemma-3-27b-it",
 ];
-static TEAMS: [&str; 5] = ["search", "assistants", "code", "translation", "batch-scoring"];
-static MEMORY: [&str; 4] = ["32Gi", "64Gi", "96Gi", "128Gi"];
+pub(super) static TEAMS: [&str; 5] = ["search", "assistants", "code", "translation", "batch-scoring"];
+pub(super) static MEMORY: [&str; 4] = ["32Gi", "64Gi", "96Gi", "128Gi"];
 
 /// Returns a YAML stream of the documents with these numbers.
 pub(crate) fn documents(numbers: Range<usize>) -> String {
+    stream(numbers, document)
+}
+
+/// Returns a YAML stream of what `write_document` writes for each number.
+pub(super) fn stream(numbers: Range<usize>, write_document: fn(usize, &mut String) -> std::fmt::Result) -> String {
     let mut out = String::new();
     for number in numbers {
         if !out.is_empty() {
             out.push_str("---\n");
         }
         // Writing to a string does not fail.
-        let _ = document(number, &mut out);
+        let _ = write_document(number, &mut out);
     }
     out
 }
 
 /// Returns an item of a list, cycling through it by number.
-fn pick(list: &[&'static str], number: usize) -> &'static str {
+pub(super) fn pick(list: &[&'static str], number: usize) -> &'static str {
     list.get(number % list.len()).copied().unwrap_or_default()
 }
 
