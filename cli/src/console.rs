@@ -34,6 +34,12 @@ pub(crate) fn note(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Prints the parts of a text to standard error, like [`note`].
+pub(crate) fn note_parts(parts: impl IntoIterator<Item = String>) {
+    let mut stderr = BufWriter::with_capacity(64 * 1024, io::stderr().lock());
+    let _ = parts.into_iter().try_for_each(|part| stderr.write_all(part.as_bytes()));
+}
+
 impl Console {
     /// Creates the console of this process. With `ColorChoice::Auto`, only terminals get colors, and `NO_COLOR`
     /// disables them.

@@ -16,6 +16,7 @@ mod schema;
 mod source_locator;
 mod status;
 
+use std::iter::once;
 use std::process::ExitCode;
 
 use kubefoundry_compiler::options::render::OutputMode;
@@ -143,15 +144,22 @@ impl<O: OutputForm> Run<O> {
 
     /// Formats the findings. Text ends with a summary, and with a pointer to the page of the most severe finding.
     fn report(&self, format: ReportFormat, style: TextStyle) -> String {
+        self.report_parts(format, style).collect()
+    }
+
+    /// Like [`Run::report`], but in parts. The text of ten thousand findings need not be in memory as a whole.
+    fn report_parts(&self, format: ReportFormat, style: TextStyle) -> Box<dyn Iterator<Item = String> + '_> {
         let findings = &self.compilation.diagnostics;
         match format {
-            ReportFormat::Text if findings.is_empty() => self.checked_schemas(),
+            ReportFormat::Text if findings.is_empty() => Box::new(once(self.checked_schemas())),
             ReportFormat::Text => {
-                let text = diagnostics::text(findings, &self.sources, style);
-                format!("{text}{}\n{}{}", self.summary(), self.checked_schemas(), explain_hint(findings))
+                let end = format!("{}\n{}{}", self.summary(), self.checked_schemas(), explain_hint(findings));
+                Box::new(diagnostics::text_parts(findings, &self.sources, style).chain(once(end)))
             }
-            ReportFormat::Concise => diagnostics::concise(findings, &self.sources),
-            ReportFormat::Json => diagnostics::json(findings, &self.sources, &self.compilation.checked_schemas()),
+            ReportFormat::Concise => Box::new(once(diagnostics::concise(findings, &self.sources))),
+            ReportFormat::Json => {
+                Box::new(once(diagnostics::json(findings, &self.sources, &self.compilation.checked_schemas())))
+            }
         }
     }
 
@@ -164,7 +172,7 @@ impl<O: OutputForm> Run<O> {
 
     /// Prints the findings to standard error.
     fn note_findings(&self, format: ReportFormat, console: &Console) {
-        console::note(&self.report(format, console.stderr_style()));
+        console::note_parts(self.report_parts(format, console.stderr_style()));
     }
 
     /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed)`.

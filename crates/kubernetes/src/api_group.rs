@@ -120,6 +120,11 @@ impl ApiGroup {
 
     /// Returns the full key of a label or annotation of this group.
     pub fn label(&self, name: &str) -> String {
-        format!("{}{name}", self.label_prefix)
+        [self.label_prefix, name].concat()
+    }
+
+    /// Returns whether a key is the label or annotation of this group with a name.
+    pub fn is_label(&self, key: &str, name: &str) -> bool {
+        key.strip_prefix(self.label_prefix) == Some(name)
     }
 }

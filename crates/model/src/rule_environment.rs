@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::ir::{Deployment, Worker, Workload};
+use super::ir::{Deployment, EngineType, ServingMode, Worker, Workload};
 use crate::wire::ModelDeploymentSpec;
 use kubefoundry_cel as cel;
 use kubefoundry_cel::{Environment, FieldType, Type};
@@ -75,6 +75,38 @@ pub fn environment(limits: cel::Limits) -> Environment {
     Environment::new(vec![("spec", *SPEC), ("metadata", Type::Object(&METADATA))], limits)
 }
 
+/// The facts of a deployment that most rules read and nothing else. They are the values that [`RuleVariables`] binds at
+/// [`SelectionFacts::PATHS`], so rules with equal facts have equal values.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SelectionFacts {
+    engine: EngineType,
+    mode: ServingMode,
+    gpu_count: u64,
+    gpu_type: String,
+}
+
+impl SelectionFacts {
+    /// What a rule may read, in the notation of [`cel::Rule::reads`], for its value to depend on these facts alone.
+    const PATHS: [&'static str; 5] = [
+        "spec.engine.type",
+        "spec.serving.mode",
+        "spec.resources.gpu",
+        "spec.resources.gpu.count",
+        "spec.resources.gpu.type",
+    ];
+
+    pub(crate) fn new(deployment: &Deployment) -> Self {
+        let (gpu_count, gpu_type) = bound_gpus(&deployment.workload);
+        let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
+        Self { engine, mode, gpu_count, gpu_type: gpu_type.to_owned() }
+    }
+
+    /// Returns whether the value of a rule depends on these facts alone.
+    pub(crate) fn decide(rule: &cel::Rule) -> bool {
+        rule.reads().iter().all(|read| Self::PATHS.contains(&read.as_str()))
+    }
+}
+
 /// The variables of a deployment: the written fields, and those that are always bound. A field is converted when the
 /// first rule that reads it is evaluated, because most rules read only two or three.
 ///
@@ -94,12 +126,14 @@ pub struct RuleVariables<'d> {
 impl<'d> RuleVariables<'d> {
     /// Creates the variables of a deployment that was read from the document `root`.
     pub fn new(root: &'d Node<'d>, deployment: &'d Deployment) -> Self {
-        let bound = json!({"spec": {}, "metadata": {}});
-        Self { written: root.get("spec"), deployment, bound, complete: false }
+        Self { written: root.get("spec"), deployment, bound: Value::Null, complete: false }
     }
 
     /// Returns the variables after binding the fields that a rule reads ([`cel::Rule::reads`]).
     pub fn bind_reads(&mut self, reads: &[String]) -> &Value {
+        if self.bound.is_null() {
+            self.bound = json!({"spec": {}, "metadata": {}});
+        }
         for read in reads {
             let mut steps = read.split(['.', '[']);
             match (steps.next(), steps.next()) {
@@ -164,13 +198,7 @@ fn bind_defaults(spec: &mut Map<String, Value>, field: &str, deployment: &Deploy
         "serving" => bind(spec, field, "mode", json!(workload.mode())),
         "scaling" => bind(spec, field, "replicas", json!(aggregated.map_or(1, |worker| worker.replicas.value))),
         "resources" => {
-            let (count, kind) = match aggregated {
-                Some(worker) => (u64::from(worker.gpu_count.value), worker.gpu_type.value.as_str()),
-                None => (
-                    gpus_when_scaled_up(workload),
-                    workload.workers().first().map_or("", |worker| worker.gpu_type.value.as_str()),
-                ),
-            };
+            let (count, kind) = bound_gpus(workload);
             bind(spec, field, "gpu", json!({"count": count, "type": kind}));
         }
         _ => {}
@@ -188,6 +216,14 @@ fn metadata(deployment: &Deployment) -> Map<String, Value> {
         variables.insert(key.to_owned(), Value::Object(pairs.iter().map(|(k, v)| (k.clone(), json!(v))).collect()));
     }
     variables
+}
+
+/// Returns the values of `spec.resources.gpu.count` and `type`, which are always bound.
+fn bound_gpus(workload: &Workload) -> (u64, &str) {
+    match workload {
+        Workload::Aggregated(worker) => (u64::from(worker.gpu_count.value), &worker.gpu_type.value),
+        Workload::Disaggregated { prefill, .. } => (gpus_when_scaled_up(workload), &prefill.gpu_type.value),
+    }
 }
 
 /// Counts the GPUs of both roles. A role that is scaled to zero counts as one replica: rules for CPU models must not
@@ -218,6 +254,27 @@ fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The values of built-in rules are kept by these facts, so they must be all that the rules see.
+    #[test]
+    fn selection_facts_are_the_bound_values() {
+        for spec in [
+            "model: {id: a/b}\nengine: {type: vllm}\nresources: {gpu: {count: 2, type: amd.com/gpu}}",
+            "model: {id: a/b}\nengine: {type: llamacpp}\nresources: {memory: 1Gi}",
+            "model: {id: a/b}\nengine: {type: sglang}\nserving: {mode: disaggregated}\nscaling: {prefill: {replicas: 0, \
+             gpu: {count: 2}, memory: 1Gi}, decode: {replicas: 3, gpu: {count: 4}, memory: 1Gi}}",
+        ] {
+            let (text, deployment) = crate::validate::tests::deployment_of(spec);
+            let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
+            let mut variables = RuleVariables::new(&parsed.documents[0].root, &deployment);
+            let bound = variables.bind_reads(&SelectionFacts::PATHS.map(str::to_owned)).clone();
+            let facts = SelectionFacts::new(&deployment);
+            assert_eq!(bound["spec"]["engine"]["type"], json!(facts.engine), "{spec}");
+            assert_eq!(bound["spec"]["serving"]["mode"], json!(facts.mode), "{spec}");
+            let gpu = json!({"count": facts.gpu_count, "type": facts.gpu_type});
+            assert_eq!(bound["spec"]["resources"]["gpu"], gpu, "{spec}");
+        }
+    }
 
     #[test]
     fn binds_the_same_values_field_by_field_and_at_once() {

@@ -7,7 +7,7 @@ use super::catalog::{Candidate, Catalog, EngineSupport};
 use super::engines::profile;
 use super::ir::{Deployment, EngineType, ServingMode};
 use super::providers;
-use super::rule_environment::RuleVariables;
+use super::rule_environment::{RuleVariables, SelectionFacts};
 use crate::codes;
 use crate::wire;
 use kubefoundry_cel as cel;
@@ -94,6 +94,7 @@ fn assess(
     // input.
     let decides = deployment.provider.name.is_none() && closed_gate.is_none();
     let mut rules = Vec::new();
+    let mut facts = None;
     let mut winner: Option<(i32, String)> = None;
     for (index, rule) in candidate.rules.iter().enumerate() {
         let Some(variables) = &mut evaluate else { continue };
@@ -104,7 +105,21 @@ fn assess(
             rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value: None });
             continue;
         }
-        let value = compiled.map_err(Some).and_then(|rule| evaluate_rule(rule, variables, remaining_steps));
+        let value = compiled.map_err(Some).and_then(|compiled| match remaining_steps {
+            // The value was kept when another deployment had the same facts, or is kept now.
+            None if SelectionFacts::decide(compiled) => {
+                let facts = facts.get_or_insert_with(|| SelectionFacts::new(deployment));
+                rule.kept_value(facts).map_or_else(
+                    || {
+                        let value = evaluate_rule(compiled, variables, None)?;
+                        rule.keep_value(facts.clone(), value);
+                        Ok(value)
+                    },
+                    Ok,
+                )
+            }
+            remaining_steps => evaluate_rule(compiled, variables, remaining_steps),
+        });
         let value = value.map_err(|message| message.unwrap_or_else(|| steps.exhaustion_message()));
         if let Err(error) = &value {
             let message = format!("rule {} of {} fails: {error}", index + 1, candidate.name);

@@ -11,22 +11,63 @@
 /// assert_eq!(closest("zzz", ["replicas"]), None);
 /// ```
 pub fn closest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let folded = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     if given.len() > 256 {
         return None;
     }
-    let folded_given = folded(given);
-    let length = folded_given.chars().count();
-    let tolerated = |candidate: &str| (candidate.chars().count() / 3).clamp(1, 4);
-    candidates
-        .into_iter()
-        .map(|candidate| (folded(candidate), candidate))
-        // The distance is at least the difference of the lengths, which is cheaper to compute.
-        .filter(|(folded, _)| folded.chars().count().abs_diff(length) <= tolerated(folded))
-        .map(|(folded, candidate)| (strsim::damerau_levenshtein(&folded_given, &folded), folded, candidate))
-        .filter(|(distance, folded, _)| *distance <= tolerated(folded) && *distance < folded.chars().count())
-        .min_by_key(|(distance, _, candidate)| (*distance, *candidate))
-        .map(|(.., candidate)| candidate)
+    let (mut folded_given, mut folded) = (String::new(), String::new());
+    let given = FoldedText::new(given, &mut folded_given);
+    let mut best: Option<(usize, &'c str)> = None;
+    for candidate in candidates {
+        let folded = FoldedText::new(candidate, &mut folded);
+        let tolerated = (folded.length / 3).clamp(1, 4);
+        // A bound of the distance excludes most candidates, and is cheaper to compute.
+        if folded.min_distance(&given) > tolerated {
+            continue;
+        }
+        let distance = strsim::damerau_levenshtein(given.text, folded.text);
+        let is_close = distance <= tolerated && distance < folded.length;
+        if is_close && best.is_none_or(|best| (distance, candidate) < best) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// A text in lower case without punctuation.
+struct FoldedText<'b> {
+    text: &'b str,
+    /// The number of its characters.
+    length: usize,
+    /// A bit for each character, by its lowest six bits.
+    characters: u64,
+}
+
+impl<'b> FoldedText<'b> {
+    /// Folds a text into a buffer, whose content is replaced.
+    fn new(text: &str, buffer: &'b mut String) -> Self {
+        buffer.clear();
+        if text.is_ascii() {
+            let letters = text.bytes().filter(u8::is_ascii_alphanumeric);
+            buffer.extend(letters.map(|byte| char::from(byte.to_ascii_lowercase())));
+        } else {
+            let letters: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
+            buffer.push_str(&letters.to_lowercase());
+        }
+        let (mut length, mut characters) = (0, 0);
+        for c in buffer.chars() {
+            length += 1;
+            characters |= 1_u64 << (u32::from(c) % 64);
+        }
+        Self { text: buffer, length, characters }
+    }
+
+    /// Returns a lower bound of the edit distance to another text. An edit changes the length by at most one, and at
+    /// most one character that only one of the texts has.
+    fn min_distance(&self, other: &FoldedText<'_>) -> usize {
+        let only_here = (self.characters & !other.characters).count_ones();
+        let only_there = (other.characters & !self.characters).count_ones();
+        self.length.abs_diff(other.length).max(only_here.max(only_there) as usize)
+    }
 }
 
 /// Joins the values that a message expects: `one of a, b`, or `a` if there is only one.

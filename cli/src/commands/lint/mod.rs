@@ -3,6 +3,7 @@
 mod fix;
 
 use std::env;
+use std::iter::once;
 
 use kubefoundry::registry;
 use kubefoundry_compiler::Thoroughness;
@@ -25,7 +26,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     let mut input = input::read(&args.input, options)?;
     if !args.fix && !args.diff {
         let run = lint_input(input)?;
-        console::print([report(&run, args, console)])?;
+        console::print(report(&run, args, console))?;
         return Ok(run.status(args.fail_on));
     }
     let applied = fix::apply_fixes(&mut input);
@@ -41,9 +42,9 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     let report = report(&run, args, console);
     if let Some(text) = fixed {
         console::print([&text])?;
-        console::note(&report);
+        console::note_parts(report);
     } else {
-        console::print([&report])?;
+        console::print(report)?;
     }
     if applied.fixes > 0 {
         console::note(&format!("{}\n", applied.summary("fixed")));
@@ -61,15 +62,17 @@ fn lint_input(input: Input) -> Result<Run<()>, CommandError> {
     Ok(run)
 }
 
-fn report(run: &Run<()>, args: &LintArgs, console: &Console) -> String {
+/// Formats the findings, in parts.
+fn report<'r>(run: &'r Run<()>, args: &LintArgs, console: &Console) -> Box<dyn Iterator<Item = String> + 'r> {
     let (findings, sources) = (&run.compilation.diagnostics, &run.sources);
-    match args.output {
-        LintFormat::Text => {
-            let report = run.report(ReportFormat::Text, console.stdout_style());
-            if findings.is_empty() { format!("{}\n{report}", run.summary()) } else { report }
+    let style = console.stdout_style();
+    let text = match args.output {
+        LintFormat::Text if findings.is_empty() => {
+            return Box::new(once(format!("{}\n", run.summary())).chain(run.report_parts(ReportFormat::Text, style)));
         }
-        LintFormat::Concise => run.report(ReportFormat::Concise, console.stdout_style()),
-        LintFormat::Json => run.report(ReportFormat::Json, console.stdout_style()),
+        LintFormat::Text => return run.report_parts(ReportFormat::Text, style),
+        LintFormat::Concise => return run.report_parts(ReportFormat::Concise, style),
+        LintFormat::Json => return run.report_parts(ReportFormat::Json, style),
         LintFormat::Github => diagnostics::github(findings, sources, &checkout("GITHUB_WORKSPACE")),
         LintFormat::Gitlab => diagnostics::gitlab(findings, sources, &checkout("CI_PROJECT_DIR")),
         LintFormat::Sarif => diagnostics::sarif(
@@ -82,7 +85,8 @@ fn report(run: &Run<()>, args: &LintArgs, console: &Console) -> String {
         LintFormat::Junit => {
             diagnostics::junit(findings, sources, &junit_cases(run), |finding| is_failure(finding, args.fail_on))
         }
-    }
+    };
+    Box::new(once(text))
 }
 
 /// Whether a finding fails the run.

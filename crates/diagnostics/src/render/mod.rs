@@ -20,4 +20,4 @@ pub use json::{CheckedSchema, json};
 pub use junit::{TestCase, junit};
 pub use position::{LineIndex, Position};
 pub use sarif::sarif;
-pub use text::{TextStyle, text};
+pub use text::{TextStyle, text, text_parts};

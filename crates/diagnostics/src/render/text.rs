@@ -1,5 +1,7 @@
 //! Findings as rustc-like snippets, rendered by annotate-snippets.
 
+mod short_line;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -24,18 +26,33 @@ pub enum TextStyle {
 
 /// Renders every finding with its lines, its object and its help.
 pub fn text(diagnostics: &[Diagnostic], sources: &SourceSet, style: TextStyle) -> String {
+    text_parts(diagnostics, sources, style).collect()
+}
+
+/// Like [`text`], but one finding at a time, so that a long report need not be in memory as a whole.
+pub fn text_parts<'s>(
+    diagnostics: &'s [Diagnostic],
+    sources: &'s SourceSet,
+    style: TextStyle,
+) -> impl Iterator<Item = String> + use<'s> {
     let renderer = match style {
         TextStyle::Plain => Renderer::plain(),
         TextStyle::Colored => Renderer::styled(),
     }
     .decor_style(DecorStyle::Ascii);
     let indexes = line_indexes(diagnostics, sources);
-    let mut out = String::new();
-    for diagnostic in diagnostics {
-        out.push_str(&render_one(diagnostic, sources, &indexes, &renderer));
-        out.push_str("\n\n");
-    }
-    out
+    diagnostics.iter().map(move |diagnostic| {
+        let mut part = String::new();
+        let index = diagnostic.location.as_ref().and_then(|location| indexes.get(&location.source));
+        let short = index
+            .filter(|_| style == TextStyle::Plain)
+            .and_then(|index| short_line::push_finding(&mut part, diagnostic, sources, index));
+        if short.is_none() {
+            part = render_one(diagnostic, sources, &indexes, &renderer);
+        }
+        part.push_str("\n\n");
+        part
+    })
 }
 
 /// A location to underline, and its label. The finding's own location has none.
@@ -191,7 +208,82 @@ fn floor_char_boundary(text: &str, offset: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::strip_comment;
+    use super::*;
+    use crate::{Code, ObjectRef, Severity};
+    use kubefoundry_yaml::field_path::FieldPath;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    const CODE: Code =
+        Code { id: "KF0000", name: "test-finding", severity: Severity::Error, summary: "", attributes: &[] };
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: ProptestConfig::default().cases.max(1024),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        /// A finding that is written without annotate-snippets looks exactly like one written by it.
+        #[test]
+        fn short_lines_look_as_annotate_snippets_renders_them(
+            pieces in prop::collection::vec(select(TEXT_PIECES), 1..14),
+            start: prop::sample::Index,
+            length in 0..40_usize,
+            message in select(&["found 3, expected 4", "caf\u{e9}", "a\nb", ""][..]),
+            help in prop::option::of(select(&["set it", "two\nlines", ""][..])),
+            object in prop::option::of(select(&["chat", "n\u{e4}me"][..])),
+            path in select(&["", "spec.model.id"][..]),
+            severity in select(&[Severity::Error, Severity::Warning, Severity::Info][..]),
+        ) {
+            let text = pieces.concat();
+            let start = floor_char_boundary(&text, start.index(text.len() + 1));
+            let end = floor_char_boundary(&text, start + length);
+            let mut sources = SourceSet::default();
+            let source = sources.add("models/a.yaml", text);
+            let diagnostic = Diagnostic {
+                severity,
+                message: message.to_owned(),
+                help: help.map(str::to_owned),
+                object: object.map(|name| ObjectRef {
+                    api_version: "kubefoundry.ai/v1alpha1".into(),
+                    kind: "ModelDeployment".into(),
+                    namespace: None,
+                    name: name.into(),
+                }),
+                location: Some(Location { source, document: 0, span: Span { start, end }, path: FieldPath::parse(path) }),
+                ..Diagnostic::new(&CODE, "")
+            };
+            let diagnostics = [diagnostic];
+            let indexes = line_indexes(&diagnostics, &sources);
+            let renderer = Renderer::plain().decor_style(DecorStyle::Ascii);
+            let expected = render_one(&diagnostics[0], &sources, &indexes, &renderer);
+            let mut found = String::new();
+            if short_line::push_finding(&mut found, &diagnostics[0], &sources, &indexes[&source]).is_some() {
+                prop_assert_eq!(found, expected);
+            } else {
+                prop_assert_eq!(found, "", "nothing is appended for another shape");
+            }
+        }
+    }
+
+    /// What lines of findings consist of.
+    const TEXT_PIECES: &[&str] = &[
+        "spec:\n",
+        "  replicas: 3",
+        "  # comment",
+        " ",
+        "   ",
+        "\n",
+        "\n\n",
+        "\t",
+        "\r\n",
+        "\"quoted # text\"",
+        "\u{e9}",
+        "a_long_word_that_fills_a_line_to_its_limit_of_a_hundred_bytes_with_others",
+        "- x: 1\n",
+        "\u{1b}[0m",
+    ];
 
     #[test]
     fn strips_comments_but_not_quoted_hash_signs() {

@@ -244,8 +244,8 @@ impl Checker<'_, '_> {
     pub fn check_reserved_keys(&mut self, path: &FieldPath, names: &[&str], entries: &[(String, String)]) {
         let Some(api_group) = self.api_group else { return };
         for name in names {
-            let reserved = api_group.label(name);
-            if entries.iter().any(|(key, _)| *key == reserved) {
+            if entries.iter().any(|(key, _)| api_group.is_label(key, name)) {
+                let reserved = api_group.label(name);
                 let place = FieldRef::key(&path.key(reserved.clone()));
                 let message = format!("{path} has the key {reserved:?}, which only {} sets", api_group.manager);
                 self.findings.report(&codes::RESERVED_LABEL, place, message).help("remove it");

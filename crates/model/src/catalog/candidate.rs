@@ -1,8 +1,10 @@
 //! Candidates: the providers that selection can choose, with their capabilities and selection rules.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::ir::{Deployment, ServingMode};
+use crate::rule_environment::SelectionFacts;
 use crate::wire;
 use crate::wire::{EngineEntry, InferenceProviderConfig};
 use kubefoundry_cel as cel;
@@ -64,7 +66,12 @@ pub struct CandidateRule {
     pub span: Option<Span>,
     /// Filled at the first use: most runs never evaluate most rules.
     compiled: OnceLock<Result<cel::Rule, String>>,
+    /// The value of the rule for each combination of the facts that it reads. Only for rules that read nothing else.
+    values: Mutex<BTreeMap<SelectionFacts, bool>>,
 }
+
+/// Maximum number of values that are kept for a rule.
+const MAX_KEPT_VALUES: usize = 256;
 
 impl CandidateRule {
     /// Returns the compiled condition, or the message of the first compile error.
@@ -74,6 +81,19 @@ impl CandidateRule {
             Err(errors) => Err(errors.into_iter().next().map(|error| error.message).unwrap_or_default()),
         };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
+    }
+
+    /// Returns the value that was kept for these facts.
+    pub(crate) fn kept_value(&self, facts: &SelectionFacts) -> Option<bool> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).get(facts).copied()
+    }
+
+    /// Keeps the value of the rule for these facts.
+    pub(crate) fn keep_value(&self, facts: SelectionFacts, value: bool) {
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        if values.len() < MAX_KEPT_VALUES {
+            values.insert(facts, value);
+        }
     }
 }
 
@@ -106,6 +126,7 @@ impl Candidate {
             reason: rule.reason,
             span: rule_spans.get(index).copied().flatten(),
             compiled: OnceLock::new(),
+            values: Mutex::default(),
         };
         Self {
             name: config.metadata.and_then(|metadata| metadata.name).unwrap_or_default(),

@@ -1,5 +1,7 @@
 //! The resolved settings of an engine, and the forms in which they are written: argv and keyword arguments.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::launcher::SeparateValues;
@@ -114,34 +116,34 @@ impl Invocation {
     /// Returns the flags as elements of a container's `args`. A flag with a value is one element (`--flag=value`)
     /// unless the launcher takes two, and `$(` is escaped so that the kubelet expands nothing.
     pub fn argv(&self) -> Vec<String> {
-        let mut argv = Vec::new();
+        let mut argv = Vec::with_capacity(self.arguments.len());
         for Argument { name, value, .. } in &self.arguments {
             let text = match value {
                 ArgumentValue::On => {
-                    argv.push(format!("--{name}"));
+                    argv.push(["--", name].concat());
                     continue;
                 }
                 ArgumentValue::Off(off) => {
-                    argv.push(format!("--{off}"));
+                    argv.push(["--", off].concat());
                     continue;
                 }
                 ArgumentValue::List(texts) => {
-                    argv.push(format!("--{name}"));
-                    argv.extend(texts.iter().map(|text| escape_expansion(text)));
+                    argv.push(["--", name].concat());
+                    argv.extend(texts.iter().map(|text| escape_expansion(text).into_owned()));
                     continue;
                 }
                 ArgumentValue::Text(text) => escape_expansion(text),
-                ArgumentValue::Number(number) => number.to_string(),
-                ArgumentValue::Json(json) => escape_expansion(&shell_safe_json(json)),
+                ArgumentValue::Number(number) => Cow::Owned(number.to_string()),
+                ArgumentValue::Json(json) => Cow::Owned(escape_expansion(&shell_safe_json(json)).into_owned()),
             };
             let is_separate = match self.separate_values {
                 SeparateValues::All => true,
                 SeparateValues::Flags(flags) => flags.contains(&name.as_str()),
             };
             if is_separate {
-                argv.extend([format!("--{name}"), text]);
+                argv.extend([["--", name].concat(), text.into_owned()]);
             } else {
-                argv.push(format!("--{name}={text}"));
+                argv.push(["--", name, "=", &text].concat());
             }
         }
         argv
@@ -191,7 +193,10 @@ fn shell_safe_json(json: &Value) -> String {
 /// assert_eq!(escape_expansion("a$(HF_TOKEN)b"), "a$$(HF_TOKEN)b");
 /// assert_eq!(escape_expansion("costs $5"), "costs $5");
 /// ```
-pub fn escape_expansion(text: &str) -> String {
+pub fn escape_expansion(text: &str) -> Cow<'_, str> {
+    if !text.contains('$') {
+        return Cow::Borrowed(text);
+    }
     // The kubelet reads `$$` as one `$`. To keep the user's text `$$(X)`, every `$` of a run is doubled, not only the
     // last one before `(`.
     let mut out = String::with_capacity(text.len());
@@ -208,5 +213,5 @@ pub fn escape_expansion(text: &str) -> String {
         rest = after;
     }
     out.push_str(rest);
-    out
+    Cow::Owned(out)
 }

@@ -289,6 +289,10 @@ impl Workload {
 
     /// Returns whether any worker has GPUs. This is the meaning of "GPU" in selection (docs/design/0006).
     pub fn uses_gpu(&self) -> bool {
-        self.workers().iter().any(|worker| worker.gpu_count.value > 0)
+        let has_gpu = |worker: &Worker| worker.gpu_count.value > 0;
+        match self {
+            Self::Aggregated(worker) => has_gpu(worker),
+            Self::Disaggregated { prefill, decode } => has_gpu(prefill) || has_gpu(decode),
+        }
     }
 }

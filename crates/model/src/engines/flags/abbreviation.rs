@@ -25,7 +25,7 @@ impl FlagTable {
         // argparse registers `--no-x` for a pair, so `no-` plus the start of any of its names abbreviates the off form.
         let negated = name.strip_prefix("no-");
         let mut flags: Vec<(Flag, Spelling)> = Vec::new();
-        for entry in self.version_entries() {
+        for entry in self.entries() {
             let is_negation = !entry.name.starts_with(&name);
             if is_negation && !negated.is_some_and(|rest| entry.name.starts_with(rest)) {
                 continue;

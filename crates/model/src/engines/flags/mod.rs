@@ -1,9 +1,10 @@
 //! Tables of the command-line flags that each engine version accepts.
 //!
 //! A [`FlagTable`] is a view of a committed text file for one engine version. Nothing is parsed in advance: a lookup is
-//! a binary search in the text. `cargo xtask flags` writes the files.
+//! a binary search in the text, and what scans need is kept after the first one. `cargo xtask flags` writes the files.
 
 mod abbreviation;
+mod file;
 mod flag;
 mod table;
 mod tables;

@@ -1,22 +1,21 @@
 //! The committed flag tables of engines and of the programs that wrap them.
 
+use super::file::FlagFile;
 use super::table::FlagTable;
 
-const LLAMA_SERVER: &str = include_str!("data/llama-server.txt");
-const SGLANG: &str = include_str!("data/sglang.txt");
-const TRTLLM: &str = include_str!("data/trtllm.txt");
-const VLLM: &str = include_str!("data/vllm.txt");
+static LLAMA_SERVER: FlagFile = FlagFile::new("llama-server", include_str!("data/llama-server.txt"));
+static SGLANG: FlagFile = FlagFile::new("sglang", include_str!("data/sglang.txt"));
+static TRTLLM: FlagFile = FlagFile::new("trtllm", include_str!("data/trtllm.txt"));
+static VLLM: FlagFile = FlagFile::new("vllm", include_str!("data/vllm.txt"));
+static DYNAMO_SGLANG: FlagFile = FlagFile::new("dynamo-sglang", include_str!("data/dynamo-sglang.txt"));
+static DYNAMO_TRTLLM: FlagFile = FlagFile::new("dynamo-trtllm", include_str!("data/dynamo-trtllm.txt"));
+static DYNAMO_VLLM: FlagFile = FlagFile::new("dynamo-vllm", include_str!("data/dynamo-vllm.txt"));
 
-/// The tables of programs that wrap an engine, without the engine's own flags.
-pub(super) const WRAPPERS: &[(&str, &str)] = &[
-    ("dynamo-sglang", include_str!("data/dynamo-sglang.txt")),
-    ("dynamo-trtllm", include_str!("data/dynamo-trtllm.txt")),
-    ("dynamo-vllm", include_str!("data/dynamo-vllm.txt")),
-];
+/// The flags of programs that wrap an engine, without the engine's own flags.
+pub(super) static WRAPPERS: &[&FlagFile] = &[&DYNAMO_SGLANG, &DYNAMO_TRTLLM, &DYNAMO_VLLM];
 
-/// The tables of engines.
-pub(super) const ENGINES: &[(&str, &str)] =
-    &[("llama-server", LLAMA_SERVER), ("sglang", SGLANG), ("trtllm", TRTLLM), ("vllm", VLLM)];
+/// The flags of engines.
+pub(super) static ENGINES: &[&FlagFile] = &[&LLAMA_SERVER, &SGLANG, &TRTLLM, &VLLM];
 
 /// Returns the flags of a program that wraps an engine (`dynamo-vllm`), without the engine's own flags, or `None` for
 /// an unknown program or version.
@@ -27,8 +26,7 @@ pub(super) const ENGINES: &[(&str, &str)] =
 /// assert!(flags::wrapper("dynamo-vllm", "0.7.1").is_none());
 /// ```
 pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
-    let (_, text) = WRAPPERS.iter().find(|(name, _)| *name == program)?;
-    FlagTable::new(text, version)
+    FlagTable::new(WRAPPERS.iter().find(|file| file.program == program)?, version)
 }
 
 /// Returns every known version of an engine (`vllm`, `sglang`, `trtllm`, `llama-server`) or of a program that wraps one
@@ -41,9 +39,8 @@ pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
 /// assert_eq!(flags::tables_by_version("vim").count(), 0);
 /// ```
 pub fn tables_by_version(program: &str) -> impl Iterator<Item = (&'static str, FlagTable)> {
-    let mut tables = ENGINES.iter().chain(WRAPPERS);
-    let text = tables.find(|(name, _)| *name == program).map(|(_, text)| *text);
-    text.into_iter().flat_map(FlagTable::by_version)
+    let mut files = ENGINES.iter().chain(WRAPPERS);
+    files.find(|file| file.program == program).copied().into_iter().flat_map(FlagTable::by_version)
 }
 
 /// Returns the flags of a vLLM version, those of its HTTP server included, or `None` for an unknown version.
@@ -54,7 +51,7 @@ pub fn tables_by_version(program: &str) -> impl Iterator<Item = (&'static str, F
 /// assert!(flags::vllm("0.1.0").is_none());
 /// ```
 pub fn vllm(version: &str) -> Option<FlagTable> {
-    FlagTable::new(VLLM, version)
+    FlagTable::new(&VLLM, version)
 }
 
 /// Returns the vLLM flags of an image: those of the version in its tag (`v0.26.0`, `0.26.0-cu130`), or of the newest
@@ -72,7 +69,7 @@ pub fn vllm_for_image(image: &str) -> FlagTable {
     let version = tag.strip_prefix('v').unwrap_or(tag);
     let core = version.split('-').next().unwrap_or(version);
     let is_version = core.split('.').count() >= 3 && core.starts_with(|c: char| c.is_ascii_digit());
-    if is_version { FlagTable::nearest(VLLM, core) } else { FlagTable::newest(VLLM) }
+    if is_version { FlagTable::nearest(&VLLM, core) } else { FlagTable::newest(&VLLM) }
 }
 
 /// Returns the flags of an SGLang version, or `None` for an unknown version.
@@ -82,7 +79,7 @@ pub fn vllm_for_image(image: &str) -> FlagTable {
 /// assert!(flags::sglang("0.5.16").is_some_and(|table| table.lookup("disable-radix-cache").is_some()));
 /// ```
 pub fn sglang(version: &str) -> Option<FlagTable> {
-    FlagTable::new(SGLANG, version)
+    FlagTable::new(&SGLANG, version)
 }
 
 /// Returns the main flags of llama.cpp's `llama-server`. It has more, and they change between builds.
@@ -92,7 +89,7 @@ pub fn sglang(version: &str) -> Option<FlagTable> {
 /// assert!(flags::llama_server().lookup("ngl").is_some_and(|(flag, _)| flag.name == "n-gpu-layers"));
 /// ```
 pub fn llama_server() -> FlagTable {
-    FlagTable::newest(LLAMA_SERVER)
+    FlagTable::newest(&LLAMA_SERVER)
 }
 
 /// Returns the main configuration keys of TensorRT-LLM's `LLM` class, which has more.
@@ -105,5 +102,5 @@ pub fn llama_server() -> FlagTable {
 /// assert!(reuse.is_some_and(|(flag, _)| flag.name == "kv-cache-config.enable-block-reuse"));
 /// ```
 pub fn trtllm_keys() -> FlagTable {
-    FlagTable::newest(TRTLLM)
+    FlagTable::newest(&TRTLLM)
 }

@@ -1,21 +1,25 @@
+use super::file::FlagFile;
 use super::tables::{ENGINES, WRAPPERS};
 use super::*;
 
-/// Returns the name and the text of every committed table.
-fn table_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Returns every committed file.
+fn files() -> impl Iterator<Item = &'static FlagFile> {
     WRAPPERS.iter().chain(ENGINES).copied()
 }
 
-fn known_versions(text: &'static str) -> Vec<&'static str> {
-    let line = text.lines().find_map(|line| line.strip_prefix("#versions ")).expect("a version line");
+fn known_versions(file: &FlagFile) -> Vec<&'static str> {
+    let line = file.text.lines().find_map(|line| line.strip_prefix("#versions ")).expect("a version line");
     line.split(' ').map(|word| word.split_once('=').expect("letter=version").1).collect()
 }
 
 fn every_table() -> Vec<(String, FlagTable)> {
     let mut tables = Vec::new();
-    for (name, text) in table_texts() {
-        for version in known_versions(text) {
-            tables.push((format!("{name} {version}"), FlagTable::new(text, version).expect("a listed version")));
+    for file in files() {
+        for version in known_versions(file) {
+            tables.push((
+                format!("{} {version}", file.program),
+                FlagTable::new(file, version).expect("a listed version"),
+            ));
         }
     }
     tables
@@ -28,7 +32,8 @@ fn flag(table: &FlagTable, name: &str) -> Flag {
 
 #[test]
 fn keeps_entries_sorted_and_names_unique_in_each_version() {
-    for (name, text) in table_texts() {
+    for file in files() {
+        let (name, text) = (file.program, file.text);
         let names: Vec<&str> =
             text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(' ').next().unwrap()).collect();
         assert!(names.is_sorted(), "{name}");
@@ -69,9 +74,10 @@ fn resolves_every_name_alias_and_off_form() {
 
 #[test]
 fn finds_every_entry_by_binary_search() {
-    for (name, text) in table_texts() {
+    for file in files() {
+        let (name, text) = (file.program, file.text);
         let tables: Vec<FlagTable> =
-            known_versions(text).iter().map(|version| FlagTable::new(text, version).unwrap()).collect();
+            known_versions(file).iter().map(|version| FlagTable::new(file, version).unwrap()).collect();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let entry = line.split(' ').next().unwrap();
             assert!(tables.iter().any(|table| table.lookup(entry).is_some()), "{name}: {line}");
@@ -82,16 +88,17 @@ fn finds_every_entry_by_binary_search() {
 #[test]
 fn assigns_flags_to_the_program_that_registers_them() {
     let groups = |table: FlagTable| table.names().map(move |name| flag(&table, name).group);
-    for (name, text) in WRAPPERS {
-        for version in known_versions(text) {
+    for file in WRAPPERS {
+        for version in known_versions(file) {
             assert!(
-                groups(wrapper(name, version).unwrap()).all(|group| group == FlagGroup::Wrapper),
-                "{name} {version}"
+                groups(wrapper(file.program, version).unwrap()).all(|group| group == FlagGroup::Wrapper),
+                "{} {version}",
+                file.program
             );
         }
     }
-    for (_, text) in ENGINES {
-        assert!(groups(FlagTable::newest(text)).all(|group| group != FlagGroup::Wrapper));
+    for file in ENGINES {
+        assert!(groups(FlagTable::newest(file)).all(|group| group != FlagGroup::Wrapper));
     }
 }
 
@@ -135,7 +142,7 @@ fn counts_are_those_of_the_packages() {
 
 #[test]
 fn has_known_vllm_facts_in_every_version() {
-    for version in known_versions(ENGINES.iter().find(|(name, _)| *name == "vllm").unwrap().1) {
+    for version in known_versions(ENGINES.iter().find(|file| file.program == "vllm").unwrap()) {
         let vllm = vllm(version).unwrap();
         for (name, kind) in [
             ("max-model-len", FlagKind::Value),
@@ -219,7 +226,7 @@ fn differs_between_versions_like_the_packages() {
 
 #[test]
 fn has_known_sglang_facts_in_every_version() {
-    for version in known_versions(ENGINES.iter().find(|(name, _)| *name == "sglang").unwrap().1) {
+    for version in known_versions(ENGINES.iter().find(|file| file.program == "sglang").unwrap()) {
         let sglang = sglang(version).unwrap();
         assert_eq!(
             sglang.lookup("tensor-parallel-size").map(|(flag, how)| (flag.name, how)),

@@ -241,7 +241,7 @@ fn start_llama_server(
     let alias = deployment.model.served_name.as_ref().map(|name| ("alias", name.value.as_str()));
     let own_flags = model.into_iter().chain(alias);
     let mut args: Vec<String> =
-        own_flags.flat_map(|(flag, value)| [format!("--{flag}"), escape_expansion(value)]).collect();
+        own_flags.flat_map(|(flag, value)| [format!("--{flag}"), escape_expansion(value).into_owned()]).collect();
     args.extend(invocation.argv());
     Some(StartCommand { args, cache_variable: Some("LLAMA_CACHE"), ..StartCommand::default() })
 }
