@@ -14,6 +14,7 @@ const UNUSUAL_TEXTS: &[&str] = &[
     "a\n b\n", "a\n\tb", "a \nb", "a\r\nb", "a\rb", "#a\nb", "---\na", "a\n---\nb\n...\n", "\u{0}", "\u{7}", "\u{1b}[0m", "\u{7f}",
     "\u{85}", "a\u{85}b", "\u{a0}", "\u{2028}", "a\u{2029}b\nc", "\u{feff}", "a\u{feff}b", "\u{fffe}", "\u{ffff}", "é", "日本", "😀",
     "http://a:80/b?c=d&e=f#g", "key: |\n  x\n", "- a\n- b\n", "\n ", " \n", "a\n ", "a\n  \n", "\u{2028}\n", "a:\n\tb",
+    "default \u{2192} dynamo", "\u{2192}", "a \u{2192}", "on \u{2192} x", "a:\n  b: 1\n- c # d\n\n\ne\n", "--- \na\n...\nb\n",
     "a\n\t", "a\n\t\n", "a\n \t\n\n", "\ta\n\t\n",
 ];
 
@@ -24,6 +25,7 @@ fn string() -> impl Strategy<Value = String> {
         any::<String>(),
         "[ -~]{0,200}",
         "([a-z ]{1,100}\n){1,3}",
+        "(( {0,4}[!-~]{0,3} ?[!-~]{0,9})?\n){1,5}",
         "[a-z]{1000,1100}",
     ]
 }

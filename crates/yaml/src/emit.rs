@@ -8,9 +8,9 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
-use super::plain_scalar::{is_decimal, is_plain_key, is_plain_value};
+use super::plain_scalar::{is_decimal, is_plain_key, is_plain_literal, is_plain_value, is_reserved_word};
 use super::scalar::to_integer;
-use super::writer;
+use super::writer::{self, push_spaces};
 
 /// Writes a value as block-style YAML with a line break at the end: indentation of two spaces, list dashes at their
 /// key's indentation, keys in their order, multi-line strings as literal blocks, and quotes around every string that a
@@ -78,8 +78,16 @@ pub(super) enum LeafPosition {
 pub(super) fn write_string(text: &str, position: LeafPosition, indent: usize, out: &mut String) -> Option<()> {
     if is_plain_value(text) {
         out.push_str(text);
-    } else if is_decimal(text) {
+    } else if is_decimal(text) || is_reserved_word(text) {
         out.extend(["\"", text, "\""]);
+    } else if is_plain_literal(text) {
+        out.push('|');
+        // The library indents empty lines, too.
+        for line in text.lines() {
+            out.push('\n');
+            push_spaces(indent + 2, out);
+            out.push_str(line);
+        }
     } else {
         return write_leaf(&Value::from(text), position, indent, out);
     }
@@ -111,7 +119,7 @@ pub(super) fn write_leaf(leaf: &Value, position: LeafPosition, indent: usize, ou
     let written = asked.strip_prefix(before)?;
     for (number, line) in written.split_inclusive('\n').enumerate() {
         if number > 0 && line != "\n" {
-            out.extend(std::iter::repeat_n(' ', indent));
+            push_spaces(indent, out);
         }
         out.push_str(line);
     }

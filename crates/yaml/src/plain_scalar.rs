@@ -10,7 +10,7 @@ static RESERVED_WORDS: [&str; 12] =
 /// Whether a value needs no quotes after `key:` or `-`.
 pub(super) fn is_plain_value(text: &str) -> bool {
     starts_like_string(text) && all_bytes(text, VALUE_BYTE) && has_only_inner_colons(text)
-        || text.contains(ARROW) && text.split(ARROW).all(is_plain_part)
+        || text.contains(ARROW) && text.trim_matches(' ') == text && text.split(ARROW).all(is_plain_part)
 }
 
 /// The arrow in the annotation that tells why a provider was selected. It is the only character outside of ASCII in
@@ -21,6 +21,20 @@ const ARROW: char = '\u{2192}';
 fn is_plain_part(part: &str) -> bool {
     let trimmed = part.trim_matches(' ');
     starts_like_string(trimmed) && all_bytes(trimmed, VALUE_BYTE) && !trimmed.contains(':')
+}
+
+/// Whether a text of several lines can be written as a literal block without indicators: it ends with one line break,
+/// and its lines are printable ASCII that neither starts nor ends with a space.
+pub(super) fn is_plain_literal(text: &str) -> bool {
+    let Some(body) = text.strip_suffix('\n') else { return false };
+    let is_plain_line = |line: &str| {
+        let is_printable = line.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        is_printable && !line.ends_with(' ')
+    };
+    body.contains('\n')
+        && !body.starts_with([' ', '\n'])
+        && !body.ends_with('\n')
+        && body.split('\n').all(is_plain_line)
 }
 
 /// Whether a value consists of digits and dots, which always need quotes.
@@ -81,7 +95,8 @@ fn starts_like_string(text: &str) -> bool {
 /// Length of the longest of [`RESERVED_WORDS`].
 const MAX_RESERVED_WORD_BYTES: usize = 8;
 
-fn is_reserved_word(text: &str) -> bool {
+/// Whether a text is a boolean, a null or a number in words, which always needs quotes.
+pub(super) fn is_reserved_word(text: &str) -> bool {
     RESERVED_WORDS.iter().any(|word| word.len() == text.len() && word.eq_ignore_ascii_case(text))
 }
 
@@ -156,6 +171,8 @@ mod tests {
             "? a",
             "1_000",
             "\u{2192} a",
+            "a \u{2192} b ",
+            " a \u{2192} b",
             "a \u{2192} # b",
             "a: \u{2192} b",
         ] {

@@ -46,7 +46,8 @@ pub(super) fn write_document<T: Serialize + ?Sized>(value: &T, out: &mut String)
     value.serialize(ValueWriter { out, context: WriteContext::Root })
 }
 
-fn push_spaces(indent: usize, out: &mut String) {
+/// Appends spaces.
+pub(super) fn push_spaces(indent: usize, out: &mut String) {
     const SPACES: &str = "                                                                ";
     let mut left = indent;
     while left > 0 {
