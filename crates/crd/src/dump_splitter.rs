@@ -12,9 +12,14 @@ use kubefoundry_yaml::Span;
 pub(super) fn split_dump(text: &str) -> Vec<Span> {
     let mut splitter = DumpSplitter { text, parts: Vec::new(), start: 0, state: SplitState::Start };
     let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let end = at + line.len();
-        splitter.handle_line(line, at, end);
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
+    for end in ends.chain(std::iter::once(text.len())) {
+        let line = text.get(at..end).unwrap_or_default();
+        // Nearly all lines of a dump are indented lines in block style, which end nothing.
+        let is_inner = matches!(splitter.state, SplitState::Block | SplitState::Item) && line.starts_with(' ');
+        if !line.is_empty() && !is_inner {
+            splitter.handle_line(line, at, end);
+        }
         at = end;
     }
     splitter.end_part(at);

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use memchr::memmem;
+
 use super::{CrdDefinition, CrdOrigin, CrdProblem};
 use crate::codes;
 use kubefoundry_yaml as yaml;
@@ -36,7 +38,8 @@ impl KindCandidates<'_> {
     /// Returns whether a text may define the kind: it must contain the group and the kind in some notation. A CRD that
     /// ends before its versions is also a candidate, so that the parser reports it as incomplete.
     pub(super) fn may_be_defined_in(&self, text: &str) -> bool {
-        let is_cut_off = || text.contains("CustomResourceDefinition") && !text.contains("versions");
+        let contains = |word: &str| memmem::find(text.as_bytes(), word.as_bytes()).is_some();
+        let is_cut_off = || contains("CustomResourceDefinition") && !contains("versions");
         may_contain_word(text, self.group) && (may_contain_word(text, self.kind) || is_cut_off())
     }
 
@@ -73,18 +76,19 @@ impl KindCandidates<'_> {
 /// Returns whether a text may contain a word as a value: literally, or partly as an escape sequence. The answer `false`
 /// is always right; `true` may be wrong.
 pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
-    let is_separate = |(at, _): (usize, &str)| {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
-        ![before, after].into_iter().flatten().any(|neighbor| neighbor.is_ascii_alphanumeric())
+    let bytes = text.as_bytes();
+    let is_separate = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+        let after = bytes.get(at + word.len());
+        ![before, after].into_iter().flatten().any(u8::is_ascii_alphanumeric)
     };
-    text.match_indices(word).any(is_separate) || has_relevant_escape(text)
+    memmem::find_iter(bytes, word).any(is_separate) || has_relevant_escape(text)
 }
 
 /// Returns whether a text contains an escape of YAML or JSON for a letter, digit or dot, or one that joins two lines.
 /// Other escapes are frequent in descriptions and patterns and cannot be part of a name.
 fn has_relevant_escape(text: &str) -> bool {
-    text.match_indices('\\').any(|(at, _)| {
+    memchr::memchr_iter(b'\\', text.as_bytes()).any(|at| {
         let rest = text.get(at + 1..).unwrap_or_default();
         let digits = match rest.chars().next() {
             Some('\n' | '\r') => return true,

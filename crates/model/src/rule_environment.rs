@@ -32,11 +32,11 @@ const ALWAYS_BOUND: &[&str] = &[
 ];
 
 /// The type of `spec`, with the fields of its wire declaration.
-static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, ""));
+static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, ALWAYS_BOUND));
 
-/// Returns the CEL type of a shape at a path below `spec`. Types refer to each other by `'static` references, so parts
-/// are leaked; this runs once, for [`SPEC`].
-fn type_of(shape: &Shape, path: &str) -> Type {
+/// Returns the CEL type of a shape. `bound` holds the paths below it that are always bound. Types refer to each other by
+/// `'static` references, so parts are leaked; this runs once, for [`SPEC`].
+fn type_of(shape: &Shape, bound: &[&'static str]) -> Type {
     match shape {
         Shape::String | Shape::Timestamp => Type::String,
         Shape::Boolean => Type::Bool,
@@ -44,21 +44,21 @@ fn type_of(shape: &Shape, path: &str) -> Type {
         Shape::Enum(words) => {
             Type::Enum(Box::leak(words.values.iter().map(|(word, _)| *word).collect::<Vec<_>>().into_boxed_slice()))
         }
-        Shape::List(item) => Type::List(Box::leak(Box::new(type_of(item, &format!("{path}[]"))))),
-        Shape::Map(value) => Type::Map(Box::leak(Box::new(type_of(value, &format!("{path}[]"))))),
+        Shape::List(item) => Type::List(Box::leak(Box::new(type_of(item, &[])))),
+        Shape::Map(value) => Type::Map(Box::leak(Box::new(type_of(value, &[])))),
         Shape::Object(object) => {
-            let fields: Vec<FieldType> = object.fields.iter().map(|field| field_type(field, path)).collect();
+            let fields: Vec<FieldType> = object.fields.iter().map(|field| field_type(field, bound)).collect();
             Type::Object(Box::leak(fields.into_boxed_slice()))
         }
         Shape::Any | Shape::IntegerOrString | Shape::Literal(_) | Shape::OneOf(_) => Type::Dyn,
     }
 }
 
-fn field_type(field: &FieldShape, parent: &str) -> FieldType {
-    let separator = if parent.is_empty() { "" } else { "." };
-    let path = format!("{parent}{separator}{}", field.key);
-    let is_bound = field.facets.required || ALWAYS_BOUND.contains(&path.as_str());
-    FieldType { name: field.key, ty: type_of(&field.full_shape(), &path), optional: !is_bound }
+fn field_type(field: &FieldShape, bound: &[&'static str]) -> FieldType {
+    let below = |path: &&'static str| path.strip_prefix(field.key)?.strip_prefix('.');
+    let bound_below: Vec<&'static str> = bound.iter().filter_map(below).collect();
+    let is_bound = field.facets.required || bound.contains(&field.key);
+    FieldType { name: field.key, ty: type_of(&field.full_shape(), &bound_below), optional: !is_bound }
 }
 
 static STRINGS: Type = Type::Map(&Type::String);
@@ -86,14 +86,9 @@ pub(crate) struct SelectionFacts {
 }
 
 impl SelectionFacts {
-    /// What a rule may read, in the notation of [`cel::Rule::reads`], for its value to depend on these facts alone.
-    const PATHS: [&'static str; 5] = [
-        "spec.engine.type",
-        "spec.serving.mode",
-        "spec.resources.gpu",
-        "spec.resources.gpu.count",
-        "spec.resources.gpu.type",
-    ];
+    /// What a rule may read below `spec` for its value to depend on these facts alone.
+    const PATHS: [&'static str; 5] =
+        ["engine.type", "serving.mode", "resources.gpu", "resources.gpu.count", "resources.gpu.type"];
 
     pub(crate) fn new(deployment: &Deployment) -> Self {
         let (gpu_count, gpu_type) = bound_gpus(&deployment.workload);
@@ -103,7 +98,7 @@ impl SelectionFacts {
 
     /// Returns whether the value of a rule depends on these facts alone.
     pub(crate) fn decide(rule: &cel::Rule) -> bool {
-        rule.reads().iter().all(|read| Self::PATHS.contains(&read.as_str()))
+        rule.reads().iter().all(|read| read.strip_prefix("spec.").is_some_and(|path| Self::PATHS.contains(&path)))
     }
 }
 
@@ -267,7 +262,7 @@ mod tests {
             let (text, deployment) = crate::validate::tests::deployment_of(spec);
             let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
             let mut variables = RuleVariables::new(&parsed.documents[0].root, &deployment);
-            let bound = variables.bind_reads(&SelectionFacts::PATHS.map(str::to_owned)).clone();
+            let bound = variables.bind_reads(&SelectionFacts::PATHS.map(|path| format!("spec.{path}"))).clone();
             let facts = SelectionFacts::new(&deployment);
             assert_eq!(bound["spec"]["engine"]["type"], json!(facts.engine), "{spec}");
             assert_eq!(bound["spec"]["serving"]["mode"], json!(facts.mode), "{spec}");
