@@ -11,7 +11,7 @@ pub const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 const KEY: &str = "an optional DNS-1123 subdomain and '/', then at most 63 letters, digits, '-', '_' and '.', starting \
                    and ending with a letter or digit";
 const VALUE: &str =
-    "nothing, or at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit";
+    "at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit, or an empty text";
 
 /// Returns whether a text has 1 to 63 letters, digits, `-`, `_` and `.`, and starts and ends with a letter or digit.
 fn is_name(text: &str) -> bool {

@@ -183,7 +183,7 @@ fn merge_entry(
         findings
             .report(&codes::INVALID_PROVIDER_PACKAGE, &provider.path.join("providerId"), message)
             .related_in(second.source, second.document, second.root.span, "the second one")
-            .help("remove the one that is not from the image in use");
+            .help("remove the ConfigMap that was not copied from this image");
         return None;
     }
     let metadata = read_package(object, &provider_text, provider, findings)?;
@@ -227,8 +227,9 @@ fn read_package(
     let name = &object.header.name;
     let result = match find_data(&object.root, package::FILE) {
         Some(text) => package::read(text).map_err(|error| format!("{provider_text}: ConfigMap {name}: {error}")),
-        None => Err(format!("{provider_text}: ConfigMap {name} has no key {} with its metadata", package::FILE)),
+        None => Err(format!("{provider_text}: ConfigMap {name} has no key {}", package::FILE)),
     };
+    let is_missing = find_data(&object.root, package::FILE).is_none();
     let path = provider.path.join("providerId");
     match result {
         Ok(parsed) => {
@@ -242,7 +243,11 @@ fn read_package(
             findings
                 .report(&codes::INVALID_PROVIDER_PACKAGE, &path, message)
                 .related_in(object.source, object.document, object.root.span, "the ConfigMap")
-                .help("correct lls-provider-spec.yaml in the provider's image, and copy it into the ConfigMap again");
+                .help(if is_missing {
+                    "store the provider's metadata under this key: copy lls-provider-spec.yaml from the provider's image"
+                } else {
+                    "correct lls-provider-spec.yaml in the provider's image, and copy it into the ConfigMap again"
+                });
             None
         }
     }

@@ -141,7 +141,7 @@ impl Options {
             let message = format!("{path} is auto, which needs CRDs to choose from");
             findings
                 .report(&codes::INVALID_OPTION, path, message)
-                .help("pass one with --crds, or write the version that the cluster serves");
+                .help("pass one with --crds, or set it to the version that the cluster serves");
         }
         is_resolvable
     }

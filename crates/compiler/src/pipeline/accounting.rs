@@ -257,7 +257,7 @@ impl Accounting {
         let Some(silent) = self.silent.get(&pattern).filter(|silent| !silent.is_empty()) else { return };
         for (path, _) in root.leaves() {
             if silent.contains(&path_class(&path)) && !findings.iter().any(|finding| is_about(finding, &path)) {
-                let message = format!("{path} has no effect: with any other value the output is the same");
+                let message = format!("{path} has no effect: the output is the same with any other value");
                 findings
                     .report(&codes::FIELD_REACHES_NOTHING, &path, message)
                     .help("remove it; `kubefoundry explain --trace` shows where fields go");

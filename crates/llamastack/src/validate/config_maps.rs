@@ -50,7 +50,7 @@ pub(super) fn validate_ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Che
             check
                 .findings
                 .report(&codes::UNUSABLE_CA_BUNDLE, &path.index(index), problem)
-                .help("write a key of letters, digits, '-', '_' and '.', starting and ending with a letter or digit");
+                .help("use only letters, digits, '-', '_' and '.', with a letter or digit at the start and the end");
         }
     }
     if keys.is_empty() {

@@ -174,7 +174,9 @@ fn check_name_length(deployment: &Deployment, backend: &Backend, findings: &mut 
         deployment,
         MAX_NAMES_LENGTH.saturating_sub(longest.len()),
         &format!("a Dynamo graph with component {longest}"),
-        format!("shorten it: Dynamo names pods after it and the component, {MAX_NAMES_LENGTH} characters at most"),
+        format!(
+            "shorten it: Dynamo names pods after it and the component, which together may have at most {MAX_NAMES_LENGTH} characters"
+        ),
         findings,
     )
 }

@@ -16,7 +16,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
 /// The help for settings that only llama-server takes.
-const USE_LLAMA_SERVER: &str = "use an image of llama-server, such as ghcr.io/ggml-org/llama.cpp:server";
+const USE_LLAMA_SERVER: &str = "set spec.image to a llama-server image, such as ghcr.io/ggml-org/llama.cpp:server";
 
 /// Builds the command of an image. Returns `None` after reporting why there is none.
 pub(super) fn build_command(
@@ -111,7 +111,7 @@ fn start_local_ai(
     id: &str,
     findings: &mut Findings<'_>,
 ) -> Option<StartCommand> {
-    ignore_served_name(deployment, "this runner names a model after its file", findings);
+    ignore_served_name(deployment, "the llama-cpp-runner image names a model after its file", findings);
     let model = match ModelRef::parse(id) {
         ModelRef::Repository(repository, file) => {
             if file.is_none() {
@@ -126,14 +126,16 @@ fn start_local_ai(
             Some(runner::download_argument(image, repository, file))
         }
         ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
-            let message = "spec.model.source is custom, but this runner downloads the model that spec.model.id names";
+            let message = "spec.model.source is custom, but a llama-cpp-runner image downloads the model that spec.model.id names";
             findings
                 .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().source(), message)
                 .help(USE_LLAMA_SERVER);
             None
         }
         ModelRef::Path(_) | ModelRef::Bare => {
-            let message = format!("spec.model.id is {id:?}, expected org/name or org/name/file.gguf for this runner");
+            let message = format!(
+                "spec.model.id is {id:?}, expected org/name or org/name/file.gguf for a llama-cpp-runner image"
+            );
             findings
                 .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().id(), message)
                 .help(USE_LLAMA_SERVER);
@@ -165,7 +167,8 @@ fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Optio
             }
             "threads" => "threads",
             name if flags::llama_server().lookup(name).is_some() => {
-                let message = format!("{path} has no effect: this runner starts LocalAI, which has no --{name}");
+                let message =
+                    format!("{path} has no effect: the llama-cpp-runner image starts LocalAI, which has no --{name}");
                 findings.report(&codes::FIELD_IGNORED, path, message).help(USE_LLAMA_SERVER);
                 continue;
             }

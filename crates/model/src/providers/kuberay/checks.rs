@@ -34,7 +34,7 @@ fn check_name(deployment: &Deployment, findings: &mut Findings<'_>) {
         deployment,
         MAX_NAME_LENGTH,
         "a RayService",
-        "shorten it: KubeRay derives names of Ray clusters and Services from it, 63 characters at most",
+        "shorten it: KubeRay derives the names of Ray clusters and Services from it, which may have at most 63 characters",
         findings,
     );
     let name = &deployment.metadata.name;
