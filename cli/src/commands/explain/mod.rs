@@ -15,6 +15,7 @@ mod why_not;
 
 use std::collections::BTreeMap;
 
+use kubefoundry_compiler::pipeline::OutputForm;
 use kubefoundry_compiler::selection_analysis::UnknownProvider;
 use kubefoundry_compiler::{Decision, Thoroughness};
 use kubefoundry_diagnostics::ObjectRef;
@@ -81,6 +82,9 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
     }
     // Selection rules can be analyzed without a model.
     let options = Map::from_iter(args.rules.then(|| ("allowEmpty".to_owned(), Value::Bool(true))));
+    if !is_analysis && matches!(args.output, ExplanationFormat::Text | ExplanationFormat::Json) {
+        return print_decisions(&Run::new(&args.input, options, Thoroughness::Everything)?, args, console);
+    }
     let run: Run = Run::new(&args.input, options, Thoroughness::Everything)?;
     if is_analysis {
         let style = console.stdout_style();
@@ -96,26 +100,15 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         return Ok(run.status(FailOn::Error));
     }
     let mut locator = SourceLocator::new(&run.sources);
-    let decisions = locate_decisions(&run, &mut locator);
+    let decisions: Vec<_> = locate_decisions(&run, &mut locator).collect();
+    let diagrams = graph::build_diagrams(&decisions, &run.compilation);
     let output = match args.output {
-        ExplanationFormat::Text => text::text(&decisions, console.stdout_style()),
-        ExplanationFormat::Mermaid => mermaid::mermaid(&graph::build_diagrams(&decisions, &run.compilation)),
-        ExplanationFormat::Dot => dot::dot(&graph::build_diagrams(&decisions, &run.compilation)),
-        ExplanationFormat::Html => {
-            let diagrams = graph::build_diagrams(&decisions, &run.compilation);
-            html::html(&decisions, &diagrams, &run, &mut locator)
-        }
-        ExplanationFormat::Json => {
-            let report = ExplainReport { version: 1, decisions, diagnostics: findings_json(&run) };
-            let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
-            text.push('\n');
-            text
-        }
+        ExplanationFormat::Mermaid => mermaid::mermaid(&diagrams),
+        ExplanationFormat::Dot => dot::dot(&diagrams),
+        _ => html::html(&decisions, &diagrams, &run, &mut locator),
     };
     console::print([&output])?;
-    if args.output != ExplanationFormat::Json {
-        run.note_findings(args.diagnostics.diagnostics, console);
-    }
+    run.note_findings(args.diagnostics.diagnostics, console);
     if args.output == ExplanationFormat::Mermaid
         && let Some(note) = mermaid::size_note(&output)
     {
@@ -124,19 +117,36 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
     Ok(run.status(FailOn::Error))
 }
 
+/// Prints the decisions as text or JSON. Neither shows the objects, so the run keeps none, and the text of one decision
+/// is printed before the next one is formatted.
+fn print_decisions(run: &Run<()>, args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
+    let mut locator = SourceLocator::new(&run.sources);
+    let decisions = locate_decisions(run, &mut locator);
+    if args.output == ExplanationFormat::Text {
+        console::print(text::text_parts(decisions, console.stdout_style()))?;
+        run.note_findings(args.diagnostics.diagnostics, console);
+    } else {
+        let report = ExplainReport { version: 1, decisions: decisions.collect(), diagnostics: findings_json(run) };
+        console::print([serde_json::to_string_pretty(&report).unwrap_or_default(), "\n".to_owned()])?;
+    }
+    Ok(run.status(FailOn::Error))
+}
+
 /// Adds the location of its ModelDeployment to each decision.
-fn locate_decisions<'r>(run: &'r Run, locator: &mut SourceLocator<'r>) -> Vec<LocatedDecision<'r>> {
+fn locate_decisions<'r, O: OutputForm>(
+    run: &'r Run<O>,
+    locator: &mut SourceLocator<'r>,
+) -> impl Iterator<Item = LocatedDecision<'r>> {
     let offsets = name_offsets(run);
-    let decisions = run.compilation.decisions.iter().map(|decision| {
+    run.compilation.decisions.iter().map(move |decision| {
         let start = offsets.get(&(decision.source, decision.document, &decision.object)).copied().unwrap_or_default();
         let (file, position) = locator.locate(decision.source, start);
         LocatedDecision { file, document: decision.document, line: position.line, column: position.column, decision }
-    });
-    decisions.collect()
+    })
 }
 
 /// Returns the byte offset of the name of each ModelDeployment, by text, document index and object.
-fn name_offsets(run: &Run) -> BTreeMap<(SourceId, usize, &ObjectRef), usize> {
+fn name_offsets<O: OutputForm>(run: &Run<O>) -> BTreeMap<(SourceId, usize, &ObjectRef), usize> {
     let decisions = &run.compilation.decisions;
     let objects =
         decisions.iter().map(|decision| ((decision.source, decision.document, decision.object.clone()), decision));
@@ -195,7 +205,7 @@ fn to_json(name: &str, report: impl Serialize, run: &Run) -> String {
 }
 
 /// Converts the findings to JSON, in the same form as in the reports of other commands.
-fn findings_json(run: &Run) -> Value {
+fn findings_json<O: OutputForm>(run: &Run<O>) -> Value {
     let text = run.report(ReportFormat::Json, TextStyle::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
     report.get_mut("diagnostics").map(Value::take).unwrap_or_default()

@@ -12,10 +12,15 @@ use super::{LocatedDecision, verdict};
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 
-/// Formats one block for each decision, separated by empty lines.
-pub(super) fn text(decisions: &[LocatedDecision<'_>], style: TextStyle) -> String {
-    let blocks: Vec<String> = decisions.iter().map(|located| format_decision(located, style)).collect();
-    blocks.join("\n")
+/// Formats one block for each decision, one at a time, separated by empty lines.
+pub(super) fn text_parts<'r>(
+    decisions: impl Iterator<Item = LocatedDecision<'r>>,
+    style: TextStyle,
+) -> impl Iterator<Item = String> {
+    decisions.enumerate().map(move |(position, located)| {
+        let separator = if position == 0 { "" } else { "\n" };
+        format!("{separator}{}", format_decision(&located, style))
+    })
 }
 
 fn format_decision(located: &LocatedDecision<'_>, style: TextStyle) -> String {
