@@ -1,6 +1,7 @@
 //! The command line: commands, options and their help texts.
 
 mod conversion;
+mod deferred;
 mod formats;
 mod llamastack;
 mod plan;
@@ -15,6 +16,7 @@ use clap_complete::Shell;
 use kubefoundry::schemas::SCHEMAS;
 
 pub(crate) use conversion::{ImportArgs, MigrateArgs, MigrationFormat};
+pub(crate) use deferred::Deferred;
 pub(crate) use formats::{ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, ReportFormat, TextFormat};
 pub(crate) use llamastack::{LlamaStackCommand, MergeConfigArgs, ValidateProviderArgs};
 pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn, PlanFormat};
@@ -47,31 +49,31 @@ Exit status: 0 success; 1 an error in the input (lint, plan: a finding or a chan
 pub(crate) enum Command {
     /// Print the manifests for ModelDeployments
     #[command(after_help = RENDER_EXAMPLES)]
-    Render(RenderArgs),
+    Render(Deferred<RenderArgs>),
     /// Report problems in the input
     #[command(after_help = LINT_EXAMPLES)]
-    Lint(LintArgs),
+    Lint(Deferred<LintArgs>),
     /// Explain how a provider is selected for each ModelDeployment, or what a diagnostic code or a field means
-    #[command(after_help = EXPLAIN_EXAMPLES, mut_arg("paths", accept_codes_and_fields))]
-    Explain(ExplainArgs),
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Deferred<ExplainArgs>),
     /// Show what a change does to running models: what restarts, is recreated, is ignored or is refused
-    #[command(after_help = plan::EXAMPLES, mut_arg("paths", plan::accept_old_and_new))]
-    Plan(PlanArgs),
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(Deferred<PlanArgs>),
     /// List the container images that the output uses
     #[command(after_help = IMAGES_EXAMPLES)]
-    Images(ImagesArgs),
+    Images(Deferred<ImagesArgs>),
     /// Convert KAITO, Dynamo and KubeRay objects to ModelDeployments
     #[command(after_help = conversion::IMPORT_EXAMPLES)]
-    Import(ImportArgs),
+    Import(Deferred<ImportArgs>),
     /// Move ModelDeployments to another provider or to another API group
     #[command(after_help = conversion::MIGRATE_EXAMPLES)]
-    Migrate(MigrateArgs),
+    Migrate(Deferred<MigrateArgs>),
     /// Show the status of the models in a cluster snapshot
     #[command(after_help = snapshot::STATUS_EXAMPLES)]
-    Status(StatusArgs),
+    Status(Deferred<StatusArgs>),
     /// Compare a cluster snapshot with the rendered objects, and fail if they differ
-    #[command(after_help = snapshot::DRIFT_EXAMPLES, mut_arg("paths", snapshot::require_spec_and_snapshot))]
-    Drift(DriftArgs),
+    #[command(after_help = snapshot::DRIFT_EXAMPLES)]
+    Drift(Deferred<DriftArgs>),
     /// Run as a config management plugin of Argo CD
     #[command(subcommand, after_help = ARGOCD_EXAMPLES)]
     Argocd(ArgoCdCommand),
@@ -80,16 +82,16 @@ pub(crate) enum Command {
     Llamastack(LlamaStackCommand),
     /// Print a CRD, or the JSON Schema of an input or a report
     #[command(after_help = SCHEMA_EXAMPLES)]
-    Schema(SchemaArgs),
+    Schema(Deferred<SchemaArgs>),
     /// Run as a KRM function of kustomize or kpt
     #[command(name = "fn", after_help = FN_EXAMPLES)]
     Function,
     /// Print a shell completion script
     #[command(after_help = COMPLETIONS_EXAMPLES)]
-    Completions(CompletionsArgs),
+    Completions(Deferred<CompletionsArgs>),
     /// Print man pages
     #[command(after_help = MAN_EXAMPLES)]
-    Man(ManArgs),
+    Man(Deferred<ManArgs>),
 }
 
 const RENDER_EXAMPLES: &str = "\
@@ -304,6 +306,7 @@ pub(crate) struct LintArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(mut_arg("paths", accept_codes_and_fields))]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -18,7 +18,7 @@ Examples:
   kubectl get modeldeployments -A -o yaml | kubefoundry plan - models/ --diff";
 
 /// Lets `plan` take an old and a new input, or one input to compare under two revisions or sets of options.
-pub(super) fn accept_old_and_new(paths: Arg) -> Arg {
+fn accept_old_and_new(paths: Arg) -> Arg {
     paths
         .value_names(["OLD|PATH", "NEW"])
         .num_args(0..)
@@ -30,6 +30,7 @@ pub(super) fn accept_old_and_new(paths: Arg) -> Arg {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(mut_arg("paths", accept_old_and_new))]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -25,7 +25,7 @@ Examples:
   kubefoundry drift models/ dump.yaml --crds crds/ --output json";
 
 /// Replaces the paths of the other commands by the two sides of `drift`.
-pub(super) fn require_spec_and_snapshot(paths: Arg) -> Arg {
+fn require_spec_and_snapshot(paths: Arg) -> Arg {
     const HELP: &str = "Input to render, and the cluster snapshot: files or directories, or `-` for one of them";
     const LONG: &str = "\
 Input to render, and the cluster snapshot: files or directories, or `-` (standard input) for one of them
@@ -74,6 +74,7 @@ fn parse_now(text: &str) -> Result<Now, String> {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(mut_arg("paths", require_spec_and_snapshot))]
 pub(crate) struct DriftArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -28,7 +28,7 @@ use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
-use crate::args::{Command, FailOn, InputArgs, ReportFormat};
+use crate::args::{Command, Deferred, FailOn, InputArgs, ReportFormat};
 use crate::console::{self, Console, StdoutError};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input, InputError};
@@ -72,21 +72,21 @@ pub(crate) enum CommandError {
 
 pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, CommandError> {
     match command {
-        Command::Render(args) => render::run(args, console),
-        Command::Lint(args) => lint::run(args, console),
-        Command::Explain(args) => explain::run(args, console),
-        Command::Plan(args) => plan::run(args, console),
-        Command::Images(args) => images::run(args, console),
-        Command::Import(args) => import::run(args, console),
-        Command::Migrate(args) => migrate::run(args, console),
-        Command::Status(args) => status::run(args, console),
-        Command::Drift(args) => drift::run(args, console),
+        Command::Render(Deferred(args)) => render::run(args, console),
+        Command::Lint(Deferred(args)) => lint::run(args, console),
+        Command::Explain(Deferred(args)) => explain::run(args, console),
+        Command::Plan(Deferred(args)) => plan::run(args, console),
+        Command::Images(Deferred(args)) => images::run(args, console),
+        Command::Import(Deferred(args)) => import::run(args, console),
+        Command::Migrate(Deferred(args)) => migrate::run(args, console),
+        Command::Status(Deferred(args)) => status::run(args, console),
+        Command::Drift(Deferred(args)) => drift::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
         Command::Llamastack(command) => llamastack::run(command),
-        Command::Schema(args) => schema::run(args),
+        Command::Schema(Deferred(args)) => schema::run(args),
         Command::Function => Ok(ExitStatus::from_function(kubefoundry_krm::serve())),
-        Command::Completions(args) => completions::run(args),
-        Command::Man(args) => man::run(args),
+        Command::Completions(Deferred(args)) => completions::run(args),
+        Command::Man(Deferred(args)) => man::run(args),
     }
 }
 
