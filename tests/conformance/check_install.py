@@ -40,7 +40,7 @@ def from_source(commands, binaries, version, temporary):
 
 
 def from_archive(commands, binaries, version, temporary):
-    name = f"kubefoundry-{version}-x86_64-unknown-linux-musl"
+    name = f"kubefoundry-{version}-x86_64-unknown-linux-gnu"
     run(f"{binaries / 'kubefoundry'} man --out-dir {temporary / 'man'}", temporary)
     archive = temporary / "downloads" / f"{name}.tar.gz"
     archive.parent.mkdir()

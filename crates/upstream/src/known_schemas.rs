@@ -58,10 +58,12 @@ pub struct KnownSchemas {
 /// ```
 pub fn known_schemas(group: &str, kind: &str, version: &str, release: Option<&str>) -> Option<KnownSchemas> {
     let of_kind = ORIGINS.iter().enumerate().filter(|(_, origin)| origin.group == group && origin.kind == kind);
-    let known: Vec<KnownSchema> = of_kind
-        .filter_map(|(position, origin)| Some(KnownSchema { origin, schema: schema_of(position, origin, version)? }))
-        .collect();
-    choose_schemas(&known, release)
+    // Only the definitions of the chosen releases are parsed.
+    let known: Vec<(usize, &'static SkeletonOrigin)> =
+        of_kind.filter(|(_, origin)| origin.has_version(version)).collect();
+    let NearestReleases { nearest, next, is_exact } = find_nearest(&known, |(_, origin)| origin, release)?;
+    let schema = |(position, origin)| Some(KnownSchema { origin, schema: schema_of(position, origin, version)? });
+    Some(KnownSchemas { nearest: schema(nearest)?, next: next.and_then(schema), is_exact })
 }
 
 /// Returns the newest known schema that contains core/v1 PodSpec, and the path of PodSpec in it.
@@ -86,12 +88,6 @@ fn schema_of(position: usize, origin: &'static SkeletonOrigin, version: &str) ->
     definition.as_ref()?.version(version)?.schema().ok()
 }
 
-/// Chooses among the schemas of one version of a kind, sorted from the oldest to the newest.
-fn choose_schemas(known: &[KnownSchema], release: Option<&str>) -> Option<KnownSchemas> {
-    let NearestReleases { nearest, next, is_exact } = find_nearest(known, |known| known.origin, release)?;
-    Some(KnownSchemas { nearest, next, is_exact })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,10 +100,23 @@ mod tests {
             SkeletonOrigin { release: Some("1.2.0"), ..SkeletonOrigin::EMPTY },
             SkeletonOrigin { release: Some("1.10.0"), is_tagged: true, ..SkeletonOrigin::EMPTY },
         ];
-        let schema = pod_spec().unwrap().0.schema;
-        let known: Vec<KnownSchema> = RELEASES.iter().map(|origin| KnownSchema { origin, schema }).collect();
-        let KnownSchemas { nearest, next, is_exact } = choose_schemas(&known, release).unwrap();
-        (nearest.origin.release, next.and_then(|next| next.origin.release), is_exact)
+        let known: Vec<&SkeletonOrigin> = RELEASES.iter().collect();
+        let NearestReleases { nearest, next, is_exact } = find_nearest(&known, |origin| origin, release).unwrap();
+        (nearest.release, next.and_then(|next| next.release), is_exact)
+    }
+
+    /// Versions are found in the text, so the text must agree with the parsed definition.
+    #[test]
+    fn an_origin_has_the_versions_of_its_definition() {
+        for (position, origin) in ORIGINS.iter().enumerate() {
+            for version in ["v1", "v1alpha1", "v1beta1", "v1alpha2", "v2"] {
+                assert_eq!(
+                    origin.has_version(version),
+                    schema_of(position, origin, version).is_some(),
+                    "{origin} {version}"
+                );
+            }
+        }
     }
 
     #[test]

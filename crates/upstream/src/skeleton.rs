@@ -42,6 +42,13 @@ pub struct SkeletonOrigin {
 }
 
 impl SkeletonOrigin {
+    /// Returns whether the CRD has a version of this name. The text is searched, because most origins of a kind need not
+    /// be parsed.
+    pub(super) fn has_version(&self, version: &str) -> bool {
+        let name = format!("\"name\": \"{version}\"");
+        memchr::memmem::find(self.head.as_bytes(), name.as_bytes()).is_some()
+    }
+
     /// Returns the CRD with a reference as the schema of each version.
     ///
     /// # Errors

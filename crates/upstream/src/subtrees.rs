@@ -28,11 +28,18 @@ struct SharedSchema<'t> {
 impl<'t> Subtrees<'t> {
     /// Reads lines of the form `<key> <JSON>`. Lines that start with `#` are comments.
     pub(super) fn new(text: &'t str) -> Self {
-        let lines = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
-        let mut lines: Vec<SharedSchema<'t>> =
-            lines.map(|(key, json)| SharedSchema { key, json, schema: OnceLock::new() }).collect();
-        lines.sort_by_key(|line| line.key);
-        Self { entries: lines }
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain(std::iter::once(text.len()));
+        let mut start = 0;
+        let mut entries = Vec::new();
+        for end in ends {
+            let line = text.get(start..end).unwrap_or_default();
+            start = end + 1;
+            if let Some((key, json)) = line.split_once(' ').filter(|_| !line.starts_with('#')) {
+                entries.push(SharedSchema { key, json, schema: OnceLock::new() });
+            }
+        }
+        entries.sort_by_key(|entry| entry.key);
+        Self { entries }
     }
 
     /// Expands a schema: replaces it if it is a reference, and every reference inside it.
