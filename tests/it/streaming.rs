@@ -17,13 +17,13 @@ const BROKEN: &[&str] = &[
 ];
 
 /// Returns output and findings of a run, as text.
-fn run_output(texts: &[String], threads: usize) -> String {
+fn run_output(texts: &[String], thoroughness: Thoroughness, threads: usize) -> String {
     let mut sources = SourceSet::default();
     for (number, text) in texts.iter().enumerate() {
         sources.add(format!("{number}.yaml"), text);
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let compilation: Compilation<YamlText> = pool.install(|| compile_as(&sources, Thoroughness::Everything));
+    let compilation: Compilation<YamlText> = pool.install(|| compile_as(&sources, thoroughness));
     format!("{compilation:#?}")
 }
 
@@ -41,12 +41,25 @@ proptest! {
         }
         let (first, second) = all.split_at(split);
         let texts = [first.join("---\n"), second.join("---\n")];
-        let alone = run_output(&texts, 1);
-        prop_assert!(alone.len() > 100_000);
-        for threads in [2, 5] {
-            prop_assert!(run_output(&texts, threads) == alone, "{threads} threads");
+        // A run that needs no more than the output transforms chunks independently of each other, others do not.
+        for thoroughness in [Thoroughness::Needed, Thoroughness::Everything] {
+            let alone = run_output(&texts, thoroughness, 1);
+            prop_assert!(alone.len() > 100_000);
+            for threads in [2, 5] {
+                prop_assert!(run_output(&texts, thoroughness, threads) == alone, "{threads} threads");
+            }
         }
     }
+}
+
+/// A list without items can fill a chunk, which is then empty although the text is not at its end.
+#[test]
+fn documents_after_a_long_empty_list_are_read() {
+    let comment = "# a comment in a list without items\n".repeat(3_000);
+    let model = crate::documents::documents(0..1);
+    let mut sources = SourceSet::default();
+    sources.add("list.yaml", format!("apiVersion: v1\nkind: List\n{comment}items: []\n---\n{model}"));
+    assert_eq!(compile(&sources, Thoroughness::Needed).outputs.len(), 1);
 }
 
 /// YAML text and values are two forms of the same output.

@@ -20,7 +20,7 @@ use std::iter::once;
 use std::process::ExitCode;
 
 use kubefoundry_compiler::options::render::OutputMode;
-use kubefoundry_compiler::pipeline::{OutputForm, compile_as};
+use kubefoundry_compiler::pipeline::{self, OutputForm, compile_as};
 use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, TextStyle};
 use kubefoundry_diagnostics::source::SourceId;
@@ -118,6 +118,11 @@ impl<O: OutputForm> Run<O> {
     /// Compiles the input, and prints its notes and read errors to standard error.
     fn from_input(input: Input, thoroughness: Thoroughness) -> Result<Self, CommandError> {
         let Input { sources, unread, notes, providers, .. } = input;
+        if sources.iter().map(|(_, source)| source.text.len()).sum::<usize>() > pipeline::CHUNK_BYTES {
+            // This thread works as one of the pool's, rather than waiting for them: one thread less competes for the
+            // cores, and the memory of results that this thread frees is its own. An existing pool stays.
+            let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
+        }
         let compilation = compile_as(&sources, thoroughness);
         // A file with errors may contain the missing configuration, so this check needs a clean run.
         if !compilation.has_errors() && unread.is_empty() {

@@ -7,7 +7,7 @@ pub(crate) mod git;
 mod walk;
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
@@ -183,6 +183,8 @@ struct Reader {
     seen: BTreeMap<(Option<Purpose>, PathBuf), SourceId>,
     /// The purpose for which standard input was read.
     stdin_purpose: Option<Purpose>,
+    /// The canonical paths of directories whose files were read.
+    directories: BTreeMap<PathBuf, PathBuf>,
     /// If set, files outside of this directory are rejected.
     root: Option<PathBuf>,
     /// If set, input paths are read from this revision instead of the file system.
@@ -323,8 +325,7 @@ impl Reader {
     fn read_file(&mut self, purpose: Purpose, path: &Path) -> Result<SourceId, InputError> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| InputError::Read(name.clone(), error))?;
-        // A pipe (`<(command)`) has no canonical path; use its path as given.
-        let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let identity = self.identify(path);
         if self.root.as_ref().is_some_and(|directory| !identity.starts_with(directory)) {
             return Err(InputError::Outside(name));
         }
@@ -334,19 +335,38 @@ impl Reader {
             return Ok(*text);
         }
         // A pipe is empty when it is opened a second time, so its content is kept.
-        let is_pipe = !file.metadata().is_ok_and(|metadata| metadata.is_file());
-        let cache = self.pipes.as_mut().filter(|_| is_pipe).map(|pipes| &mut pipes.others);
+        let size = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
+        let cache = self.pipes.as_mut().filter(|_| size.is_none()).map(|pipes| &mut pipes.others);
+        let size = size.unwrap_or_default();
         let bytes = match cache {
-            None => read_limited(&name, file)?,
+            None => read_limited(&name, file, size)?,
             Some(cache) => match cache.get(path) {
                 Some(bytes) => bytes.clone(),
-                None => cache.entry(path.to_owned()).or_insert(read_limited(&name, file)?).clone(),
+                None => cache.entry(path.to_owned()).or_insert(read_limited(&name, file, size)?).clone(),
             },
         };
         let text = self.input.sources.add_bytes(purpose, name, bytes);
         self.input.files.insert(text, path.to_owned());
         self.seen.insert(identity, text);
         Ok(text)
+    }
+
+    /// Returns the canonical path of a file, or the path as given for a pipe (`<(command)`), which has none. That of a
+    /// directory is looked up only once, because a system call for each part of the path of each file is slower than
+    /// reading the file.
+    fn identify(&mut self, path: &Path) -> PathBuf {
+        let parent = path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+        let is_link = || path.symlink_metadata().map_or(true, |metadata| metadata.is_symlink());
+        let (Some(parent), Some(name), false) = (parent, path.file_name(), is_link()) else {
+            return path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        };
+        if let Some(directory) = self.directories.get(parent) {
+            return directory.join(name);
+        }
+        match parent.canonicalize() {
+            Ok(directory) => self.directories.entry(parent.to_owned()).or_insert(directory).join(name),
+            Err(_) => path.to_owned(),
+        }
     }
 
     /// Reads the kustomizations in the directory of a file and in the one above. They tell whether the file is a patch,
@@ -375,9 +395,9 @@ impl Reader {
             None => {
                 self.stdin_purpose = Some(purpose);
                 let bytes = match self.pipes.as_mut().map(|pipes| &mut pipes.stdin) {
-                    None => read_limited(STDIN, io::stdin().lock())?,
+                    None => read_limited(STDIN, io::stdin().lock(), 0)?,
                     Some(Some(bytes)) => bytes.clone(),
-                    Some(empty) => empty.insert(read_limited(STDIN, io::stdin().lock())?).clone(),
+                    Some(empty) => empty.insert(read_limited(STDIN, io::stdin().lock(), 0)?).clone(),
                 };
                 let id = self.input.sources.add_bytes(purpose, STDIN, bytes);
                 self.input.stdin = Some(id).filter(|_| purpose == Purpose::Input);
@@ -387,9 +407,10 @@ impl Reader {
     }
 }
 
-/// Reads up to [`MAX_BYTES`]; more is an error.
-fn read_limited(name: &str, reader: impl Read) -> Result<Vec<u8>, InputError> {
-    let mut bytes = Vec::new();
+/// Reads up to [`MAX_BYTES`]; more is an error. `size` is the expected number of bytes, or 0 if it is not known.
+fn read_limited(name: &str, reader: impl Read, size: u64) -> Result<Vec<u8>, InputError> {
+    // One byte more than expected, so that the end is found without growing the buffer.
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(MAX_BYTES) + 1).unwrap_or_default());
     reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| InputError::Read(name.to_owned(), error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
         let is_foreign = !pipeline::may_hold_input(&String::from_utf8_lossy(&bytes));

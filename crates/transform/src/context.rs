@@ -60,6 +60,10 @@ pub struct RunContext<'r> {
 pub trait Configuration: Any + Debug + Send + Sync {
     /// Reads the configuration at a path of the document in the scope of `findings`, in addition to earlier ones.
     fn read(&mut self, at: &FieldPath, findings: &mut Findings<'_>);
+
+    /// Returns whether a decision can spend steps of the budget that all objects of a run share. If so, objects are
+    /// transformed in their order.
+    fn spends_steps(&self) -> bool;
 }
 
 /// The schemas that a cluster serves.

@@ -62,6 +62,7 @@ pub(crate) use prepared::{Attempt, InputDeployment, PreparedRun, with_prepared_r
 pub use probe::Fate;
 pub use renderer::{ListItems, RenderedDocument, Renderer};
 pub use role::InputDocument;
+pub use stream::CHUNK_BYTES;
 
 use crate::codes;
 use crate::composition;

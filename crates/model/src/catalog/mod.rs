@@ -49,6 +49,11 @@ impl Configuration for Catalog {
     fn read(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
         self.add(at, findings);
     }
+
+    /// Built-in rules do not spend steps.
+    fn spends_steps(&self) -> bool {
+        self.rule_count > 0
+    }
 }
 
 impl Catalog {
