@@ -171,12 +171,11 @@ fn updated_record(record: &str, counts: &[Count]) -> String {
     let line = |count: &Count| format!("{} = {}\n", count.name, grouped(count.measured));
     for old in record.lines() {
         let name = old.split_once('=').map_or("", |(key, _)| key.trim());
-        match counts.iter().find(|count| count.name == name) {
-            Some(count) => text.push_str(&line(count)),
-            None => {
-                text.push_str(old);
-                text.push('\n');
-            }
+        if let Some(count) = counts.iter().find(|count| count.name == name) {
+            text.push_str(&line(count));
+        } else {
+            text.push_str(old);
+            text.push('\n');
         }
     }
     for count in counts.iter().filter(|count| count.recorded.is_none()) {

@@ -444,6 +444,6 @@ mod tests {
     /// The limit applies while reading, so that endless input is rejected.
     #[test]
     fn rejects_endless_input() {
-        assert!(matches!(read_limited("zero", io::repeat(b' ')), Err(InputError::TooLarge { .. })));
+        assert!(matches!(read_limited("zero", io::repeat(b' '), 0), Err(InputError::TooLarge { .. })));
     }
 }

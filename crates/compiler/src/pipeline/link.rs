@@ -1,6 +1,7 @@
 //! Links the results of all documents: reports objects that are generated twice or that the input already has, and lays
 //! out the output in input order.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::compilation::Output;
@@ -69,20 +70,15 @@ fn report_duplicate_deployments<O>(
     let mut first_occurrences: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
     let positioned_inputs = deployments.iter().filter_map(|result| Some((result.input, inputs.get(result.input)?)));
     for (position, input) in positioned_inputs.filter(|(_, input)| !input.header.name.is_empty()) {
-        if let Some(first) = first_occurrences.get(&identity_key(input)) {
-            duplicates.insert(position);
-            let code = &codes::DUPLICATE_MODEL_DEPLOYMENT;
-            let Header { kind, namespace, name, .. } = &input.header;
-            reporter.report(
-                code,
-                input,
-                (kind, namespace.as_deref(), name),
-                "is in the input twice",
-                *first,
-                "first one here",
-            );
-        } else {
-            first_occurrences.insert(identity_key(input), occurrence_of(input));
+        match first_occurrences.entry(identity_key(input)) {
+            Entry::Occupied(first) => {
+                duplicates.insert(position);
+                let code = &codes::DUPLICATE_MODEL_DEPLOYMENT;
+                let Header { kind, namespace, name, .. } = &input.header;
+                let object = (&**kind, namespace.as_deref(), &**name);
+                reporter.report(code, input, object, "is in the input twice", *first.get(), "first one here");
+            }
+            Entry::Vacant(entry) => drop(entry.insert(occurrence_of(input))),
         }
     }
     duplicates
@@ -107,32 +103,34 @@ fn report_collisions<O>(
     for Output { identity, decision, .. } in outputs.iter().filter(|output| output.is_generated()) {
         let Some(origin) = origins.get(*decision).copied().flatten() else { continue };
         let Identity { group, kind, namespace, name } = identity;
-        let key: IdentityKey<'_> = (group, kind, namespace.as_deref(), name);
+        let key: IdentityKey<'_> = (name, namespace.as_deref(), kind, group);
         let object = (&**kind, namespace.as_deref(), &**name);
         let code = &codes::OBJECT_COLLISION;
-        if let Some(first) = generated.get(&key) {
-            reporter.report(code, origin, object, "is generated twice", *first, "first generated here");
-            continue;
+        match generated.entry(key) {
+            Entry::Occupied(first) => {
+                reporter.report(code, origin, object, "is generated twice", *first.get(), "first generated here");
+                continue;
+            }
+            Entry::Vacant(entry) => drop(entry.insert(occurrence_of(origin))),
         }
-        let origin_name = owner_of(origin);
         // If its ModelDeployment is gone or was renamed (by a name prefix, or a namespace set later in the pipeline),
         // no other deployment owns the object.
-        let belongs_to_another = |owner: &String| *owner != origin_name && owners.contains(owner);
+        let belongs_to_another = |owner: &String| *owner != owner_of(origin) && owners.contains(owner);
         if let Some(other) = input_objects.get(&key).filter(|other| other.owner.as_ref().is_none_or(belongs_to_another))
         {
             let verb = "is generated, but the input already has one";
             reporter.report(code, origin, object, verb, occurrence_of(other), "in the input here");
         }
-        generated.insert(key, occurrence_of(origin));
     }
 }
 
-/// The identity of an object, as in [`Identity`]: group, kind, namespace, name.
-type IdentityKey<'i> = (&'i str, &'i str, Option<&'i str>, &'i str);
+/// The identity of an object: name, namespace, kind, group. The name comes first, because it alone decides most
+/// comparisons.
+type IdentityKey<'i> = (&'i str, Option<&'i str>, &'i str, &'i str);
 
 fn identity_key(input: &InputDocument) -> IdentityKey<'_> {
     let header = &input.header;
-    (header.group(), &header.kind, header.namespace.as_deref(), &header.name)
+    (&header.name, header.namespace.as_deref(), &header.kind, header.group())
 }
 
 /// Returns the text with which generated objects name their deployment.

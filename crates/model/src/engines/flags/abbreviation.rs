@@ -25,12 +25,14 @@ impl FlagTable {
         // argparse registers `--no-x` for a pair, so `no-` plus the start of any of its names abbreviates the off form.
         let negated = name.strip_prefix("no-");
         let mut flags: Vec<(Flag, Spelling)> = Vec::new();
-        for entry in self.entries() {
-            let is_negation = !entry.name.starts_with(&name);
-            if is_negation && !negated.is_some_and(|rest| entry.name.starts_with(rest)) {
-                continue;
-            }
-            let Some((flag, mut spelling)) = self.resolve(entry) else { continue };
+        let named = self.entries_with_prefix(&name).iter();
+        let negations = negated.map(|rest| self.entries_with_prefix(rest)).unwrap_or_default().iter();
+        let negations = negations.filter(|entry| !entry.name.starts_with(&name));
+        let mut entries: Vec<_> =
+            named.map(|entry| (entry, false)).chain(negations.map(|entry| (entry, true))).collect();
+        entries.sort_by_key(|(entry, _)| entry.name);
+        for (entry, is_negation) in entries {
+            let Some((flag, mut spelling)) = self.resolve(*entry) else { continue };
             if is_negation {
                 if !flag.off.is_some_and(|off| off.starts_with("no-")) {
                     continue;

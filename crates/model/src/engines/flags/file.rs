@@ -112,10 +112,19 @@ impl FlagFile {
     }
 
     /// Returns all entries of the version with this letter, sorted by name.
-    pub(super) fn entries_of_version(&'static self, letter: u8) -> impl Iterator<Item = TableEntry> + use<> {
+    pub(super) fn entries_of_version(&self, letter: u8) -> &[TableEntry] {
         let lines = || self.header().entries.lines().map(parse_entry).filter(move |entry| self.covers(entry, letter));
         let slot = self.entries.get(usize::from(letter.saturating_sub(b'a')));
-        slot.map(|slot| slot.get_or_init(|| lines().collect())).into_iter().flatten().copied()
+        slot.map(|slot| slot.get_or_init(|| lines().collect()).as_slice()).unwrap_or_default()
+    }
+
+    /// Returns the entries of the version with this letter whose names start with a prefix, sorted by name.
+    pub(super) fn entries_with_prefix(&self, letter: u8, prefix: &str) -> &[TableEntry] {
+        let entries = self.entries_of_version(letter);
+        let from = entries.partition_point(|entry| entry.name < prefix);
+        let rest = entries.get(from..).unwrap_or_default();
+        let length = rest.partition_point(|entry| entry.name.starts_with(prefix));
+        rest.get(..length).unwrap_or_default()
     }
 
     /// Returns the name in the version with this letter that is closest to an unknown one, if any is close.
@@ -126,7 +135,7 @@ impl FlagFile {
             return *suggestion;
         }
         // Every other name of one or two letters would be close to a short one.
-        let names = self.entries_of_version(letter).map(|entry| entry.name).filter(|name| name.len() > 2);
+        let names = self.entries_of_version(letter).iter().map(|entry| entry.name).filter(|name| name.len() > 2);
         let suggestion = closest(name, names);
         let mut kept = kept();
         if kept.len() < MAX_KEPT_SUGGESTIONS {

@@ -226,7 +226,12 @@ impl FlagTable {
 
     /// Returns the entries of this version, sorted by name.
     pub(super) fn entries(&self) -> impl Iterator<Item = TableEntry> + use<> {
-        self.file.entries_of_version(self.version)
+        self.file.entries_of_version(self.version).iter().copied()
+    }
+
+    /// Returns the entries of this version whose names start with a prefix, sorted by name.
+    pub(super) fn entries_with_prefix(&self, prefix: &str) -> &'static [TableEntry] {
+        self.file.entries_with_prefix(self.version, prefix)
     }
 }
 
