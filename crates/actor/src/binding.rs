@@ -156,7 +156,7 @@ fn report_scaling_conflict(actor: &Actor, resolved: &ResolvedTarget, findings: &
             let message = format!("{path} is true, but KAITO resets the replicas of {kind} {name}");
             findings
                 .report(&codes::TARGET_KEEPS_REPLICAS, &path, message)
-                .help("remove spec.scaling, or bind to a KAITO InferenceSet, whose replicas can be set");
+                .help("remove spec.scaling: KAITO alone sets the replicas");
         }
         (ScaledWorkload::Workload { kind, name, .. }, Some(ReplicaOwner::Kserve)) => {
             let message = format!("{path} is true, but KServe creates its own autoscaler for {kind} {name}");

@@ -4,7 +4,7 @@ use kubefoundry_diagnostics::declare_codes;
 pub use kubefoundry_transform::codes::*;
 
 declare_codes! {
-    FOREIGN_DISTRIBUTION = "KF0700" "foreign-distribution" Error "a LlamaStackDistribution with external providers under a group or version that is not rendered";
+    FOREIGN_DISTRIBUTION = "KF0700" "foreign-distribution" Error "a LlamaStackDistribution with external providers under an API group that is not rendered";
     DUPLICATE_PROVIDER_ID = "KF0707" "duplicate-provider-id" Error "two external providers with one id";
     MUTABLE_PROVIDER_IMAGE = "KF0708" "mutable-provider-image" Warning "a provider image without a digest";
     INLINE_PROVIDER_SECRET = "KF0709" "inline-provider-secret" Warning "a secret written into a provider's config";

@@ -5,7 +5,7 @@ pub use kubefoundry_kubernetes::codes::*;
 
 declare_codes! {
     // Reading
-    UNKNOWN_VERSION = "KF0005" "unknown-version" Error "an API group of kubefoundry with an unknown version";
+    UNKNOWN_VERSION = "KF0005" "unknown-version" Error "a kind that kubefoundry reads, in an unknown version";
 
     // Translation
     FIELD_IGNORED = "KF0501" "field-ignored" Warning "a field without effect on this provider";

@@ -17,7 +17,7 @@ const INDEX_HEAD: &str = "\
 # Diagnostic codes
 
 Written by `cargo xtask generate` from the registry of codes. `kubefoundry explain KF0102` prints a page in the terminal.
-The severity of a code can be changed under `severities` in the [options](../options.md).
+The severity of a warning or an info can be changed under `severities` in the [options](../options.md).
 ";
 
 /// The titles of the shared codes, by prefix. The codes of a provider have the provider's name as their title.

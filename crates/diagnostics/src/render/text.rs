@@ -230,7 +230,7 @@ mod tests {
             pieces in prop::collection::vec(select(TEXT_PIECES), 1..14),
             start: prop::sample::Index,
             length in 0..40_usize,
-            message in select(&["found 3, expected 4", "caf\u{e9}", "a\nb", ""][..]),
+            message in select(&["found 3, expected 4", "n\u{fc}tzlich", "a\nb", ""][..]),
             help in prop::option::of(select(&["set it", "two\nlines", ""][..])),
             object in prop::option::of(select(&["chat", "n\u{e4}me"][..])),
             path in select(&["", "spec.model.id"][..]),
