@@ -266,7 +266,8 @@ fn change() -> impl Strategy<Value = (prop::sample::Index, usize, &'static str)>
 }
 
 proptest! {
-    // A recorded run of 10 million: `PROPTEST_CASES=10000000 cargo test --release -p kubefoundry-yaml both_readers`.
+    // A run of 10 million cases of each property passed on 23 November 2026 (`PROPTEST_CASES=10000000 cargo test --release
+    // -p kubefoundry-yaml both_readers`).
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2_000)))]
 
     #[test]
