@@ -45,6 +45,12 @@ use clap::Parser as _;
 
 use args::{Arguments, Command};
 
+/// The allocator of musl has one lock and returns memory to the system at once, so a static program would spend most of
+/// its time there.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.command {
