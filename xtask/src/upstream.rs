@@ -66,8 +66,8 @@ fn check(folder: Option<&Path>) -> Result<String, Failure> {
 }
 
 fn summary(crds: &[Crd]) -> String {
-    let read = crds.iter().filter(|crd| crd.is_read).count();
-    format!("{} skeletons, {read} of them against their dumps\n", crds.len())
+    let from_dumps = crds.iter().filter(|crd| crd.is_read).count();
+    format!("{} skeletons, {from_dumps} of them read from dumps\n", crds.len())
 }
 
 /// Reads every listed CRD: from its dump if the folder has it, otherwise from its embedded skeleton.

@@ -53,7 +53,8 @@ fn format_columns(rows: &[(String, String)]) -> String {
     lines.concat()
 }
 
-/// Formats the skeleton of a kind in the form `group/Kind`. Comments at its top name the release.
+/// Returns the skeleton of `kind`, written as `group/Kind`, as YAML: for `release` or the nearest known one, by default
+/// the newest. Comments at the top name the release it comes from.
 fn format_skeleton(kind: &str, release: Option<&str>) -> Result<String, UpstreamError> {
     let (group, name) = kind.split_once('/').unwrap_or((kind, ""));
     let skeleton =

@@ -119,16 +119,16 @@ fn extend_runtime_container(container: &mut Value, actor: &Actor, python: &str, 
     }
 }
 
-/// Creates the workload with the actor's labels, unless the input sets them to other values. The replicas of a scaled
-/// actor belong to the autoscaler and are omitted.
+/// Creates the workload. Its pods get the actor's labels, but keep those that the input sets; labels with other values
+/// are left out of the selector. `replicas` is omitted for a scaled actor, because the autoscaler sets it.
 fn workload_manifest(
     actor: &Actor,
     kind: ActorWorkloadKind,
     replicas: i32,
-    mut metadata: Map<String, Value>,
-    spec: Map<String, Value>,
+    mut pod_metadata: Map<String, Value>,
+    pod_spec: Map<String, Value>,
 ) -> Manifest {
-    let mut labels = match metadata.get("labels") {
+    let mut labels = match pod_metadata.get("labels") {
         Some(Value::Object(labels)) => labels.clone(),
         _ => Map::new(),
     };
@@ -141,12 +141,12 @@ fn workload_manifest(
             match_labels.push(key, value);
         }
     }
-    metadata.insert("labels".to_owned(), Value::Object(labels));
+    pod_metadata.insert("labels".to_owned(), Value::Object(labels));
     let spec = WorkloadSpec {
         service_name: (kind == ActorWorkloadKind::StatefulSet).then(|| actor.name.clone()),
         replicas: actor.scaling.is_none().then_some(replicas),
         selector: Selector { match_labels },
-        template: PodTemplate { metadata, spec },
+        template: PodTemplate { metadata: pod_metadata, spec: pod_spec },
     };
     Manifest::new("apps/v1", kind.as_str(), &actor.name, SpecBody { spec })
 }

@@ -40,7 +40,7 @@ impl<'e> Checker<'e> {
     pub(super) fn check_rule(&mut self, node: &mut Node) {
         let inferred = self.check_operand(node);
         if !matches!(inferred, InferredType::Bool) && !inferred.is_open() {
-            let message = format!("a rule is a condition, true or false; this is of type {inferred}");
+            let message = format!("a rule must be true or false, but this expression is of type {inferred}");
             self.errors.push(CompileError::new(CompileErrorKind::NotBoolean, node.span, message));
         }
     }

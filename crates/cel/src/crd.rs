@@ -177,31 +177,31 @@ impl RuleEvaluator {
         self.meter.refill(self.limits);
     }
 
-    /// Evaluates a rule for the creation of an object. There is no old value: `oldSelf` is an empty optional.
+    /// Evaluates a rule as on creation of an object: there is no old value, so `oldSelf` is an empty optional.
     ///
     /// # Errors
-    /// Returns the reason in prose if the evaluation fails.
-    pub fn evaluate(&self, rule: &ValidationRule, itself: &Value) -> Result<Value, String> {
-        self.evaluate_change(rule, itself, || Value::Opaque(Arc::new(OptionalValue::none())))
+    /// Returns a message that says why the evaluation failed.
+    pub fn evaluate(&self, rule: &ValidationRule, self_value: &Value) -> Result<Value, String> {
+        self.evaluate_change(rule, self_value, || Value::Opaque(Arc::new(OptionalValue::none())))
     }
 
     /// Evaluates a rule for an update. `old` returns the old value and is called only if the rule reads it.
     ///
     /// # Errors
-    /// Returns the reason in prose if the evaluation fails.
+    /// Returns a message that says why the evaluation failed.
     pub fn evaluate_change(
         &self,
         rule: &ValidationRule,
-        itself: &Value,
+        self_value: &Value,
         old: impl FnOnce() -> Value,
     ) -> Result<Value, String> {
-        let (size, _) = measure(itself);
+        let (size, _) = measure(self_value);
         let steps = rule.steps.saturating_add(size.min(MAX_INPUT_STEPS));
         self.iteration_steps.store(steps, Ordering::Relaxed);
         // An exhausted meter remembers it, so the result is checked once below.
         let _ = self.meter.spend(steps);
         let mut scope = self.context.new_inner_scope();
-        scope.add_variable_from_value("self", itself.clone());
+        scope.add_variable_from_value("self", self_value.clone());
         if rule.transition {
             scope.add_variable_from_value("oldSelf", old());
         }
@@ -238,8 +238,8 @@ mod tests {
     fn run(rule: &str) -> Result<Value, String> {
         let limits = Limits::default();
         let rule = ValidationRule::parse(rule, limits).map_err(|error| error.message)?;
-        let itself = Value::List(Arc::new(vec![Value::from("a"), Value::from("b")]));
-        RuleEvaluator::new(limits).evaluate(&rule, &itself)
+        let self_value = Value::List(Arc::new(vec![Value::from("a"), Value::from("b")]));
+        RuleEvaluator::new(limits).evaluate(&rule, &self_value)
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub(super) fn has(input: &Json, path: &FieldPath) -> Result<bool, (usize, PathEr
     }
 }
 
-/// Converts a JSON value. An integer becomes an int, or a double if the declared type is double; never a uint.
+/// Converts a JSON value. An integer becomes an int, or a double if `ty` is double or the integer does not fit into an
+/// `i64`; never a uint.
 ///
 /// The recursion is safe because [`Size::from_json`](super::size::Size::from_json) has checked the depth.
 pub(super) fn convert(json: &Json, ty: &InferredType) -> Value {

@@ -73,7 +73,7 @@ impl Meter {
         }
     }
 
-    /// Spends steps.
+    /// Subtracts steps from the remaining ones. Fails if too few remain, or if any limit was reached before.
     pub(super) fn spend(&self, steps: u64) -> Result<(), ExecutionError> {
         self.take(&self.steps, steps, 1)
     }

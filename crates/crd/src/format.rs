@@ -32,7 +32,8 @@ pub(super) fn numeric_range(kind: &str, format: &str) -> Option<(serde_json::Num
     }
 }
 
-/// Returns whether Go's `time.ParseDuration` accepts a text, such as `1h30m`. These are not ISO 8601 durations.
+/// Returns whether a text is a duration in the syntax of Go's `time.ParseDuration`, such as `1h30m`. ISO 8601 durations,
+/// such as `PT1H`, are not.
 fn is_duration(text: &str) -> bool {
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -40,15 +41,14 @@ fn is_duration(text: &str) -> bool {
     }
     let mut parts = 0;
     while !rest.is_empty() {
-        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let digits = rest.len() - number.len();
-        let amount = rest.get(..digits).unwrap_or_default();
+        let after_amount = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let amount = rest.strip_suffix(after_amount).unwrap_or_default();
         if !amount.bytes().any(|byte| byte.is_ascii_digit()) || amount.matches('.').count() > 1 {
             return false;
         }
         let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
-        let Some(unit) = units.into_iter().find(|unit| number.starts_with(unit)) else { return false };
-        rest = number.get(unit.len()..).unwrap_or_default();
+        let Some(unit) = units.into_iter().find(|unit| after_amount.starts_with(unit)) else { return false };
+        rest = after_amount.get(unit.len()..).unwrap_or_default();
         parts += 1;
     }
     parts > 0

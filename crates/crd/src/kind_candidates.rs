@@ -43,7 +43,8 @@ impl KindCandidates<'_> {
         may_contain_word(text, self.group) && (may_contain_word(text, self.kind) || is_cut_off())
     }
 
-    /// Parses all candidates and returns the definition of the kind. Several definitions must be equivalent.
+    /// Parses the candidates and returns the definition of the kind, or `None` if no candidate defines it. It is an error
+    /// if a candidate cannot be read, or if two definitions differ.
     pub(super) fn parse_definition(&self) -> Result<Option<CrdDefinition>, CrdProblem> {
         let mut first: Option<CrdDefinition> = None;
         for (origin, text) in &self.candidates {

@@ -133,7 +133,7 @@ fn has_external_providers(root: &Node<'_>) -> bool {
 /// The key of the section of external providers.
 const SECTION: &str = "externalProviders";
 
-/// Generates the objects of a server.
+/// Generates the objects of a server, unless there are errors.
 fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let options = &Options::from_set(set);
     let mode = Mode::select(server, options);
@@ -145,8 +145,8 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
     if findings.has_errors() {
         return;
     }
-    // Servers read mounted ConfigMaps only when they start. Hashes in the pod's annotations restart them when a content
-    // changes.
+    // Servers read mounted ConfigMaps only when they start. Hashes of their contents in the pod's annotations restart the
+    // servers when the contents change.
     let mut annotations = StringMap::default();
     let mut manifests = Vec::new();
     if let Some(hash) = user.hash.as_ref().filter(|_| mode != Mode::Static) {

@@ -207,12 +207,12 @@ fn report_suspicious_settings(server: &Server, options: &Options<'_>, check: &mu
     } else if !server.container.args.is_empty() {
         let path = path.join("args");
         let message = format!(
-            "{path} come after the arguments that start the server with its external providers, and override them"
+            "{path} come after the arguments that start the server with its external providers, and take precedence over them"
         );
         check
             .findings
             .report(&codes::START_OVERRIDDEN, &path, message)
-            .help("remove them; arguments of your own must not name another configuration or port");
+            .help("remove the arguments, or make sure that they set neither the configuration nor the port");
     }
     for (index, variable) in server.container.env.iter().enumerate() {
         let start_variable = START_VARIABLES.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));

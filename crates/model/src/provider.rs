@@ -109,8 +109,8 @@ pub trait Provider: Sync {
         self.info().display_name
     }
 
-    /// Translates a deployment that the capabilities admit into objects, the main object last. Returns `None` after
-    /// reporting the reason. The caller adds the namespace, the owner, and the labels and annotations that every object
+    /// Translates a deployment into objects, the main object last. The deployment has already passed the check of the
+    /// provider's capabilities. Returns `None` after reporting why it cannot be translated. The caller adds the namespace, the owner, and the labels and annotations that every object
     /// gets.
     fn translate(
         &self,

@@ -83,7 +83,7 @@ impl Drop for KindCache {
     }
 }
 
-/// ObjectIndex by namespace and name, and by owner.
+/// Objects by namespace and name, and by owner.
 #[derive(Default)]
 struct ObjectIndex {
     all: BTreeMap<Key, Arc<UpstreamObject>>,

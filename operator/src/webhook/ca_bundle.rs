@@ -58,10 +58,10 @@ fn bundle_holders(api_groups: &[&'static ApiGroup]) -> Vec<BundleHolder> {
     configurations.into_iter().chain(definitions).collect()
 }
 
-/// Creates the JSON patch that writes a bundle into an object; none when the object has it already, or has no field for
-/// it.
+/// Returns the JSON patch that writes the bundle into an object, or `None` if there is nothing to write.
 ///
-/// The patch tests each field before it writes it, so it fails when the object changed in the meantime.
+/// Before each write, the patch tests the webhook's name or the conversion strategy, so it fails if the webhooks were
+/// reordered in the meantime. It overwrites any other `caBundle`.
 fn patch(object: &Value, bundle: &str) -> Option<Value> {
     let encoded = json!(ByteString(bundle.as_bytes().to_vec()));
     let mut steps = Vec::new();

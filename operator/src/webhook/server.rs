@@ -20,7 +20,7 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// The state of the cluster on which admission depends.
 pub(super) trait AdmissionContext: Send + Sync + 'static {
-    /// Returns the sessions for an API group.
+    /// Returns the evaluators of an API group, or why there are none.
     fn session(&self, group: &str) -> Availability;
     /// Returns the providers that a namespace allows; none means all.
     fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;

@@ -109,10 +109,10 @@ impl VersionFile {
         }
     }
 
-    /// Returns the facts of this version from those of the previous version.
+    /// Computes the facts of this version by applying the changes to those of the previous version.
     ///
     /// # Errors
-    /// If a change does not fit the previous facts, or the result has another hash.
+    /// If a change does not fit the previous facts, or the result does not match the recorded hash, if there is one.
     pub(crate) fn apply(&self, before: &Facts) -> Result<Facts, String> {
         let mut facts = before.clone();
         for change in &self.changes {
@@ -123,7 +123,12 @@ impl VersionFile {
                 Change::Removed(_) => facts.remove(name).is_some(),
             };
             if !fits {
-                return Err(format!("`{name}` is added but exists already, or changed or removed but does not exist"));
+                return Err(match change {
+                    Change::Added(_) => format!("`{name}` is added, but already exists"),
+                    Change::Changed(_) | Change::Removed(_) => {
+                        format!("`{name}` is changed or removed, but does not exist")
+                    }
+                });
             }
         }
         if self.result.is_empty() || hash(&facts) == self.result {

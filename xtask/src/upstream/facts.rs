@@ -54,7 +54,7 @@ struct Commit {
     crds: BTreeMap<String, String>,
 }
 
-/// Reads the file.
+/// Reads [`PATH`]. Returns a fact for each CRD of each listed commit.
 pub(super) fn read() -> Result<Vec<Fact>, Failure> {
     let path = super::root().join(PATH);
     let text = super::read(&path)?;

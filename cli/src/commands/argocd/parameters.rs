@@ -135,7 +135,8 @@ const APP: &str = "ARGOCD_APP_PARAMETERS";
 pub(super) fn read(environment: impl Iterator<Item = (OsString, OsString)>) -> Result<ParameterValues, ParameterError> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let variables: BTreeMap<String, String> = environment.filter_map(text).collect();
-    // The list is parsed first, so that an error in it quotes the Application and not the flattened name of Argo CD.
+    // The list is parsed first, so that an error names the parameter as the Application spells it, and not as the
+    // variable that Argo CD derives from it.
     let mut listed = parse_list(variables.get(APP).map_or("", String::as_str))?;
     let mut given = ParameterValues::new();
     // In order of increasing precedence: later values replace earlier ones.

@@ -109,7 +109,7 @@ const CASES: [(&str, &str, &str, &str); 91] = [
     ("spec.engine.type.name == 'a'", "type", "name", "has no fields"),
     ("spec.engine.all(e, true)", "type", "spec.engine", "a list or map has elements"),
     ("spec.ports.contains(8000)", "type", "spec.ports", "`x in list`"),
-    ("spec.scaling.replicas", "boolean", "spec.scaling.replicas", "a rule is a condition"),
+    ("spec.scaling.replicas", "boolean", "spec.scaling.replicas", "a rule must be true or false"),
     ("spec.env.map(e, e.name)", "boolean", "spec.env.map(e, e.name)", "of type list(string)"),
 ];
 

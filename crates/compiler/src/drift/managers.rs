@@ -56,8 +56,8 @@ impl<'l> FieldManagers<'l> {
     }
 }
 
-/// Returns whether no deeper field is listed, so that the manager owns the whole value.
-fn is_whole(fields: &Value) -> bool {
+/// Returns true if no fields are listed below this one, which means that the manager owns the whole value.
+fn owns_whole_value(fields: &Value) -> bool {
     fields.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
@@ -65,7 +65,7 @@ fn is_whole(fields: &Value) -> bool {
 fn descend<'m>(cursors: &OwnerCursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> OwnerCursors<'m> {
     let descend_one = |(writer, fields): &(&'m FieldManager, &'m Value)| {
         // The owner of a whole list or map owns everything in it.
-        let below = if is_whole(fields) { Some(*fields) } else { next(fields) };
+        let below = if owns_whole_value(fields) { Some(*fields) } else { next(fields) };
         below.map(|below| (*writer, below))
     };
     cursors.iter().filter_map(descend_one).collect()

@@ -367,11 +367,14 @@ impl ObjectMigrator<'_> {
                     (None, Some(new)) if is_default(new) => continue,
                     (Some(old), Some(new)) => format!("{path} of {name} changes from {} to {}", show(old), show(new)),
                     (Some(old), None) => format!("{path} of {name}, {}, is removed", show(old)),
-                    (_, new) => format!("{path} of {name} is added: {}", new.as_ref().map(show).unwrap_or_default()),
+                    (_, new) => format!("{name} also gets {path}: {}", new.as_ref().map(show).unwrap_or_default()),
                 });
             }
         }
-        changes.extend(unmatched.iter().map(|new| format!("{} {} is added", new["kind"], new["metadata"]["name"])));
+        changes.extend(unmatched.iter().map(|new| {
+            let text = |pointer| string_at(new, pointer).unwrap_or_default();
+            format!("{} {} is added", text("/kind"), text("/metadata/name"))
+        }));
         Some(changes)
     }
 

@@ -227,7 +227,7 @@ impl Accounting {
         true
     }
 
-    /// Returns the fields without effect of a pattern.
+    /// Returns the fields that have no effect in deployments of this pattern. Empty if the pattern was not tried.
     pub(super) fn silent_fields(&self, pattern: DeploymentPattern) -> SilentFields {
         self.silent.get(&pattern).cloned().unwrap_or_default()
     }

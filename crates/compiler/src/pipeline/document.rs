@@ -48,7 +48,7 @@ impl<'t> Document<'t> {
         Self { object, span, item: false }
     }
 
-    /// Returns the position in its text of the document, or of the list that contains it.
+    /// Returns the index of the document in its text. For an item of a list, it is the index of the list.
     pub(super) fn index(&self) -> usize {
         self.object.document
     }

@@ -76,7 +76,8 @@ pub fn observe(object: &Value, status: &Status, policy: StalenessPolicy) -> Obse
     Observation { last_write, stale }
 }
 
-/// Returns the last write of the status, by the best available source.
+/// Returns when the status was last written, from the most reliable time there is: managedFields, then the newest time
+/// in the status, then the creation time. `None` if the object has none of these.
 fn last_write(object: &Value) -> Option<LastWrite> {
     let status_write = writes(object).filter(|(is_status, _)| *is_status).map(|(_, time)| time).max();
     let newest_in_status = || object.get("status").and_then(newest_time);

@@ -193,8 +193,10 @@ pub(super) fn report_conflicts(server: &Server, options: &Options<'_>, check: &m
 fn report_used_path(path: &str, at: &FieldPath, added: &[&str], check: &mut Checker<'_, '_>) {
     let names = split_path(path);
     if let Some(added) = added.iter().find(|added| names.starts_with(&split_path(added))) {
-        let message = format!("{at} is {:?}, where kubefoundry mounts {added}", shorten(path));
-        check.findings.report(&codes::VOLUME_CLASH, at, message).help("mount it elsewhere");
+        let place =
+            if names.len() > split_path(added).len() { format!("which is inside {added}, ") } else { String::new() };
+        let message = format!("{at} is {:?}, {place}where kubefoundry mounts its own volume", shorten(path));
+        check.findings.report(&codes::VOLUME_CLASH, at, message).help("mount the volume elsewhere");
     }
 }
 

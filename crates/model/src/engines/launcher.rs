@@ -137,8 +137,8 @@ impl Launcher {
         Self { parsers: vec![parser], api_key_help, ..Self::new("vLLM") }
     }
 
-    /// Describes `llama-server`, or a runner that passes flags on to it. It expands no abbreviations and takes a value
-    /// as an element of its own. Several flags can name the model, so the caller adds the model.
+    /// Describes `llama-server`, or a runner that passes flags on to it. Flags cannot be abbreviated, and a value is a
+    /// separate argument (`--flag value`, not `--flag=value`). Several flags can name the model, so the caller adds it.
     pub fn llama_server() -> Self {
         let parser = Parser { table: flags::llama_server(), abbreviates: false };
         Self {

@@ -25,7 +25,12 @@ pub(super) fn check_name_length(
 }
 
 /// Warns about pod labels that the upstream controller overwrites.
-pub(super) fn ignore_pod_labels(deployment: &Deployment, upstream: &str, labels: &[&str], findings: &mut Findings<'_>) {
+pub(super) fn warn_about_ignored_pod_labels(
+    deployment: &Deployment,
+    upstream: &str,
+    labels: &[&str],
+    findings: &mut Findings<'_>,
+) {
     for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| labels.contains(&key.as_str())) {
         let path = ModelDeployment::path().spec().pod_template().metadata().labels().key(key.clone());
         let message = format!("{path} has no effect: {upstream} sets this label itself");

@@ -66,7 +66,7 @@ fn apply_airunway_restrictions(
 ) {
     let group = check.effective_api_group().name;
     let mut refuse = |path: &FieldPath, found: &str, expected: &str| {
-        let message = format!("{path} {found}, expected {expected} in {group}");
+        let message = format!("{path} {found}, expected {expected}, as the webhook of {group} requires");
         check.findings.report(&codes::INVALID_VOLUME, path, message);
     };
     let mut existing_claims: BTreeMap<&str, usize> = BTreeMap::new();

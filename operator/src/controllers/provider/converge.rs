@@ -299,7 +299,8 @@ impl ReconcileRequest<'_> {
         self.apply_and_record(object, Force::Yes).await
     }
 
-    /// Applies an object, and records the write until the watch delivers it.
+    /// Applies an object, and remembers the write so that an older cached state is not mistaken for the current one.
+    /// Returns the object as stored.
     pub(super) async fn apply_and_record(&self, object: &Value, force: Force) -> Result<CachedObject, Error> {
         let stored = self.apply(object, Mode::Real, force).await?;
         self.context.state.record_apply(self.deployment, &objects::key(object), &stored);

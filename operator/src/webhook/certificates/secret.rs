@@ -110,8 +110,8 @@ impl StoredCertificate {
         }
     }
 
-    /// Writes the certificate into the given Secret, or into a new one. A given Secret keeps its resourceVersion, so
-    /// that a concurrent write of another replica causes a conflict.
+    /// Returns the given Secret, or a new one, with this certificate in it; the caller stores it. A given Secret keeps its
+    /// resourceVersion, so that a concurrent write by another replica causes a conflict.
     pub(super) fn write(&self, secret: Option<Secret>, name: &str, namespace: &str) -> Secret {
         let mut secret = secret.unwrap_or_else(|| Secret {
             metadata: ObjectMeta {

@@ -13,7 +13,7 @@ const SCHEMA: &str = "/spec/versions/0/schema/openAPIV3Schema/properties";
 
 /// Returns the operations of the patch.
 pub(super) fn patch() -> Result<Value, Failure> {
-    let status = object::<ExternalProviderStatus>()?;
+    let status = schema_of::<ExternalProviderStatus>()?;
     let list = json!({
         "description": "The installation status of each external provider.",
         "type": "array",
@@ -26,15 +26,16 @@ pub(super) fn patch() -> Result<Value, Failure> {
         {
             "op": "add",
             "path": format!("{SCHEMA}/spec/properties/server/properties/externalProviders"),
-            "value": object::<ExternalProviders>()?,
+            "value": schema_of::<ExternalProviders>()?,
         },
         {"op": "add", "path": format!("{SCHEMA}/status/properties/externalProviders"), "value": list},
     ]))
 }
 
-fn object<T: Describe>() -> Result<Value, Failure> {
+/// Returns the schema of an object type. It is the same in every API group.
+fn schema_of<T: Describe>() -> Result<Value, Failure> {
     match (T::SHAPE, API_GROUPS.first()) {
         (Shape::Object(shape), Some(api_group)) => structural::object(shape, api_group),
-        _ => Err(Failure::Broken("external providers are not an object".to_owned())),
+        _ => Err(Failure::Broken("the type is not an object, or there is no API group".to_owned())),
     }
 }

@@ -191,7 +191,8 @@ fn range() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn place(optional: bool) -> Vec<(&'static str, Value)> {
+/// Returns the fields of a place in an input file, each with its schema. If `optional`, the names end in `?`.
+fn place_fields(optional: bool) -> Vec<(&'static str, Value)> {
     let mut fields = vec![
         ("file", text("The file, as it was given; `-` is standard input.")),
         ("document", number("The position of the document in the file, from 0.", 0)),
@@ -199,7 +200,7 @@ fn place(optional: bool) -> Vec<(&'static str, Value)> {
     ];
     fields.extend(range());
     if optional {
-        // `finding` requires either all of them or none.
+        // `finding` adds a dependency: with `file`, all others are required.
         fields = fields.into_iter().map(|(name, schema)| (optional_name(name), schema)).collect();
     }
     fields
@@ -245,10 +246,10 @@ pub(super) fn finding() -> Value {
         ),
         ("message", text("The problem, in one line.")),
     ];
-    fields.extend(place(true));
+    fields.extend(place_fields(true));
     let related = {
         let mut fields = vec![("message", text("What the place shows."))];
-        fields.extend(place(false));
+        fields.extend(place_fields(false));
         object("Another place that helps to understand the finding.", fields)
     };
     let edit = {
@@ -269,7 +270,7 @@ pub(super) fn finding() -> Value {
         ),
     ]);
     let mut finding = object("A finding. It has no place if it is about flags or the input as a whole.", fields);
-    let with: Vec<&str> = place(false).iter().map(|(name, _)| *name).collect();
+    let with: Vec<&str> = place_fields(false).iter().map(|(name, _)| *name).collect();
     finding["dependencies"] = json!({"file": with});
     finding
 }

@@ -88,7 +88,8 @@ impl FlagFile {
         self.versions().last().map_or(b'a', |(letter, _)| *letter)
     }
 
-    /// Returns whether the flags are taken from documents rather than from the program.
+    /// Returns whether the program may have other flags, because these come from its documentation or sources instead of
+    /// the package of this version.
     pub(super) fn is_uncertain(&self) -> bool {
         self.header().is_uncertain
     }

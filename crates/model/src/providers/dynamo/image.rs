@@ -45,8 +45,9 @@ pub(super) fn choose_runtime<'c>(
     DynamoRuntime { image: context.image(image), version }
 }
 
-/// Determines the runtime version of a custom image as the operator does: from the override, or else from the tag
-/// (deploy/operator/internal/runtimeversion of ai-dynamo/dynamo).
+/// Returns the known runtime version to use for a custom image. Like the operator, it reads the version from the
+/// override, or else from the tag (deploy/operator/internal/runtimeversion of ai-dynamo/dynamo). A missing or unknown
+/// version is reported, and the default is returned.
 fn custom_version<'v>(
     image: &str,
     path: &FieldPath,
@@ -66,7 +67,7 @@ fn custom_version<'v>(
     let override_path = overrides::path().runtime_version();
     let (place, found, help) = if declared.is_some() {
         let help = format!(
-            "add the known version whose flags come closest to kubefoundry.yaml, such as runtimes: {{{NAME}: \
+            "in kubefoundry.yaml, set the known version whose flags are closest, such as runtimes: {{{NAME}: \
              {default}}}"
         );
         (&*override_path, format!("{override_path} is {version}"), help)

@@ -95,7 +95,7 @@ pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>
     let FrontendResources { cpu, memory } = resources.unwrap_or_default();
     DynamoSettings {
         router_mode: router_mode.map(|mode| supported_mode(mode, findings)),
-        frontend_replicas: replicas.and_then(|count| non_negative(count, findings)).unwrap_or(1),
+        frontend_replicas: replicas.and_then(|count| check_frontend_replicas(count, findings)).unwrap_or(1),
         frontend_cpu: read_quantity(cpu, &path().frontend().resources().cpu(), findings)
             .unwrap_or_else(|| "2".to_owned()),
         frontend_memory: read_quantity(memory, &path().frontend().resources().memory(), findings)
@@ -115,12 +115,13 @@ fn supported_mode(mode: RouterMode, findings: &mut Findings<'_>) -> RouterMode {
     RouterMode::RoundRobin
 }
 
-fn non_negative(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
+/// Returns the number of frontend replicas, or `None` after reporting that it is negative.
+fn check_frontend_replicas(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
     let checked = u32::try_from(count).ok();
     if checked.is_none() {
         let path = path().frontend().replicas();
         let message = format!("{path} is {count}, expected at least 0");
-        findings.report(&codes::OUT_OF_RANGE, &path, message).help("remove it for one frontend");
+        findings.report(&codes::OUT_OF_RANGE, &path, message).help("remove it to run one frontend");
     }
     checked
 }

@@ -88,8 +88,8 @@ fn is_reserved(name: &str) -> bool {
 fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
     let Argument { name, value, path } = argument;
     let flag = if let ArgumentValue::Off(off) = value { off } else { name };
-    let reason = if matches!(value, ArgumentValue::List(_)) { "has several values" } else { "is a switch" };
-    let rule = "every setting of a KAITO preset has one value";
+    let reason = if matches!(value, ArgumentValue::List(_)) { "has several values" } else { "takes no value" };
+    let rule = "a KAITO preset accepts only settings with one value";
     if path.starts_with(&ModelDeployment::path().spec().engine().args()) {
         let message = format!("--{flag} {reason}, but {rule}");
         findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(path), message).help(USE_AN_IMAGE);

@@ -4,7 +4,8 @@ use super::codes::{MODEL_FILE_NOT_NAMED, UNKNOWN_RUNNER};
 use super::overrides::{self, Overrides, Runner};
 use super::runner::{self, ModelRef};
 use super::template::{
-    ANY_ADDRESS, NO_ID, NO_ID_HELP, PORT, StartCommand, TO_POD, TO_PORT, check_reserved, ignore_engine_settings,
+    ANY_ADDRESS, NO_ID, NO_ID_HELP, PORT, StartCommand, TO_POD, TO_PORT, check_reserved,
+    warn_about_ignored_engine_settings,
 };
 use crate::codes;
 use crate::engines;
@@ -66,7 +67,7 @@ fn start_without_model(
         let path = overrides::path().runner();
         findings.report(&codes::FIELD_IGNORED, &path, format!("{path} has no effect: {NO_ID}")).help(NO_ID_HELP);
     }
-    ignore_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
+    warn_about_ignored_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
     StartCommand::default()
 }
 
@@ -83,8 +84,8 @@ fn start_aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> StartCom
             )
             .help("set spec.model.source: custom, and remove spec.model.id");
     }
-    ignore_served_name(deployment, WHY, findings);
-    ignore_engine_settings(deployment, WHY, "remove it, and build the image with this setting", findings);
+    warn_about_ignored_served_name(deployment, WHY, findings);
+    warn_about_ignored_engine_settings(deployment, WHY, "remove it, and build the image with this setting", findings);
     StartCommand { args: vec!["run".to_owned(), address_flag()], ..StartCommand::default() }
 }
 
@@ -93,7 +94,7 @@ fn address_flag() -> String {
     format!("--address=:{PORT}")
 }
 
-fn ignore_served_name(deployment: &Deployment, why: &str, findings: &mut Findings<'_>) {
+fn warn_about_ignored_served_name(deployment: &Deployment, why: &str, findings: &mut Findings<'_>) {
     if deployment.model.served_name.as_ref().is_some_and(Leaf::is_written) {
         let message = format!("spec.model.servedName has no effect: {why}");
         findings
@@ -111,7 +112,7 @@ fn start_local_ai(
     id: &str,
     findings: &mut Findings<'_>,
 ) -> Option<StartCommand> {
-    ignore_served_name(deployment, "the llama-cpp-runner image names a model after its file", findings);
+    warn_about_ignored_served_name(deployment, "the llama-cpp-runner image names a model after its file", findings);
     let model = match ModelRef::parse(id) {
         ModelRef::Repository(repository, file) => {
             if file.is_none() {

@@ -46,7 +46,7 @@ pub(super) fn build_template(
     context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<PodTemplate> {
-    metadata::ignore_pod_labels(deployment, "KAITO", RESERVED_POD_LABELS, findings);
+    metadata::warn_about_ignored_pod_labels(deployment, "KAITO", RESERVED_POD_LABELS, findings);
     check_gpu_type(worker, findings);
     let start = match KaitoEngine::new(deployment.engine.kind)? {
         KaitoEngine::Llamacpp => llamacpp::build_command(deployment, worker, image, overrides, findings),
@@ -95,7 +95,7 @@ fn start_vllm(
     findings: &mut Findings<'_>,
 ) -> Option<StartCommand> {
     if deployment.model.id.is_none() {
-        ignore_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
+        warn_about_ignored_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
         return Some(StartCommand::default());
     }
     let mut invocation = engines::resolve(deployment, worker, &Launcher::vllm_server(image), findings);
@@ -152,8 +152,9 @@ pub(super) fn check_reserved(
     None
 }
 
-/// Warns about engine settings if the image starts itself, because no command is rendered.
-pub(super) fn ignore_engine_settings(
+/// Warns that each engine setting of the input has no effect. `why` completes the message; callers use this for images
+/// that have their own command or settings.
+pub(super) fn warn_about_ignored_engine_settings(
     deployment: &Deployment,
     why: &str,
     help: &'static str,

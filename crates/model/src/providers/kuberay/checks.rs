@@ -22,7 +22,7 @@ const SHARED_MEMORY_VOLUME: &str = "shared-mem";
 pub(super) fn check_deployment(deployment: &Deployment, findings: &mut Findings<'_>) {
     check_name(deployment, findings);
     check_model(deployment, findings);
-    metadata::ignore_pod_labels(deployment, "KubeRay", &RESERVED_POD_LABELS, findings);
+    metadata::warn_about_ignored_pod_labels(deployment, "KubeRay", &RESERVED_POD_LABELS, findings);
     pod::refuse_shared_memory_name(deployment, SHARED_MEMORY_VOLUME, "KubeRay", findings);
     pod::ignore_further_compilation_caches(deployment, findings);
 }

@@ -79,9 +79,9 @@ struct PlacementGroupConfig {
 }
 
 impl PlacementGroupConfig {
-    /// Reserves for each rank a GPU on a pod with this custom resource.
-    fn new(resource: &str) -> Self {
-        let bundle = [("GPU", 1), (resource, 1)].map(|(name, amount)| (name.to_owned(), Value::from(amount)));
+    /// Reserves one GPU for each rank, on a pod that offers the custom Ray resource `ray_resource`.
+    fn new(ray_resource: &str) -> Self {
+        let bundle = [("GPU", 1), (ray_resource, 1)].map(|(name, amount)| (name.to_owned(), Value::from(amount)));
         Self { bundle_per_worker: bundle.into_iter().collect() }
     }
 }
