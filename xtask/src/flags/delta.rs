@@ -252,9 +252,9 @@ mod tests {
         for (from, to, reason) in [
             ("+ new float", "+ new int", "changed by hand"),
             ("+ new float\n", "", "changed by hand"),
-            ("- gone", "- absent", "removed but does not exist"),
+            ("- gone", "- absent", "removed, but does not exist"),
             ("+ new float", "+ zzz float", "must come after"),
-            ("~ turned pair off=no-turned", "~ zzz switch", "changed or removed but does not exist"),
+            ("~ turned pair off=no-turned", "~ zzz switch", "changed or removed, but does not exist"),
             ("+ new float", "+ new integer", "unknown type"),
             ("+ new float", "new float", "expected `key: value`"),
             ("after: 1\n", "", "no `after:` line"),
