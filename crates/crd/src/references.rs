@@ -40,6 +40,14 @@ pub trait ReferenceResolver: Debug + Send + Sync {
     fn may_have_default(&self, _reference: &str) -> bool {
         true
     }
+
+    /// Returns whether the referenced schema, or a schema below it, may have validation rules
+    /// (`x-kubernetes-validations`). If `false`, the schema is not searched for rules; `true` may be wrong.
+    ///
+    /// The search follows all references, so schemas with rules must not refer to themselves.
+    fn may_have_rules(&self, _reference: &str) -> bool {
+        true
+    }
 }
 
 /// Follows the references of a schema. The default resolver is for schemas without references.
@@ -60,6 +68,14 @@ impl<'r> Resolver<'r> {
         match (schema, self.0) {
             (Value::String(reference), Some(references)) => references.resolve(reference).unwrap_or(schema),
             _ => schema,
+        }
+    }
+
+    /// Returns whether the schema, or a schema below it, may have validation rules.
+    pub(super) fn may_have_rules(self, schema: &Value) -> bool {
+        match (schema, self.0) {
+            (Value::String(reference), Some(references)) => references.may_have_rules(reference),
+            _ => true,
         }
     }
 

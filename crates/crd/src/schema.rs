@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::pattern::PatternCache;
 use super::references::{ReferenceResolver, Resolver};
 use super::structural::{CheckScope, Checker, ValueRole};
-use super::validation_rules::RuleNode;
+use super::validation_rules::{RuleContext, RuleNode};
 use super::violation::RootSchema;
 use super::walk_path::WalkPath;
 use super::{CrdOrigin, CrdProblem, SchemaViolation, defaults, list_types, metadata, validation_rules};
@@ -105,11 +105,12 @@ impl CrdSchema {
         // Rules are evaluated only on structurally valid objects, as in the API server. A pattern that cannot be
         // evaluated does not make an object invalid.
         if violations.iter().all(|violation| *violation.code == codes::CRD_RULE_NOT_EVALUATED) {
-            let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw));
+            let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw, self.resolver()));
             if !rules.is_empty() {
                 let evaluator = self.take_evaluator();
                 evaluator.refill();
-                validation_rules::check(rules, &self.raw, &object, &evaluator, &mut violations);
+                let context = RuleContext { evaluator: &evaluator, resolver: self.resolver() };
+                validation_rules::check(rules, &self.raw, &object, context, &mut violations);
                 self.return_evaluator(evaluator);
             }
         }
@@ -215,7 +216,7 @@ impl CrdSchema {
 
     /// Evaluates the transition rules of the schema, which read `oldSelf`, on a change of an object.
     pub fn check_change(&self, old: &Value, new: &Value) -> Vec<SchemaViolation> {
-        let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw));
+        let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw, self.resolver()));
         let mut violations = Vec::new();
         if !rules.is_empty() {
             let with_defaults = |object: &Value| {
@@ -226,7 +227,8 @@ impl CrdSchema {
             let (old, new) = (with_defaults(old), with_defaults(new));
             let evaluator = self.take_evaluator();
             evaluator.refill();
-            validation_rules::check_change(rules, &self.raw, (&old, &new), &evaluator, &mut violations);
+            let context = RuleContext { evaluator: &evaluator, resolver: self.resolver() };
+            validation_rules::check_change(rules, &self.raw, (&old, &new), context, &mut violations);
             self.return_evaluator(evaluator);
         }
         violations.retain(|violation| violation.code == &codes::CRD_RULE_VIOLATED);
@@ -338,6 +340,39 @@ mod tests {
         let whole = schema.check(&object);
         assert_eq!(schema.check_paths(&object, &[FieldPath::root()]), whole);
         assert!(whole.iter().any(|violation| violation.path.to_string() == "spec.a"), "{whole:?}");
+    }
+
+    /// Resolves the reference `spec` to a schema with rules at three levels.
+    #[derive(Debug)]
+    struct SchemaWithRules(Value);
+
+    impl ReferenceResolver for SchemaWithRules {
+        fn resolve(&self, reference: &str) -> Option<&Value> {
+            self.0.get(reference)
+        }
+    }
+
+    #[test]
+    fn evaluates_rules_behind_references() {
+        let rules = |rule: &str| json!([{"rule": rule}]);
+        let shared: &'static _ = Box::leak(Box::new(SchemaWithRules(json!({
+            "spec": {"type": "object", "x-kubernetes-validations": rules("self.list.size() < 2"), "properties": {
+                "list": {"type": "array", "items": "item"},
+                "map": {"type": "object", "additionalProperties": "item"},
+            }},
+            "item": {"type": "object", "x-kubernetes-validations": rules("self.a__dash__b > oldSelf.a__dash__b"),
+                "properties": {"a-b": "number"}},
+            "number": {"type": "integer", "x-kubernetes-validations": rules("self > 0")},
+        }))));
+        let origin = CrdOrigin { source: None, file: "here".to_owned(), span: Span { start: 0, end: 0 } };
+        let raw = Arc::new(json!({"type": "object", "properties": {"spec": "spec"}}));
+        let schema = CrdSchema::new("g/v1 K".to_owned(), &raw, Some(shared), &origin);
+        let object = |number: i64| json!({"metadata": {"name": "a"}, "spec": {"list": [{"a-b": 1}, {"a-b": 0}], "map": {"k": {"a-b": number}}}});
+        let paths = |violations: Vec<SchemaViolation>| {
+            violations.iter().map(|violation| violation.path.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(paths(schema.check(&object(-1))), ["spec", r#"spec.list[1]["a-b"]"#, r#"spec.map.k["a-b"]"#]);
+        assert_eq!(paths(schema.check_change(&object(2), &object(1))), ["spec.map.k"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use cel::objects::{Key, Map, OptionalValue};
 use serde_json::Value;
 
 use super::SchemaViolation;
+use super::references::Resolver;
 use crate::codes;
 use kubefoundry_cel::crd::{RuleEvaluator, ValidationRule};
 use kubefoundry_cel::{Limits, RESERVED};
@@ -33,15 +34,19 @@ struct CompiledRule {
 }
 
 impl RuleNode {
-    pub(super) fn from_schema(schema: &Value) -> Self {
+    pub(super) fn from_schema(schema: &Value, resolver: Resolver) -> Self {
+        if !resolver.may_have_rules(schema) {
+            return Self::default();
+        }
+        let schema = resolver.resolve(schema);
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
         let properties = schema.get("properties").and_then(Value::as_object);
         let child = |key: &str| {
-            let node = schema.get(key).filter(|schema| schema.is_object()).map(Self::from_schema);
+            let node = schema.get(key).map(|schema| Self::from_schema(schema, resolver));
             node.filter(|node| !node.is_empty()).map(Box::new)
         };
         let properties =
-            properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Self::from_schema(schema)));
+            properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Self::from_schema(schema, resolver)));
         Self {
             rules: rules.into_iter().flatten().map(CompiledRule::from_json).collect(),
             properties: properties.filter(|(_, node)| !node.is_empty()).collect(),
@@ -183,15 +188,22 @@ enum OldValue<T> {
     Changed(Option<T>),
 }
 
+/// What the evaluation of every rule of a schema needs.
+#[derive(Clone, Copy)]
+pub(super) struct RuleContext<'c> {
+    pub(super) evaluator: &'c RuleEvaluator,
+    pub(super) resolver: Resolver<'c>,
+}
+
 /// Evaluates the rules of a schema for the creation of an object.
 pub(super) fn check(
     rules: &RuleNode,
     schema: &Value,
     object: &Value,
-    evaluator: &RuleEvaluator,
+    context: RuleContext,
     out: &mut Vec<SchemaViolation>,
 ) {
-    check_node(rules, schema, (OldValue::Created, object), &FieldPath::root(), evaluator, out);
+    check_node(rules, schema, (OldValue::Created, object), &FieldPath::root(), context, out);
 }
 
 /// Evaluates the rules that compare an object with its old value (transition rules).
@@ -199,10 +211,10 @@ pub(super) fn check_change(
     rules: &RuleNode,
     schema: &Value,
     (old, object): (&Value, &Value),
-    evaluator: &RuleEvaluator,
+    context: RuleContext,
     out: &mut Vec<SchemaViolation>,
 ) {
-    check_node(rules, schema, (OldValue::Changed(Some(old)), object), &FieldPath::root(), evaluator, out);
+    check_node(rules, schema, (OldValue::Changed(Some(old)), object), &FieldPath::root(), context, out);
 }
 
 /// Evaluates the rules of a node, and those of the fields and items below it.
@@ -211,23 +223,24 @@ fn check_node(
     schema: &Value,
     (before, value): (OldValue<&Value>, &Value),
     path: &FieldPath,
-    evaluator: &RuleEvaluator,
+    context: RuleContext,
     out: &mut Vec<SchemaViolation>,
 ) {
     // The API server evaluates no rule on null.
     if value.is_null() {
         return;
     }
+    let schema = context.resolver.resolve(schema);
     if !node.rules.is_empty() {
-        let itself = to_cel_value(schema, value, evaluator);
+        let itself = to_cel_value(schema, value, context);
         let old = match before {
-            OldValue::Changed(Some(old)) if !old.is_null() => Some(to_cel_value(schema, old, evaluator)),
+            OldValue::Changed(Some(old)) if !old.is_null() => Some(to_cel_value(schema, old, context)),
             _ => None,
         };
         let before =
             if matches!(before, OldValue::Created) { OldValue::Created } else { OldValue::Changed(old.as_ref()) };
         for rule in &node.rules {
-            rule.check(&itself, before, path, evaluator, out);
+            rule.check(&itself, before, path, context.evaluator, out);
         }
     }
     // A field is found in the old value by its key, and an item by `find_index`.
@@ -246,12 +259,12 @@ fn check_node(
                 let property = schema.get("properties").and_then(|properties| properties.get(name));
                 match (property, node.properties.get(name)) {
                     (Some(schema), Some(node)) => {
-                        check_node(node, schema, values, &path.key(name.clone()), evaluator, out);
+                        check_node(node, schema, values, &path.key(name.clone()), context, out);
                     }
                     (Some(_), None) => {}
                     (None, _) => {
                         if let (Some(node), Some(schema)) = (&node.additional, schema.get("additionalProperties")) {
-                            check_node(node, schema, values, &path.key(name.clone()), evaluator, out);
+                            check_node(node, schema, values, &path.key(name.clone()), context, out);
                         }
                     }
                 }
@@ -261,7 +274,7 @@ fn check_node(
             if let (Some(node), Some(item_schema)) = (&node.items, schema.get("items")) {
                 for (position, item) in items.iter().enumerate() {
                     let values = (old_child(&|old| find_old_item(schema, old, item), None), item);
-                    check_node(node, item_schema, values, &path.index(position), evaluator, out);
+                    check_node(node, item_schema, values, &path.index(position), context, out);
                 }
             }
         }
@@ -281,7 +294,8 @@ fn find_old_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
 }
 
 /// Converts a value to CEL according to its schema (`k8s.io/apiserver/pkg/cel/common`).
-fn to_cel_value(schema: &Value, value: &Value, evaluator: &RuleEvaluator) -> cel::Value {
+fn to_cel_value(schema: &Value, value: &Value, context: RuleContext) -> cel::Value {
+    let schema = context.resolver.resolve(schema);
     let keyword = |key: &str| schema.get(key).and_then(Value::as_str);
     match value {
         Value::Null => cel::Value::Null,
@@ -291,23 +305,23 @@ fn to_cel_value(schema: &Value, value: &Value, evaluator: &RuleEvaluator) -> cel
             _ => cel::Value::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
         Value::String(text) => match keyword("format") {
-            Some("date-time") => evaluator.convert("timestamp", text),
-            Some("duration") => evaluator.convert("duration", text),
+            Some("date-time") => context.evaluator.convert("timestamp", text),
+            Some("duration") => context.evaluator.convert("duration", text),
             _ => cel::Value::from(text.as_str()),
         },
         Value::Array(items) => {
             let schema = schema.get("items").unwrap_or(&Value::Null);
-            cel::Value::List(Arc::new(items.iter().map(|item| to_cel_value(schema, item, evaluator)).collect()))
+            cel::Value::List(Arc::new(items.iter().map(|item| to_cel_value(schema, item, context)).collect()))
         }
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
-            let additional = schema.get("additionalProperties").filter(|schema| schema.is_object());
+            let additional = context.resolver.keyword_schema(schema, "additionalProperties");
             let entries = fields.iter().map(|(name, value)| {
                 let property = properties.and_then(|properties| properties.get(name));
                 let schema = property.or(additional).unwrap_or(&Value::Null);
                 // Map keys are data; only field names are escaped.
                 let name = if additional.is_some() { name.clone() } else { escape_field_name(name) };
-                (Key::from(name.as_str()), to_cel_value(schema, value, evaluator))
+                (Key::from(name.as_str()), to_cel_value(schema, value, context))
             });
             cel::Value::Map(Map { map: Arc::new(entries.collect()) })
         }

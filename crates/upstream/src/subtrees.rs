@@ -85,6 +85,11 @@ impl ReferenceResolver for Subtrees<'_> {
     fn may_have_default(&self, reference: &str) -> bool {
         self.find_entry(reference).is_none_or(|line| line.json.contains("\"default\":"))
     }
+
+    /// The skeletons have no validation rules.
+    fn may_have_rules(&self, _reference: &str) -> bool {
+        false
+    }
 }
 
 /// Applies a function to each schema directly inside a schema, and keeps every other keyword.
