@@ -12,8 +12,8 @@ mod pins;
 mod render;
 mod store;
 mod tables;
-mod version;
-mod wheel;
+pub(crate) mod version;
+pub(crate) mod wheel;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -92,7 +92,7 @@ fn read_wheel(package: &str, version: &str, file: Option<&str>) -> Result<Readin
         return wheel::read(package, Path::new(file), &scripts);
     }
     let folder = workspace().join(format!("target/flags/{package}-{version}-{}", std::process::id()));
-    let reading = wheel::fetch(package, version, &folder).and_then(|file| wheel::read(package, &file, &scripts));
+    let reading = wheel::fetch(package, Some(version), &folder).and_then(|file| wheel::read(package, &file, &scripts));
     // An error of the download matters more to the caller than a folder that cannot be removed.
     let _ = fs::remove_dir_all(&folder);
     reading
@@ -143,13 +143,15 @@ fn add(root: &Path, package: &str, version: &str, reading: &Reading) -> Result<S
         pins.insert(package, version, &reading.pins, &reading.origin.sha256);
         store.write_pins(&pins)?;
     }
-    for (engine, pinned) in &reading.pins {
+    for (engine, pin) in &reading.pins {
+        let pinned = pin.strip_prefix(">=").unwrap_or(pin);
         let hint = match TABLES.iter().find(|table| table.package == Some(engine)) {
             None => "; its facts are transcribed by hand".to_owned(),
             Some(table) if store.versions(table)?.iter().any(|known| known.version.as_str() == pinned) => String::new(),
             Some(_) => format!("; add it: cargo xtask flags --engine {engine} --version {pinned}"),
         };
-        let _ = writeln!(report, "it pins {engine} {pinned}{hint}");
+        let verb = if pin == pinned { "pins" } else { "accepts, as the oldest," };
+        let _ = writeln!(report, "it {verb} {engine} {pinned}{hint}");
     }
     for note in &reading.notes {
         let _ = writeln!(report, "note: {note}");

@@ -7,6 +7,7 @@
 )]
 
 mod corpus;
+mod facts;
 mod flags;
 mod fuzz;
 mod generate;
@@ -32,6 +33,11 @@ Tasks:
                     read the flags of vllm, sglang, ai-dynamo or ray from a wheel (FILE, or one that pip downloads)
                     and add them to the facts; needs Python 3.11
                     --compare: write nothing, fail when the facts say something else
+  facts [--check]   write the facts of crates/facts from the sources in xtask/facts
+                    --check: write nothing, fail when a committed file is stale
+  facts --wheel PACKAGE [--version VERSION] [--file FILE]
+                    read facts of aiconfigurator-core (models), sglang or vllm from a wheel (FILE, or one that pip
+                    downloads) into the sources, and write the facts; needs Python 3.11
   upstream [--crds FOLDER] [--check]
                     write the skeletons of upstream CRDs (crates/upstream/schemas, NOTICE) from the dumps in FOLDER; a
                     skeleton whose dump is not in FOLDER stays unchanged
@@ -89,6 +95,7 @@ fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["generate", "--check"] => generate::check(),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["flags", options @ ..] => flags::run(options),
+        ["facts", options @ ..] => facts::run(options),
         ["upstream", arguments @ ..] => upstream::run(arguments),
         ["corpus", arguments @ ..] => corpus::run(arguments),
         ["instructions", arguments @ ..] => instructions::run(arguments),

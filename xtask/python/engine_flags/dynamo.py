@@ -1,15 +1,17 @@
 """Dynamo: the flags of its wrappers of vLLM, SGLang and TensorRT-LLM, without those of the engines themselves.
 
 A wrapper's parser holds the flags that all share and those of its own; both are argument groups of this wheel, which
-fill the parser by two helpers, `add_argument` and `add_negatable_bool_argument`.
+fill the parser by two helpers, `add_argument` and `add_negatable_bool_argument`. Since 1.5.0, each wrapper passes the
+flags that are left to a second parser, which reads the worker's advertisement to the router.
 """
 
 from .arguments import Converter
 from .interpreter import Interpreter
-from .values import ClassRef, External, Instance, Parser
+from .values import ClassRef, External, FunctionRef, Instance, Parser
 
 ENGINES = ("vllm", "sglang", "trtllm")
 SHARED = "dynamo.common.configuration.groups.runtime_args"
+ROUTER = "dynamo.common.configuration.groups.router_args"
 
 
 def extract(wheel):
@@ -19,6 +21,9 @@ def extract(wheel):
         interpreter = Interpreter(wheel, {"add_argument": add_argument, "add_negatable_bool_argument": add_pair})
         for module in (SHARED, f"dynamo.{engine}.backend_args"):
             fill(interpreter, module)
+        advertisement = interpreter.member(ROUTER, "add_worker_router_arguments")
+        if isinstance(advertisement, FunctionRef):
+            interpreter.run(advertisement, [Parser()])
         converter = Converter(interpreter)
         facts = converter.facts([(positional, keywords) for positional, keywords, _ in interpreter.registered])
         tables[f"dynamo-{engine}"] = list(facts.values())

@@ -55,7 +55,53 @@ def extract(wheel):
     of_engine_facts = converter.facts(calls[:of_engine], frontend=False)
     converter.notes.clear()  # The second run registers the engine's flags again.
     facts = converter.facts(calls[of_engine:], frontend=True) | of_engine_facts
+    for name, values in known_values(interpreter, wheel).items():
+        if name in facts and values and not facts[name].get("choices"):
+            facts[name]["known"] = sorted(values)
     return {"vllm": list(facts.values())}, interpreter.notes + converter.notes
+
+
+def known_values(interpreter, wheel):
+    """The values of flags that take any text because plugins may register more, by flag."""
+    layers = "vllm.model_executor.layers.quantization"
+    loader = "vllm.model_executor.model_loader"
+    tool_parsers = next(name for name in ("vllm.tool_parsers", "vllm.entrypoints.openai.tool_parsers")
+                        if wheel.file_of(name))
+    return {
+        "quantization": literal_values(interpreter, layers, "QuantizationMethods"),
+        "load-format": literal_values(interpreter, loader, "LoadFormats"),
+        "tool-call-parser": registered_names(interpreter, wheel, tool_parsers, "_TOOL_PARSERS_TO_REGISTER"),
+        "reasoning-parser": registered_names(interpreter, wheel, "vllm.reasoning", "_REASONING_PARSERS_TO_REGISTER"),
+    }
+
+
+def literal_values(interpreter, module, name):
+    """The strings of a `Literal` that a module defines."""
+    literal = interpreter.member(module, name)
+    if not (isinstance(literal, Generic) and literal.origin == "Literal"):
+        raise LookupError(f"{module}.{name}: where is it now?")
+    return literal_options(literal)
+
+
+def registered_names(interpreter, wheel, package, table):
+    """The names under which a package registers its parsers.
+
+    Newer versions list them in one dictionary. In older ones, each module of the package registers its class with the
+    decorator `register_module("name")`, which also takes a list of names.
+    """
+    names = interpreter.items(interpreter.member(package, table))
+    if names is not None:
+        return list(names)
+    found = []
+    for tree in wheel.trees_below(package):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "register_module":
+                arguments = [argument.value for argument in node.keywords if argument.arg == "name"] + node.args[:1]
+                constants = [item for argument in arguments for item in ast.walk(argument) if isinstance(item, ast.Constant)]
+                found += [item.value for item in constants if isinstance(item.value, str)]
+    if not found:
+        raise LookupError(f"{package}: where are its parsers registered now?")
+    return found
 
 
 class Fields:

@@ -137,6 +137,24 @@ class VllmTest(WheelTest):
             "vllm/config/__init__.py": VLLM_CONFIG,
             "vllm/engine/arg_utils.py": VLLM_ARGUMENTS,
             "vllm/entrypoints/openai/cli_args.py": VLLM_SERVER,
+            "vllm/model_executor/layers/quantization/__init__.py": """
+                from typing import Literal
+                QuantizationMethods = Literal["gptq", "awq"]
+            """,
+            "vllm/model_executor/model_loader/__init__.py": """
+                from typing import Literal
+                LoadFormats = Literal["auto"]
+            """,
+            "vllm/tool_parsers/__init__.py": """
+                _TOOL_PARSERS_TO_REGISTER = {"hermes": ("file", "Class")}
+            """,
+            "vllm/reasoning/__init__.py": "",
+            "vllm/reasoning/parsers.py": """
+                @ReasoningParserManager.register_module("one")
+                class One: ...
+                @ReasoningParserManager.register_module(["two", "three"])
+                class Two: ...
+            """,
         } | more
 
     def test_fields_become_flags_as_get_kwargs_makes_them(self):
@@ -149,7 +167,7 @@ class VllmTest(WheelTest):
                 "middleware": "str& frontend",
                 "model": "str",
                 "dtype": "str choices=auto|half",
-                "quantization": "str aliases=q",
+                "quantization": "str aliases=q known=awq|gptq",
                 "max-model-len": "human-int",
                 "max-num-tokens": "human-int",
                 "seed": "int",
@@ -169,6 +187,26 @@ class VllmTest(WheelTest):
             },
         )
         self.assertEqual(notes, [])
+
+    def test_names_of_parsers_are_those_that_modules_register(self):
+        wheel = self.wheel(self.files())
+        self.assertEqual(
+            vllm.known_values(vllm.Interpreter(wheel), wheel),
+            {
+                "quantization": ["gptq", "awq"],
+                "load-format": ["auto"],
+                "tool-call-parser": ["hermes"],
+                "reasoning-parser": ["one", "two", "three"],
+            },
+        )
+
+    def test_a_registry_that_has_moved_is_told(self):
+        for file, what in [("vllm/reasoning/parsers.py", "vllm.reasoning: where are its parsers"),
+                           ("vllm/model_executor/model_loader/__init__.py", "LoadFormats: where is it now")]:
+            files = self.files()
+            del files[file]
+            with self.subTest(file), self.assertRaisesRegex(LookupError, what):
+                vllm.extract(self.wheel(files))
 
     def test_pairs_have_an_inverse_where_the_parser_registers_one(self):
         utilities = "class EnableDisableAction: pass\n"
@@ -326,6 +364,21 @@ class DynamoTest(WheelTest):
         )
         self.assertEqual(len(notes), 3, notes)
 
+    def test_flags_of_the_second_parser_belong_to_the_wrapper(self):
+        router = """
+            from dynamo.common.configuration.arg_group import ArgGroup
+            from dynamo.common.configuration.utils import add_argument
+            class RouterArgGroup(ArgGroup):
+                def add_arguments(self, parser):
+                    add_argument(parser, flag_name="--router-mode", env_var="M", default=None, help="")
+            def add_worker_router_arguments(parser):
+                RouterArgGroup().add_arguments(parser)
+        """
+        files = self.FILES | {f"dynamo/{engine}/backend_args.py": self.GROUP for engine in dynamo.ENGINES}
+        files["dynamo/common/configuration/groups/router_args.py"] = router
+        tables, _ = dynamo.extract(self.wheel(files))
+        self.assertEqual(brief(tables["dynamo-sglang"])["router-mode"], "str")
+
     def test_a_wrapper_that_is_not_there_is_told(self):
         with self.assertRaisesRegex(LookupError, "dynamo.vllm.backend_args: where is it now"):
             dynamo.extract(self.wheel(self.FILES))
@@ -343,10 +396,10 @@ class PinsTest(WheelTest):
         Requires-Dist: torch==1.0
     """
 
-    def test_exact_versions_are_pins(self):
+    def test_exact_versions_and_lower_bounds_are_pins(self):
         wheel = self.wheel({"ray/vendored/other-1.dist-info/METADATA": "Requires-Dist: vllm==0.1\n",
                             "ray-2.60.0.dist-info/METADATA": self.METADATA})
-        self.assertEqual(wheel.requirements(), {"vllm": "0.29.0", "tensorrt-llm": "1.3.0rc29"})
+        self.assertEqual(wheel.requirements(), {"numpy": ">=1.20", "vllm": "0.29.0", "tensorrt-llm": "1.3.0rc29"})
         self.assertEqual(ray.extract(wheel), ({}, []))
 
     def test_a_ray_without_its_pin_is_told(self):

@@ -29,7 +29,7 @@ def brief(facts):
     """Facts as short texts by name, to compare with."""
     def text(fact):
         words = [fact["type"] + fact.get("repeat", "")]
-        words += [f"{key}={'|'.join(fact[key])}" for key in ("choices", "aliases") if fact.get(key)]
+        words += [f"{key}={'|'.join(fact[key])}" for key in ("choices", "aliases", "known") if fact.get(key)]
         words += [f"{key}={fact[key]}" for key in ("off", "inverse") if fact.get(key)]
         words += [word for word in ("frontend", "deprecated") if fact.get(word)]
         return " ".join(words)

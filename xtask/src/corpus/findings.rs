@@ -38,14 +38,14 @@ fn document(number: usize, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Returns an aggregated deployment for Dynamo with one or two unknown flags (KF0304).
+/// Returns an aggregated deployment for Dynamo with one or two unknown flags, which its image may have (KF0315).
 fn aggregated(turn: usize, model: &str, memory: &str, out: &mut String) -> std::fmt::Result {
     let flag = if turn.is_multiple_of(2) { "warm-start" } else { "enable-prefix-caching" };
     write!(
         out,
         "  model:\n    id: \"{model}\"\n    source: huggingface\n  engine:\n    type: vllm\n    contextLength: {}\n    \
          args:\n      gpu-memory-utilization: \"0.{}\"\n      fast-start: \"true\"\n      {flag}: \"true\"\n  scaling:\n    replicas: {}\n  \
-         resources:\n    gpu:\n      count: {}\n    memory: \"{memory}\"\n    cpu: \"8\"\n",
+         resources:\n    gpu:\n      count: {}\n    memory: \"{memory}\"\n    cpu: \"8\"\n  image: \"registry.example.com/vllm:1.4.0\"\n",
         4096 << (turn % 4),
         85 + turn % 10,
         1 + turn % 3,
@@ -53,13 +53,14 @@ fn aggregated(turn: usize, model: &str, memory: &str, out: &mut String) -> std::
     )
 }
 
-/// Returns a disaggregated deployment for Dynamo with an unknown flag (KF0304).
+/// Returns a disaggregated deployment for Dynamo with an unknown flag, which its image may have (KF0315).
 fn disaggregated(turn: usize, model: &str, memory: &str, out: &mut String) -> std::fmt::Result {
     write!(
         out,
         "  model:\n    id: \"{model}\"\n  engine:\n    type: vllm\n    args:\n      max-num-seqs: \"{}\"\n      \
          fast-start: \"true\"\n  serving:\n    mode: disaggregated\n  scaling:\n    prefill:\n      replicas: {}\n      gpu:\n        count: 4\n      \
-         memory: \"{memory}\"\n    decode:\n      replicas: {}\n      gpu:\n        count: 2\n      memory: \"{memory}\"\n",
+         memory: \"{memory}\"\n    decode:\n      replicas: {}\n      gpu:\n        count: 2\n      memory: \"{memory}\"\n  \
+         image: \"registry.example.com/vllm:1.4.0\"\n",
         64 + turn % 8 * 32,
         1 + turn % 2,
         2 + turn % 4,
@@ -80,13 +81,15 @@ fn cpu(turn: usize, memory: &str, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// Returns a deployment of a KAITO preset. Its instance type decides what the resources ask for (KF0607, three times).
+/// Returns a deployment of a KAITO preset. Its instance type decides what the resources ask for (KF0607), and KAITO names
+/// the model and defines the pods (KF0501, twice).
 fn preset(turn: usize, memory: &str, out: &mut String) -> std::fmt::Result {
     write!(
         out,
-        "  model:\n    id: \"microsoft/Phi-4-mini-instruct\"\n  provider:\n    name: kaito\n    overrides:\n      \
+        "  model:\n    id: \"microsoft/Phi-4-mini-instruct\"\n    servedName: phi\n  provider:\n    name: kaito\n    overrides:\n      \
          instanceType: \"Standard_NC24ads_A100_v4\"\n  engine:\n    type: vllm\n    contextLength: {}\n  scaling:\n    \
-         replicas: 1\n  resources:\n    gpu:\n      count: 1\n    memory: \"{memory}\"\n    cpu: \"8\"\n",
+         replicas: 1\n  resources:\n    gpu:\n      count: 1\n    memory: \"{memory}\"\n    cpu: \"8\"\n  podTemplate:\n    \
+         metadata:\n      annotations:\n        example.com/owner: research\n",
         8192 << (turn % 2),
     )
 }

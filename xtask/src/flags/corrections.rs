@@ -7,8 +7,10 @@ use super::version::{Version, VersionSet};
 ///
 /// A line is `<name> <versions> <change> …`, below a comment that gives the reason; a comment applies up to the next
 /// blank line. Names are those of the table. The changes are `type=`, `choices=` (empty for an open set), `also=`,
-/// `alias=`,
-/// `deprecated=yes|no` and `use=`, which comes last and takes the rest of the line.
+/// `alias=`, `deprecated=yes|no`, `range=` (the interval of a number), `known=` (the values that the version knows),
+/// `open=yes` (plugins may add choices, so that they become known values), `add=<type>` (a flag that the program reads
+/// without registering it), `off=`, and `use=`, which comes last and takes the
+/// rest of the line.
 #[derive(Debug, Default)]
 pub(crate) struct Corrections(Vec<Correction>);
 
@@ -59,15 +61,25 @@ impl Corrections {
         for correction in &self.0 {
             let mut has_effect = false;
             for (_, facts) in table.iter_mut().filter(|(version, _)| correction.versions.contains(version)) {
-                let Some(fact) = facts.get_mut(&correction.name) else { continue };
+                let is_new = !facts.contains_key(&correction.name);
+                if is_new && !correction.changes.iter().any(|(key, _)| key == "add") {
+                    continue;
+                }
+                let fact = facts.entry(correction.name.clone()).or_default();
                 let before = fact.clone();
+                correction.name.clone_into(&mut fact.name);
                 for (key, value) in &correction.changes {
                     let list = || value.split('|').filter(|word| !word.is_empty()).map(str::to_owned).collect();
                     match (key.as_str(), value.as_str()) {
                         ("type", kind) => fact.set_kind(kind).map_err(|error| correction.error(&error))?,
                         ("choices", _) => fact.choices = list(),
                         ("also", _) => fact.also = list(),
+                        ("known", _) => fact.known = list(),
+                        ("open", "yes") => fact.known.append(&mut fact.choices),
+                        ("range", interval) => fact.set_range(interval).map_err(|error| correction.error(&error))?,
                         ("alias", name) => fact.aliases.push(name.to_owned()),
+                        ("add", kind) if is_new => fact.set_kind(kind).map_err(|error| correction.error(&error))?,
+                        ("off", name) => name.clone_into(&mut fact.off),
                         ("deprecated", "yes" | "no") => fact.deprecated = value == "yes",
                         ("use", text) => text.clone_into(&mut fact.replaced_by),
                         _ => return Err(correction.error(&format!("unknown change `{key}={value}`"))),
@@ -118,6 +130,31 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_that_no_parser_registers_is_added_once() {
+        assert_eq!(
+            corrected("# Why.\nold 2.0 add=pair off=no-old deprecated=yes use=--new\n"),
+            Ok(vec![
+                "size int choices=1|2 deprecated".to_owned(),
+                "old pair off=no-old deprecated use=--new".to_owned(),
+                "size int choices=1|2 deprecated".to_owned(),
+            ])
+        );
+        let error = corrected("# Why.\nsize * add=switch\n").expect_err("the flag is registered by now");
+        assert!(error.contains("unknown change `add=switch`"), "{error}");
+    }
+
+    #[test]
+    fn choices_that_plugins_extend_become_known_values() {
+        assert_eq!(
+            corrected("# Why.\nsize 2.0 open=yes range=(0,2]\n"),
+            Ok(vec![
+                "size int choices=1|2 deprecated".to_owned(),
+                "size int known=1|2 range=(0,2] deprecated".to_owned(),
+            ])
+        );
+    }
+
+    #[test]
     fn a_correction_that_cannot_be_right_is_refused() {
         for (text, reason) in [
             ("size * type=str\n", "gives its reason"),
@@ -125,6 +162,8 @@ mod tests {
             ("# Why.\nsize\n", "expected `<name> <versions>"),
             ("# Why.\nsize * open\n", "a change is `key=value`"),
             ("# Why.\nsize * color=red\n", "unknown change"),
+            ("# Why.\nsize * open=no\n", "unknown change"),
+            ("# Why.\nsize * range=1\n", "invalid interval"),
             ("# Why.\nsize * type=integer\n", "unknown type"),
             ("# Why.\nlength * type=str\n", "changes nothing"),
             ("# Why.\nsize 3.0.. type=str\n", "changes nothing"),

@@ -21,8 +21,12 @@ pub(crate) struct Fact {
     pub(crate) aliases: Vec<String>,
     /// The closed set of values; empty if it is open or unknown.
     pub(crate) choices: Vec<String>,
+    /// The values that this version knows, where plugins may add others; empty if they are unknown.
+    pub(crate) known: Vec<String>,
     /// Words that are accepted in addition to values of the type.
     pub(crate) also: Vec<String>,
+    /// The interval of a number: `(0,1]`, `[1,]`. Empty if the program sets no bounds.
+    pub(crate) range: String,
     /// Whether the flag configures the HTTP server of the engine.
     pub(crate) frontend: bool,
     pub(crate) deprecated: bool,
@@ -60,7 +64,9 @@ impl Fact {
                 Some(("inverse", name)) => name.clone_into(&mut fact.inverse),
                 Some(("aliases", names)) => fact.aliases = list(names),
                 Some(("choices", values)) => fact.choices = list(values),
+                Some(("known", values)) => fact.known = list(values),
                 Some(("also", values)) => fact.also = list(values),
+                Some(("range", interval)) => fact.set_range(interval)?,
                 None if word == "frontend" => fact.frontend = true,
                 None if word == "deprecated" => fact.deprecated = true,
                 _ => return Err(format!("unknown attribute {word:?}")),
@@ -83,6 +89,7 @@ impl Fact {
             inverse: text("inverse"),
             aliases: list("aliases"),
             choices: list("choices"),
+            known: list("known"),
             frontend: flag("frontend"),
             deprecated: flag("deprecated"),
             ..Self::default()
@@ -100,6 +107,22 @@ impl Fact {
         Ok(())
     }
 
+    /// Sets the interval of a number: `(` or `[`, two numbers of which either may be missing, and `]` or `)`.
+    pub(crate) fn set_range(&mut self, interval: &str) -> Result<(), String> {
+        let bounds = interval
+            .strip_prefix(['(', '['])
+            .and_then(|rest| rest.strip_suffix([')', ']']))
+            .and_then(|bounds| bounds.split_once(','));
+        let is_bound = |bound: &str| bound.is_empty() || bound.parse::<f64>().is_ok_and(f64::is_finite);
+        match bounds {
+            Some((low, high)) if interval.len() > 3 && is_bound(low) && is_bound(high) => {
+                interval.clone_into(&mut self.range);
+                Ok(())
+            }
+            _ => Err(format!("invalid interval {interval:?}")),
+        }
+    }
+
     /// Returns every name, the canonical one first.
     pub(crate) fn spellings(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.name).chain(&self.aliases).map(String::as_str)
@@ -110,7 +133,8 @@ impl Fact {
         let names = self
             .spellings()
             .chain([self.off.as_str(), self.inverse.as_str()].into_iter().filter(|name| !name.is_empty()));
-        for word in names.chain(self.choices.iter().chain(&self.also).map(String::as_str)) {
+        let values = self.choices.iter().chain(&self.known).chain(&self.also);
+        for word in names.chain(values.map(String::as_str)) {
             if word.is_empty() || word.contains(['|', ' ', '\n']) {
                 return Err(format!("{word:?} of `{}` does not fit on a line of the table", self.name));
             }
@@ -130,7 +154,9 @@ impl fmt::Display for Fact {
             ("inverse", self.inverse.clone()),
             ("aliases", self.aliases.join("|")),
             ("choices", self.choices.join("|")),
+            ("known", self.known.join("|")),
             ("also", self.also.join("|")),
+            ("range", self.range.clone()),
         ] {
             if !value.is_empty() {
                 write!(f, " {key}={value}")?;
@@ -156,6 +182,8 @@ mod tests {
             "enable-x pair off=no-enable-x inverse=disable-x aliases=x|ex",
             "dtype str choices=auto|half frontend deprecated use=--kind a --other b",
             "lora-modules str+",
+            "quantization str known=awq|fp8",
+            "gpu-memory-utilization float also=auto range=(0,1]",
             "middleware str& frontend",
             "hf-token str?",
             "kv-cache-config.dtype str",
@@ -174,6 +202,9 @@ mod tests {
             ("x pair", "a pair needs `off=`"),
             ("x switch off=no-x", "a pair needs `off=`"),
             ("x str choices=a||b", "does not fit"),
+            ("x int range=1..2", "invalid interval"),
+            ("x int range=[,]", "invalid interval"),
+            ("x int range=[a,]", "invalid interval"),
         ] {
             let error = Fact::parse(line).expect_err(line);
             assert!(error.contains(reason), "{line}: {error}");

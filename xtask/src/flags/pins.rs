@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 
 use super::version::Version;
 
-/// The file of pins: `<package> <version> <engine>=<version> … sha256=<hash of the wheel>`, sorted.
+/// The file of pins: `<package> <version> <engine>=<version> … sha256=<hash of the wheel>`, sorted. A wheel that only sets
+/// a lower bound has `<engine>>=<version>`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pins(BTreeMap<(String, Version), String>);
 
 const HEADER: &str = "\
-# The engine versions that wheels pin exactly. `cargo xtask flags` writes this file; `runtimes.rs` of a provider repeats
-# them, unless its images carry other versions.
+# The engine versions that wheels pin exactly, or after `>=` the oldest that they accept. `cargo xtask flags` writes this
+# file; `runtimes.rs` of a provider repeats the versions, unless its images carry others.
 ";
 
 impl Pins {
@@ -28,7 +29,10 @@ impl Pins {
     }
 
     pub(crate) fn insert(&mut self, package: &str, version: &str, engines: &BTreeMap<String, String>, sha256: &str) {
-        let mut line: Vec<String> = engines.iter().map(|(engine, version)| format!("{engine}={version}")).collect();
+        let pin = |(engine, version): (&String, &String)| {
+            if version.starts_with(">=") { format!("{engine}{version}") } else { format!("{engine}={version}") }
+        };
+        let mut line: Vec<String> = engines.iter().map(pin).collect();
         line.push(format!("sha256={sha256}"));
         self.0.insert((package.to_owned(), Version::new(version)), line.join(" "));
     }

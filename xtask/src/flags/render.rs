@@ -85,9 +85,10 @@ pub(super) fn render(table: &Table, versions: &[(Version, Facts)]) -> Result<Str
 fn entries(table: &Table, fact: &Fact, all: &Facts) -> Vec<(String, String)> {
     let mut words = vec![fact.kind.clone()];
     words.extend(Some(&fact.off).filter(|off| !off.is_empty()).map(|off| format!("off={off}")));
-    for (key, list) in [("choices", &fact.choices), ("also", &fact.also)] {
+    for (key, list) in [("choices", &fact.choices), ("known", &fact.known), ("also", &fact.also)] {
         words.extend(Some(list).filter(|list| !list.is_empty()).map(|list| format!("{key}={}", list.join("|"))));
     }
+    words.extend(Some(&fact.range).filter(|range| !range.is_empty()).map(|range| format!("range={range}")));
     let program = if fact.frontend { Some("frontend") } else { table.is_wrapper().then_some("wrapper") };
     words.extend(program.map(str::to_owned));
     words.extend(fact.deprecated.then(|| "deprecated".to_owned()));

@@ -40,9 +40,9 @@ const PLATFORMS: &[&str] = &[
     "manylinux_2_35_x86_64",
 ];
 
-/// Downloads a wheel into `folder`, which must be empty or absent. Dependencies are not downloaded, and source
-/// distributions are refused, because building one would run its code.
-pub(crate) fn fetch(package: &str, version: &str, folder: &Path) -> Result<PathBuf, Failure> {
+/// Downloads a wheel of a version, or of the newest one, into `folder`, which must be empty or absent. Dependencies are
+/// not downloaded, and source distributions are refused, because building one would run its code.
+pub(crate) fn fetch(package: &str, version: Option<&str>, folder: &Path) -> Result<PathBuf, Failure> {
     let broken = |error: &dyn std::fmt::Display| Failure::Broken(format!("{}: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(|error| broken(&error))?;
     let mut command = Command::new("python3");
@@ -59,7 +59,8 @@ pub(crate) fn fetch(package: &str, version: &str, folder: &Path) -> Result<PathB
     for platform in PLATFORMS {
         command.args(["--platform", platform]);
     }
-    command.arg("--dest").arg(folder).arg(format!("{package}=={version}"));
+    let version = version.map(|version| format!("=={version}")).unwrap_or_default();
+    command.arg("--dest").arg(folder).arg(format!("{package}{version}"));
     run(&mut command)?;
     let mut files =
         fs::read_dir(folder).map_err(|error| broken(&error))?.filter_map(Result::ok).map(|entry| entry.path());
@@ -73,14 +74,20 @@ pub(crate) fn fetch(package: &str, version: &str, folder: &Path) -> Result<PathB
 /// # Errors
 /// [`Failure::Unmet`] if the wheel does not have the structure that the extractor expects.
 pub(crate) fn read(package: &str, wheel: &Path, scripts: &Path) -> Result<Reading, Failure> {
+    let output = read_with(&["engine_flags", "--package", package], wheel, scripts)?;
+    parse(&output).map_err(|error| Failure::Unmet(format!("{}: {error}", wheel.display())))
+}
+
+/// Runs a module of the scripts with its options on a wheel and returns what it prints.
+pub(crate) fn read_with(module: &[&str], wheel: &Path, scripts: &Path) -> Result<Vec<u8>, Failure> {
     let mut command = Command::new("python3");
-    command.args(["-m", "engine_flags", "--package", package]).arg(wheel).env("PYTHONPATH", scripts);
+    command.arg("-m").args(module).arg(wheel).env("PYTHONPATH", scripts);
     // Python writes no bytecode beside the sources and imports no module from the current directory.
     command.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONSAFEPATH", "1");
     let output = run(&mut command).map_err(|failure| match failure {
         Failure::Broken(message) | Failure::Unmet(message) => Failure::Unmet(message),
     })?;
-    parse(&output.stdout).map_err(|error| Failure::Unmet(format!("{}: {error}", wheel.display())))
+    Ok(output.stdout)
 }
 
 fn run(command: &mut Command) -> Result<Output, Failure> {

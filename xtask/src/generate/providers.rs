@@ -85,9 +85,15 @@ fn capabilities(provider: &dyn Provider, candidate: &Candidate) -> String {
             format!("`{default}` (the default){rest}")
         }
     };
-    let runtimes = match provider.info().runtimes {
-        [] => "Runtimes: none, because the provider has no default image.".to_owned(),
-        runtimes => format!("Runtime versions with known flags: {}.", versions(runtimes)),
+    let info = provider.info();
+    let runtimes = if info.chooses_runtime_itself {
+        format!(
+            "Runtime versions with known flags, which {} chooses itself: {}. An option states which one it is.",
+            provider.display_name(),
+            versions(info.runtimes).replace(" (the default)", " (assumed)")
+        )
+    } else {
+        format!("Runtime versions with known flags: {}.", versions(info.runtimes))
     };
     format!(
         "## Engines and versions\n\n{}\nCRD versions: {}.\n{runtimes}\n",

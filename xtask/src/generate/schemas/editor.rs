@@ -79,7 +79,7 @@ fn group_constraints(api_group: &ApiGroup) -> Value {
         spec["required"] = json!(["engine"]);
         spec["properties"]["engine"]["required"] = json!(["type"]);
     }
-    if api_group.requires_role_memory && !api_group.assumes_gpu {
+    if !api_group.assumes_gpu {
         spec["allOf"] = workload().into();
     }
     if let Some(most) = &api_group.ceilings {
@@ -110,13 +110,21 @@ fn render() -> Result<Value, Failure> {
             chosen,
             " `auto` chooses a version that the CRDs of `--crds` serve.",
         );
-        for (option, versions, more, note) in [crd_versions, ("runtimes", provider.info().runtimes, &[], "")] {
-            if let Some(default) = versions.first() {
-                let what = format!("{} version; {default} by default.{note}", provider.display_name());
-                let words = [versions, more].concat();
-                schema["properties"][option]["properties"][provider.name()] =
-                    json!({"description": what, "type": "string", "enum": words});
-            }
+        let (option, versions, more, note) = crd_versions;
+        if let Some(default) = versions.first() {
+            let what = format!("{} version; {default} by default.{note}", provider.display_name());
+            let words = [versions, more].concat();
+            schema["properties"][option]["properties"][provider.name()] =
+                json!({"description": what, "type": "string", "enum": words});
+        }
+        let runtimes = provider.info().runtimes;
+        if let Some(default) = runtimes.first() {
+            let what = format!(
+                "{} version; {default} by default. A newer one, or one with a suffix of an image's tag, is accepted.",
+                provider.display_name()
+            );
+            schema["properties"]["runtimes"]["properties"][provider.name()] =
+                json!({"description": what, "type": "string", "examples": runtimes});
         }
     }
     let mut codes: Vec<_> = registry::codes().collect();
@@ -338,9 +346,12 @@ fn conditions(object: &str) -> Result<Option<Value>, Failure> {
 /// Returns the fields that a serving mode and an engine require.
 fn workload() -> Vec<Value> {
     let disaggregated = json!({"required": ["serving"], "properties": {"serving": {"required": ["mode"], "properties": {"mode": {"enum": ["disaggregated"]}}}}});
-    let role = json!({"type": "object", "required": ["gpu", "memory"], "properties": {"gpu": {"type": "object", "required": ["count"]}}});
+    let role = json!({"type": "object", "required": ["gpu"], "properties": {"gpu": {"type": "object", "required": ["count"]}}});
     let gpu_engine = json!({"required": ["engine"], "properties": {"engine": {"required": ["type"], "properties": {"type": {"enum": ["vllm", "sglang", "trtllm"]}}}}});
     let gpus = json!({"type": "object", "required": ["gpu"], "properties": {"gpu": {"type": "object", "required": ["count"], "properties": {"count": {"minimum": 1}}}}});
+    // The instance type of a KAITO preset counts the GPUs.
+    let on_instance_type = json!({"required": ["provider"], "properties": {"provider": {"required": ["name", "overrides"], "properties": {"name": {"enum": ["kaito"]}, "overrides": {"type": "object", "required": ["instanceType"]}}}}});
+    let needs_gpus = json!({"allOf": [gpu_engine, {"not": on_instance_type}]});
     vec![json!({
         "if": disaggregated,
         "then": {
@@ -349,6 +360,6 @@ fn workload() -> Vec<Value> {
                 "scaling": {"type": "object", "required": ["prefill", "decode"], "properties": {"prefill": role, "decode": role}},
             },
         },
-        "else": {"if": gpu_engine, "then": {"required": ["resources"], "properties": {"resources": gpus}}},
+        "else": {"if": needs_gpus, "then": {"required": ["resources"], "properties": {"resources": gpus}}},
     })]
 }

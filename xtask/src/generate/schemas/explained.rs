@@ -210,6 +210,7 @@ fn answer() -> Value {
             "byName?",
             list("The smallest set of edits with which it can be chosen by name; the result was verified.", &change),
         ),
+        ("remarks?", list("Conditions of the edits that the input does not show.", &text("A condition."))),
         (
             "obstacle?",
             json!({"description": "Why no edit lets its rules select it.", "type": "string", "enum": obstacles}),

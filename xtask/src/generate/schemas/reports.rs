@@ -3,6 +3,7 @@
 
 mod cluster;
 mod conversion;
+mod fit;
 
 use kubefoundry::registry;
 use kubefoundry_compiler::plan::ChangeClass;
@@ -57,6 +58,18 @@ pub(super) fn all() -> Vec<(String, Value)> {
                 fields.extend(plan());
                 fields
             }),
+        ),
+        (
+            "fit".to_owned(),
+            report(
+                "Fit",
+                "What `kubefoundry fit --output json` prints.",
+                vec![
+                    version(),
+                    ("workers", list("Every worker that runs on GPUs, in input order.", &fit::located_worker())),
+                    ("diagnostics", list("Every finding, by file, line and code.", &finding())),
+                ],
+            ),
         ),
         (
             "images".to_owned(),
@@ -283,11 +296,26 @@ fn plan() -> Vec<(&'static str, Value)> {
     let class_names: Vec<&str> = ChangeClass::ALL.into_iter().map(ChangeClass::as_str).collect();
     let class = |description: &str| words(description, &class_names);
     let any = |description: &str| json!({"description": description});
+    let memory = object(
+        "The nominal bytes of memory of these GPUs; absent if it is not known of all of them which they are.",
+        vec![("before", number("Bytes before the change.", 0)), ("after", number("Bytes after the change.", 0))],
+    );
+    let sequences = |description: &str| {
+        object(description, vec![("min", number("The fewest.", 0)), ("max", number("The most.", 0))])
+    };
+    let capacity = object(
+        "The sequences of the full context for which all replicas have place, if that changes and is known.",
+        vec![
+            ("before?", sequences("Before the change; absent if it is not known, or if there is none.")),
+            ("after?", sequences("After the change; absent if it is not known, or if there is none.")),
+        ],
+    );
     let gpus = |description: &str| {
         let fields = vec![
             ("resource", text("The resource name.")),
             ("before", number("The number before the change.", 0)),
             ("after", number("The number after the change.", 0)),
+            ("memory?", memory.clone()),
         ];
         list(description, &object("GPUs of one type.", fields))
     };
@@ -338,6 +366,18 @@ fn plan() -> Vec<(&'static str, Value)> {
             ("closedGate?", text("Why the previous provider is no longer eligible.")),
         ],
     );
+    let interface = |description: &str| {
+        let fields = vec![
+            ("before?", text("The old text; absent if it is unknown.")),
+            ("after?", text("The new text; absent if it is unknown.")),
+            ("class", class("The effect on clients.")),
+        ];
+        object(description, fields)
+    };
+    let kept = object(
+        "With `--applier operator`: the provider that stays, if a new deployment would get another one.",
+        vec![("provider", text("The provider that stays.")), ("preferred", choice("What the rules prefer."))],
+    );
     let output = object(
         "A field of the output that changes.",
         vec![
@@ -386,16 +426,46 @@ fn plan() -> Vec<(&'static str, Value)> {
             ("class?", class("For a changed deployment: the class of its most severe change.")),
             ("provider", text("The provider that runs the deployment, or that ran a deleted one.")),
             ("selection?", selection),
-            ("gpus", gpus("The GPUs of the deployment, by type, if their number changes.")),
+            ("endpoint?", interface("The Service and port that clients call, if they change.")),
+            ("modelName?", interface("The name of the model in requests, if it changes.")),
+            ("kept?", kept),
+            ("gpus", gpus("The GPUs of the deployment, by type, if their number or memory changes.")),
+            ("capacity?", capacity),
             ("changes", list("The changes, the most severe first.", &change)),
             ("objects", list("The objects that are created, deleted or changed.", &changed_object)),
             ("diff?", text("With `--diff`: unified diffs of the objects.")),
+        ],
+    );
+    let removed_flag = object(
+        "A flag that the newer runtime does not have.",
+        vec![
+            ("name", text("The flag without dashes.")),
+            ("replacement?", text("The flags of the same meaning, as a command line writes them.")),
+        ],
+    );
+    let removed_flags = object(
+        "The flags of one engine that the newer runtime does not have.",
+        vec![("engine", text("The engine.")), ("flags", list("The flags, sorted.", &removed_flag))],
+    );
+    let runtime = object(
+        "A provider whose runtime changes.",
+        vec![
+            ("provider", text("The provider.")),
+            ("before", text("The old version.")),
+            ("after", text("The new version.")),
+            ("deployments", number("How many deployments change to it.", 1)),
+            (
+                "skipsMinorRelease",
+                flag("Whether minor releases are skipped although upstream supports upgrades to the next one only."),
+            ),
+            ("removedFlags", list("The flags that are gone, by engine of these deployments.", &removed_flags)),
         ],
     );
     vec![
         ("applier", words("The client that applies the objects to the cluster.", &["apply", "operator"])),
         ("summary", summary),
         ("gpus", gpus("GPUs of all deployments, by type.")),
+        ("runtimes", list("Runtimes that change, by provider and version.", &runtime)),
         ("images", list("Images that change, sorted.", &image)),
         ("deployments", list("The deployments of NEW in input order, then the deleted ones.", &deployment)),
         ("oldDiagnostics", list("Every finding of OLD.", &finding())),
@@ -424,6 +494,16 @@ pub(super) fn candidate(description: &str) -> Value {
     )
 }
 
+/// Returns the fields of the place of a deployment's name.
+fn place_of_name() -> Vec<(&'static str, Value)> {
+    vec![
+        ("file", text("The file, as it was given; `-` is standard input.")),
+        ("document", number("The position of the document in the file, from 0.", 0)),
+        ("line", number("The line of its name, from 1.", 1)),
+        ("column", number("The column of its name, from 1.", 1)),
+    ]
+}
+
 fn decision() -> Value {
     let candidate = candidate("A candidate.");
     let selection = object(
@@ -450,24 +530,20 @@ fn decision() -> Value {
             ),
         ],
     );
-    object(
-        "The decision for one object of the input, and the objects that it became.",
-        vec![
-            ("file", text("The file, as it was given; `-` is standard input.")),
-            ("document", number("The position of the document in the file, from 0.", 0)),
-            ("line", number("The line of its name, from 1.", 1)),
-            ("column", number("The column of its name, from 1.", 1)),
-            ("object", reference("The object, usually a ModelDeployment.")),
-            ("selection?", selection),
-            ("crdVersion?", text("The CRD version of the main object.")),
-            (
-                "schemaFingerprint?",
-                text("With `--crds`: the fingerprint of the schema against which the main object was checked."),
-            ),
-            ("runtime?", text("The runtime version for which flags are checked and images are chosen.")),
-            ("endpoint?", endpoint),
-            ("objects", list("The objects that the object became.", &reference("An object."))),
-            ("fields", list("Every field of the deployment, defaults included.", &field)),
-        ],
-    )
+    let mut fields = place_of_name();
+    fields.extend([
+        ("object", reference("The object, usually a ModelDeployment.")),
+        ("selection?", selection),
+        ("crdVersion?", text("The CRD version of the main object.")),
+        (
+            "schemaFingerprint?",
+            text("With `--crds`: the fingerprint of the schema against which the main object was checked."),
+        ),
+        ("runtime?", text("The runtime version for which flags are checked and images are chosen.")),
+        ("endpoint?", endpoint),
+        ("objects", list("The objects that the object became.", &reference("An object."))),
+        ("fields", list("Every field of the deployment, defaults included.", &field)),
+        ("workers?", list("The workers that run on GPUs, with what is known about their memory.", &fit::worker())),
+    ]);
+    object("The decision for one object of the input, and the objects that it became.", fields)
 }

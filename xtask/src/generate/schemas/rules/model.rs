@@ -49,7 +49,11 @@ pub(super) fn rules() -> Vec<Rule> {
     let parts = raw(&format!("^{part}(/{part}(/[A-Za-z0-9_][A-Za-z0-9._-]{{0,254}})?)?$"));
     // "--" is refused in the repository part, but allowed in the file name.
     let dashes = raw("^([^/]*|[^/]*/[^/]*)--");
-    let fits = format!("(self.id.matches({parts}) && !self.id.contains('..') && !self.id.matches({dashes}))");
+    // A name with a tag, `gemma2:2b`, is for images that contain the model, which a rule on the model does not see.
+    let tagged = raw(&format!("^{part}:{part}$"));
+    let fits = format!(
+        "(self.id.matches({tagged}) || self.id.matches({parts}) && !self.id.contains('..') && !self.id.matches({dashes}))"
+    );
     let repository = format!("!{CUSTOM} && !{is_path}");
     vec![
         Rule::expect(

@@ -13,6 +13,7 @@ use super::Rule;
 const DISAGGREGATED: &str = "has(self.serving) && has(self.serving.mode) && self.serving.mode == 'disaggregated'";
 const AGGREGATED_GPUS: &str = "has(self.resources) && has(self.resources.gpu) && has(self.resources.gpu.count) && \
                                self.resources.gpu.count > 0";
+const ON_KAITO: &str = "has(self.provider) && has(self.provider.name) && self.provider.name == 'kaito'";
 const ROLES: [&str; 2] = ["prefill", "decode"];
 
 /// Returns the rules of the serving modes, on `spec`.
@@ -39,11 +40,8 @@ pub(super) fn rules() -> Vec<Rule> {
     for role in ROLES {
         let no_role = format!("!has(self.scaling) || !has(self.scaling.{role})");
         let count = format!("has(self.scaling.{role}.gpu) && has(self.scaling.{role}.gpu.count)");
-        let memory = format!("has(self.scaling.{role}.memory) && self.scaling.{role}.memory != ''");
-        for (field, given) in [("gpu.count", count), ("memory", memory)] {
-            let message = format!("Disaggregated mode requires scaling.{role}.{field}");
-            rules.push(disaggregated(&format!("{no_role} || ({given})"), &message));
-        }
+        let message = format!("Disaggregated mode requires scaling.{role}.gpu.count");
+        rules.push(disaggregated(&format!("{no_role} || ({count})"), &message));
     }
     rules.push(one_vendor());
     rules
@@ -67,8 +65,12 @@ fn engine_requires_gpu(engine: &str, display: &str) -> Rule {
     });
     let [prefill, decode] = without;
     let is = engine_is(engine);
+    // The instance type of a KAITO preset counts the GPUs. A rule cannot read `overrides`, which have no schema in a
+    // CRD; `lint` and the operator look at the instance type.
+    let other_count =
+        if engine == "vllm" { format!("({AGGREGATED_GPUS}) || ({ON_KAITO})") } else { AGGREGATED_GPUS.to_owned() };
     Rule::new(
-        format!("!({is}) || ({DISAGGREGATED} ? !{prefill} && !{decode} : {AGGREGATED_GPUS})"),
+        format!("!({is}) || ({DISAGGREGATED} ? !{prefill} && !{decode} : {other_count})"),
         format!("{display} engine requires GPU (set resources.gpu.count > 0)"),
     )
 }
@@ -113,13 +115,8 @@ pub(super) fn provider_rules() -> Vec<Rule> {
             rules.push(refuse(DISAGGREGATED, format!("{display} does not support disaggregated mode")));
         }
         if candidate.engines.iter().all(|support| !support.cpu) {
-            let [prefill, decode] = ROLES.map(|role| {
-                format!(
-                    "has(self.scaling) && has(self.scaling.{role}) && has(self.scaling.{role}.gpu) && \
-                     has(self.scaling.{role}.gpu.count) && self.scaling.{role}.gpu.count > 0"
-                )
-            });
-            let gpus = format!("({DISAGGREGATED} ? ({prefill}) || ({decode}) : {AGGREGATED_GPUS})");
+            // The roles of disaggregated mode have counts of their own, which other rules require.
+            let gpus = format!("({DISAGGREGATED} || {AGGREGATED_GPUS})");
             let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
             rules.push(refuse(&format!("!{gpus}"), message));
         }

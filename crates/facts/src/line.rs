@@ -1,0 +1,94 @@
+//! Lines of facts: a name and `key=value` pairs, separated by blanks, sorted by name.
+
+use std::cmp::Ordering;
+
+/// A line of a file of facts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'f> {
+    /// The first word.
+    pub(crate) name: &'f str,
+    pairs: &'f str,
+}
+
+impl<'f> Line<'f> {
+    fn new(line: &'f str) -> Self {
+        let (name, pairs) = line.split_once(' ').unwrap_or((line, ""));
+        Self { name, pairs }
+    }
+
+    /// Returns the value of a key. Blanks in values are written as `_`.
+    pub(crate) fn get(&self, key: &str) -> Option<&'f str> {
+        let mut pairs = self.pairs.split(' ');
+        pairs.find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
+    }
+
+    /// Returns the number that a key has.
+    pub(crate) fn number<N: std::str::FromStr>(&self, key: &str) -> Option<N> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// Returns the values of a key, which are separated by commas.
+    pub(crate) fn list(&self, key: &str) -> Vec<&'f str> {
+        self.get(key).map(|values| values.split(',').collect()).unwrap_or_default()
+    }
+
+    /// Splits the line into its pairs once, for a reader of many keys.
+    pub(crate) fn pairs(&self) -> Pairs<'f> {
+        let mut pairs = Vec::with_capacity(32);
+        pairs.extend(self.pairs.split(' ').filter_map(|pair| pair.split_once('=')));
+        Pairs(pairs)
+    }
+}
+
+/// The pairs of a line.
+pub(crate) struct Pairs<'f>(Vec<(&'f str, &'f str)>);
+
+impl<'f> Pairs<'f> {
+    /// Returns the value of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&'f str> {
+        self.0.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
+    }
+
+    /// Returns the number that a key has.
+    pub(crate) fn number<N: std::str::FromStr>(&self, key: &str) -> Option<N> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// Returns the values of a key, which are separated by commas.
+    pub(crate) fn list(&self, key: &str) -> Vec<&'f str> {
+        self.get(key).map(|values| values.split(',').collect()).unwrap_or_default()
+    }
+}
+
+/// Finds the line of a name in a file whose lines are sorted by their names in lower case. Case does not matter.
+pub(crate) fn find(file: &'static str, name: &str) -> Option<Line<'static>> {
+    let name = name.to_ascii_lowercase();
+    search(file, |other| other.bytes().map(|byte| byte.to_ascii_lowercase()).cmp(name.bytes()))
+}
+
+/// Finds the line of a name in a file whose lines are sorted by the bytes of their names. Case matters.
+pub(crate) fn find_exact(file: &'static str, name: &str) -> Option<Line<'static>> {
+    search(file, |other| other.cmp(name))
+}
+
+/// Searches a file whose lines are in the order of `compare`, which compares a name with the one that is searched.
+fn search(file: &'static str, compare: impl Fn(&str) -> Ordering) -> Option<Line<'static>> {
+    // A binary search over bytes: the middle is moved to the start of its line.
+    let (mut start, mut end) = (0, file.len());
+    while start < end {
+        let middle = file.get(start..start + (end - start) / 2)?.rfind('\n').map_or(start, |at| start + at + 1);
+        let rest = file.get(middle..end)?;
+        let line = Line::new(rest.lines().next()?);
+        match compare(line.name) {
+            Ordering::Equal => return Some(line),
+            Ordering::Less => start = middle + rest.find('\n').map_or(rest.len(), |at| at + 1),
+            Ordering::Greater => end = middle,
+        }
+    }
+    None
+}
+
+/// Returns all lines of a file.
+pub(crate) fn lines(file: &'static str) -> impl Iterator<Item = Line<'static>> {
+    file.lines().map(Line::new)
+}
