@@ -13,7 +13,7 @@ declare_codes! {
     RESERVED_NAME = "KF0745" "actor-reserved-name" Error "a volume, mount, label or variable that actors reserve";
     FIELD_REPLACED = "KF0746" "actor-field-replaced" Warning "a field of an actor that another field overrides";
     TARGET_URL = "KF0747" "actor-target-url" Error "a targetURL that is not an HTTP URL";
-    FOREIGN_ACTOR = "KF0748" "foreign-actor" Error "an AsyncActor under a group that is not rendered";
+    FOREIGN_ACTOR = "KF0748" "foreign-actor" Warning "an AsyncActor under a group that is not rendered";
 
     // Transports and scaling
     TRANSPORT_NOT_USABLE = "KF0750" "actor-transport-not-usable" Error "a transport that is not configured, or that is disabled";

@@ -44,6 +44,7 @@ use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_transform::{GroupKind, InputObject, Transform, TransformOutput};
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::{Node, Value};
 
 /// The name of the container that runs the handler.
@@ -127,10 +128,15 @@ impl Transform for Actors {
         }
         let message =
             format!("apiVersion {:?} of an AsyncActor is not supported, expected {API_VERSION}", header.api_version);
-        findings
-            .report(&codes::FOREIGN_ACTOR, "apiVersion", message)
-            .help(format!("change it to {API_VERSION}"))
-            .replace_with(format!("change it to {API_VERSION}"), API_VERSION);
+        let reported = findings.report(&codes::FOREIGN_ACTOR, "apiVersion", message).help(format!(
+            "change it to {API_VERSION}, or turn {} off if it belongs to another product",
+            codes::FOREIGN_ACTOR.id
+        ));
+        // The object of another product must keep its group, so only a misspelled one is corrected.
+        let group = API_VERSION.split('/').next().unwrap_or_default();
+        if header.group() == group || closest(header.group(), [group]).is_some() {
+            reported.replace_with(format!("change it to {API_VERSION}"), API_VERSION);
+        }
     }
 
     fn schema_kinds(&self) -> &'static [GroupKind] {

@@ -1,6 +1,6 @@
 //! Evaluation of a rule for one input by the `cel` crate, within limits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -24,15 +24,22 @@ const INPUT_COPIES: u64 = 4;
 struct Evaluation<'r> {
     rule: &'r Rule,
     input: &'r Json,
+    /// The paths for which `has()` is false although they have a value.
+    unwritten: &'r BTreeSet<String>,
     meter: Arc<Meter>,
     sizes: BTreeMap<&'r str, Size>,
 }
 
 /// Evaluates a rule and subtracts its steps from `remaining`.
-pub(super) fn evaluate(rule: &Rule, input: &Json, remaining: &mut u64) -> Result<bool, EvaluationError> {
+pub(super) fn evaluate(
+    rule: &Rule,
+    input: &Json,
+    unwritten: &BTreeSet<String>,
+    remaining: &mut u64,
+) -> Result<bool, EvaluationError> {
     let limits = Limits { steps: rule.limits.steps.min(*remaining), ..rule.limits };
     let meter = Arc::new(Meter::new(limits));
-    let mut evaluation = Evaluation { rule, input, meter, sizes: BTreeMap::new() };
+    let mut evaluation = Evaluation { rule, input, unwritten, meter, sizes: BTreeMap::new() };
     let result = evaluation.run();
     *remaining = remaining.saturating_sub(evaluation.meter.spent(limits.steps));
     result
@@ -75,7 +82,8 @@ impl Evaluation<'_> {
         let limits = self.rule.limits;
         for (name, field) in &self.rule.input_fields {
             if field.test {
-                if let Ok(is_present) = input::has(self.input, &field.path) {
+                if let Ok(has_value) = input::has(self.input, &field.path) {
+                    let is_present = has_value && !self.unwritten.contains(&field.path.to_string());
                     context.add_variable_from_value(name.as_str(), is_present);
                 }
                 continue;
@@ -122,7 +130,19 @@ impl Evaluation<'_> {
             return evaluation_errors::unreadable_field(self.input, field, node);
         }
         let node = self.locate(error, context);
-        let (kind, message) = evaluation_errors::describe(error);
+        // A function of the crate may fail with an error of its own for an argument that has no value.
+        let unreadable = evaluation_errors::operands(node).into_iter().find_map(|operand| {
+            let field = self.rule.input_fields.get(&super::lower::variable(operand)?)?;
+            (!field.test && input::find(self.input, &field.path).is_err()).then_some((field, operand))
+        });
+        if let Some((field, operand)) = unreadable {
+            return evaluation_errors::unreadable_field(self.input, field, operand);
+        }
+        let (kind, mut message) = evaluation_errors::describe(error);
+        if matches!(kind, EvaluationErrorKind::TypeMismatch | EvaluationErrorKind::Conversion) {
+            let values = self.operand_values(node, context);
+            message.push_str(&evaluation_errors::describe_values(&values));
+        }
         let span = match (&node.kind, kind) {
             (Kind::Select { field_span, .. }, _) => *field_span,
             (Kind::Index { index, .. }, EvaluationErrorKind::NoSuchField | EvaluationErrorKind::IndexOutOfRange) => {
@@ -131,6 +151,17 @@ impl Evaluation<'_> {
             _ => node.span,
         };
         EvaluationError::new(kind, span, message)
+    }
+
+    /// Evaluates the operands of a node again, for a message. Empty if one of them has no value.
+    fn operand_values(&self, node: &Node, context: &Context<'_>) -> Vec<Value> {
+        let max_value_size = text_steps(self.rule.limits.value_bytes);
+        let values = evaluation_errors::operands(node).into_iter().map(|operand| {
+            let (steps, _) = CostEstimator::new(&self.sizes, max_value_size).estimate(operand);
+            self.meter.spend(steps).ok()?;
+            resolve(&Lowering::default().lower(operand), context).ok()
+        });
+        values.collect::<Option<Vec<_>>>().unwrap_or_default()
     }
 
     /// Finds the smallest part of the rule that fails with the same error. The `cel` crate does not report the position

@@ -1,6 +1,6 @@
 //! Error messages and source positions for failed evaluations.
 
-use cel::ExecutionError;
+use cel::{ExecutionError, Value};
 use serde_json::Value as Json;
 
 use super::error::{EvaluationError, EvaluationErrorKind, brief};
@@ -81,6 +81,27 @@ pub(super) fn unreadable_field(input: &Json, field: &InputField, node: &Node) ->
         _ => (EvaluationErrorKind::TypeMismatch, "only objects and maps have fields".to_owned()),
     };
     EvaluationError::new(kind, span, message)
+}
+
+/// Maximum number of values that a message names.
+const MAX_NAMED_VALUES: usize = 3;
+
+/// Returns the end of a message that names the types of values, and the values if they are short: `: int 1`.
+pub(super) fn describe_values(values: &[Value]) -> String {
+    let descriptions: Vec<String> = values.iter().take(MAX_NAMED_VALUES).map(describe_value).collect();
+    if descriptions.is_empty() { String::new() } else { format!(": {}", descriptions.join(" and ")) }
+}
+
+fn describe_value(value: &Value) -> String {
+    let ty = value.type_of();
+    match value {
+        Value::Bool(value) => format!("{ty} {value}"),
+        Value::Int(value) => format!("{ty} {value}"),
+        Value::UInt(value) => format!("{ty} {value}"),
+        Value::Float(value) => format!("{ty} {value}"),
+        Value::String(text) => format!("{ty} {:?}", kubefoundry_yaml::text::shorten(text)),
+        _ => ty.to_string(),
+    }
 }
 
 /// Describes an error of the `cel` crate. The crate's own messages are not used because they contain whole values of

@@ -221,7 +221,30 @@ impl Rule {
     /// assert_eq!(remaining, 0);
     /// ```
     pub fn evaluate_within(&self, variables: &serde_json::Value, remaining: &mut u64) -> Result<bool, EvaluationError> {
-        evaluate::evaluate(self, variables, remaining)
+        evaluate::evaluate(self, variables, &BTreeSet::new(), remaining)
+    }
+
+    /// Evaluates the rule like [`Self::evaluate_within`]. `unwritten` holds the paths of fields that have a value in
+    /// `variables` but for which `has()` is false, in the syntax of [`Self::reads`].
+    ///
+    /// ```
+    /// use kubefoundry_cel::{Environment, FieldType, Limits, Type};
+    /// use serde_json::json;
+    /// static SPEC: [FieldType; 1] = [FieldType::required("replicas", Type::Int)];
+    /// let environment = Environment::new(vec![("spec", Type::Object(&SPEC))], Limits::default());
+    /// let (rule, _) = environment.compile("!has(spec.replicas) && spec.replicas == 1").unwrap();
+    /// let variables = json!({"spec": {"replicas": 1}});
+    /// let unwritten = ["spec.replicas".to_owned()].into();
+    /// assert_eq!(rule.evaluate_with_unwritten(&variables, &unwritten, &mut 1000), Ok(true));
+    /// assert_eq!(rule.evaluate(&variables), Ok(false));
+    /// ```
+    pub fn evaluate_with_unwritten(
+        &self,
+        variables: &serde_json::Value,
+        unwritten: &BTreeSet<String>,
+        remaining: &mut u64,
+    ) -> Result<bool, EvaluationError> {
+        evaluate::evaluate(self, variables, unwritten, remaining)
     }
 
     /// Returns the fields that the rule reads, sorted, in the syntax of

@@ -161,10 +161,10 @@ pub(super) fn register(context: &mut Context<'_>, function: Function, patterns: 
         Function::UpperAscii => context.add_function("upperAscii", |This(text): Text| text.to_ascii_uppercase()),
         Function::Trim => context.add_function("trim", |This(text): Text| text.trim().to_owned()),
         Function::String => context.add_function("string", functions::string),
-        Function::Int => context.add_function("int", functions::int),
+        Function::Int => context.add_function("int", int),
         Function::Double => context.add_function("double", functions::double),
         Function::Bool => context.add_function("bool", bool),
-        Function::Uint => context.add_function("uint", functions::uint),
+        Function::Uint => context.add_function("uint", uint),
         Function::Bytes => context.add_function("bytes", functions::bytes),
         Function::Dyn => context.add_function("dyn", |This(value): This<Value>| -> Result<_, _> { Ok(value) }),
         Function::Max => context.add_function("max", functions::max),
@@ -177,6 +177,25 @@ fn size(call: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<i64,
     match &value {
         Value::String(text) => i64::try_from(text.chars().count()).map_err(|error| call.error(error)),
         _ => functions::size(call, This(value)),
+    }
+}
+
+/// `int()`. The crate's function turns a NaN into 0, and CEL specifies a range error.
+fn int(call: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<Value, ExecutionError> {
+    refuse_nan(call, &value)?;
+    functions::int(call, This(value))
+}
+
+/// `uint()`, with the same correction as [`int`].
+fn uint(call: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<Value, ExecutionError> {
+    refuse_nan(call, &value)?;
+    functions::uint(call, This(value))
+}
+
+fn refuse_nan(call: &FunctionContext<'_, '_>, value: &Value) -> Result<(), ExecutionError> {
+    match value {
+        Value::Float(number) if number.is_nan() => Err(call.error("integer overflow")),
+        _ => Ok(()),
     }
 }
 

@@ -27,6 +27,8 @@ pub struct CrdVersion {
     pub name: String,
     /// Whether the API server serves the version.
     pub served: bool,
+    /// Whether the API server stores objects in this version and does not deprecate it.
+    is_preferred: bool,
     group: String,
     kind: String,
     origin: CrdOrigin,
@@ -95,9 +97,12 @@ impl CrdDefinition {
                 let message = format!("version {name} of the CRD of {kind} has no served, expected true or false");
                 return Err(unusable(message));
             };
+            let is_set =
+                |key: &str| version.get(key).is_some_and(|value| matches!(value.value, yaml::Value::Bool(true)));
             Ok(CrdVersion {
                 name: name.to_owned(),
                 served: *served,
+                is_preferred: is_set("storage") && !is_set("deprecated"),
                 group: group.to_owned(),
                 kind: kind.to_owned(),
                 origin: origin.clone(),
@@ -165,13 +170,15 @@ impl CrdDefinition {
         let kind = text(&crd, "/spec/names/kind").ok_or_else(|| unusable("spec.names.kind"))?;
         let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
         let versions = versions.filter(|versions| !versions.is_empty()).ok_or_else(|| unusable("spec.versions"))?;
+        let is_set = |version: &Value, key: &str| version.get(key).and_then(Value::as_bool).unwrap_or(false);
         let versions = versions.iter_mut().map(|version| {
             let name = text(version, "/name").ok_or_else(|| unusable("spec.versions[].name"))?;
             let schema = version.pointer_mut("/schema/openAPIV3Schema").map(Value::take);
             let schema = schema.ok_or_else(|| unusable("spec.versions[].schema.openAPIV3Schema"))?;
             Ok(CrdVersion {
                 name,
-                served: version.get("served").and_then(Value::as_bool).unwrap_or(false),
+                served: is_set(version, "served"),
+                is_preferred: is_set(version, "storage") && !is_set(version, "deprecated"),
                 group: group.clone(),
                 kind: kind.clone(),
                 origin: origin.clone(),
@@ -202,6 +209,12 @@ impl CrdDefinition {
     /// Returns the names of the served versions.
     pub fn served_versions(&self) -> impl Iterator<Item = &str> {
         self.versions.iter().filter(|version| version.served).map(|version| version.name.as_str())
+    }
+
+    /// Returns the version in which objects are stored, as `group/version`, if it is served and not deprecated.
+    pub(super) fn stored_version(&self) -> Option<String> {
+        let preferred = self.versions.iter().find(|version| version.served && version.is_preferred);
+        preferred.map(|version| format!("{}/{}", self.group, version.name))
     }
 
     /// Returns the served versions, each with the fingerprint of its schema.

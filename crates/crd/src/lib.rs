@@ -300,6 +300,13 @@ impl<'t> Crds<'t> {
         })
     }
 
+    /// Returns the version, as `group/version`, in which the first of these kinds is stored, if the dump serves that
+    /// version and does not deprecate it.
+    pub fn stored_version(&self, kinds: &[GroupKind]) -> Option<String> {
+        let definition = self.definitions(kinds).find_map(Result::ok)?;
+        definition.stored_version()
+    }
+
     /// Returns the served versions of these kinds: `ray.io/v1 RayService`.
     pub fn served_versions(&self, kinds: &[GroupKind]) -> Vec<String> {
         let mut served = Vec::new();

@@ -62,12 +62,16 @@ pub struct Findings<'d> {
     scope: DocumentScope<'d>,
     diagnostics: Vec<Diagnostic>,
     dropped: usize,
+    /// The fields that are absent because their key is misspelled, which is an error.
+    misspelled: Vec<FieldPath>,
+    /// Number of errors that were not added because they follow from a misspelling.
+    echoed_errors: usize,
 }
 
 impl<'d> Findings<'d> {
     /// Creates an empty collection for a document.
     pub fn new(scope: DocumentScope<'d>) -> Self {
-        Self { scope, diagnostics: Vec::new(), dropped: 0 }
+        Self { scope, diagnostics: Vec::new(), dropped: 0, misspelled: Vec::new(), echoed_errors: 0 }
     }
 
     /// The document that findings are reported in.
@@ -117,6 +121,10 @@ impl<'d> Findings<'d> {
             self.dropped += 1;
             return DiagnosticBuilder { findings: self, is_stored: false };
         }
+        if self.follows_from_misspelling(&location.path) {
+            self.echoed_errors += usize::from(code.severity == Severity::Error);
+            return DiagnosticBuilder { findings: self, is_stored: false };
+        }
         let mut message = one_line(message);
         message.push_str(&describe_look_alikes(code, self.scope.text_at(code, &location)));
         let mut diagnostic = Diagnostic::new(code, shorten_message(message));
@@ -124,6 +132,11 @@ impl<'d> Findings<'d> {
         diagnostic.object.clone_from(&self.scope.object);
         self.diagnostics.push(diagnostic);
         DiagnosticBuilder { findings: self, is_stored: true }
+    }
+
+    /// Whether a finding at a path is about a field whose key is misspelled, or about one below it.
+    fn follows_from_misspelling(&self, path: &FieldPath) -> bool {
+        self.misspelled.iter().any(|meant| path.starts_with(meant))
     }
 
     /// Whether the limit is reached. Further findings are only counted, so callers can skip expensive checks.
@@ -136,9 +149,11 @@ impl<'d> Findings<'d> {
         self.dropped > 0 || self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Returns the number of errors so far, without dropped ones.
+    /// Returns the number of errors so far, without dropped ones. Errors that follow from a misspelling count, because
+    /// callers compare the numbers before and after a check.
     pub fn error_count(&self) -> usize {
-        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        errors.count() + self.echoed_errors
     }
 
     /// Iterates over the findings so far.
@@ -166,10 +181,16 @@ impl<'d> Findings<'d> {
         let is_echo = |diagnostic: &Diagnostic| {
             path(diagnostic).is_none_or(|at| errors.iter().any(|error| at.starts_with(error) || error.starts_with(&at)))
         };
-        let is_worth_reporting = |diagnostic: &Diagnostic| {
-            diagnostic.severity <= least && (diagnostic.code == always || !is_echo(diagnostic))
+        let is_consequence = |diagnostic: &Diagnostic| {
+            diagnostic.location.as_ref().is_some_and(|location| self.follows_from_misspelling(&location.path))
         };
-        self.diagnostics.extend(later.diagnostics.into_iter().filter(is_worth_reporting));
+        let is_worth_reporting = |diagnostic: &Diagnostic| {
+            diagnostic.severity <= least
+                && !is_consequence(diagnostic)
+                && (diagnostic.code == always || !is_echo(diagnostic))
+        };
+        let later: Vec<Diagnostic> = later.diagnostics.into_iter().filter(is_worth_reporting).collect();
+        self.diagnostics.extend(later);
     }
 
     /// Adds help to the findings that have none. `advice` returns the help for a location, if it has any.
@@ -297,6 +318,16 @@ impl DiagnosticBuilder<'_, '_> {
         let location = Location { source, span, document, path: kubefoundry_yaml::field_path::FieldPath::root() };
         if let Some(diagnostic) = self.last() {
             diagnostic.related.push(RelatedLocation { location, message: one_line(&message.into()) });
+        }
+        self
+    }
+
+    /// Declares that the finding is about a misspelled key, and which absent field is meant. If the finding is an error,
+    /// later ones about that field, such as that it is required, are not added: they follow from the misspelling. After
+    /// a warning they are, since the options may make one of them an error.
+    pub fn means(mut self, meant: FieldPath) -> Self {
+        if self.last().is_some_and(|diagnostic| diagnostic.severity == Severity::Error) {
+            self.findings.misspelled.push(meant);
         }
         self
     }

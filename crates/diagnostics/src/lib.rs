@@ -18,6 +18,7 @@ pub use findings::{DiagnosticBuilder, DocumentScope, Findings};
 use crate::source::SourceId;
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::printable;
 use kubefoundry_yaml::{FieldPart, Span};
 
 /// The severity of a finding. An error suppresses the output; information never fails a run.
@@ -60,15 +61,15 @@ pub struct ObjectRef {
 
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.kind)?;
+        f.write_str(&printable(&self.kind))?;
         if self.name.is_empty() {
             return Ok(());
         }
         f.write_str(" ")?;
         if let Some(namespace) = &self.namespace {
-            write!(f, "{namespace}/")?;
+            write!(f, "{}/", printable(namespace))?;
         }
-        f.write_str(&self.name)
+        f.write_str(&printable(&self.name))
     }
 }
 

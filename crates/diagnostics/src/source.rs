@@ -1,5 +1,7 @@
 //! Input texts with their names. The core reads no files; front ends pass in what they read.
 
+use kubefoundry_yaml::text::one_line;
+
 /// Index of a [`Source`] in its [`SourceSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct SourceId(pub usize);
@@ -17,8 +19,12 @@ pub enum Purpose {
     Crds,
     /// A cluster snapshot (`kubectl get -o yaml`), with which output is compared. Nothing is rendered from it.
     ClusterSnapshot,
+    /// The nodes of the cluster (`--cluster`): the output of `kubectl get nodes -o yaml`.
+    ClusterNodes,
     /// Render options: a `Render` document. Later ones override earlier ones.
     Options,
+    /// The `config.json` of a model, whose id is the [subject](Source::subject).
+    ModelConfig,
 }
 
 impl Purpose {
@@ -44,6 +50,8 @@ pub struct Source {
     pub is_rewritten: bool,
     /// The directory argument, if the source was read as one of its files.
     pub directory: Option<String>,
+    /// What the text describes, if it does not say so itself: the id of a model.
+    pub subject: Option<String>,
 }
 
 /// The reason why bytes are not UTF-8 text.
@@ -76,7 +84,7 @@ impl SourceSet {
 
     /// Adds a text for a purpose and returns its id.
     pub fn add_for(&mut self, purpose: Purpose, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        let name = printable(name.into());
+        let name = one_line(&name.into());
         self.sources.push(Source {
             purpose,
             name,
@@ -84,6 +92,7 @@ impl SourceSet {
             encoding_error: None,
             is_rewritten: false,
             directory: None,
+            subject: None,
         });
         SourceId(self.sources.len() - 1)
     }
@@ -124,7 +133,23 @@ impl SourceSet {
     /// ```
     pub fn set_directory(&mut self, id: SourceId, directory: impl Into<String>) {
         if let Some(source) = self.sources.get_mut(id.0) {
-            source.directory = Some(printable(directory.into()));
+            source.directory = Some(one_line(&directory.into()));
+        }
+    }
+
+    /// Says what a text describes, such as the model to which a `config.json` belongs. Does nothing for an id of another
+    /// set.
+    ///
+    /// ```
+    /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+    /// let mut sources = SourceSet::default();
+    /// let id = sources.add_for(Purpose::ModelConfig, "coder/config.json", "{\"num_attention_heads\": 28}");
+    /// sources.set_subject(id, "acme/coder");
+    /// assert_eq!(sources.get(id).subject.as_deref(), Some("acme/coder"));
+    /// ```
+    pub fn set_subject(&mut self, id: SourceId, subject: impl Into<String>) {
+        if let Some(source) = self.sources.get_mut(id.0) {
+            source.subject = Some(one_line(&subject.into()));
         }
     }
 
@@ -174,9 +199,4 @@ impl SourceSet {
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
-}
-
-/// Escapes control characters in a name, so that it can neither break the line of a finding nor control the terminal.
-fn printable(name: String) -> String {
-    if name.contains(char::is_control) { name.escape_debug().to_string() } else { name }
 }

@@ -33,8 +33,8 @@ pub struct ApiGroup {
     pub prefix_caching: Option<bool>,
     /// Whether the served name is derived from the model's id when `servedName` is absent.
     pub derives_served_name: bool,
-    /// Whether each role of disaggregated serving must declare its memory.
-    pub requires_role_memory: bool,
+    /// Whether a role of disaggregated serving should declare its memory; a role without it causes a warning.
+    pub expects_role_memory: bool,
     /// Whether PersistentVolumeClaims get the labels of the deployment.
     pub labels_claims: bool,
     /// Upper bounds on resources and replicas, if the group has any.
@@ -42,6 +42,18 @@ pub struct ApiGroup {
     /// Whether the storage checks of the airunway webhook apply: a claim with a size has the generated name and is
     /// writable, each cache has one volume, no claim is used twice, and no volume is mounted over a system path.
     pub restricts_storage: bool,
+    /// The system that merges overrides, whatever they are, into the provider's object. Dropping one changes what runs
+    /// compared to that system. `None` if overrides are typed.
+    pub overrides_merged_by: Option<&'static str>,
+    /// Whether the group's CRD has defaults for `scaling.replicas` and for `count` and `type` of `gpu`.
+    pub crd_fills_counts: bool,
+    /// Whether the group's system warns about `engine.trustRemoteCode`.
+    pub warns_about_remote_code: bool,
+    /// Providers of the group's system that this program does not render. A deployment may name one without its
+    /// configuration.
+    pub foreign_providers: &'static [&'static str],
+    /// Annotations of the group's system that this program ignores, with what they do there.
+    pub ignored_annotations: &'static [(&'static str, &'static str)],
 }
 
 /// Upper bounds on what a deployment may request.
@@ -72,10 +84,15 @@ const SPECIFIED: ApiGroup = ApiGroup {
     unmatched_score: None,
     prefix_caching: None,
     derives_served_name: true,
-    requires_role_memory: true,
+    expects_role_memory: true,
     labels_claims: true,
     ceilings: None,
     restricts_storage: false,
+    overrides_merged_by: None,
+    crd_fills_counts: false,
+    warns_about_remote_code: false,
+    foreign_providers: &[],
+    ignored_annotations: &[],
 };
 
 /// All supported API groups.
@@ -96,10 +113,15 @@ pub static API_GROUPS: &[ApiGroup] = &[
         unmatched_score: Some(0),
         prefix_caching: Some(true),
         derives_served_name: false,
-        requires_role_memory: false,
+        expects_role_memory: false,
         labels_claims: false,
         ceilings: Some(Ceilings { gpus: 64, replicas: 32, cpu: "512", memory: "4Ti" }),
         restricts_storage: true,
+        overrides_merged_by: Some("airunway"),
+        crd_fills_counts: true,
+        warns_about_remote_code: true,
+        foreign_providers: &["llmd", "vllm"],
+        ignored_annotations: &[("dynamo-test-backend", "runs a simulated engine instead of the model")],
         ..SPECIFIED
     },
 ];

@@ -24,7 +24,9 @@ declare_codes! {
     INVALID_TOLERATION = "KF0112" "invalid-toleration" Error "a toleration that Kubernetes does not accept";
     INVALID_VOLUME = "KF0113" "invalid-volume" Error "a storage volume that cannot be mounted";
     DUPLICATE_ENTRY = "KF0114" "duplicate-entry" Error "two list entries with one name";
+    UNREAD_ANNOTATION = "KF0119" "unread-annotation" Warning "an annotation with the prefix of the API group that nothing reads";
 
     // Translation
     UNKNOWN_OVERRIDE = "KF0503" "unknown-override" Warning "a provider override that does not exist";
+    DROPPED_OVERRIDE = "KF0519" "dropped-override" Error "a provider override that airunway merges, and kubefoundry would drop";
 }

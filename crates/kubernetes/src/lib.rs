@@ -10,6 +10,7 @@
 
 pub mod api_group;
 pub mod check;
+pub mod cluster_node;
 pub mod codes;
 pub mod header;
 pub mod image;
@@ -19,6 +20,7 @@ pub mod names;
 pub mod outline;
 pub mod pod;
 pub mod quantity;
+pub mod server_fields;
 pub mod wire;
 
 /// Items that the expansions of this crate's macros refer to.

@@ -2,6 +2,7 @@
 //! keep the order of their entries.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::Value;
 
 use crate::manifest::Manifest;
 use crate::wire::{EnvVar, EnvVarSource, FieldSelector, LocalObjectReference, Toleration};
@@ -94,6 +95,27 @@ pub struct PodSpec {
     /// Secrets with credentials for pulling images.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub image_pull_secrets: Vec<LocalObjectReference>,
+    /// Rules about nodes and other pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Value>,
+    /// How pods are spread over zones and nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub topology_spread_constraints: Vec<Value>,
+    /// The PriorityClass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority_class_name: Option<String>,
+    /// The scheduler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler_name: Option<String>,
+    /// The ServiceAccount.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<String>,
+    /// The RuntimeClass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime_class_name: Option<String>,
+    /// The seconds between the signal to end and the kill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub termination_grace_period_seconds: Option<u32>,
 }
 
 /// A container (core/v1 Container).

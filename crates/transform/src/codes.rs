@@ -15,4 +15,5 @@ declare_codes! {
     // Output
     OWNER_WITHOUT_UID = "KF0903" "owner-without-uid" Error "ownerReferences for an object without a uid";
     INVALID_OPTION = "KF0904" "invalid-option" Error "an invalid option";
+    UNKNOWN_RUNTIME = "KF0905" "unknown-runtime" Warning "a runtime version that kubefoundry does not know yet";
 }

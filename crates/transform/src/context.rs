@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::cluster_node::ClusterNode;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -46,6 +47,8 @@ pub struct RunContext<'r> {
     pub configuration: &'r dyn Configuration,
     /// The schemas installed in the cluster, if they are known.
     pub schemas: Option<&'r dyn InstalledSchemas>,
+    /// The nodes of the cluster, if they are known.
+    pub nodes: Option<&'r [ClusterNode]>,
     /// Whether objects of a kind, given as group and kind, are transformed into the objects in
     /// [`ObjectSet::generated`](crate::ObjectSet::generated).
     pub generates: fn(&str, &str) -> bool,
@@ -74,6 +77,10 @@ pub trait InstalledSchemas: Debug + Sync {
 
     /// Returns whether the cluster serves one of these kinds in a version, given as `group/version`.
     fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool;
+
+    /// Returns the version, as `group/version`, in which the cluster stores the first of these kinds, if it serves that
+    /// version and does not deprecate it.
+    fn stored_version(&self, kinds: &[GroupKind]) -> Option<String>;
 
     /// Checks a generated object and reports what its schema refuses, or why the schema cannot be used.
     fn check(&self, manifest: &Manifest, findings: &mut Findings<'_>) -> SchemaCheck;

@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use kubefoundry_facts::fit::WorkerFit;
+use kubefoundry_yaml::Span;
+use kubefoundry_yaml::field_path::FieldPath;
+
 /// The decisions about one object. A field is absent if the transformation does not decide it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecisionFacts {
@@ -17,6 +21,10 @@ pub struct DecisionFacts {
     pub runtime: Option<String>,
     /// The GPUs that the object requests, by type.
     pub gpus: Vec<GpuCount>,
+    /// What the memory of its workers depends on; only with [`Thoroughness::Everything`](crate::Thoroughness::Everything).
+    pub workers: Vec<WorkerFit>,
+    /// The name that requests give for the model, if the object sets it and the provider uses it.
+    pub served_name: Option<ServedName>,
     /// Every field of the validated object; only with [`Thoroughness::Everything`](crate::Thoroughness::Everything).
     pub fields: Vec<ResolvedField>,
 }
@@ -91,6 +99,17 @@ pub struct RuleValue {
     pub value: Option<bool>,
 }
 
+/// The name that requests give for a model, and where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServedName {
+    /// The name.
+    pub name: String,
+    /// The field that sets it.
+    pub path: FieldPath,
+    /// The position of its value in the text.
+    pub span: Span,
+}
+
 /// GPUs of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuCount {
@@ -98,6 +117,8 @@ pub struct GpuCount {
     pub resource: Arc<str>,
     /// The number of GPUs over all replicas.
     pub count: u64,
+    /// The nominal bytes of memory of these GPUs, if it is known which they are.
+    pub memory: Option<u64>,
 }
 
 /// A field of a validated object, with its effective value.

@@ -18,6 +18,7 @@ mod step_budget;
 pub use context::{Configuration, GroupKind, InstalledSchemas, RunContext, SchemaCheck, Thoroughness};
 pub use decision::{
     CandidateAssessment, DecisionFacts, FieldOrigin, GpuCount, PriorChoice, ResolvedField, RuleValue, Selection,
+    ServedName,
 };
 pub use endpoint::Endpoint;
 pub use erased::AnyTransform;

@@ -19,8 +19,15 @@ pub trait TransformSettings: Debug + Clone + Default + Send + Sync + 'static {
     /// The description of the section in editors.
     const DOC: &'static str;
 
+    /// Whether the settings use the `config.json` of models.
+    const USES_MODEL_CONFIGS: bool = false;
+
     /// Applies a section, which overrides earlier ones, and reports invalid values.
     fn apply(&mut self, section: Self::Section, findings: &mut Findings<'_>);
+
+    /// Applies the `config.json` of a model, and reports values that cannot be used. All of them are applied before the
+    /// first section.
+    fn apply_model_config(&mut self, _id: &str, _config: &Node<'_>, _findings: &mut Findings<'_>) {}
 }
 
 /// The settings of a transformation without a section in the `Render` document.
@@ -42,6 +49,9 @@ pub trait ErasedSettings: Debug + Send + Sync {
     /// Reads a section and applies it.
     fn read(&mut self, node: &Node<'_>, path: &FieldPath, findings: &mut Findings<'_>);
 
+    /// Applies the `config.json` of a model.
+    fn read_model_config(&mut self, id: &str, config: &Node<'_>, findings: &mut Findings<'_>);
+
     /// Returns a boxed copy, because `Clone` itself is not object-safe.
     fn boxed_clone(&self) -> Box<dyn ErasedSettings>;
 
@@ -54,6 +64,10 @@ impl<S: TransformSettings> ErasedSettings for S {
         if let Some(section) = S::Section::read(node, path, &mut Reader::strict(findings)) {
             self.apply(section, findings);
         }
+    }
+
+    fn read_model_config(&mut self, id: &str, config: &Node<'_>, findings: &mut Findings<'_>) {
+        self.apply_model_config(id, config, findings);
     }
 
     fn boxed_clone(&self) -> Box<dyn ErasedSettings> {
@@ -72,13 +86,15 @@ pub struct SettingsSection {
     pub field: FieldShape,
     /// Creates the settings that apply without the section.
     pub default: fn() -> Box<dyn ErasedSettings>,
+    /// Whether the settings use the `config.json` of models.
+    pub uses_model_configs: bool,
 }
 
 impl SettingsSection {
     /// Returns the section of a settings type.
     pub fn from_settings<S: TransformSettings>() -> Self {
         let field = FieldShape { key: S::KEY, doc: S::DOC, shape: S::Section::SHAPE, facets: Facets::NONE };
-        Self { field, default: || Box::new(S::default()) }
+        Self { field, default: || Box::new(S::default()), uses_model_configs: S::USES_MODEL_CONFIGS }
     }
 }
 
@@ -97,14 +113,30 @@ impl Clone for AllSettings {
 impl AllSettings {
     /// Reads a section and applies it on top of earlier documents.
     pub fn read(&mut self, section: &SettingsSection, node: &Node<'_>, findings: &mut Findings<'_>) {
+        let path = FieldPath::root().key(section.field.key);
+        self.change(section, |settings| settings.read(node, &path, findings));
+    }
+
+    /// Applies the `config.json` of a model to the settings of a section.
+    pub fn read_model_config(
+        &mut self,
+        section: &SettingsSection,
+        id: &str,
+        config: &Node<'_>,
+        findings: &mut Findings<'_>,
+    ) {
+        self.change(section, |settings| settings.read_model_config(id, config, findings));
+    }
+
+    /// Changes the settings of a section, which are the defaults before the first change.
+    fn change(&mut self, section: &SettingsSection, change: impl FnOnce(&mut dyn ErasedSettings)) {
         let key = section.field.key;
-        let path = FieldPath::root().key(key);
         if let Some((_, settings)) = self.sections.iter_mut().find(|(known, _)| *known == key) {
-            settings.read(node, &path, findings);
+            change(&mut **settings);
             return;
         }
         let mut settings = (section.default)();
-        settings.read(node, &path, findings);
+        change(&mut *settings);
         self.sections.push((key, settings));
     }
 

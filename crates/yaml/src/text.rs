@@ -1,5 +1,7 @@
 //! Helpers for messages: spelling suggestions, and input text made short and printable.
 
+use std::borrow::Cow;
+
 /// Returns the candidate that `given` is probably a misspelling of: equal except for case, `-` and `_`, or close by
 /// Damerau-Levenshtein distance. At most one edit per three characters, and at most four, are tolerated. Among equally
 /// close candidates, the alphabetically first is returned.
@@ -87,11 +89,66 @@ pub fn shorten(text: &str) -> String {
     if text.chars().nth(40).is_none() { text.to_owned() } else { text.chars().take(37).chain("...".chars()).collect() }
 }
 
-/// Escapes control characters, so that text from a document can neither break the line of a message nor control the
-/// terminal.
-pub fn one_line(text: &str) -> String {
-    if !text.contains(char::is_control) {
-        return text.to_owned();
+/// Makes text of users safe to print on one line of a terminal, a log or a CI: escapes control characters, and
+/// characters that change the direction of text, break lines or are invisible.
+///
+/// ```
+/// use kubefoundry_yaml::text::printable;
+/// assert_eq!(printable("llama"), "llama");
+/// assert_eq!(printable("a\n::error::\u{1b}[2J"), "a\\n::error::\\u{1b}[2J");
+/// assert_eq!(printable("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
+/// ```
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) || !text.chars().any(is_unprintable) {
+        return Cow::Borrowed(text);
     }
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_unprintable(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Returns whether a character is a control character, a directional mark, an invisible character, a line separator or
+/// a Unicode noncharacter.
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || u32::from(c) & 0xfffe == 0xfffe
+        || ('\u{fdd0}'..='\u{fdef}').contains(&c)
+}
+
+/// Escapes the unprintable characters of a JSON text, except line ends between its tokens. The text means the same.
+///
+/// ```
+/// use kubefoundry_yaml::text::printable_json;
+/// let text = "{\n \"name\": \"a\u{202e}b\u{e0041}\"\n}";
+/// let escaped = printable_json(text.to_owned());
+/// assert_eq!(escaped, "{\n \"name\": \"a\\u202eb\\udb40\\udc41\"\n}");
+/// ```
+pub fn printable_json(text: String) -> String {
+    let is_escaped = |c: char| c != '\n' && is_unprintable(c);
+    if text.is_ascii() || !text.chars().any(is_escaped) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_escaped(c) {
+            // A JSON string has no raw control characters, so this is one that JSON allows and a terminal obeys.
+            out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Like [`printable`], as an owned text.
+pub fn one_line(text: &str) -> String {
+    printable(text).into_owned()
 }

@@ -105,6 +105,8 @@ fn reports_failed_evaluations_with_their_position() {
         ("-9223372036854775808 / -1 > 0", EvaluationErrorKind::Overflow, "-9223372036854775808 / -1"),
         ("int('1x') == 1", EvaluationErrorKind::Conversion, "int('1x')"),
         ("int(1e19) == 1", EvaluationErrorKind::Overflow, "int(1e19)"),
+        ("int(double('NaN')) == 0", EvaluationErrorKind::Overflow, "int(double('NaN'))"),
+        ("uint(double('NaN')) == 0u", EvaluationErrorKind::Overflow, "uint(double('NaN'))"),
         ("spec.overrides.router", EvaluationErrorKind::NotBoolean, "spec.overrides.router"),
         ("spec.overrides.router.mode.x == 1", EvaluationErrorKind::TypeMismatch, "x"),
         ("has(spec.overrides.router.mode.x)", EvaluationErrorKind::TypeMismatch, "x"),
@@ -121,6 +123,22 @@ fn reports_failed_evaluations_with_their_position() {
     }
     let error = rule("spec.scaling.replicas > 0").evaluate(&json!({})).unwrap_err();
     assert_eq!(error.kind, EvaluationErrorKind::MissingVariable);
+}
+
+#[test]
+fn messages_of_failed_evaluations_name_types_and_values() {
+    for (expression, message) in [
+        ("spec.overrides.replicas > 'a'", "the value has the wrong type: int 2 and string \"a\""),
+        ("int(spec.model.id) > 1", "int() cannot convert this value: string \"meta-llama/Llama-3.1-8B\""),
+        ("!spec.overrides.router.mode", "the value has the wrong type: string \"kv\""),
+    ] {
+        assert_eq!(evaluate(expression).unwrap_err().message, message, "{expression}");
+    }
+    let no_variables = json!({"spec": {}, "metadata": {"name": "m"}});
+    for expression in ["spec.env.exists(v, v.name == 'A')", "spec.env.map(v, v.name) == []", "size(spec.env) > 0"] {
+        let error = rule(expression).evaluate(&no_variables).unwrap_err();
+        assert_eq!(error.message, "no such field: `env`; test it with has() first", "{expression}");
+    }
 }
 
 // Differences between the `cel` crate and Kubernetes, which the documentation of the crate lists. A row that fails is

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use super::checkout::Checkout;
+use super::json::to_report;
 use super::location::{LocationResolver, Range};
 use super::stable_id::stable_ids;
 use crate::source::SourceSet;
@@ -57,9 +58,7 @@ pub fn gitlab(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
             location: issue_location(diagnostic, &resolver, checkout),
         })
         .collect();
-    let mut text = serde_json::to_string_pretty(&issues).unwrap_or_default();
-    text.push('\n');
-    text
+    to_report(&issues)
 }
 
 fn issue_location(diagnostic: &Diagnostic, resolver: &LocationResolver<'_>, checkout: &Checkout) -> IssueLocation {

@@ -6,6 +6,7 @@ use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
 use crate::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_yaml::edit::TextEdit;
+use kubefoundry_yaml::text::printable_json;
 
 /// The envelope. `version` changes when a field changes its meaning or is removed.
 #[derive(Debug, Serialize)]
@@ -75,7 +76,12 @@ struct JsonEdit<'a> {
 pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSchema]) -> String {
     let resolver = LocationResolver::new(diagnostics, sources);
     let diagnostics = diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
-    let mut text = serde_json::to_string_pretty(&JsonReport { version: 1, crds, diagnostics }).unwrap_or_default();
+    to_report(&JsonReport { version: 1, crds, diagnostics })
+}
+
+/// Returns a report as indented JSON, in which no text can reach a terminal as anything else than text.
+pub fn to_report(report: &impl Serialize) -> String {
+    let mut text = printable_json(serde_json::to_string_pretty(report).unwrap_or_default());
     text.push('\n');
     text
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::checkout::{Checkout, uri};
 use super::github::message_with_help;
+use super::json::to_report;
 use super::location::{LocationResolver, Range};
 use super::stable_id::stable_ids;
 use crate::source::SourceSet;
@@ -79,9 +80,7 @@ pub fn sarif(
         "version": "2.1.0",
         "runs": [run],
     });
-    let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
-    text.push('\n');
-    text
+    to_report(&report)
 }
 
 fn reporting_descriptor(code: &Code, page: Option<&str>) -> Value {

@@ -1,5 +1,6 @@
 //! Findings as rustc-like snippets, rendered by annotate-snippets.
 
+mod arrange;
 mod short_line;
 
 use std::borrow::Cow;
@@ -8,11 +9,12 @@ use std::collections::BTreeMap;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
+use self::arrange::arrange;
 use super::position::{LineIndex, line_indexes};
 use crate::source::{SourceId, SourceSet};
 use crate::{Diagnostic, Location, Severity};
 use kubefoundry_yaml::Span;
-use kubefoundry_yaml::text::one_line;
+use kubefoundry_yaml::text::{is_unprintable, one_line};
 
 /// Whether the text contains colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,31 +26,78 @@ pub enum TextStyle {
     Colored,
 }
 
-/// Renders every finding with its lines, its object and its help.
+/// What a report for people leaves out, and how the reader gets it.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportGuide {
+    /// The options with which the command lists every finding: `--output concise`.
+    pub list_all: &'static str,
+    /// Whether findings with a fix are marked with `[*]`.
+    pub marks_fixes: bool,
+}
+
+/// A finding in a report, and what the report adds to it.
+struct Entry<'d> {
+    diagnostic: &'d Diagnostic,
+    /// A note about findings that are left out for this one.
+    note: Option<String>,
+    is_marked: bool,
+}
+
+impl<'d> Entry<'d> {
+    fn plain(diagnostic: &'d Diagnostic) -> Self {
+        Self { diagnostic, note: None, is_marked: false }
+    }
+
+    fn mark(&self) -> &'static str {
+        if self.is_marked { "[*] " } else { "" }
+    }
+}
+
+/// Renders every finding with its lines, its object and its help, in the order of the input.
 pub fn text(diagnostics: &[Diagnostic], sources: &SourceSet, style: TextStyle) -> String {
     text_parts(diagnostics, sources, style).collect()
 }
 
-/// Like [`text`], but one finding at a time, so that a long report need not be in memory as a whole.
+/// Renders every finding like [`text`], but one at a time, so that a long report need not be in memory as a whole.
 pub fn text_parts<'s>(
     diagnostics: &'s [Diagnostic],
     sources: &'s SourceSet,
     style: TextStyle,
 ) -> impl Iterator<Item = String> + use<'s> {
+    render_entries(diagnostics, diagnostics.iter().map(Entry::plain), sources, style)
+}
+
+/// Renders a report for a terminal, one finding at a time. Errors come last, where they are seen, after warnings and
+/// infos. Many infos of one code would bury them, so only the first is shown, with the number of the others.
+pub fn report_parts<'s>(
+    diagnostics: &'s [Diagnostic],
+    sources: &'s SourceSet,
+    style: TextStyle,
+    guide: ReportGuide,
+) -> impl Iterator<Item = String> + use<'s> {
+    render_entries(diagnostics, arrange(diagnostics, guide), sources, style)
+}
+
+fn render_entries<'s>(
+    diagnostics: &[Diagnostic],
+    entries: impl Iterator<Item = Entry<'s>>,
+    sources: &'s SourceSet,
+    style: TextStyle,
+) -> impl Iterator<Item = String> {
     let renderer = match style {
         TextStyle::Plain => Renderer::plain(),
         TextStyle::Colored => Renderer::styled(),
     }
     .decor_style(DecorStyle::Ascii);
     let indexes = line_indexes(diagnostics, sources);
-    diagnostics.iter().map(move |diagnostic| {
+    entries.map(move |entry| {
         let mut part = String::new();
-        let index = diagnostic.location.as_ref().and_then(|location| indexes.get(&location.source));
+        let index = entry.diagnostic.location.as_ref().and_then(|location| indexes.get(&location.source));
         let short = index
             .filter(|_| style == TextStyle::Plain)
-            .and_then(|index| short_line::push_finding(&mut part, diagnostic, sources, index));
+            .and_then(|index| short_line::push_finding(&mut part, &entry, sources, index));
         if short.is_none() {
-            part = render_one(diagnostic, sources, &indexes, &renderer);
+            part = render_one(&entry, sources, &indexes, &renderer);
         }
         part.push_str("\n\n");
         part
@@ -62,17 +111,18 @@ struct Mark<'d> {
 }
 
 fn render_one(
-    diagnostic: &Diagnostic,
+    entry: &Entry<'_>,
     sources: &SourceSet,
     indexes: &BTreeMap<SourceId, LineIndex<'_>>,
     renderer: &Renderer,
 ) -> String {
+    let diagnostic = entry.diagnostic;
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         Severity::Info => Level::INFO,
     };
-    let message = one_line(&diagnostic.message);
+    let message = format!("{}{}", entry.mark(), one_line(&diagnostic.message));
     let title = level.primary_title(message.as_str()).id(diagnostic.code.id);
     let mut group: Group<'_> = Group::with_title(title);
     for marks in marks_by_source(diagnostic) {
@@ -93,6 +143,9 @@ fn render_one(
     }
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(one_line(help)));
+    }
+    if let Some(note) = &entry.note {
+        group = group.element(Level::NOTE.message(note));
     }
     renderer.render(&[group])
 }
@@ -145,7 +198,7 @@ fn build_snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineInd
     let text = index.lines(first, last);
     let offset = index.line_start(first);
     let name = marks.first().map_or("", |mark| sources.get(mark.location.source).name.as_str());
-    let mut snippet = Snippet::source(replace_c1_controls(text)).line_start(first).path(name);
+    let mut snippet = Snippet::source(replace_unprintable(text)).line_start(first).path(name);
     for mark in marks {
         let span = Span { start: mark.location.span.start - offset, end: mark.location.span.end.max(offset) - offset };
         let span = visible_range(text, span);
@@ -157,11 +210,28 @@ fn build_snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineInd
     snippet
 }
 
-/// Replaces C1 control characters, such as U+009B (CSI), which terminals interpret and the snippet renderer does not
-/// escape. The replacement has the same number of bytes, so that spans stay valid.
-fn replace_c1_controls(text: &str) -> Cow<'_, str> {
-    let is_c1 = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
-    if text.contains(is_c1) { Cow::Owned(text.replace(is_c1, "\u{b7}")) } else { Cow::Borrowed(text) }
+/// Replaces unprintable characters beyond ASCII, such as U+009B (CSI) and U+2028: terminals interpret them, and the
+/// snippet renderer escapes only those of ASCII and some that change the direction of text. A replacement has the same
+/// number of bytes, so that spans stay valid.
+fn replace_unprintable(text: &str) -> Cow<'_, str> {
+    let is_replaced = |c: char| !c.is_ascii() && is_unprintable(c);
+    if text.is_ascii() || !text.contains(is_replaced) {
+        return Cow::Borrowed(text);
+    }
+    let replacement = |c: char| match c.len_utf8() {
+        2 => "\u{b7}",
+        3 => "\u{fffd}",
+        _ => "\u{fffd}_",
+    };
+    let mut replaced = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_replaced(c) {
+            replaced.push_str(replacement(c));
+        } else {
+            replaced.push(c);
+        }
+    }
+    Cow::Owned(replaced)
 }
 
 /// Returns the part of a span to underline: its first line without a trailing comment. Underlining a whole block would
@@ -235,6 +305,8 @@ mod tests {
             object in prop::option::of(select(&["chat", "n\u{e4}me"][..])),
             path in select(&["", "spec.model.id"][..]),
             severity in select(&[Severity::Error, Severity::Warning, Severity::Info][..]),
+            note in prop::option::of(Just("4 more".to_owned())),
+            is_marked: bool,
         ) {
             let text = pieces.concat();
             let start = floor_char_boundary(&text, start.index(text.len() + 1));
@@ -255,11 +327,12 @@ mod tests {
                 ..Diagnostic::new(&CODE, "")
             };
             let diagnostics = [diagnostic];
+            let entry = Entry { diagnostic: &diagnostics[0], note, is_marked };
             let indexes = line_indexes(&diagnostics, &sources);
             let renderer = Renderer::plain().decor_style(DecorStyle::Ascii);
-            let expected = render_one(&diagnostics[0], &sources, &indexes, &renderer);
+            let expected = render_one(&entry, &sources, &indexes, &renderer);
             let mut found = String::new();
-            if short_line::push_finding(&mut found, &diagnostics[0], &sources, &indexes[&source]).is_some() {
+            if short_line::push_finding(&mut found, &entry, &sources, &indexes[&source]).is_some() {
                 prop_assert_eq!(found, expected);
             } else {
                 prop_assert_eq!(found, "", "nothing is appended for another shape");

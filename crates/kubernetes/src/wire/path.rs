@@ -8,7 +8,7 @@ use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-use super::reader::{IntegerOrString, Map};
+use super::reader::{Argument, IntegerOrString, Map};
 
 /// A wire type with a path type.
 ///
@@ -144,7 +144,7 @@ macro_rules! impl_value_path {
     ($($name:ty),*) => {$(impl HasPath for $name { type Path = ValuePath; })*};
 }
 
-impl_value_path! { String, bool, i32, i64, IntegerOrString, Node<'static> }
+impl_value_path! { String, Argument, bool, i32, i64, IntegerOrString, Node<'static> }
 
 impl<T: HasPath> HasPath for Vec<T> {
     type Path = ListPath<T::Path>;

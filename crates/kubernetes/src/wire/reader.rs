@@ -26,6 +26,8 @@ pub struct Reader<'r, 'd> {
     /// Pairs of the old and the new name of renamed fields of the outermost object. The old name is an error that names
     /// the new one.
     pub renamed_fields: &'static [(&'static str, &'static str)],
+    /// The system that merges an unknown field into the provider's object, for messages. Empty if none does.
+    pub merged_by: &'static str,
 }
 
 impl<'r, 'd> Reader<'r, 'd> {
@@ -37,6 +39,7 @@ impl<'r, 'd> Reader<'r, 'd> {
             is_patch: false,
             api_group: None,
             renamed_fields: &[],
+            merged_by: "",
         }
     }
 
@@ -51,9 +54,15 @@ impl<'r, 'd> Reader<'r, 'd> {
         Self { api_group: Some(api_group), ..self }
     }
 
-    /// Creates a reader for provider overrides, in which unknown fields are warnings.
-    pub fn for_overrides(findings: &'r mut Findings<'d>) -> Self {
-        Self { unknown_field_code: &codes::UNKNOWN_OVERRIDE, ..Self::strict(findings) }
+    /// Creates a reader for provider overrides. Unknown ones are warnings, or errors where the group's system would
+    /// merge them into the provider's object.
+    pub fn for_overrides(findings: &'r mut Findings<'d>, api_group: &ApiGroup) -> Self {
+        match api_group.overrides_merged_by {
+            Some(system) => {
+                Self { unknown_field_code: &codes::DROPPED_OVERRIDE, merged_by: system, ..Self::strict(findings) }
+            }
+            None => Self { unknown_field_code: &codes::UNKNOWN_OVERRIDE, ..Self::strict(findings) },
+        }
     }
 }
 
@@ -78,31 +87,73 @@ pub trait Read: Sized {
     fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self>;
 }
 
-/// Reports a value of the wrong type. If a string is expected, it offers to quote the value.
+/// A correction of a value of the wrong type that keeps its meaning.
+struct Correction {
+    /// The title of the fix.
+    title: &'static str,
+    help: String,
+    /// The text that replaces the value, if exactly one is right.
+    replacement: Option<String>,
+}
+
+/// Reports a value of the wrong type. If a string is expected, it offers to quote the value as it is written.
 pub fn report_wrong_type(node: &Node<'_>, path: &FieldPath, expected: &str, reader: &mut Reader<'_, '_>) {
-    let text = reader.findings.scope().text.get(node.span.start..node.span.end).unwrap_or_default();
-    let is_scalar = !matches!(node.value, Value::Sequence(_) | Value::Mapping(_));
+    let text = source_text(node, reader);
+    let is_quotable = expected == String::EXPECTED && is_scalar(node) && !text.is_empty() && node.value != Value::Null;
+    let correction = is_quotable.then(|| quote_text(text, node));
+    report_mistyped(node, path, expected, correction, reader);
+}
+
+/// Reports a value of the wrong type, and offers a correction if there is one.
+fn report_mistyped(
+    node: &Node<'_>,
+    path: &FieldPath,
+    expected: &str,
+    correction: Option<Correction>,
+    reader: &mut Reader<'_, '_>,
+) {
+    let text = source_text(node, reader);
     let found = match &node.value {
         Value::String(value) => format!("{} ({:?})", node.describe(), shorten(value)),
-        _ if is_scalar && !text.is_empty() => format!("{} ({})", node.describe(), shorten(text)),
+        _ if is_scalar(node) && !text.is_empty() => format!("{} ({})", node.describe(), shorten(text)),
         _ => node.describe().to_owned(),
     };
-    let quoted = quote(text);
+    let is_alias = text.starts_with('*');
     let reported = reader.findings.report(&codes::WRONG_TYPE, path, format!("{path} is {found}, expected {expected}"));
-    if is_scalar && expected == String::EXPECTED && !text.is_empty() && !matches!(node.value, Value::Null) {
-        let actual = node.describe();
-        let reported = if text.starts_with('*') {
-            reported.help(format!("write the value here, in quotes: the alias stands for {actual}"))
-        } else {
-            reported.help(format!("quote it: {quoted} (unquoted, YAML reads it as {actual})"))
-        };
-        reported.replace_with("quote the value", quoted);
+    let Some(Correction { title, help, replacement }) = correction else { return };
+    match replacement {
+        Some(_) if is_alias => {
+            let quotes = if expected == String::EXPECTED { "in quotes" } else { "without quotes" };
+            reported.help(format!("write the value here, {quotes}: the alias stands for {}", node.describe()));
+        }
+        Some(replacement) => {
+            reported.help(help).replace_with(title, replacement);
+        }
+        None => {
+            reported.help(help);
+        }
     }
+}
+
+/// Returns the text of a value in the source.
+fn source_text<'d>(node: &Node<'_>, reader: &Reader<'_, 'd>) -> &'d str {
+    reader.findings.scope().text.get(node.span.start..node.span.end).unwrap_or_default()
+}
+
+fn is_scalar(node: &Node<'_>) -> bool {
+    !matches!(node.value, Value::Sequence(_) | Value::Mapping(_))
 }
 
 /// Returns a text in double quotes, in the syntax that YAML and JSON share.
 fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// Quotes a value as it is written.
+fn quote_text(text: &str, node: &Node<'_>) -> Correction {
+    let quoted = quote(text);
+    let help = format!("quote it: {quoted} (unquoted, YAML reads it as {})", node.describe());
+    Correction { title: "quote the value", help, replacement: Some(quoted) }
 }
 
 impl Read for String {
@@ -118,16 +169,67 @@ impl Read for String {
     }
 }
 
+/// An argument of a program. Unlike for other text, the value counts and not how it is spelled: a program reads neither
+/// `on` nor `0x10` as YAML does, so a fix writes what YAML reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argument(pub String);
+
+impl Read for Argument {
+    const EXPECTED: &'static str = String::EXPECTED;
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        if let Value::String(text) = &node.value {
+            return Some(Self(text.clone().into_owned()));
+        }
+        let correction = is_scalar(node).then(|| quote_argument(node, source_text(node, reader)));
+        report_mistyped(node, path, Self::EXPECTED, correction, reader);
+        None
+    }
+}
+
+/// Quotes an argument so that programs read the same value as YAML. There is no replacement for a number in a spelling
+/// that only YAML reads, such as `1_0.5`.
+fn quote_argument(node: &Node<'_>, text: &str) -> Correction {
+    let value = match &node.value {
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Integer(value) => Some(value.to_string()),
+        Value::Float(value) => {
+            let is_same = text.parse().is_ok_and(|read: f64| read.to_bits() == value.to_bits());
+            is_same.then(|| text.to_owned())
+        }
+        _ => None,
+    };
+    match value {
+        Some(value) if value == text => quote_text(text, node),
+        Some(value) => {
+            let quoted = quote(&value);
+            let help = format!("write {quoted}: that is how YAML reads {}", shorten(text));
+            Correction { title: "write the value that YAML reads, in quotes", help, replacement: Some(quoted) }
+        }
+        None => {
+            let help = "write the value in quotes, as the program should read it".to_owned();
+            Correction { title: "", help, replacement: None }
+        }
+    }
+}
+
+/// Removes the quotes of a value that has the expected type without them.
+fn unquote(text: &str, expected: &str) -> Correction {
+    let help = format!("remove the quotes: with them, YAML reads a string and not {expected}");
+    Correction { title: "remove the quotes", help, replacement: Some(text.to_owned()) }
+}
+
 impl Read for bool {
     const EXPECTED: &'static str = "a boolean (true or false)";
 
     fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
         if let Value::Bool(value) = node.value {
-            Some(value)
-        } else {
-            report_wrong_type(node, path, Self::EXPECTED, reader);
-            None
+            return Some(value);
         }
+        let quoted = node.as_str().filter(|text| matches!(*text, "true" | "false"));
+        let correction = quoted.map(|text| unquote(text, "a boolean"));
+        report_mistyped(node, path, Self::EXPECTED, correction, reader);
+        None
     }
 }
 
@@ -154,7 +256,10 @@ fn read_integer<T: TryFrom<i128>>(
     reader: &mut Reader<'_, '_>,
 ) -> Option<T> {
     let Value::Integer(value) = node.value else {
-        report_wrong_type(node, path, expected, reader);
+        let is_canonical =
+            |text: &&str| text.parse().is_ok_and(|n: i128| n.to_string() == *text && T::try_from(n).is_ok());
+        let correction = node.as_str().filter(is_canonical).map(|text| unquote(text, expected));
+        report_mistyped(node, path, expected, correction, reader);
         return None;
     };
     let read = T::try_from(value).ok();
@@ -299,6 +404,11 @@ pub fn report_unknown_field(
     let suggestion = renamed.map(|(_, new)| *new).or_else(|| closest(key, known.iter().copied()));
     let message = match renamed {
         Some((old, new)) => format!("field {old:?} has been renamed to {new:?}"),
+        None if !reader.merged_by.is_empty() => format!(
+            "unknown field {:?}{parent}: {} merges it into the provider's object, and kubefoundry would drop it",
+            shorten(key),
+            reader.merged_by
+        ),
         None => format!("unknown field {:?}{parent}", shorten(key)),
     };
     // A quoted key stays quoted, which JSON requires.
@@ -310,7 +420,7 @@ pub fn report_unknown_field(
         Some(field) if node.get(field).is_none() => {
             let help =
                 if renamed.is_some() { format!("rename it to {field}") } else { format!("did you mean {field:?}?") };
-            let reported = reported.help(help);
+            let reported = reported.help(help).means(path.key(field));
             if renamed.is_some() || is_only_candidate(field, node, known) {
                 let name = if is_quoted { quote(field) } else { field.to_owned() };
                 reported.replace_with(format!("rename it to {field}"), name);

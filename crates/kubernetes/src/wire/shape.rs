@@ -6,7 +6,7 @@
 //! [`string_enum!`]: crate::string_enum
 
 use super::facets::{Facet, Facets};
-use super::reader::{IntegerOrString, Map};
+use super::reader::{Argument, IntegerOrString, Map};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
@@ -164,6 +164,9 @@ impl FieldShape {
 }
 
 impl Describe for String {
+    const SHAPE: Shape = Shape::String;
+}
+impl Describe for Argument {
     const SHAPE: Shape = Shape::String;
 }
 impl Describe for bool {

@@ -1,7 +1,7 @@
 //! Reading and validation of [`ProviderPackage`].
 
 use super::super::wire::Api;
-use super::syntax::{is_module, is_provider_type, is_semantic_version};
+use super::syntax::{is_module, is_package_name, is_provider_type, is_semantic_version};
 use super::{API_VERSION, KIND, ProviderPackage};
 use kubefoundry_diagnostics::render::{LineIndex, Position};
 use kubefoundry_yaml as yaml;
@@ -111,6 +111,7 @@ impl Reader<'_> {
         let api = self.required("spec.api", text("spec", "api"));
         let named = api.as_deref().and_then(Api::from_name);
         self.check("spec.api", api.as_deref(), |_| named.is_some());
+        self.check("metadata.name", name.as_deref(), is_package_name);
         self.check("spec.packageName", package_name.as_deref(), is_module);
         self.check("spec.providerType", provider_type.as_deref(), is_provider_type);
         let wheel_path = self.required("spec.wheelPath", text("spec", "wheelPath"));

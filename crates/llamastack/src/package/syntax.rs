@@ -1,5 +1,13 @@
 //! Syntax checks of texts in a package's metadata.
 
+/// Returns whether a text can name a package: letters, digits, `-`, `_` and `.`, the first and last one a letter or digit,
+/// as for a distribution of Python.
+pub(super) fn is_package_name(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let ends = [text.bytes().next(), text.bytes().last()];
+    text.bytes().all(is_inner) && ends.iter().all(|end| end.is_some_and(|byte| byte.is_ascii_alphanumeric()))
+}
+
 /// Returns whether a text is a dotted path of Python identifiers. Keywords are allowed: an import statement cannot name
 /// one, but llama-stack imports modules by a string.
 pub(super) fn is_module(text: &str) -> bool {
@@ -45,6 +53,16 @@ mod tests {
         }
         for text in ["", ".", "a.", ".a", "a..b", "2a", "a-b", "a b", "a;b"] {
             assert!(!is_module(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn accepts_names_of_packages() {
+        for text in ["a", "acme-vllm", "Acme_Guard.v2", "7b"] {
+            assert!(is_package_name(text), "{text}");
+        }
+        for text in ["", "../../x", "-r", "a/b", "a-", ".a", "a b", "ä"] {
+            assert!(!is_package_name(text), "{text}");
         }
     }
 

@@ -77,21 +77,29 @@ impl Wheel {
         })
     }
 
+    /// Returns whether the wheel is a release of a distribution, however the name and version are spelled.
+    ///
+    /// ```
+    /// use kubefoundry_llamastack::package::Wheel;
+    /// let wheel = Wheel::parse("my_pkg-1.0-py3-none-any.whl").unwrap();
+    /// assert!(wheel.is_release("My.Pkg", "1.0.0"));
+    /// assert!(!wheel.is_release("my-pkg", "1.1"));
+    /// ```
+    pub fn is_release(&self, name: &str, version: &str) -> bool {
+        // A version in a file name has `_` for `-` (PEP 427).
+        let version = version.replace('-', "_");
+        self.normalized_name() == normalized_name(name) && self.normalized_version() == normalized_version(&version)
+    }
+
     /// Returns the normalized name, by which names are compared (PEP 503).
     pub fn normalized_name(&self) -> String {
-        let parts: Vec<&str> = self.name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
-        parts.join("-").to_ascii_lowercase()
+        normalized_name(&self.name)
     }
 
     /// Returns the normalized version, in which equal versions such as `1.0` and `1.0.0` are spelled the same (PEP
     /// 440).
     pub fn normalized_version(&self) -> String {
-        let version = self.version.to_ascii_lowercase();
-        let mut version = version.strip_prefix('v').unwrap_or(&version);
-        while let Some(shorter) = version.strip_suffix(".0") {
-            version = shorter;
-        }
-        version.to_owned()
+        normalized_version(&self.version)
     }
 
     /// Returns whether another wheel is a different version of the same distribution.
@@ -106,6 +114,20 @@ impl Wheel {
     pub fn conflicts_with(&self, other: &Self) -> bool {
         self.normalized_name() == other.normalized_name() && self.normalized_version() != other.normalized_version()
     }
+}
+
+fn normalized_name(name: &str) -> String {
+    let parts: Vec<&str> = name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
+    parts.join("-").to_ascii_lowercase()
+}
+
+fn normalized_version(version: &str) -> String {
+    let version = version.to_ascii_lowercase();
+    let mut version = version.strip_prefix('v').unwrap_or(&version);
+    while let Some(shorter) = version.strip_suffix(".0") {
+        version = shorter;
+    }
+    version.to_owned()
 }
 
 /// Writes `name==version` as spelled in the file name.

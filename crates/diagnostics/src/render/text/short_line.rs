@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::{LineIndex, SourceSet, visible_range};
-use crate::{Diagnostic, Severity};
+use super::{Entry, LineIndex, SourceSet, visible_range};
+use crate::Severity;
 use kubefoundry_yaml::Span;
 
 /// Maximum length of a line in bytes. annotate-snippets shortens lines that are wider than a terminal.
@@ -13,10 +13,11 @@ const MAX_LINE_BYTES: usize = 100;
 /// Appends a finding in plain text, or returns `None` and appends nothing if it has another shape.
 pub(super) fn push_finding(
     out: &mut String,
-    diagnostic: &Diagnostic,
+    entry: &Entry<'_>,
     sources: &SourceSet,
     index: &LineIndex<'_>,
 ) -> Option<()> {
+    let diagnostic = entry.diagnostic;
     let location = diagnostic.location.as_ref().filter(|_| diagnostic.related.is_empty())?;
     let source = sources.get(location.source);
     let (start, end) = (location.span.start, location.span.end);
@@ -50,12 +51,23 @@ pub(super) fn push_finding(
     let margin = SPACES.get(..digits)?;
     let length_before = out.len();
     out.reserve(4 * line.len() + diagnostic.message.len() + help.len() + source.name.len() + 200);
-    out.extend([severity, "[", diagnostic.code.id, "]: ", &diagnostic.message, "\n", margin, "--> ", &source.name]);
+    out.extend([
+        severity,
+        "[",
+        diagnostic.code.id,
+        "]: ",
+        entry.mark(),
+        &diagnostic.message,
+        "\n",
+        margin,
+        "--> ",
+        &source.name,
+    ]);
     // Writing to a string does not fail.
     let _ = write!(out, ":{}:{}\n{margin} |\n{} | ", position.line, position.column, position.line);
     out.extend([line, "\n", margin, " | "]);
     out.extend([SPACES.get(..mark.start)?, CARETS.get(..mark.len().max(1))?]);
-    if diagnostic.object.is_some() || diagnostic.help.is_some() {
+    if diagnostic.object.is_some() || diagnostic.help.is_some() || entry.note.is_some() {
         out.extend(["\n", margin, " |"]);
     }
     if let Some(object) = &diagnostic.object {
@@ -72,6 +84,9 @@ pub(super) fn push_finding(
     }
     if diagnostic.help.is_some() {
         out.extend(["\n", margin, " = help: ", help]);
+    }
+    if let Some(note) = &entry.note {
+        out.extend(["\n", margin, " = note: ", note]);
     }
     Some(())
 }
