@@ -12,7 +12,7 @@ declare_codes! {
     ENGINE_REQUIRES_GPU = "KF0201" "engine-requires-gpu" Error "a GPU engine without a GPU";
     RESOURCES_AND_ROLES = "KF0202" "resources-and-roles" Error "resources.gpu in disaggregated mode";
     ROLES_REQUIRED = "KF0203" "roles-required" Error "disaggregated mode without its two roles";
-    ROLE_FIELD_REQUIRED = "KF0204" "role-field-required" Error "a role without GPUs or memory";
+    ROLE_FIELD_REQUIRED = "KF0204" "role-field-required" Error "a role without a GPU count";
     RESOURCES_IN_DISAGGREGATED = "KF0205" "resources-in-disaggregated" Error "resources.cpu or resources.memory in disaggregated mode";
     ENGINE_TYPE_REQUIRED = "KF0206" "engine-type-required" Error "a missing engine.type";
     MODEL_ID_REQUIRED = "KF0207" "model-id-required" Error "a missing model.id";
@@ -23,14 +23,26 @@ declare_codes! {
     INVALID_MODEL_ID = "KF0212" "invalid-model-id" Error "a model id that no engine can load";
     INVALID_SERVED_NAME = "KF0213" "invalid-served-name" Error "a served name that engines would split or misread";
     IMAGE_IN_TWO_PLACES = "KF0214" "image-in-two-places" Error "spec.image and spec.engine.image both given";
-    GATEWAY_NOT_RENDERED = "KF0215" "gateway-not-rendered" Error "spec.gateway, which is not rendered yet";
-    KV_ROUTING_WITHOUT_PREFIX_CACHE = "KF0216" "kv-routing-without-prefix-cache" Error "KV routing with prefix caching off";
+    GATEWAY_NOT_RENDERED = "KF0215" "gateway-not-rendered" Warning "a gateway, which is not rendered";
+    KV_ROUTING_WITHOUT_PREFIX_CACHE = "KF0216" "kv-routing-without-prefix-cache" Error "KV routing with prefix caching or cache events off";
+    SINGLE_NODE_CLAIM = "KF0217" "single-node-claim" Warning "several pods on a new claim for one node";
+    SUSPECT_GPU_TYPE = "KF0218" "suspect-gpu-type" Warning "a GPU resource whose name looks misspelled";
+    OVERSIZED_POD = "KF0219" "oversized-pod" Warning "more GPUs in a pod than any known node has";
+    ROLE_WITHOUT_MEMORY = "KF0230" "role-without-memory" Warning "a role without memory";
+    LARGE_SHARED_MEMORY = "KF0232" "large-shared-memory" Warning "a /dev/shm that is not smaller than the memory limit";
+    MODEL_ALIAS = "KF0231" "model-alias" Warning "a model name that only another provider knows";
+
+    GATED_MODEL_WITHOUT_TOKEN = "KF0221" "gated-model-without-token" Warning "a gated model that is downloaded without a token";
+    OTHER_VENDORS_NODES = "KF0223" "other-vendors-nodes" Warning "nodes with GPUs of another vendor than the resource";
+    NO_NODE_FITS = "KF0224" "no-node-fits" Warning "a worker that no node of the cluster can run";
+    SMALL_HOST_MEMORY = "KF0225" "small-host-memory" Warning "a pod whose memory is far too small for the weights";
+    REMOTE_CODE_TRUSTED = "KF0229" "remote-code-trusted" Warning "trustRemoteCode in the group of airunway, which warns about it";
 
     // Engine arguments
     INVALID_ARGUMENT_KEY = "KF0301" "invalid-argument-key" Error "a key of engine.args that is not a bare flag name" [AsciiKey];
     DUPLICATE_FLAG = "KF0302" "duplicate-flag" Error "one engine flag given twice";
     INVALID_ARGUMENT_VALUE = "KF0303" "invalid-argument-value" Error "an engine flag with a value that the engine refuses";
-    UNKNOWN_ARGUMENT = "KF0304" "unknown-argument" Info "a flag that the runtime is not known to have";
+    UNKNOWN_ARGUMENT = "KF0304" "unknown-argument" Error "a flag that the version of the runtime does not have";
     UNSAFE_VALUE = "KF0305" "unsafe-value" Error "a value that cannot be passed to the engine safely";
     INVALID_EXTRA_ARGUMENT = "KF0306" "invalid-extra-argument" Error "an element of engine.extraArgs that is not a flag";
     PARALLELISM_EXCEEDS_GPUS = "KF0307" "parallelism-exceeds-gpus" Error "more parallel ranks than GPUs";
@@ -40,7 +52,24 @@ declare_codes! {
     FLAG_NOT_ACCEPTED = "KF0311" "flag-not-accepted" Error "a flag that the program which starts the engine does not accept";
     CONTEXT_LENGTH_LIMITED = "KF0312" "context-length-limited" Warning "a contextLength that a prebuilt engine may limit";
     DEPRECATED_ARGUMENT = "KF0313" "deprecated-argument" Warning "a flag that the engine will drop";
-    EXPOSED_SECRET = "KF0314" "exposed-secret" Warning "a secret in an engine argument";
+    EXPOSED_SECRET = "KF0314" "exposed-secret" Warning "a secret that is written as plain text";
+    DOUBTFUL_ARGUMENT = "KF0315" "doubtful-argument" Warning "a flag that the runtime probably does not have";
+    MODEL_CANNOT_BE_SPLIT = "KF0320" "model-cannot-be-split" Error "a tensor parallel size that the model's heads do not take";
+    CONTEXT_BEYOND_MODEL = "KF0321" "context-beyond-model" Error "a context longer than the model's positions";
+    MODEL_DOES_NOT_FIT = "KF0322" "model-does-not-fit" Error "a model that needs more memory than its GPUs have";
+    MODEL_MAY_NOT_FIT = "KF0323" "model-may-not-fit" Info "a model of which it depends on details whether it fits its GPUs";
+    GPU_TOO_OLD = "KF0324" "gpu-too-old" Error "a quantization method or number format that the GPU is too old for";
+    ARCHITECTURE_NOT_SERVED = "KF0325" "architecture-not-served" Warning "a model whose architecture the engine's version does not implement";
+    FOREIGN_PARSER = "KF0330" "foreign-parser" Warning "a parser of tool calls or reasoning that reads another format than the model writes";
+    UNUSED_TOOL_PARSER = "KF0331" "unused-tool-parser" Warning "a tool call parser that the server does not use";
+    TOOL_CHOICE_WITHOUT_PARSER = "KF0332" "tool-choice-without-parser" Error "automatic tool choice without a tool call parser";
+    QUANTIZATION_OF_ANOTHER_CHECKPOINT = "KF0333" "quantization-of-another-checkpoint" Error "a quantization method that the model's weights do not have";
+    FLOAT16_REFUSED = "KF0334" "half-precision-refused" Error "float16 for a model that the engine refuses to run with it";
+    DRAFT_MODEL_REFUSED = "KF0335" "draft-model-refused" Error "a draft model that the engine refuses for this model";
+    FOREIGN_DRAFT_MODEL = "KF0336" "foreign-draft-model" Warning "a draft model with another vocabulary";
+    EXPERT_PARALLELISM_REFUSED = "KF0337" "expert-parallelism-refused" Error "expert parallelism that the engine refuses for this model";
+    INVALID_MODEL_CONFIG = "KF0338" "invalid-model-config" Warning "a config.json with values that cannot be used";
+    DOUBTFUL_VALUE = "KF0316" "doubtful-value" Warning "a value that the engine knows only with a plugin";
 
     // Selection
     NO_HEALTHY_PROVIDER = "KF0401" "no-healthy-provider" Error "a deployment while every provider reports ready: false";
@@ -58,10 +87,12 @@ declare_codes! {
     UNKNOWN_ENGINE_IN_CONFIG = "KF0413" "unknown-engine-in-config" Info "a provider configuration that names an unknown engine";
     CAPABILITY_NOT_CLAIMED = "KF0414" "capability-not-claimed" Warning "a deployment that the chosen provider does not claim to run";
     RULE_NEVER_TRUE = "KF0415" "rule-never-true" Warning "a comparison in a selection rule with a value that its field never has";
+    INERT_CONFIGURATION = "KF0427" "inert-configuration" Warning "a provider configuration without engines";
     UNUSED_RULE_FAILED = "KF0416" "unused-rule-failed" Warning "a selection rule that fails where it decides nothing";
 
     // Translation
     FIELD_NOT_SUPPORTED = "KF0502" "field-not-supported" Error "a field that the provider does not support";
     ACCELERATOR_NEEDS_IMAGE = "KF0506" "accelerator-needs-image" Error "a GPU that the default image does not support";
     MODEL_ID_NEEDED = "KF0507" "model-id-needed" Error "a custom model without an id, where the provider needs one";
+    FOREIGN_IMAGE = "KF0508" "foreign-image" Error "an image that cannot run the engine on this provider";
 }

@@ -15,29 +15,34 @@ pub fn crd_kinds(provider: &dyn Provider) -> Vec<GroupKind> {
     kinds
 }
 
-/// Chooses the CRD version to write: the one in the options, or the provider's first version that the cluster serves.
-/// Returns `None` after reporting that the cluster serves none.
+/// Chooses the CRD version to write: the one in the options; or the one that the cluster stores, or else the provider's
+/// first that it serves; or, where the cluster's CRDs are unknown, the default for the runtime. Returns `None` after
+/// reporting that the cluster serves none.
 pub fn choose_crd_version(
     provider: &'static dyn Provider,
     context: &RunContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<String> {
-    let first = provider.info().crd_versions.first().copied();
+    let info = provider.info();
+    let default = info.default_crd_version(context.runtimes.get(provider.name()).map(String::as_str));
     let wanted =
         context.crd_versions.get(provider.name()).map(String::as_str).filter(|crd_version| *crd_version != "auto");
-    let wanted = wanted.or_else(|| first.filter(|_| !context.schemas_choose_crd_version));
+    let wanted = wanted.or_else(|| default.filter(|_| !context.schemas_choose_crd_version));
     let Some(schemas) = context.schemas else {
         // An unusable CRD dump already has an error. The default version lets the run find the other mistakes too.
-        return wanted.or(first).map(str::to_owned);
+        return wanted.or(default).map(str::to_owned);
     };
     let kinds = crd_kinds(provider);
-    let served = match wanted {
-        Some(crd_version) => Some(crd_version).filter(|crd_version| schemas.serves(&kinds, crd_version)),
-        None => provider.info().crd_versions.iter().copied().find(|crd_version| schemas.serves(&kinds, crd_version)),
+    let served = if let Some(crd_version) = wanted {
+        Some(crd_version).filter(|crd_version| schemas.serves(&kinds, crd_version))
+    } else {
+        let stored = schemas.stored_version(&kinds);
+        let stored = info.crd_versions.iter().copied().find(|known| stored.as_deref() == Some(*known));
+        stored.or_else(|| info.crd_versions.iter().copied().find(|version| schemas.serves(&kinds, version)))
     };
     if served.is_none() {
         let expected = wanted.map_or_else(|| provider.info().crd_versions.join(" or "), str::to_owned);
-        report_missing(provider, &expected, schemas, findings);
+        report_missing(provider, None, &expected, schemas, findings);
     }
     served.map(str::to_owned)
 }
@@ -58,15 +63,17 @@ pub(crate) fn check_manifests(
             SchemaCheck::Unusable => {}
             SchemaCheck::NotInstalled => {
                 let expected = format!("{} {}", manifest.api_version, manifest.kind);
-                report_missing(provider, &expected, schemas, findings);
+                report_missing(provider, Some(&manifest.kind), &expected, schemas, findings);
             }
         }
     }
     fingerprint
 }
 
+/// Reports that the CRDs of a provider are not installed, or only that of one kind, which the message then names.
 fn report_missing(
     provider: &'static dyn Provider,
+    kind: Option<&str>,
     expected: &str,
     schemas: &dyn InstalledSchemas,
     findings: &mut Findings<'_>,
@@ -74,6 +81,9 @@ fn report_missing(
     let name = FieldPath::from(ModelDeployment::path().spec().provider().name());
     let is_named = findings.scope().root.at(&name).is_some();
     let place = if is_named { name } else { ModelDeployment::path().spec().into() };
-    let message = format!("Provider '{}' CRD not installed in cluster", provider.name());
+    let mut message = format!("Provider '{}' CRD not installed in cluster", provider.name());
+    if let Some(kind) = kind {
+        message = format!("{message}: {kind}");
+    }
     schemas.report_missing(&crd_kinds(provider), expected, &place, &message, findings);
 }

@@ -4,7 +4,7 @@
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value};
 
-use super::engines::ImportedFlag;
+use super::engines::{ImportedFlag, Launcher};
 use super::ir::{EngineType, Role};
 
 /// A provider's object to import, with the other objects of its namespace.
@@ -76,6 +76,29 @@ pub fn quantity_at(value: &Value, pointer: &str) -> Option<String> {
     }
 }
 
+/// The field of a node affinity that the scheduler must observe.
+pub const REQUIRED_AFFINITY: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+
+/// Returns the labels that a required node affinity demands, if a node selector can express them: one term whose
+/// expressions have one value each.
+pub fn required_node_labels(affinity: &Value) -> Option<Map<String, Value>> {
+    let terms = affinity.pointer(&format!("/nodeAffinity/{REQUIRED_AFFINITY}/nodeSelectorTerms"))?.as_array()?;
+    let [term] = terms.as_slice() else { return None };
+    let term = term.as_object()?;
+    let expressions =
+        term.get("matchExpressions")?.as_array().filter(|expressions| term.len() == 1 && !expressions.is_empty())?;
+    let mut labels = Map::new();
+    for expression in expressions {
+        let key = string_at(expression, "/key").filter(|_| string_at(expression, "/operator") == Some("In"))?;
+        let [value] = items_at(expression, "/values") else { return None };
+        let previous = labels.insert(key.to_owned(), Value::from(value.as_str()?));
+        if previous.is_some() {
+            return None;
+        }
+    }
+    Some(labels)
+}
+
 /// The reason why an object cannot be imported, as the end of the sentence `<object> cannot be imported: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -108,6 +131,10 @@ pub struct Draft {
     pub pod_labels: Map<String, Value>,
     /// `spec.podTemplate.metadata.annotations`.
     pub pod_annotations: Map<String, Value>,
+    /// `spec.resources.sharedMemory`.
+    pub shared_memory: Option<String>,
+    /// `spec.podTemplate.spec`.
+    pub pod_spec: Map<String, Value>,
     /// The name of the Secret with the token.
     pub hugging_face_token: Option<String>,
     /// `spec.imagePullSecrets`.
@@ -118,10 +145,50 @@ pub struct Draft {
     pub tolerations: Vec<Value>,
     /// Indices in [`ImportSource::siblings`] of the objects that belong to the same deployment.
     pub owned_siblings: Vec<usize>,
-    /// Parts of the object whose names differ from those in the rendering.
-    pub renames: PartRenames,
+    /// What is written differently in the object and in the rendering, but means the same.
+    pub equivalents: Equivalents,
+    /// Values that the object has in another form, each with a help.
+    pub resolutions: Vec<(String, &'static str)>,
     /// Fields whose values the object does not state, with the reason for the assumption.
     pub assumptions: Vec<(FieldPath, &'static str)>,
+}
+
+/// What is written differently in an object and in its rendering, but means the same.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Equivalents {
+    /// Parts of the object whose names differ from those in the rendering.
+    pub renames: PartRenames,
+    /// Names of flags in the object, each with the canonical name.
+    pub flag_names: Vec<(String, String)>,
+    /// Flags with the value that the engine has without them.
+    pub default_flags: Vec<ImportedFlag>,
+    /// The command line that the provider runs in a container without one, such as a frontend.
+    pub default_program: &'static [&'static str],
+    /// Fields that make no difference in a rendering because the object implies them.
+    pub implied_fields: Vec<(FieldPath, Value)>,
+    /// Texts of the object, each with the text in the rendering that means the same.
+    pub texts: Vec<(String, String)>,
+}
+
+impl Equivalents {
+    /// Replaces the name of a flag by the canonical one.
+    pub fn canonical_flag(&self, mut flag: ImportedFlag) -> ImportedFlag {
+        if let Some((_, canonical)) = self.flag_names.iter().find(|(name, _)| *name == flag.name) {
+            flag.name.clone_from(canonical);
+        }
+        flag
+    }
+
+    /// Converts the flags to canonical names, and remembers the names that were converted.
+    pub fn canonicalize(&mut self, flags: Vec<ImportedFlag>, launcher: &Launcher) -> Vec<ImportedFlag> {
+        for flag in &flags {
+            let is_known = self.flag_names.iter().any(|(name, _)| *name == flag.name);
+            if let Some(canonical) = launcher.canonical_name(&flag.name).filter(|_| !is_known) {
+                self.flag_names.push((flag.name.clone(), canonical.to_owned()));
+            }
+        }
+        flags.into_iter().map(|flag| self.canonical_flag(flag)).collect()
+    }
 }
 
 /// Parts of an object, such as components, whose names differ from those in the rendering.
@@ -168,12 +235,15 @@ impl Draft {
             env: Vec::new(),
             pod_labels: Map::new(),
             pod_annotations: Map::new(),
+            shared_memory: None,
+            pod_spec: Map::new(),
             hugging_face_token: None,
             image_pull_secrets: Vec::new(),
             node_selector: Map::new(),
             tolerations: Vec::new(),
             owned_siblings: Vec::new(),
-            renames: PartRenames::default(),
+            equivalents: Equivalents::default(),
+            resolutions: Vec::new(),
             assumptions: Vec::new(),
         }
     }

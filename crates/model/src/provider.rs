@@ -1,11 +1,18 @@
 //! The interface of providers. A provider is a folder under `providers/` and a line in [`super::providers::PROVIDERS`].
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::draft::{Draft, ImportRefusal, ImportSource};
-use super::ir::Deployment;
+use super::engines::Launcher;
+use super::engines::flags::FlagTable;
+use super::ir::{Deployment, EngineType};
+use super::placement::PodPlacement;
+pub use super::runtime_version::RuntimeMatch;
+use super::runtime_version::find_nearest;
 pub use super::status::{Status, StatusError};
 use super::support::{self, FieldSupport};
+use super::wire::ModelDeploymentSpec;
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::Shape;
@@ -25,8 +32,22 @@ pub struct ProviderInfo {
     pub readme: &'static str,
     /// The CRD versions that it can write, as `group/version`, the default first.
     pub crd_versions: &'static [&'static str],
-    /// The runtime versions whose flags it knows, the default first. Empty if it has no default image.
+    /// The CRD versions that are the default from a release of the runtime on, oldest first: `("1.5.0", "group/v1")`.
+    pub crd_versions_by_runtime: &'static [(&'static str, &'static str)],
+    /// The runtime versions whose flags it knows, the default first.
     pub runtimes: &'static [&'static str],
+    /// Returns whether the provider chooses the GPUs of a deployment, so that `resources.gpu.count` is not required.
+    pub chooses_gpus: fn(&ModelDeploymentSpec) -> bool,
+    /// Returns what decides on which nodes the pods of a deployment run.
+    pub placement: fn(&Deployment) -> PodPlacement,
+    /// Whether the upstream controller chooses the runtime, so that an option only states which one it is, and the
+    /// default is an assumption.
+    pub chooses_runtime_itself: bool,
+    /// Returns the flag tables of a runtime version for an engine, outermost parser first. Empty for an engine or a
+    /// version that it does not know.
+    pub flag_tables: fn(EngineType, &str) -> Vec<FlagTable>,
+    /// Whether upstream supports upgrades of the runtime to the next minor release only.
+    pub upgrades_by_minor_release: bool,
     /// Whether its runtime and its operator, with the CRDs, are released together under one version.
     pub is_released_with_runtime: bool,
     /// The shape of `spec.provider.overrides`.
@@ -42,8 +63,13 @@ pub struct ProviderInfo {
     pub behaviors: &'static [Behavior],
     /// The kinds of its main objects, which its CRDs define and which can be imported.
     pub kinds: &'static [CustomKind],
+    /// Further kinds of its stack that serve models, but that no ModelDeployment renders.
+    pub unsupported_kinds: &'static [CustomKind],
     /// The fields that the API server adds to its objects by CRD defaults.
     pub server_defaults: &'static [ServerDefault],
+    /// What the upstream controller does for a Gateway by itself: the end of the sentence `spec.gateway is not
+    /// rendered: `.
+    pub gateway: &'static str,
     /// The keys that identify the items of its lists, used where no CRD is at hand.
     pub list_keys: &'static [ListKeys],
 }
@@ -52,6 +78,44 @@ impl ProviderInfo {
     /// Returns whether an object of this group and kind is one of the main objects.
     pub fn has_kind(&self, group: &str, kind: &str) -> bool {
         self.kinds.iter().any(|main| main.group == group && main.kind == kind)
+    }
+
+    /// Returns the runtime version whose facts are used for a version that a user names, and how they relate. `None` if
+    /// the text is no version such as `1.4.0` or `1.4.0-cuda13`, or the provider has no runtimes.
+    ///
+    /// ```
+    /// use kubefoundry_model::provider::{Provider, RuntimeMatch};
+    /// use kubefoundry_model::providers::dynamo::Dynamo;
+    /// let find = |version| Dynamo.info().find_runtime(version);
+    /// assert_eq!(find("1.5.0-cuda13"), Some(("1.5.0", RuntimeMatch::Same)));
+    /// assert_eq!(find("1.99.0"), Some(("1.6.1", RuntimeMatch::NearestOlder)));
+    /// assert_eq!(find("0.7.1"), Some(("1.0.0", RuntimeMatch::Oldest)));
+    /// assert_eq!(find("latest"), None);
+    /// ```
+    pub fn find_runtime(&self, version: &str) -> Option<(&'static str, RuntimeMatch)> {
+        find_nearest(self.runtimes.iter().copied(), version)
+    }
+
+    /// Returns the CRD version to write for a runtime version, if neither the options nor CRDs of the cluster decide.
+    ///
+    /// ```
+    /// use kubefoundry_model::provider::Provider;
+    /// use kubefoundry_model::providers::dynamo::Dynamo;
+    /// assert_eq!(Dynamo.info().default_crd_version(Some("1.4.2")), Some("nvidia.com/v1alpha1"));
+    /// assert_eq!(Dynamo.info().default_crd_version(Some("1.5.0")), Some("nvidia.com/v1beta1"));
+    /// assert_eq!(Dynamo.info().default_crd_version(None), Some("nvidia.com/v1alpha1"));
+    /// ```
+    pub fn default_crd_version(&self, runtime: Option<&str>) -> Option<&'static str> {
+        let runtime = runtime.or(self.runtimes.first().copied()).unwrap_or_default();
+        let steps = self.crd_versions_by_runtime.iter().rev();
+        // A step that is not newer than the runtime is the runtime itself, or its nearest older version.
+        let reached = steps.copied().find(|(first, _)| {
+            matches!(
+                find_nearest([*first].into_iter(), runtime),
+                Some((_, RuntimeMatch::Same | RuntimeMatch::NearestOlder))
+            )
+        });
+        reached.map(|(_, crd_version)| crd_version).or_else(|| self.crd_versions.first().copied())
     }
 
     /// Returns the support for every field of the specification, in the order of [`support::default_rows`].
@@ -109,6 +173,12 @@ pub trait Provider: Sync {
         self.info().display_name
     }
 
+    /// Returns the name that the provider itself gives the model in requests, if it does not leave it to the engine's
+    /// flags. `object` is a main object.
+    fn assigned_model_name(&self, _object: &Value) -> Option<String> {
+        None
+    }
+
     /// Translates a deployment into objects, the main object last. The deployment has already passed the check of the
     /// provider's capabilities. Returns `None` after reporting why it cannot be translated. The caller adds the namespace, the owner, and the labels and annotations that every object
     /// gets.
@@ -119,11 +189,37 @@ pub trait Provider: Sync {
         findings: &mut Findings<'_>,
     ) -> Option<Translation>;
 
+    /// Returns the instance type of the nodes that upstream orders for a deployment, if the deployment names one.
+    fn ordered_instance_type<'d>(&self, _deployment: &'d Deployment) -> Option<&'d str> {
+        None
+    }
+
+    /// Returns the program that takes the engine's flags of a deployment, or `None` if the provider leaves the engine's
+    /// settings to an image. Findings about the choice are those that [`Self::translate`] reports.
+    fn launcher(
+        &self,
+        deployment: &Deployment,
+        context: &TranslationContext<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Launcher>;
+
     /// Imports an object of one of [`ProviderInfo::kinds`], as far as a deployment can express it.
     ///
     /// # Errors
     /// Returns [`ImportRefusal`] if no deployment renders a similar object.
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal>;
+
+    /// Returns the Hugging Face id of a model for which this provider, and no other, has a name of its own.
+    ///
+    /// ```
+    /// use kubefoundry_model::providers;
+    /// let kaito = providers::find("kaito").unwrap();
+    /// assert_eq!(kaito.resolve_model_alias("phi-4"), Some("microsoft/phi-4"));
+    /// assert_eq!(kaito.resolve_model_alias("microsoft/phi-4"), None);
+    /// ```
+    fn resolve_model_alias(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
 
     /// Translates the status of a main object, as the API server returns it, to the unified status (MD-7.2, as
     /// corrected in docs/deviations.md). An unknown state results in no phase, and the status quotes it.
@@ -154,7 +250,8 @@ pub trait Provider: Sync {
 pub struct TranslationContext<'c> {
     /// The CRD version to write, one of [`ProviderInfo::crd_versions`].
     pub crd_version: &'c str,
-    /// The runtime version, one of [`ProviderInfo::runtimes`]. Empty if the provider has none.
+    /// The runtime version as the options write it, or the first of [`ProviderInfo::runtimes`]. It may have a suffix, and
+    /// may be newer than the known ones. Empty if the provider has none.
     pub runtime: &'c str,
     /// Whether the options pin the runtime version. An unpinned default image draws an info.
     pub runtime_pinned: bool,

@@ -1,17 +1,20 @@
 //! The CEL environment of selection rules: the declared types, and the variables of a deployment.
 
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
+use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use super::ir::{Deployment, EngineType, ServingMode, Worker, Workload};
-use crate::wire::ModelDeploymentSpec;
+use super::ir::{Deployment, EngineType, Metadata, NVIDIA_GPU, ServingMode, Worker, Workload};
+use crate::wire::{ModelDeployment, ModelDeploymentSpec};
 use kubefoundry_cel as cel;
 use kubefoundry_cel::{Environment, FieldType, Type};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 
-/// The fields of `spec` that are bound even if they are not written. [`bind_defaults`] binds each of them.
+/// The fields of `spec` that are bound even if they are not written. [`Binding::bind_defaults`] binds each of them.
 const ALWAYS_BOUND: &[&str] = &[
     "model",
     "model.id",
@@ -83,6 +86,8 @@ pub(crate) struct SelectionFacts {
     mode: ServingMode,
     gpu_count: u64,
     gpu_type: String,
+    /// For which of [`SelectionFacts::PATHS`] `has()` is false.
+    unwritten: Vec<&'static str>,
 }
 
 impl SelectionFacts {
@@ -90,10 +95,14 @@ impl SelectionFacts {
     const PATHS: [&'static str; 5] =
         ["engine.type", "serving.mode", "resources.gpu", "resources.gpu.count", "resources.gpu.type"];
 
-    pub(crate) fn new(deployment: &Deployment) -> Self {
+    pub(crate) fn new(deployment: &Deployment, variables: &RuleVariables<'_>) -> Self {
         let (gpu_count, gpu_type) = bound_gpus(&deployment.workload);
         let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
-        Self { engine, mode, gpu_count, gpu_type: gpu_type.to_owned() }
+        // As in [`Binding::bind_gpus`], GPUs of the roles and those that the API group assumes count as written.
+        let is_assumed = |path: &str| gpu_count > 0 && path.starts_with("resources.");
+        let is_unwritten = |path: &&str| !is_assumed(path) && !variables.is_written(path);
+        let unwritten = Self::PATHS.into_iter().filter(is_unwritten).collect();
+        Self { engine, mode, gpu_count, gpu_type: gpu_type.to_owned(), unwritten }
     }
 
     /// Returns whether the value of a rule depends on these facts alone.
@@ -102,7 +111,8 @@ impl SelectionFacts {
     }
 }
 
-/// The variables of a deployment: the written fields, and those that are always bound. A field is converted when the
+/// The variables of a deployment: the written fields, those that the CRD of its API group gives a default, and those that
+/// are always bound. `has()` is true for the first two, as it is for a rule that a cluster evaluates. A field is converted when the
 /// first rule that reads it is evaluated, because most rules read only two or three.
 ///
 /// `spec.resources.gpu.count` is bound to 0 when it is absent, so that `!has(spec.resources.gpu) ||
@@ -114,6 +124,8 @@ pub struct RuleVariables<'d> {
     deployment: &'d Deployment,
     /// `spec` and `metadata` with the fields that have been bound so far.
     bound: Value,
+    /// The paths of bound fields for which `has()` is false, because they are neither written nor defaults of the CRD.
+    unwritten: BTreeSet<String>,
     /// Whether every field is bound.
     complete: bool,
 }
@@ -121,14 +133,13 @@ pub struct RuleVariables<'d> {
 impl<'d> RuleVariables<'d> {
     /// Creates the variables of a deployment that was read from the document `root`.
     pub fn new(root: &'d Node<'d>, deployment: &'d Deployment) -> Self {
-        Self { written: root.get("spec"), deployment, bound: Value::Null, complete: false }
+        Self { written: root.get("spec"), deployment, bound: Value::Null, unwritten: BTreeSet::new(), complete: false }
     }
 
-    /// Returns the variables after binding the fields that a rule reads ([`cel::Rule::reads`]).
-    pub fn bind_reads(&mut self, reads: &[String]) -> &Value {
-        if self.bound.is_null() {
-            self.bound = json!({"spec": {}, "metadata": {}});
-        }
+    /// Returns the variables after binding the fields that a rule reads ([`cel::Rule::reads`]), and the paths of those
+    /// for which `has()` is false.
+    pub fn bind_reads(&mut self, reads: &[String]) -> (&Value, &BTreeSet<String>) {
+        self.prepare();
         for read in reads {
             let mut steps = read.split(['.', '[']);
             match (steps.next(), steps.next()) {
@@ -138,12 +149,26 @@ impl<'d> RuleVariables<'d> {
                 _ => self.bind_every_field(),
             }
         }
-        &self.bound
+        (&self.bound, &self.unwritten)
+    }
+
+    fn prepare(&mut self) {
+        if self.bound.is_null() {
+            self.bound = json!({"spec": {}, "metadata": {}});
+        }
     }
 
     /// Binds every field. Written fields keep their input order, which rules can observe.
     fn bind_every_field(&mut self) {
         self.bound = json!({"spec": {}, "metadata": metadata(self.deployment)});
+        let Metadata { labels, annotations, .. } = &self.deployment.metadata;
+        let path = || ModelDeployment::path().metadata();
+        let pairs = [
+            (FieldPath::from(path().labels()), labels.is_empty()),
+            (FieldPath::from(path().annotations()), annotations.is_empty()),
+        ];
+        let empty = pairs.into_iter().filter(|(_, is_empty)| *is_empty);
+        self.unwritten.extend(empty.map(|(path, _)| path.to_string()));
         for entry in self.written.map(Node::entries).unwrap_or_default() {
             self.bind_field(&entry.key);
         }
@@ -153,50 +178,225 @@ impl<'d> RuleVariables<'d> {
         self.complete = true;
     }
 
-    /// Binds a field of `spec`: what the user wrote, then the parts that are always bound.
+    /// Returns whether the field at a path below `spec` is written, or gets a default from the CRD because the object that
+    /// contains it is written.
+    fn is_written(&self, path: &str) -> bool {
+        let mut steps = path.split('.');
+        let first = steps.next().unwrap_or_default();
+        let written = |node: &'d Node<'d>, key: &str| {
+            node.get(key).filter(|value| !matches!(value.value, kubefoundry_yaml::Value::Null))
+        };
+        let Some(mut node) = self.written.and_then(|spec| written(spec, first)) else { return false };
+        let position = spec_fields().iter().position(|declared| declared.key == first);
+        let mut defaults = position.map(|position| CrdDefaults::of_field(position, self.deployment.api_group));
+        for step in steps {
+            let field = defaults.and_then(|defaults| defaults.field(step));
+            let Some(value) = written(node, step) else { return field.is_some_and(|field| field.value.is_some()) };
+            (node, defaults) = (value, field.map(|field| &field.below));
+        }
+        true
+    }
+
+    /// Binds a field of `spec`: what the user wrote, the defaults of the CRD in it, then the parts that are always bound.
     fn bind_field(&mut self, field: &str) {
+        self.prepare();
         let Some(Value::Object(spec)) = self.bound.get_mut("spec") else { return };
         if spec.contains_key(field) {
             return;
         }
-        match self.written.and_then(|spec| spec.get(field)).map(Node::to_json) {
-            None | Some(Value::Null) => {}
-            Some(Value::Object(fields)) => {
-                spec.insert(field.to_owned(), Value::Object(without_nulls(fields)));
-            }
-            Some(other) => {
-                spec.insert(field.to_owned(), other);
-            }
+        let position = spec_fields().iter().position(|declared| declared.key == field);
+        let mut written = match self.written.and_then(|spec| spec.get(field)).map(Node::to_json) {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(fields)) => Some(Value::Object(without_nulls(fields))),
+            other => other,
+        };
+        if let (Some(written), Some(position)) = (&mut written, position) {
+            CrdDefaults::of_field(position, self.deployment.api_group).apply(written);
         }
-        bind_defaults(spec, field, self.deployment);
+        if let Some(written) = written {
+            spec.insert(field.to_owned(), written);
+        }
+        let mut binding = Binding { spec, parent: field, unwritten: &mut self.unwritten };
+        binding.bind_defaults(self.deployment);
     }
 }
 
-/// Binds the parts of a field of `spec` that are always bound.
-fn bind_defaults(spec: &mut Map<String, Value>, field: &str, deployment: &Deployment) {
-    let Deployment { model, engine, workload, .. } = deployment;
-    let aggregated = if let Workload::Aggregated(worker) = workload { Some(worker) } else { None };
-    match field {
-        "model" => {
-            let served = model.served_name.as_ref().map_or("", |name| name.value.as_str());
-            bind(spec, field, "id", json!(model.id.as_deref().unwrap_or_default()));
-            bind(spec, field, "servedName", json!(served));
-            bind(spec, field, "source", json!(model.source.value));
+/// The declared fields of `spec`.
+fn spec_fields() -> &'static [FieldShape] {
+    match ModelDeploymentSpec::SHAPE {
+        Shape::Object(object) => object.fields,
+        _ => &[],
+    }
+}
+
+/// The defaults that the CRD of an API group has in a field and below it. Only fields with a default are kept, so
+/// adding them to a value does not compare it with its whole declaration.
+#[derive(Debug, Default)]
+struct CrdDefaults {
+    fields: Vec<(&'static str, FieldDefaults)>,
+    items: Option<Box<CrdDefaults>>,
+}
+
+/// The default of a field, and the defaults in its value if the value is written.
+#[derive(Debug, Default)]
+struct FieldDefaults {
+    value: Option<Value>,
+    below: CrdDefaults,
+}
+
+impl CrdDefaults {
+    /// Returns the defaults in the field of `spec` with this position in its declaration.
+    fn of_field(position: usize, api_group: &'static ApiGroup) -> &'static Self {
+        /// One cell for each API group and field of `spec`. Most documents write few fields, so each is filled when it is
+        /// needed.
+        static DEFAULTS: LazyLock<Vec<OnceLock<CrdDefaults>>> = LazyLock::new(|| {
+            std::iter::repeat_with(OnceLock::new).take(API_GROUPS.len() * spec_fields().len()).collect()
+        });
+        static NONE: CrdDefaults = CrdDefaults { fields: Vec::new(), items: None };
+        let group = API_GROUPS.iter().position(|group| group.name == api_group.name).unwrap_or_default();
+        let cell = DEFAULTS.get(group * spec_fields().len() + position).zip(spec_fields().get(position));
+        cell.map_or(&NONE, |(cell, declared)| {
+            let path = || FieldPath::from(ModelDeployment::path().spec()).key(declared.key);
+            cell.get_or_init(|| Self::collect(&declared.full_shape(), &path(), api_group))
+        })
+    }
+
+    fn collect(shape: &Shape, path: &FieldPath, api_group: &ApiGroup) -> Self {
+        match shape {
+            Shape::Object(object) => {
+                let declared =
+                    object.fields.iter().filter(|declared| !declared.facets.not_in.contains(&api_group.name));
+                let defaults = declared.map(|declared| {
+                    let path = path.key(declared.key);
+                    let below = Self::collect(&declared.full_shape(), &path, api_group);
+                    (declared.key, FieldDefaults { value: crd_default(declared, &path, api_group), below })
+                });
+                let fields = defaults.filter(|(_, field)| field.value.is_some() || !field.below.is_empty()).collect();
+                Self { fields, items: None }
+            }
+            Shape::List(item) => {
+                let items = Self::collect(item, &path.index(0), api_group);
+                Self { fields: Vec::new(), items: (!items.is_empty()).then(|| Box::new(items)) }
+            }
+            _ => Self::default(),
         }
-        "engine" => {
-            let args = engine.args.iter().map(|(key, value)| (key.clone(), json!(value)));
-            bind(spec, field, "type", json!(engine.kind));
-            bind(spec, field, "args", Value::Object(args.collect()));
-            bind(spec, field, "contextLength", json!(engine.context_length.unwrap_or(0)));
-            bind(spec, field, "trustRemoteCode", json!(engine.trust_remote_code.value));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.items.is_none()
+    }
+
+    fn field(&self, key: &str) -> Option<&FieldDefaults> {
+        self.fields.iter().find(|(name, _)| *name == key).map(|(_, field)| field)
+    }
+
+    /// Adds the fields that the API server adds to a written value.
+    fn apply(&self, value: &mut Value) {
+        match (value, &self.items) {
+            (Value::Object(written), _) => {
+                for (key, field) in &self.fields {
+                    if let Some(value) = written.get_mut(*key) {
+                        field.below.apply(value);
+                    } else if let Some(default) = &field.value {
+                        written.insert((*key).to_owned(), default.clone());
+                    }
+                }
+            }
+            (Value::Array(written), Some(items)) => written.iter_mut().for_each(|item| items.apply(item)),
+            _ => {}
         }
-        "serving" => bind(spec, field, "mode", json!(workload.mode())),
-        "scaling" => bind(spec, field, "replicas", json!(aggregated.map_or(1, |worker| worker.replicas.value))),
-        "resources" => {
-            let (count, kind) = bound_gpus(workload);
-            bind(spec, field, "gpu", json!({"count": count, "type": kind}));
+    }
+}
+
+/// Returns the default of a field in the CRD of an API group, if it has one.
+fn crd_default(field: &FieldShape, path: &FieldPath, api_group: &ApiGroup) -> Option<Value> {
+    if let Some(json) = field.facets.default {
+        return serde_json::from_str(json).ok();
+    }
+    let spec = || ModelDeployment::path().spec();
+    if *path == FieldPath::from(spec().engine().enable_prefix_caching()) {
+        return api_group.prefix_caching.map(Value::from);
+    }
+    if !api_group.crd_fills_counts {
+        return None;
+    }
+    let gpus = [spec().resources().gpu(), spec().scaling().prefill().gpu(), spec().scaling().decode().gpu()];
+    if *path == FieldPath::from(spec().scaling().replicas()) {
+        Some(json!(1))
+    } else if gpus.iter().any(|gpu| *path == FieldPath::from(gpu.clone().count())) {
+        Some(json!(0))
+    } else if gpus.iter().any(|gpu| *path == FieldPath::from(gpu.clone().gpu_type())) {
+        Some(json!(NVIDIA_GPU))
+    } else {
+        None
+    }
+}
+
+/// A field of `spec` to which the parts that are always bound are added.
+struct Binding<'b> {
+    spec: &'b mut Map<String, Value>,
+    parent: &'b str,
+    unwritten: &'b mut BTreeSet<String>,
+}
+
+impl Binding<'_> {
+    /// Binds the parts of the field that are always bound.
+    fn bind_defaults(&mut self, deployment: &Deployment) {
+        let Deployment { model, engine, workload, .. } = deployment;
+        let aggregated = if let Workload::Aggregated(worker) = workload { Some(worker) } else { None };
+        match self.parent {
+            "model" => {
+                let served = model.served_name.as_ref().map_or("", |name| name.value.as_str());
+                self.bind("id", json!(model.id.as_deref().unwrap_or_default()));
+                self.bind("servedName", json!(served));
+                self.bind("source", json!(model.source.value));
+            }
+            "engine" => {
+                let args = engine.args.iter().map(|(key, value)| (key.clone(), json!(value)));
+                self.bind("type", json!(engine.kind));
+                self.bind("args", Value::Object(args.collect()));
+                self.bind("contextLength", json!(engine.context_length.unwrap_or(0)));
+                self.bind("trustRemoteCode", json!(engine.trust_remote_code.value));
+            }
+            "serving" => self.bind("mode", json!(workload.mode())),
+            "scaling" => self.bind("replicas", json!(aggregated.map_or(1, |worker| worker.replicas.value))),
+            "resources" => self.bind_gpus(workload),
+            _ => {}
         }
-        _ => {}
+    }
+
+    /// Binds `spec.resources.gpu`. GPUs that the roles request, and those that the API group assumes, count as written:
+    /// `!has(spec.resources.gpu)` stands for a deployment without GPUs.
+    fn bind_gpus(&mut self, workload: &Workload) {
+        let (count, kind) = bound_gpus(workload);
+        let written = self.spec.get(self.parent).and_then(|resources| resources.get("gpu"));
+        let is_written = |field: &str| count > 0 || written.is_some_and(|gpu| gpu.get(field).is_some());
+        let unwritten = ["count", "type"].map(|field| (field, !is_written(field)));
+        if count == 0 || self.spec.contains_key(self.parent) {
+            self.bind("gpu", json!({"count": count, "type": kind}));
+            let gpu = format!("spec.{}.gpu", self.parent);
+            if count > 0 {
+                self.unwritten.remove(&gpu);
+            }
+            for (field, _) in unwritten.iter().filter(|(_, is_unwritten)| *is_unwritten) {
+                self.unwritten.insert(format!("{gpu}.{field}"));
+            }
+        } else {
+            self.spec.insert(self.parent.to_owned(), json!({"gpu": {"count": count, "type": kind}}));
+        }
+    }
+
+    /// Binds a part of the field. The part is unwritten unless the field already has it.
+    fn bind(&mut self, part: &str, value: Value) {
+        let path = format!("spec.{}", self.parent);
+        if !self.spec.contains_key(self.parent) {
+            self.unwritten.insert(path.clone());
+        }
+        let field = self.spec.entry(self.parent.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(fields) = field else { return };
+        if fields.insert(part.to_owned(), value).is_none() {
+            self.unwritten.insert(format!("{path}.{part}"));
+        }
     }
 }
 
@@ -228,12 +428,6 @@ fn gpus_when_scaled_up(workload: &Workload) -> u64 {
     workload.workers().iter().map(gpus).sum()
 }
 
-fn bind(spec: &mut Map<String, Value>, parent: &str, field: &str, value: Value) {
-    if let Value::Object(fields) = spec.entry(parent.to_owned()).or_insert_with(|| Value::Object(Map::new())) {
-        fields.insert(field.to_owned(), value);
-    }
-}
-
 /// Removes fields that are `null`, which means absent.
 fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
     fields
@@ -256,19 +450,86 @@ mod tests {
         for spec in [
             "model: {id: a/b}\nengine: {type: vllm}\nresources: {gpu: {count: 2, type: amd.com/gpu}}",
             "model: {id: a/b}\nengine: {type: llamacpp}\nresources: {memory: 1Gi}",
+            "model: {id: a/b}\nengine: {type: llamacpp}\nimage: a/b:c\nserving: {}",
+            "model: {id: a/b}\nengine: {type: llamacpp}\nserving: null\nresources: {gpu: {count: 0}}",
+            "model: {id: a/b}\nengine: {type: llamacpp}\nserving: {mode: null}\nresources: {gpu: {type: amd.com/gpu}}",
             "model: {id: a/b}\nengine: {type: sglang}\nserving: {mode: disaggregated}\nscaling: {prefill: {replicas: 0, \
              gpu: {count: 2}, memory: 1Gi}, decode: {replicas: 3, gpu: {count: 4}, memory: 1Gi}}",
         ] {
             let (text, deployment) = crate::validate::tests::deployment_of(spec);
             let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
             let mut variables = RuleVariables::new(&parsed.documents[0].root, &deployment);
-            let bound = variables.bind_reads(&SelectionFacts::PATHS.map(|path| format!("spec.{path}"))).clone();
-            let facts = SelectionFacts::new(&deployment);
+            let bound = variables.bind_reads(&SelectionFacts::PATHS.map(|path| format!("spec.{path}"))).0.clone();
+            let facts = SelectionFacts::new(&deployment, &variables);
+            let is_unwritten = |path: &&str| variables.unwritten.contains(&format!("spec.{path}"));
+            let unwritten: Vec<&str> = SelectionFacts::PATHS.into_iter().filter(is_unwritten).collect();
+            assert_eq!(facts.unwritten, unwritten, "{spec}");
             assert_eq!(bound["spec"]["engine"]["type"], json!(facts.engine), "{spec}");
             assert_eq!(bound["spec"]["serving"]["mode"], json!(facts.mode), "{spec}");
             let gpu = json!({"count": facts.gpu_count, "type": facts.gpu_type});
             assert_eq!(bound["spec"]["resources"]["gpu"], gpu, "{spec}");
         }
+    }
+
+    /// Returns the paths below `spec` for which `has()` is false although they can be read.
+    fn unwritten(group: &str, spec: &str) -> Vec<String> {
+        let (text, deployment) = crate::validate::tests::deployment_of(spec);
+        let deployment = Deployment { api_group: ApiGroup::find(group).unwrap(), ..deployment };
+        let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
+        let mut variables = RuleVariables::new(&parsed.documents[0].root, &deployment);
+        let unwritten = variables.bind_reads(&["spec".to_owned()]).1;
+        unwritten.iter().filter_map(|path| path.strip_prefix("spec.")).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn has_is_true_for_what_is_written_and_for_defaults_of_the_crd() {
+        let group = "kubefoundry.ai";
+        assert_eq!(
+            unwritten(group, "model: {id: a/b}\nengine: {type: llamacpp}\nimage: a/b:c"),
+            [
+                "engine.args",
+                "engine.contextLength",
+                "model.servedName",
+                "resources",
+                "resources.gpu",
+                "resources.gpu.count",
+                "resources.gpu.type",
+                "scaling",
+                "scaling.replicas",
+                "serving",
+                "serving.mode",
+            ]
+        );
+        let written = "model: {id: a/b, servedName: b}\nengine: {type: vllm, args: {x: '1'}, contextLength: 1}\n\
+                       serving: {}\nscaling: {replicas: 1}\nresources: {gpu: {count: 1, type: nvidia.com/gpu}}";
+        assert_eq!(unwritten(group, written), Vec::<String>::new());
+        let roles = "model: {id: a/b}\nengine: {type: vllm}\nserving: {mode: disaggregated}\nscaling: {prefill: {gpu: \
+                     {count: 1}, memory: 1Gi}, decode: {gpu: {count: 1}, memory: 1Gi}}";
+        assert_eq!(
+            unwritten(group, roles),
+            ["engine.args", "engine.contextLength", "model.servedName", "scaling.replicas"]
+        );
+        // airunway's CRD has a default for `scaling.replicas`.
+        assert_eq!(unwritten("airunway.ai", roles), ["engine.args", "engine.contextLength", "model.servedName"]);
+    }
+
+    /// The API server applies the CRD's defaults before the operator reads an object, so both must give one verdict.
+    #[test]
+    fn defaults_of_the_crd_change_nothing() {
+        let (short, deployment) = crate::validate::tests::deployment_of(
+            "model: {id: a/b}\nengine: {type: vllm}\nserving: {}\nresources: {gpu: {count: 1}}",
+        );
+        let (full, _) = crate::validate::tests::deployment_of(
+            "model: {id: a/b, source: huggingface}\nengine: {type: vllm, trustRemoteCode: false, enforceEager: false}\n\
+             serving: {mode: aggregated}\nresources: {gpu: {count: 1}}",
+        );
+        let bound = |text: &str| {
+            let parsed = kubefoundry_yaml::parse(text, &kubefoundry_yaml::Limits::default());
+            let mut variables = RuleVariables::new(&parsed.documents[0].root, &deployment);
+            let (values, unwritten) = variables.bind_reads(&["spec".to_owned()]);
+            (values.clone(), unwritten.clone())
+        };
+        assert_eq!(bound(&short), bound(&full));
     }
 
     #[test]
@@ -279,13 +540,13 @@ mod tests {
         );
         let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
         let root = &parsed.documents[0].root;
-        let all = RuleVariables::new(root, &deployment).bind_reads(&["spec".to_owned()]).clone();
+        let all = RuleVariables::new(root, &deployment).bind_reads(&["spec".to_owned()]).0.clone();
         assert_eq!(all["spec"]["resources"], json!({"memory": "1Gi", "gpu": {"count": 0, "type": "nvidia.com/gpu"}}));
         for (field, value) in all["spec"].as_object().unwrap() {
             let reads = [format!("spec.{field}"), "spec.gateway.enabled".to_owned()];
             let mut variables = RuleVariables::new(root, &deployment);
-            assert_eq!(variables.bind_reads(&reads), &json!({"spec": {field.as_str(): value}, "metadata": {}}));
-            assert_eq!(variables.bind_reads(&["metadata.name".to_owned()]), &all);
+            assert_eq!(variables.bind_reads(&reads).0, &json!({"spec": {field.as_str(): value}, "metadata": {}}));
+            assert_eq!(variables.bind_reads(&["metadata.name".to_owned()]).0, &all);
         }
     }
 
@@ -318,6 +579,35 @@ mod tests {
         }
     }
 
+    /// docs/selection.md lists the fields that can be read without `has()`, and when `has()` is true: the rows of fields
+    /// with a default of the CRD are those of the declaration, from which our CRDs are generated.
+    #[test]
+    fn the_table_of_the_documentation_lists_every_bound_field() {
+        let page = include_str!("../../../docs/selection.md");
+        let rows: Vec<(String, bool)> = page
+            .lines()
+            .filter_map(|line| {
+                let mut cells = line.strip_prefix("| `")?.split(" | ");
+                let field = cells.next()?.strip_suffix('`')?.to_owned();
+                let has = cells.nth(1)?.strip_suffix(" |")?;
+                Some((field, has != "if written"))
+            })
+            .collect();
+        let has_crd_default = |path: &str| {
+            let mut shape = ModelDeploymentSpec::SHAPE;
+            let mut default = None;
+            for key in path.split('.') {
+                let Shape::Object(object) = shape else { panic!("{path}") };
+                let field = object.fields.iter().find(|field| field.key == key).unwrap();
+                (shape, default) = (field.full_shape(), field.facets.default);
+            }
+            default.is_some()
+        };
+        let expected: Vec<_> = ALWAYS_BOUND.iter().map(|path| ((*path).to_owned(), has_crd_default(path))).collect();
+        let rows: Vec<_> = rows.into_iter().filter(|(field, _)| field != "resources.gpu.type").collect();
+        assert_eq!(rows, expected);
+    }
+
     #[test]
     fn binds_every_field_that_is_declared_as_always_bound() {
         let (text, deployment) = crate::validate::tests::deployment_of(
@@ -325,7 +615,7 @@ mod tests {
         );
         let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
         let variables =
-            RuleVariables::new(&parsed.documents[0].root, &deployment).bind_reads(&["spec".to_owned()]).clone();
+            RuleVariables::new(&parsed.documents[0].root, &deployment).bind_reads(&["spec".to_owned()]).0.clone();
         let mut declared = Vec::new();
         collect_paths(&ModelDeploymentSpec::SHAPE, "spec", &mut declared);
         for path in ALWAYS_BOUND {

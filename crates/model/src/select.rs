@@ -8,6 +8,7 @@ use super::engines::profile;
 use super::ir::{Deployment, EngineType, ServingMode};
 use super::providers;
 use super::rule_environment::{RuleVariables, SelectionFacts};
+use super::validate::Assumptions;
 use crate::codes;
 use crate::wire;
 use kubefoundry_cel as cel;
@@ -42,7 +43,7 @@ pub fn select(
         .unzip();
     let mut selection = Selection::undecided(explicit.is_some(), candidates);
     if let Some(name) = explicit {
-        if check_explicit_choice(name, catalog, findings) {
+        if check_explicit_choice(name, deployment.api_group, catalog, findings) {
             selection.provider = Some(name.to_owned());
             selection.reason = Some("explicit provider selection".to_owned());
         }
@@ -55,15 +56,26 @@ pub fn select(
     }
     // The list is ordered by name, and only a higher score replaces: ties go to the first name.
     let mut best: Option<(i32, &CandidateAssessment, String)> = None;
+    let mut tied: Vec<&str> = Vec::new();
     for (assessment, reason) in selection.candidates.iter().zip(reasons) {
-        if let (Some(score), Some(reason)) = (assessment.score, reason)
-            && best.as_ref().is_none_or(|(highest, ..)| score > *highest)
-        {
-            best = Some((score, assessment, reason));
+        let (Some(score), Some(reason)) = (assessment.score, reason) else { continue };
+        match &best {
+            Some((highest, ..)) if score < *highest => {}
+            Some((highest, ..)) if score == *highest => tied.push(&assessment.provider),
+            _ => {
+                tied.clear();
+                best = Some((score, assessment, reason));
+            }
         }
     }
     match best {
-        Some((_, assessment, reason)) => {
+        Some((score, assessment, mut reason)) => {
+            // Without a true rule the reason is worded as airunway words it.
+            let by_rule = assessment.rules.iter().any(|rule| rule.value == Some(true));
+            if by_rule && let Some(first) = tied.first() {
+                let others = if tied.len() > 1 { format!("{first} and others have") } else { format!("{first} has") };
+                reason = format!("{reason}; {others} priority {score} too, and the name decides");
+            }
             selection.provider = Some(assessment.provider.clone());
             selection.reason = Some(reason);
         }
@@ -108,7 +120,7 @@ fn assess(
         let value = compiled.map_err(Some).and_then(|compiled| match remaining_steps {
             // The value was kept when another deployment had the same facts, or is kept now.
             None if SelectionFacts::decide(compiled) => {
-                let facts = facts.get_or_insert_with(|| SelectionFacts::new(deployment));
+                let facts = facts.get_or_insert_with(|| SelectionFacts::new(deployment, variables));
                 rule.kept_value(facts).map_or_else(
                     || {
                         let value = evaluate_rule(compiled, variables, None)?;
@@ -178,6 +190,16 @@ pub fn default_engine(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalo
     EngineType::VARIANTS.iter().map(|(_, engine)| *engine).find(runs)
 }
 
+/// Returns what is assumed about a deployment that does not say it: the default engine, and the GPUs that its provider
+/// chooses.
+pub fn assumptions(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalog: &Catalog) -> Assumptions {
+    let spec = wire.spec.as_ref();
+    let name = spec.and_then(|spec| spec.provider.as_ref()).and_then(|provider| provider.name.as_deref());
+    let provider = name.and_then(providers::find);
+    let has_gpu = spec.zip(provider).is_some_and(|(spec, provider)| (provider.info().chooses_gpus)(spec));
+    Assumptions { engine: default_engine(wire, api_group, catalog), has_gpu }
+}
+
 /// Evaluates a rule. The error is the message of the failure, or `None` if the step budget is exhausted.
 fn evaluate_rule(
     rule: &cel::Rule,
@@ -186,20 +208,25 @@ fn evaluate_rule(
 ) -> Result<bool, Option<String>> {
     let mut unlimited = u64::MAX;
     let remaining_steps = remaining_steps.unwrap_or(&mut unlimited);
-    let value = rule.evaluate_within(variables.bind_reads(rule.reads()), remaining_steps);
+    let (values, unwritten) = variables.bind_reads(rule.reads());
+    let value = rule.evaluate_with_unwritten(values, unwritten, remaining_steps);
     value.map_err(|error| {
         (*remaining_steps > 0 || error.kind != EvaluationErrorKind::StepLimit).then_some(error.message)
     })
 }
 
-/// Checks a provider that the deployment names. Returns whether it is configured.
-fn check_explicit_choice(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -> bool {
+/// Checks a provider that the deployment names. Returns whether it is configured, or one of the group's system.
+fn check_explicit_choice(name: &str, api_group: &ApiGroup, catalog: &Catalog, findings: &mut Findings<'_>) -> bool {
     let Some(candidate) = catalog.get(name) else {
         if catalog.has_failed(name) {
             // The errors of its configuration are already reported.
             return false;
         }
-        let names: BTreeSet<&str> = catalog.names().collect();
+        if api_group.foreign_providers.contains(&name) {
+            // The group's system has it. Its configuration belongs to the cluster and is rarely among the input.
+            return true;
+        }
+        let names: BTreeSet<&str> = catalog.names().chain(api_group.foreign_providers.iter().copied()).collect();
         let known: Vec<&str> = names.iter().copied().collect();
         let expected = match known.as_slice() {
             [] => "and no other provider is known".to_owned(),
@@ -259,7 +286,10 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &
     let support = if engine_support.is_empty() { candidate.engines.iter().collect() } else { engine_support };
     let mode = deployment.workload.mode();
     if !support.iter().any(|support| support.modes.contains(&mode)) {
-        let message = format!("{display} does not support {mode} mode");
+        // Where it is the engine that lacks the mode, the message names the engine.
+        let others_do = candidate.engines.iter().any(|support| support.modes.contains(&mode));
+        let with_engine = if others_do { format!(" with {engine}") } else { String::new() };
+        let message = format!("{display} does not support {mode} mode{with_engine}");
         findings
             .report(&codes::MODE_NOT_SUPPORTED, wire::ModelDeployment::path().spec().serving().mode(), message)
             .help(suggest_providers(deployment, catalog));
@@ -269,7 +299,8 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &
         if !support.iter().any(|support| support.gpu) {
             findings.report(&codes::FIELD_NOT_SUPPORTED, gpus, format!("{display} does not support GPUs"));
         }
-    } else if !support.iter().any(|support| support.cpu) {
+    } else if mode == ServingMode::Aggregated && !support.iter().any(|support| support.cpu) {
+        // The roles of disaggregated mode have counts of their own, whose absence is reported already.
         let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
         findings.report(&codes::PROVIDER_REQUIRES_GPU, gpus, message);
     }

@@ -4,7 +4,7 @@
 use kubefoundry_kubernetes::wire::{PathOf, Pattern};
 
 use crate::wire::{ModelDeployment, ModelDeploymentSpec};
-use Support::{Partly, Refused, Rendered};
+use Support::{Ignored, Partly, Refused, Rendered};
 
 /// A row of a field-support table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,10 +95,26 @@ pub fn default_rows() -> Vec<FieldSupport> {
         ),
         row(spec().resources().memory(), Rendered, "memory request and limit of the worker"),
         row(spec().resources().cpu(), Rendered, "CPU request of the worker"),
+        row(spec().resources().shared_memory(), Rendered, "size of /dev/shm in the workers"),
         row(spec().image(), Rendered, "image of every container"),
         row(spec().env(), Rendered, "environment of every container"),
         row(spec().pod_template().metadata().labels(), Rendered, "labels of all pods"),
         row(spec().pod_template().metadata().annotations(), Rendered, "annotations of all pods"),
+        row(spec().pod_template().spec().affinity(), Rendered, "affinity of the workers"),
+        row(
+            spec().pod_template().spec().topology_spread_constraints(),
+            Rendered,
+            "topology spread constraints of the workers",
+        ),
+        row(spec().pod_template().spec().priority_class_name(), Rendered, "priority class of all pods"),
+        row(spec().pod_template().spec().scheduler_name(), Rendered, "scheduler of all pods"),
+        row(spec().pod_template().spec().service_account_name(), Rendered, "service account of all pods"),
+        row(spec().pod_template().spec().runtime_class_name(), Rendered, "runtime class of the workers"),
+        row(
+            spec().pod_template().spec().termination_grace_period_seconds(),
+            Rendered,
+            "termination grace period of the workers",
+        ),
         row(
             spec().secrets().hugging_face_token(),
             Rendered,
@@ -107,6 +123,13 @@ pub fn default_rows() -> Vec<FieldSupport> {
         row(spec().image_pull_secrets(), Rendered, "pull secrets of all pods"),
         row(spec().node_selector(), Rendered, "node selector of the workers"),
         row(spec().tolerations(), Rendered, "tolerations of all pods"),
+        row(
+            spec().gateway().enabled(),
+            Ignored,
+            "nothing is rendered for a Gateway; a warning says so unless it is false",
+        ),
+        row(spec().gateway().http_route_ref(), Ignored, "as gateway.enabled"),
+        row(spec().gateway().model_name(), Ignored, "as gateway.enabled"),
     ]
 }
 
@@ -124,8 +147,8 @@ mod tests {
     /// Collects every declared field: `*` stands for any key, `[]` for any item.
     fn collect_fields(shape: &Shape, path: &str, all: &mut Vec<String>) {
         match shape {
-            // Only selection reads the name, and a gateway is an error on every provider.
-            _ if matches!(path, "spec.provider.name" | "spec.gateway") => {}
+            // Only selection reads the name.
+            _ if path == "spec.provider.name" => {}
             Shape::Object(object) => {
                 for field in object.fields {
                     collect_fields(&field.full_shape(), &format!("{path}.{}", field.key), all);

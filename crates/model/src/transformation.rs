@@ -5,23 +5,29 @@ use serde_json::Value;
 
 use super::catalog::Catalog;
 use super::conformance;
+use super::engines;
+use super::hardware::{self, check_vendor};
 use super::ir::{Deployment, LeafEntry};
-use super::provider::TranslationContext;
+use super::known_gpus::KnownGpus;
+use super::known_models::KnownModels;
+use super::placement;
+use super::provider::{Provider, TranslationContext};
 use super::rule_environment::RuleVariables;
 use super::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use super::{providers, select, validate};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, FieldRef, Findings, Severity};
+use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{self, Manifest};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_transform::{
-    DecisionFacts, GpuCount, InputObject, NoSettings, ObjectSet, ResolvedField, RunContext, Selection, StepBudget,
-    Thoroughness, Transform, TransformOutput, owner_reference,
+    DecisionFacts, GpuCount, InputObject, ObjectSet, PodPart, ResolvedField, RunContext, Selection, ServedName,
+    StepBudget, Thoroughness, Transform, TransformOutput, owner_reference,
 };
-use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{FieldPart, Node};
 
 /// The API version of the first group. The other groups have their own.
 const API_VERSION: &str = "kubefoundry.ai/v1alpha1";
@@ -38,7 +44,7 @@ const PROVIDER_ANNOTATION: &str = "provider";
 pub struct ModelDeployments;
 
 impl Transform for ModelDeployments {
-    type Settings = NoSettings;
+    type Settings = KnownModels;
 
     fn name(&self) -> &'static str {
         "model"
@@ -80,7 +86,7 @@ impl Transform for ModelDeployments {
         MARKER_TEXTS
     }
 
-    fn handles(&self, _: &Node<'_>, _: &NoSettings) -> bool {
+    fn handles(&self, _: &Node<'_>, _: &KnownModels) -> bool {
         true
     }
 
@@ -98,7 +104,7 @@ impl Transform for ModelDeployments {
         })
     }
 
-    fn report_misnamed(&self, header: &Header, _: &NoSettings, findings: &mut Findings<'_>) {
+    fn report_misnamed(&self, header: &Header, _: &KnownModels, findings: &mut Findings<'_>) {
         if &*header.kind != KIND {
             return;
         }
@@ -138,7 +144,7 @@ impl Transform for ModelDeployments {
         &[]
     }
 
-    fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_, NoSettings>, out: &mut TransformOutput<'_>) {
+    fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_, KnownModels>, out: &mut TransformOutput<'_>) {
         out.decision = None;
         let Some(catalog) = Catalog::downcast(set.context.configuration) else { return };
         let Some(api_group) = ApiGroup::find(object.header.group()) else { return };
@@ -148,10 +154,14 @@ impl Transform for ModelDeployments {
         else {
             return;
         };
-        let engine = select::default_engine(&wire, api_group, catalog);
-        let Some(deployment) = validate::validate_with_default_engine(&wire, api_group, engine, findings) else {
+        let assumptions = select::assumptions(&wire, api_group, catalog);
+        let Some(mut deployment) = validate::validate_with_assumptions(&wire, api_group, assumptions, findings) else {
             return;
         };
+        set.settings.describe_model(&mut deployment, findings);
+        out.pod_parts.extend(free_form_pod_parts(&deployment));
+        check_vendor(&deployment, findings);
+        set.context.settings.with(|gpus: &KnownGpus| gpus.describe_nodes(set.context.nodes, &mut deployment));
         let run = DeploymentRun { object, deployment: &deployment, catalog, context: set.context };
         let rendering = run.render(&mut out.steps, findings);
         out.decision = Some(rendering.facts);
@@ -159,6 +169,17 @@ impl Transform for ModelDeployments {
         out.passed_on = rendering.passed_on;
         out.endpoint = rendering.endpoint;
     }
+}
+
+/// Returns the fields of the pods whose structure is that of Kubernetes, if they are written.
+fn free_form_pod_parts(deployment: &Deployment) -> impl Iterator<Item = PodPart> {
+    let spec = || ModelDeployment::path().spec().pod_template().spec();
+    let settings = &deployment.pod_spec;
+    let affinity = settings.affinity.as_ref().map(|_| PodPart { path: spec().affinity().into(), field: "affinity" });
+    let spreads = !settings.topology_spread_constraints.is_empty();
+    let spread = spreads
+        .then(|| PodPart { path: spec().topology_spread_constraints().into(), field: "topologySpreadConstraints" });
+    affinity.into_iter().chain(spread)
 }
 
 /// Reports a ModelDeployment of an unknown API group.
@@ -241,13 +262,14 @@ impl DeploymentRun<'_> {
         }
         let mut rendering = Rendering::default();
         let facts = &mut rendering.facts;
-        facts.gpus = count_gpus(deployment);
         if keeps_all {
             facts.fields = resolve_fields(deployment);
         }
         let selection = facts.selection.insert(selection);
+        let provider = selection.provider.as_deref().and_then(providers::find);
+        facts.gpus = count_gpus(deployment, provider.and_then(|it| it.ordered_instance_type(deployment)));
         let Some(name) = selection.provider.clone() else { return rendering };
-        let Some(provider) = providers::find(&name) else {
+        let Some(provider) = provider else {
             select::check_claims(&name, deployment, catalog, findings);
             rendering.passed_on = Some(pass_on(self.object, deployment.api_group, selection, findings));
             return rendering;
@@ -256,6 +278,10 @@ impl DeploymentRun<'_> {
         select::check_compatibility(&name, deployment, catalog, selection.explicit, findings);
         if findings.error_count() > errors_before {
             return rendering;
+        }
+        self.report_gateway(provider, findings);
+        if let Some(nodes) = context.nodes {
+            placement::check_nodes(deployment, (provider.info().placement)(deployment), nodes, findings);
         }
         let Some(crd_version) = conformance::choose_crd_version(provider, context, findings) else { return rendering };
         let pinned = context.runtimes.get(&name).map(String::as_str);
@@ -268,10 +294,18 @@ impl DeploymentRun<'_> {
             schemas: context.schemas,
             settings: context.settings,
         };
+        for other in providers::PROVIDERS.iter().filter(|other| other.name() != name) {
+            providers::model_alias::warn_about_alias(deployment, *other, findings);
+        }
         let translation = provider.translate(deployment, &translation_context, findings);
+        if keeps_all {
+            facts.workers = self.describe_workers(provider, &translation_context);
+        }
         facts.crd_version = Some(crd_version);
-        facts.runtime = (!runtime.is_empty()).then_some(runtime);
+        let is_known = pinned.is_some() || !provider.info().chooses_runtime_itself;
+        facts.runtime = Some(runtime).filter(|_| is_known);
         let Some(translation) = translation else { return rendering };
+        facts.served_name = self.served_name(findings);
         rendering.endpoint = Some(translation.endpoint);
         let mut manifests = translation.manifests;
         let reason = facts.selection.as_ref().and_then(|selection| selection.reason.as_deref());
@@ -281,6 +315,38 @@ impl DeploymentRun<'_> {
         }
         rendering.manifests = manifests;
         rendering
+    }
+
+    /// Describes the workers, also those of a deployment that cannot be translated. The translation has reported the
+    /// findings.
+    fn describe_workers(&self, provider: &dyn Provider, context: &TranslationContext<'_>) -> Vec<WorkerFit> {
+        let mut repeated = Findings::new(self.object.scope());
+        let launcher = provider.launcher(self.deployment, context, &mut repeated);
+        launcher.map(|it| engines::describe_workers(self.deployment, &it, &mut repeated)).unwrap_or_default()
+    }
+
+    /// Returns the written name of the model in requests. A provider that does not use it has reported that.
+    fn served_name(&self, findings: &Findings<'_>) -> Option<ServedName> {
+        let written = self.deployment.model.served_name.as_ref().filter(|name| name.is_written())?;
+        let path = FieldPath::from(ModelDeployment::path().spec().model().served_name());
+        let is_ignored = findings.iter().any(|finding| {
+            finding.code.id == codes::FIELD_IGNORED.id
+                && finding.location.as_ref().is_some_and(|location| location.path == path)
+        });
+        let span = self.object.root.locate(&path, FieldPart::Value);
+        (!is_ignored).then(|| ServedName { name: written.value.clone(), path, span })
+    }
+
+    /// Warns that nothing is rendered for a Gateway, and says what the provider does for one by itself.
+    fn report_gateway(&self, provider: &dyn Provider, findings: &mut Findings<'_>) {
+        if !self.deployment.gateway.as_ref().is_some_and(|enabled| enabled.value) {
+            return;
+        }
+        let place = FieldRef::key(&ModelDeployment::path().spec().gateway());
+        let message = format!("spec.gateway is not rendered: {}", provider.info().gateway);
+        findings.report(&codes::GATEWAY_NOT_RENDERED, place, message).help(
+            "write the HTTPRoute, and the InferencePool if there is none, yourself, and set spec.gateway.enabled to false",
+        );
     }
 
     /// Adds the metadata that identify the owner to every object: namespace, labels, annotations and owner reference.
@@ -316,15 +382,21 @@ impl DeploymentRun<'_> {
     }
 }
 
-/// Counts the GPUs that a deployment asks for by type, in the order of its workers.
-fn count_gpus(deployment: &Deployment) -> Vec<GpuCount> {
+/// Counts the GPUs that a deployment asks for by type, in the order of its workers. `ordered` is the instance type that its
+/// provider orders.
+fn count_gpus(deployment: &Deployment, ordered: Option<&str>) -> Vec<GpuCount> {
     let mut all: Vec<GpuCount> = Vec::new();
     for worker in deployment.workload.workers() {
         let count = u64::from(worker.replicas.value) * u64::from(worker.gpu_count.value);
         let resource = worker.gpu_type.value.as_str();
+        let gpu = hardware::find_gpu(deployment, worker, ordered).filter(|_| hardware::WHOLE_GPUS.contains(&resource));
+        let memory = gpu.map(|gpu| gpu.max_memory.saturating_mul(count));
         match all.iter_mut().find(|gpus| *gpus.resource == *resource) {
-            Some(gpus) => gpus.count += count,
-            None if count > 0 => all.push(GpuCount { resource: resource.into(), count }),
+            Some(gpus) => {
+                gpus.count += count;
+                gpus.memory = gpus.memory.zip(memory).map(|(one, other)| one.saturating_add(other));
+            }
+            None if count > 0 => all.push(GpuCount { resource: resource.into(), count, memory }),
             None => {}
         }
     }

@@ -11,7 +11,7 @@ use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::wire::{StringEnum as _, typed_path};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
-use kubefoundry_yaml::{Node, Span};
+use kubefoundry_yaml::{Node, Span, Value};
 
 /// The limit for one configuration. Each rule may be evaluated for each deployment.
 const MAX_RULES_PER_CONFIG: usize = 256;
@@ -32,6 +32,14 @@ pub(super) fn check_names(config: &InferenceProviderConfig, at: &FieldPath, find
         );
     }
     let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
+    let engines = capabilities.and_then(|capabilities| capabilities.engines.as_ref());
+    let engines_path = path.clone().spec().capabilities().engines();
+    if engines.is_none_or(Vec::is_empty) && !has_value(findings.scope().root, &engines_path) {
+        let message = "the configuration lists no engine, so it never selects its provider";
+        findings
+            .report(&codes::INERT_CONFIGURATION, path.clone().metadata().name(), message)
+            .help(format!("list the provider's engines in {engines_path}, or remove the configuration"));
+    }
     let mut seen = BTreeSet::new();
     for (index, engine) in
         capabilities.and_then(|capabilities| capabilities.engines.as_ref()).into_iter().flatten().enumerate()
@@ -119,6 +127,13 @@ pub(super) fn check_rules(
         }
     }
     spans
+}
+
+/// Returns whether a list is written and has items, even if none could be read. Those already have a finding.
+fn has_value(root: &Node<'_>, list: &FieldPath) -> bool {
+    root.at(list).is_some_and(|node| {
+        !matches!(&node.value, Value::Null) && !matches!(&node.value, Value::Sequence(items) if items.is_empty())
+    })
 }
 
 /// Reports a field that is absent. A field that is present but unreadable already has a finding.

@@ -6,6 +6,8 @@ use serde_json::Value;
 use super::flag_value::json_or_text;
 use super::invocation::Invocation;
 use super::launcher::{ConfigKeys, Launcher};
+use super::profile::EngineProfile;
+use super::unknown_flags;
 use super::user_flags::{UserFlag, UserFlagValue};
 use crate::codes;
 use kubefoundry_diagnostics::{FieldRef, Findings};
@@ -15,6 +17,7 @@ use kubefoundry_yaml::text::shorten;
 pub(super) fn add_config_key(
     user_flag: &UserFlag<'_>,
     config_keys: &ConfigKeys,
+    profile: &'static EngineProfile,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
@@ -31,17 +34,7 @@ pub(super) fn add_config_key(
     }
     let key = user_flag.name.replace('-', "_");
     let Some((known, _)) = config_keys.table.lookup(&key) else {
-        let reported = findings.report(
-            &codes::UNKNOWN_ARGUMENT,
-            FieldRef::key(&user_flag.path),
-            format!(
-                "{key} is not a known configuration key of TensorRT-LLM; it is passed on, and the engine does not \
-                     start if it does not know the key"
-            ),
-        );
-        if let Some(suggestion) = config_keys.table.suggest(&key) {
-            reported.help(format!("did you mean {:?}?", suggestion.replace('-', "_")));
-        }
+        unknown_flags::report_unknown_key(user_flag, &key, config_keys, profile, launcher, findings);
         insert_leaves(user_flag, &[key.as_str()], json_value(user_flag), invocation, findings);
         return;
     };

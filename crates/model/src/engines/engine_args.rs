@@ -6,11 +6,12 @@ use super::launcher::{Launcher, SeparateValues};
 use super::lookup::{KnownFlag, Meaning};
 use super::profile::EngineProfile;
 use super::user_flags::{self, UserFlag, UserFlagValue};
-use super::{config_keys, exposed_secrets, flag_value, refused_flags};
+use super::{config_keys, exposed_secrets, flag_value, refused_flags, unknown_flags};
 use crate::codes;
 use crate::ir::Deployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::text::shorten;
+use serde::de::IgnoredAny;
 
 /// Adds the arguments of `engine.args`, then those of `engine.extraArgs`.
 pub(super) fn add_engine_args(
@@ -35,10 +36,11 @@ fn add_flag(
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    if !is_safe(user_flag, findings) || refused_flags::prints_and_exits(user_flag, launcher, findings) {
+    let meaning = launcher.lookup(user_flag.name, user_flag.from_mapping);
+    if !is_safe(user_flag, &meaning, findings) || refused_flags::prints_and_exits(user_flag, launcher, findings) {
         return;
     }
-    match launcher.lookup(user_flag.name, user_flag.from_mapping) {
+    match meaning {
         Meaning::One(known) => {
             if refused_flags::is_refused(user_flag, known.flag, profile, launcher, findings) {
                 return;
@@ -55,21 +57,26 @@ fn add_flag(
         }
         Meaning::Several(names) => report_ambiguous(user_flag, &names, launcher, findings),
         Meaning::Unknown => match &launcher.config_keys {
-            Some(keys) => config_keys::add_config_key(user_flag, keys, launcher, invocation, findings),
-            None => add_unknown(user_flag, launcher, invocation, findings),
+            Some(keys) => config_keys::add_config_key(user_flag, keys, profile, launcher, invocation, findings),
+            None => add_unknown(user_flag, profile, launcher, invocation, findings),
         },
     }
 }
 
 /// Checks for values that argument parsers misread with any flag: exactly `--` (argparse strips it), NUL and line
-/// breaks. Returns whether there is none.
-fn is_safe(user_flag: &UserFlag<'_>, findings: &mut Findings<'_>) -> bool {
+/// breaks. Returns whether there is none. Valid JSON may have line breaks, because it is written again without them.
+fn is_safe(user_flag: &UserFlag<'_>, meaning: &Meaning, findings: &mut Findings<'_>) -> bool {
     let values: &[&str] = match &user_flag.value {
         UserFlagValue::Absent => &[],
         UserFlagValue::Single(value) => std::slice::from_ref(value),
         UserFlagValue::Several(values) => values,
     };
-    let unsafe_value = values.iter().find(|value| **value == "--" || value.contains(['\0', '\n', '\r']));
+    let is_json = |value: &str| match meaning {
+        Meaning::One(known) => known.flag.takes_json() && serde_json::from_str::<IgnoredAny>(value).is_ok(),
+        Meaning::Several(_) | Meaning::Unknown => false,
+    };
+    let unsafe_value =
+        values.iter().find(|value| **value == "--" || value.contains(['\0', '\n', '\r']) && !is_json(value));
     if let Some(value) = unsafe_value {
         findings
             .report(
@@ -139,9 +146,10 @@ fn convert_switch(
     }
 }
 
-/// Passes on a flag that no table has: tables lag behind engines, and plugins add flags.
+/// Passes on a flag that no table has. The finding about it is an error where the tables are complete.
 fn add_unknown(
     user_flag: &UserFlag<'_>,
+    profile: &'static EngineProfile,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
@@ -161,8 +169,9 @@ fn add_unknown(
         return;
     }
     exposed_secrets::warn_about_secret(user_flag, &name, launcher, findings);
-    if !launcher.extra_flags.contains(&name.as_str()) {
-        report_unknown(user_flag, &name, launcher, findings);
+    let is_checked_elsewhere = launcher.provider_prefix.is_some_and(|prefix| name.starts_with(prefix));
+    if !is_checked_elsewhere && !launcher.extra_flags.contains(&name.as_str()) {
+        unknown_flags::report_unknown(user_flag, &name, profile, launcher, findings);
     }
     let value = match &user_flag.value {
         UserFlagValue::Absent => ArgumentValue::On,
@@ -170,23 +179,6 @@ fn add_unknown(
         UserFlagValue::Several(values) => ArgumentValue::List(values.iter().map(|value| (*value).to_owned()).collect()),
     };
     push_argument(Argument { name, value, path: user_flag.path.clone() }, launcher, invocation, findings);
-}
-
-fn report_unknown(user_flag: &UserFlag<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
-    let other_version = if launcher.is_known_in_other_version(name) { " (another version has it)" } else { "" };
-    let reported = findings.report(
-        &codes::UNKNOWN_ARGUMENT,
-        FieldRef::key(&user_flag.path),
-        format!(
-            "--{name} is not a known flag of {}{other_version}; it is passed on{}",
-            launcher.program, launcher.unknown_flag_consequence
-        ),
-    );
-    if let Some(replacement) = launcher.replacement(name) {
-        reported.help(format!("use {replacement}, the name in this version"));
-    } else if let Some(suggestion) = launcher.suggest(name) {
-        reported.help(format!("did you mean {suggestion:?}?"));
-    }
 }
 
 /// The number of flags that the message about an ambiguous name lists.

@@ -8,7 +8,7 @@ use super::launcher::{Charset, Launcher, ValueForm};
 use super::user_flags::{UserFlag, UserFlagValue};
 use crate::codes;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_yaml::text::shorten;
+use kubefoundry_yaml::text::{closest, shorten};
 
 /// Converts the value of a flag that takes one. Returns `None` after reporting a missing or invalid value.
 pub(super) fn convert_known(
@@ -28,12 +28,14 @@ pub(super) fn convert_known(
     let mut is_valid = true;
     for text in &texts {
         if let Err(problem) = flag.check_value(text) {
-            findings.report(
-                &codes::INVALID_ARGUMENT_VALUE,
-                &user_flag.path,
-                format!("--{} is {:?}, {problem}", flag.name, shorten(text)),
-            );
+            let message = format!("--{} is {:?}, {problem}", flag.name, shorten(text));
+            let reported = findings.report(&codes::INVALID_ARGUMENT_VALUE, &user_flag.path, message);
+            if let Some(close) = closest(text, flag.choices()) {
+                reported.help(format!("did you mean {close:?}?"));
+            }
             is_valid = false;
+        } else if flag.needs_plugin(text) && !launcher.extra_values.contains(&(flag.name, *text)) {
+            report_doubtful(user_flag, flag, text, launcher, findings);
         }
     }
     if !is_valid {
@@ -43,6 +45,33 @@ pub(super) fn convert_known(
         [text] => Some(convert_text(text, flag, launcher.value_form)),
         _ => Some(ArgumentValue::List(texts.iter().map(|text| (*text).to_owned()).collect())),
     }
+}
+
+/// The number of known values that a message lists.
+const MAX_LISTED_VALUES: usize = 8;
+
+/// Warns about a value that only a plugin could add.
+fn report_doubtful(
+    user_flag: &UserFlag<'_>,
+    flag: &Flag,
+    text: &str,
+    launcher: &Launcher,
+    findings: &mut Findings<'_>,
+) {
+    let known: Vec<&str> = flag.known_values().collect();
+    let message =
+        format!("--{} is {:?}, which {} does not know without a plugin", flag.name, shorten(text), launcher.program);
+    let reported = findings.report(&codes::DOUBTFUL_VALUE, &user_flag.path, message);
+    if let Some(close) = closest(text, known.iter().copied()) {
+        reported.help(format!("did you mean {close:?}?"));
+        return;
+    }
+    let more = match known.len().saturating_sub(MAX_LISTED_VALUES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let listed = known.iter().take(MAX_LISTED_VALUES).copied().collect::<Vec<_>>().join(", ");
+    reported.help(format!("use one of {listed}{more}, or an image with the plugin"));
 }
 
 /// Converts the value of a flag that no table has.
@@ -71,6 +100,11 @@ fn convert_text(text: &str, flag: &Flag, form: ValueForm) -> ArgumentValue {
                 ArgumentValue::Json(json_or_text(text))
             }
             ValueType::Text | ValueType::Path => as_text(),
+        },
+        // A line break would end the argument in the runtime's log and in shells; JSON means the same without it.
+        ValueForm::BareNumbers if flag.takes_json() && text.contains(['\n', '\r']) => match json_or_text(text) {
+            Value::String(_) => as_text(),
+            json => ArgumentValue::Text(json.to_string()),
         },
         ValueForm::BareNumbers => exact_number(text).map_or_else(as_text, ArgumentValue::Number),
         ValueForm::CommandLine => match flag.value_type {

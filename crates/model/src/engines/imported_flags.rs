@@ -81,7 +81,7 @@ pub fn flags_from_keywords(keywords: &Map<String, Value>) -> Vec<ImportedFlag> {
 }
 
 /// Reverses [`escape_expansion`](super::escape_expansion).
-fn unescape_expansion(text: &str) -> String {
+pub(super) fn unescape_expansion(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find('$') {

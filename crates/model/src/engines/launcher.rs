@@ -23,6 +23,10 @@ pub struct Launcher {
     pub refused_flags: Vec<&'static [RefusedFlag]>,
     /// Flags that the program has but its tables lack. They are passed on without a finding.
     pub extra_flags: &'static [&'static str],
+    /// The prefix of flags that the provider itself reads and checks. No finding is reported about them as unknown.
+    pub provider_prefix: Option<&'static str>,
+    /// Values that the program adds to those of the engine, with their flags.
+    pub extra_values: &'static [(&'static str, &'static str)],
     /// How to pass an API key outside the arguments. `None` where another finding says that the program takes no key.
     pub api_key_help: Option<&'static str>,
     /// The form in which the program takes values.
@@ -31,7 +35,12 @@ pub struct Launcher {
     pub charset: Option<Charset>,
     /// Whether the deployment's GPU count determines how the model is split. Some programs count the GPUs themselves.
     pub splits_model: bool,
-    /// What an unknown flag may cause, in a message after `it is passed on`.
+    /// Whether the version of the program is exactly known, and its tables are those of that version. An unknown flag
+    /// is then an error; otherwise it is a warning, because the program may have it.
+    pub is_exact: bool,
+    /// The instance type that is ordered for the program's node, if the deployment names one.
+    pub instance_type: Option<String>,
+    /// What an unknown flag causes, in a message after the flag.
     pub unknown_flag_consequence: &'static str,
 }
 
@@ -121,20 +130,29 @@ impl Launcher {
             server_flag_refusal: None,
             refused_flags: Vec::new(),
             extra_flags: &[],
+            provider_prefix: None,
+            extra_values: &[],
             api_key_help: Some(SECRET_HELP),
             value_form: ValueForm::CommandLine,
             charset: None,
             splits_model: true,
-            unknown_flag_consequence: "",
+            is_exact: false,
+            instance_type: None,
+            unknown_flag_consequence: "the program exits when it starts",
         }
     }
 
     /// Describes vLLM's own server (`python3 -m vllm.entrypoints.openai.api_server`) in the version of the image's tag,
-    /// or in the newest known version.
+    /// or in the newest known version. The version is exact if the image is the one that vLLM publishes, `vllm-openai`
+    /// of any registry.
     pub fn vllm_server(image: &str) -> Self {
-        let parser = Parser { table: flags::vllm_for_image(image), abbreviates: true };
+        let (table, is_version_known) = flags::vllm_for_image(image);
+        let (path, _) = kubefoundry_kubernetes::image::path_and_tag(image);
+        let is_published = path.rsplit('/').next() == Some("vllm-openai");
+        let parser = Parser { table, abbreviates: true };
         let api_key_help = Some("remove the flag, and set VLLM_API_KEY in spec.env from a Secret");
-        Self { parsers: vec![parser], api_key_help, ..Self::new("vLLM") }
+        let is_exact = is_version_known && is_published;
+        Self { parsers: vec![parser], api_key_help, is_exact, ..Self::new("vLLM") }
     }
 
     /// Describes `llama-server`, or a runner that passes flags on to it. Flags cannot be abbreviated, and a value is a

@@ -1,7 +1,7 @@
 //! Looks up names of flags in the tables of a launcher.
 
 use super::flags::{Flag, FlagGroup, FlagTable, Spelling};
-use super::launcher::Launcher;
+use super::launcher::{Launcher, RefusedFlag};
 
 /// The meaning of a flag name.
 #[derive(Debug)]
@@ -56,12 +56,20 @@ impl Launcher {
         }
     }
 
+    /// Returns the canonical name of a flag that is written under another name, such as `tp` for
+    /// `tensor-parallel-size`.
+    pub fn canonical_name(&self, name: &str) -> Option<&'static str> {
+        let (flag, spelling) = self.tables().find_map(|table| table.lookup(name))?;
+        (spelling == Spelling::Alias).then_some(flag.name)
+    }
+
     /// Returns whether this version deprecates a flag.
     pub(super) fn is_deprecated(&self, name: &str) -> bool {
         self.tables().find_map(|table| table.lookup(name)).is_some_and(|(flag, _)| flag.deprecated)
     }
 
-    fn tables(&self) -> impl Iterator<Item = FlagTable> {
+    /// Returns the tables of the parsers, outermost first.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = FlagTable> {
         self.parsers.iter().map(|parser| parser.table)
     }
 
@@ -73,6 +81,11 @@ impl Launcher {
     /// Returns the replacement of a flag that this version lacks, as a command line writes it.
     pub(super) fn replacement(&self, name: &str) -> Option<&'static str> {
         self.tables().find_map(|table| table.replacement(name))
+    }
+
+    /// Returns the refusal of a flag by its canonical name.
+    pub(super) fn refusal(&self, name: &str) -> Option<&'static RefusedFlag> {
+        self.refused_flags.iter().copied().flatten().find(|refused| refused.flag == name)
     }
 
     /// Returns whether another version of the program has this flag.

@@ -8,16 +8,25 @@
 //! ```
 //! Providers add the flags of their stack with [`Invocation::set_default`]; a flag that the user set wins.
 
+mod chat_parsers;
+mod checkpoint;
 mod config_keys;
+mod draft_model;
 mod engine_args;
+mod engine_support;
+mod expert_parallelism;
 mod exposed_secrets;
 mod flag_value;
 pub mod flags;
+mod host_memory;
+mod imported_command;
 mod imported_flags;
 mod invocation;
 mod launcher;
 mod llamacpp;
 mod lookup;
+mod model_facts;
+mod model_fit;
 mod parallelism;
 pub mod profile;
 mod refused_flags;
@@ -26,16 +35,20 @@ mod sglang;
 mod tests;
 mod trtllm;
 mod typed_fields;
+mod unknown_flags;
 mod user_flags;
 mod vllm;
 
+pub use imported_command::{CommandLine, CommandWord, UnreadableScript};
 pub use imported_flags::{ImportedFlag, flags_from_argv, flags_from_keywords};
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
 pub use launcher::{Charset, ConfigKeys, Launcher, Parser, RefusedFlag, SeparateValues, ServerFlagRefusal, ValueForm};
 pub(crate) use user_flags::looks_like_flag;
 
-use super::ir::{Deployment, EngineType, Worker};
+use super::hardware::find_gpu;
+use super::ir::{Deployment, EngineType, Role, Worker};
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_facts::fit::WorkerFit;
 use profile::EngineProfile;
 
 /// Returns the profile of an engine: the names of its settings.
@@ -59,6 +72,35 @@ pub fn resolve(
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Invocation {
+    resolve_worker(deployment, worker, launcher, findings).0
+}
+
+/// Describes the workers of a deployment for the questions on which GPUs they fit, and with how much context. Workers
+/// without GPUs are left out, and so are all workers of an engine that does not split models.
+pub fn describe_workers(deployment: &Deployment, launcher: &Launcher, findings: &mut Findings<'_>) -> Vec<WorkerFit> {
+    let profile = profile(deployment.engine.kind);
+    if profile.parallelism.is_none() {
+        return Vec::new();
+    }
+    let workers = deployment.workload.workers().into_iter().filter(|worker| worker.gpu_count.value > 0);
+    let describe = |worker: &Worker| {
+        let (invocation, is_split_known) = resolve_worker(deployment, worker, launcher, findings);
+        let gpu = find_gpu(deployment, worker, launcher.instance_type.as_deref());
+        model_fit::describe_worker(gpu, worker, deployment, profile, &invocation, is_split_known)
+    };
+    // Decisions of all deployments are kept, so none keeps more memory than it needs.
+    let mut described: Vec<WorkerFit> = workers.map(describe).collect();
+    described.shrink_to_fit();
+    described
+}
+
+/// Resolves all settings of the engine for one worker. Also returns whether the parallel sizes are known.
+fn resolve_worker(
+    deployment: &Deployment,
+    worker: &Worker,
+    launcher: &Launcher,
+    findings: &mut Findings<'_>,
+) -> (Invocation, bool) {
     let profile = profile(deployment.engine.kind);
     let mut invocation = Invocation::new(launcher.separate_values);
     typed_fields::add_typed_fields(deployment, profile, launcher, &mut invocation, findings);
@@ -66,6 +108,42 @@ pub fn resolve(
         flag_value::is_acceptable(argument, launcher, findings);
     }
     engine_args::add_engine_args(deployment, profile, launcher, &mut invocation, findings);
-    parallelism::resolve_parallelism(worker, profile, launcher, &mut invocation, findings);
-    invocation
+    let model = model_facts::applicable_facts(deployment, &invocation);
+    let gpu = model.and_then(|_| find_gpu(deployment, worker, launcher.instance_type.as_deref()));
+    // What follows from the model alone is the same for both roles, and is reported for the first of them.
+    if let Some(model) = model.filter(|_| worker.role != Role::Decode) {
+        model_facts::check_context(model, deployment, profile, &invocation, findings);
+        engine_support::check_architecture(model, deployment, profile, launcher, &invocation, findings);
+        if let Some(gpu) = &gpu {
+            engine_support::check_capability(model, gpu, profile, launcher, &invocation, findings);
+        }
+        chat_parsers::check_formats(model, launcher, &invocation, findings);
+        checkpoint::check_quantization(model, profile, launcher, &invocation, findings);
+        checkpoint::check_dtype(model, profile, launcher, &invocation, findings);
+    }
+    if worker.role != Role::Decode {
+        chat_parsers::check_tool_choice(profile, launcher, &invocation, findings);
+    }
+    // A program that chooses the GPUs chooses the memory as well.
+    if let Some(model) = model.filter(|_| launcher.splits_model) {
+        host_memory::check_host_memory(model, deployment.engine.kind, worker, findings);
+    }
+    let errors = findings.error_count();
+    parallelism::resolve_parallelism(worker, model, profile, launcher, &mut invocation, findings);
+    // With an error, the parallel sizes are not known.
+    if worker.role != Role::Decode && findings.error_count() == errors {
+        expert_parallelism::check_experts(model, profile, launcher, &invocation, findings);
+        if let Some(model) = model {
+            draft_model::check_draft_model(model, profile, launcher, &invocation, findings);
+        }
+    }
+    // Parallel sizes with an error say nothing about the memory of a GPU, and neither do those that a program chooses.
+    let is_split_known = launcher.splits_model
+        && profile.parallelism.is_some()
+        && findings.error_count() == errors
+        && worker.gpu_count.value > 0;
+    if let Some((model, gpu)) = model.zip(gpu.as_ref()).filter(|_| is_split_known) {
+        model_fit::check_fit(model, gpu, worker, deployment, profile, &invocation, findings);
+    }
+    (invocation, is_split_known)
 }

@@ -2,16 +2,19 @@
 
 use super::Launcher;
 use super::invocation::{Argument, ArgumentValue, Invocation, Parallelism};
+use super::model_facts::{EXPERT_PARALLEL_FLAGS, TensorParallelism, check_tensor_parallelism};
 use super::profile::{EngineProfile, ParallelismFlags};
 use crate::codes;
 use crate::ir::Worker;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_facts::Model;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Checks TP × PP × DP against the worker's GPUs, and derives TP if the user does not set it (docs/design/0008).
 pub(super) fn resolve_parallelism(
     worker: &Worker,
+    model: Option<&Model>,
     profile: &'static EngineProfile,
     launcher: &Launcher,
     invocation: &mut Invocation,
@@ -43,6 +46,15 @@ pub(super) fn resolve_parallelism(
         }
         u32::try_from(derived.max(1)).unwrap_or(1)
     };
+    if let Some(model) = model {
+        let flag = invocation.get(flags.tensor).map(|argument| argument.path.clone());
+        let attention_groups = if sizes.data_inside_tensor { sizes.data.unwrap_or(1) } else { 1 };
+        let spreads_experts = EXPERT_PARALLEL_FLAGS.iter().any(|flag| invocation.has(flag));
+        let tensor = TensorParallelism { size: tensor, attention_groups, spreads_experts, flag };
+        if !check_tensor_parallelism(model, worker, &tensor, profile, findings) {
+            return;
+        }
+    }
     let ranks = u64::from(tensor).saturating_mul(outer);
     if ranks > u64::from(gpus) {
         findings

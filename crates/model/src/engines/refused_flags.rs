@@ -46,7 +46,7 @@ pub(super) fn is_refused(
         report_print_and_exit(user_flag, name, launcher, findings);
         return true;
     }
-    if let Some(refused) = launcher.refused_flags.iter().copied().flatten().find(|refused| refused.flag == name) {
+    if let Some(refused) = launcher.refusal(name) {
         findings.report(refused.code, place(), format!("--{name} {}", refused.why)).help(refused.help);
         return true;
     }

@@ -4,6 +4,7 @@ mod refusals;
 
 use super::{Invocation, Launcher, resolve};
 use crate::ir::EngineType;
+use crate::providers::releases::find_release;
 use crate::providers::{dynamo, kaito, kuberay};
 use crate::validate::validate;
 use crate::wire::ModelDeployment;
@@ -16,11 +17,21 @@ use kubefoundry_yaml::{Limits, parse};
 
 /// Creates the launcher for an engine.
 type MakeLauncher = fn(EngineType) -> Launcher;
-const DYNAMO: MakeLauncher = |engine| dynamo::runtimes::launcher(engine, "1.4.0");
-const DYNAMO_1_1_1: MakeLauncher = |engine| dynamo::runtimes::launcher(engine, "1.1.1");
-const DYNAMO_1_6_1: MakeLauncher = |engine| dynamo::runtimes::launcher(engine, "1.6.1");
-const RAY: MakeLauncher = |_| kuberay::runtimes::launcher("2.56.0");
-const PRESET: MakeLauncher = |_| kaito::preset::launcher();
+
+fn dynamo_launcher(engine: EngineType, version: &str) -> Launcher {
+    dynamo::runtimes::launcher(engine, find_release(dynamo::runtimes::RELEASES, version).unwrap().release, true)
+}
+
+const DYNAMO: MakeLauncher = |engine| dynamo_launcher(engine, "1.4.0");
+/// The worker of an image that is not known to be the release itself.
+const DYNAMO_BUILD: MakeLauncher = |engine| Launcher { is_exact: false, ..dynamo_launcher(engine, "1.4.0") };
+const DYNAMO_1_1_1: MakeLauncher = |engine| dynamo_launcher(engine, "1.1.1");
+const DYNAMO_1_6_1: MakeLauncher = |engine| dynamo_launcher(engine, "1.6.1");
+const RAY: MakeLauncher =
+    |_| kuberay::runtimes::launcher(find_release(kuberay::runtimes::RELEASES, "2.56.0").unwrap().release, true);
+/// The engine of an image that is not known to be the release itself.
+const RAY_BUILD: MakeLauncher = |engine| Launcher { is_exact: false, ..RAY(engine) };
+const PRESET: MakeLauncher = |_| kaito::base_images::launcher_of(None);
 const SERVER: MakeLauncher = |_| Launcher::vllm_server("vllm/vllm-openai:v0.26.0");
 const LLAMA_SERVER: MakeLauncher = |_| Launcher::llama_server();
 
@@ -120,7 +131,7 @@ fn writes_other_tensorrt_llm_settings_as_configuration_keys() {
             "some_new_key": "x",
         })
     );
-    assert_eq!(findings, ["KF0304 spec.engine.args.some_new_key"]);
+    assert_eq!(findings, ["KF0315 spec.engine.args.some_new_key"]);
 }
 
 #[test]
@@ -147,9 +158,15 @@ fn writes_arguments_by_kind_of_flag() {
             DYNAMO,
             &["--compilation-config={\"mode\":\"a\\u0024(b)\\u0060c\\u0060\\u0027d\"}"],
         ),
-        // Flags that no table has.
-        ("{some-plugin-flag: ''}", DYNAMO, &["--some-plugin-flag"]),
-        ("{some-plugin-flag: v}", DYNAMO, &["--some-plugin-flag=v"]),
+        // Flags that no table has, for an image that may have them.
+        ("{some-plugin-flag: ''}", DYNAMO_BUILD, &["--some-plugin-flag"]),
+        ("{some-plugin-flag: v}", DYNAMO_BUILD, &["--some-plugin-flag=v"]),
+        // JSON may have any layout, because it is written again.
+        (
+            "{speculative-config: \"{\\n  \\\"method\\\": \\\"mtp\\\"\\n}\\n\"}",
+            DYNAMO,
+            &["--speculative-config={\"method\":\"mtp\"}"],
+        ),
         // An alias is written as its flag.
         ("{tp: '1'}", DYNAMO, &["--tensor-parallel-size", "1"]),
     ] {
@@ -197,7 +214,7 @@ fn parses_extra_arguments_with_their_values() {
         ("['--no-enable-chunked-prefill']", &["--no-enable-chunked-prefill"]),
         ("['--some-plugin-flag=1']", &["--some-plugin-flag=1"]),
     ] {
-        assert_eq!(argv(&format!("{{type: vllm, extraArgs: {extra}}}"), 1, DYNAMO), expected, "{extra}");
+        assert_eq!(argv(&format!("{{type: vllm, extraArgs: {extra}}}"), 1, DYNAMO_BUILD), expected, "{extra}");
     }
 }
 
@@ -268,7 +285,7 @@ fn writes_typed_keyword_arguments() {
     let engine = "{type: vllm, contextLength: 4096, enforceEager: true, enablePrefixCaching: false, args: {\
                   gpu-memory-utilization: '0.9', max-num-batched-tokens: 8k, compilation-config: '{\"mode\": 3}', \
                   dtype: bfloat16, enable-auto-tool-choice: 'true', tool-call-parser: hermes, new-kwarg: '5'}}";
-    let (invocation, _) = run(engine, 2, RAY);
+    let (invocation, _) = run(engine, 2, RAY_BUILD);
     assert_eq!(
         serde_json::Value::Object(invocation.unwrap().keyword_arguments()),
         serde_json::json!({

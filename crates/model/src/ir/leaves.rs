@@ -7,7 +7,8 @@ use crate::wire::{ModelDeployment, StorageVolume};
 use serde_json::Value as Json;
 
 use super::{
-    Deployment, Engine, FieldOrigin, Leaf, Metadata, Model, NewClaim, ProviderRequest, Volume, Worker, Workload,
+    Deployment, Engine, FieldOrigin, Leaf, Metadata, Model, NewClaim, PodSettings, ProviderRequest, Volume, Worker,
+    Workload,
 };
 use kubefoundry_kubernetes::wire::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, PathOf, ResourceFieldSelector,
@@ -44,10 +45,14 @@ impl Deployment {
             env,
             pod_labels,
             pod_annotations,
+            shared_memory,
+            pod_spec,
             hugging_face_token,
             image_pull_secrets,
             node_selector,
+            node_gpu: _,
             tolerations,
+            gateway,
         } = self;
         let mut leaves = LeafList(Vec::new());
         let spec = || ModelDeployment::path().spec();
@@ -65,12 +70,14 @@ impl Deployment {
         leaves.add_engine(engine, engine_image);
         leaves.add(spec().serving().mode(), workload.mode().as_str(), *mode_origin);
         leaves.add_workload(workload);
+        leaves.add_optional(spec().resources().shared_memory(), shared_memory.clone());
         leaves.add_optional(spec().image(), spec_image.cloned());
         for (index, variable) in env.iter().enumerate() {
             leaves.add_variable(&spec().env().index(index), variable);
         }
         leaves.add_pairs(&spec().pod_template().metadata().labels(), pod_labels);
         leaves.add_pairs(&spec().pod_template().metadata().annotations(), pod_annotations);
+        leaves.add_pod_settings(pod_spec);
         leaves.add_optional(spec().secrets().hugging_face_token(), hugging_face_token.clone());
         for (index, name) in image_pull_secrets.iter().enumerate() {
             leaves.add_written(spec().image_pull_secrets().index(index).name(), name.clone());
@@ -78,6 +85,9 @@ impl Deployment {
         leaves.add_pairs(&spec().node_selector(), node_selector);
         for (index, toleration) in tolerations.iter().enumerate() {
             leaves.add_toleration(&spec().tolerations().index(index), toleration);
+        }
+        if let Some(gateway) = gateway {
+            leaves.add_leaf(spec().gateway().enabled(), gateway);
         }
         leaves.0
     }
@@ -123,7 +133,7 @@ impl LeafList {
     }
 
     fn add_model(&mut self, model: &Model) {
-        let Model { id, served_name, source, volumes } = model;
+        let Model { id, served_name, source, volumes, facts: _ } = model;
         let path = || ModelDeployment::path().spec().model();
         self.add_optional(path().id(), id.clone());
         if let Some(served_name) = served_name {
@@ -217,6 +227,30 @@ impl LeafList {
         self.add_leaf(worker.gpu_path().gpu_type(), gpu_type);
         self.add_optional(worker.memory_path(), memory.clone());
         self.add_optional(worker.cpu_path(), cpu.clone());
+    }
+
+    fn add_pod_settings(&mut self, settings: &PodSettings) {
+        let PodSettings {
+            affinity,
+            topology_spread_constraints,
+            priority_class_name,
+            scheduler_name,
+            service_account_name,
+            runtime_class_name,
+            termination_grace_period_seconds,
+        } = settings;
+        let path = || ModelDeployment::path().spec().pod_template().spec();
+        if let Some(affinity) = affinity {
+            self.add_tree(path().affinity().into(), affinity);
+        }
+        for (index, constraint) in topology_spread_constraints.iter().enumerate() {
+            self.add_tree(FieldPath::from(path().topology_spread_constraints()).index(index), constraint);
+        }
+        self.add_optional(path().priority_class_name(), priority_class_name.clone());
+        self.add_optional(path().scheduler_name(), scheduler_name.clone());
+        self.add_optional(path().service_account_name(), service_account_name.clone());
+        self.add_optional(path().runtime_class_name(), runtime_class_name.clone());
+        self.add_optional(path().termination_grace_period_seconds(), *termination_grace_period_seconds);
     }
 
     fn add_variable(&mut self, path: &PathOf<EnvVar>, variable: &EnvVar) {

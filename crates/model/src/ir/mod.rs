@@ -1,7 +1,11 @@
 //! A deployment after validation: defaults are applied, choices are made, and each value knows its origin.
 
+mod known_gpu;
 mod leaves;
 
+use std::sync::Arc;
+
+pub use known_gpu::{KnownGpu, NodeGpu};
 pub use leaves::LeafEntry;
 
 pub use crate::wire::{AccessMode, EngineType, ModelSource, ServingMode, VolumePurpose};
@@ -74,14 +78,41 @@ pub struct Deployment {
     pub pod_labels: Vec<(String, String)>,
     /// Additional annotations of the pods.
     pub pod_annotations: Vec<(String, String)>,
+    /// The size of `/dev/shm` in the workers. `None` leaves it to the provider.
+    pub shared_memory: Option<String>,
+    /// How the pods are scheduled and ended, and as whom they run.
+    pub pod_spec: PodSettings,
     /// The name of the Secret whose keys become environment variables.
     pub hugging_face_token: Option<String>,
     /// The names of the Secrets for pulling images.
     pub image_pull_secrets: Vec<String>,
     /// The labels that a node must have.
     pub node_selector: Vec<(String, String)>,
+    /// What the options and the cluster say about the GPU of the nodes.
+    pub node_gpu: NodeGpu,
     /// The node taints that the pods tolerate.
     pub tolerations: Vec<Toleration>,
+    /// Whether the model should be reachable through a Gateway. `None` without `spec.gateway`.
+    pub gateway: Option<Leaf<bool>>,
+}
+
+/// Fields of a core/v1 PodSpec. Those that are free-form have the structure of Kubernetes, which the pipeline checks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PodSettings {
+    /// Rules about nodes and other pods, for workers.
+    pub affinity: Option<Node<'static>>,
+    /// How workers are spread over zones and nodes.
+    pub topology_spread_constraints: Vec<Node<'static>>,
+    /// The PriorityClass of all pods.
+    pub priority_class_name: Option<String>,
+    /// The scheduler of all pods.
+    pub scheduler_name: Option<String>,
+    /// The ServiceAccount of all pods.
+    pub service_account_name: Option<String>,
+    /// The RuntimeClass of workers.
+    pub runtime_class_name: Option<String>,
+    /// The seconds that a worker has to end.
+    pub termination_grace_period_seconds: Option<u32>,
 }
 
 /// The metadata of a deployment.
@@ -110,6 +141,8 @@ pub struct Model {
     pub source: Leaf<ModelSource>,
     /// The volumes for weights and caches.
     pub volumes: Vec<Volume>,
+    /// What is known about the model; `None` if nothing is.
+    pub facts: Option<Arc<kubefoundry_facts::Model>>,
 }
 
 /// A volume to mount into the engine's containers.

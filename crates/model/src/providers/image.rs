@@ -6,22 +6,10 @@ use crate::provider::TranslationContext;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 
-/// Returns the `MAJOR.MINOR.PATCH` at the start of a text, if nothing or a suffix follows it: `1.4.0`, `1.4.0-rc1`,
-/// `2.56.0-py312`.
-pub(super) fn leading_version(text: &str) -> Option<&str> {
-    let (version, suffix) = text.find(['-', '+']).map_or((text, None), |index| {
-        let (version, suffix) = text.split_at(index);
-        (version, suffix.get(1..))
-    });
-    (suffix != Some("") && is_version(version)).then_some(version)
-}
-
-/// Returns whether a text is `MAJOR.MINOR.PATCH`: three numbers without leading zeros.
-pub(super) fn is_version(text: &str) -> bool {
-    let is_number = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'))
-    };
-    text.split('.').count() == 3 && text.split('.').all(is_number)
+/// Returns the last part of an image's repository: `vllm-runtime` of `nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.4.0`.
+pub(super) fn repository_name(image: &str) -> &str {
+    let (path, _) = kubefoundry_kubernetes::image::path_and_tag(image);
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns whether a GPU resource is NVIDIA's (`nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`). Default images support no
@@ -58,20 +46,5 @@ pub(super) fn check_default_image(
         findings
             .report(&codes::UNPINNED_RUNTIME, ModelDeployment::path().spec().engine().engine_type(), message)
             .help(format!("add to kubefoundry.yaml: runtimes: {{{provider}: {}}}", context.runtime));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_three_numbers_and_an_optional_suffix() {
-        for text in ["1.4.0", "1.4.0-rc1.cuda13", "1.4.0+build", "1.4.0-0.1"] {
-            assert_eq!(leading_version(text), Some("1.4.0"), "{text}");
-        }
-        for text in ["", "latest", "1.4", "1.4.0.1", "1.04.0", "1.4.0-", "1..0", "v1.4.0", "1.4.x"] {
-            assert_eq!(leading_version(text), None, "{text}");
-        }
     }
 }

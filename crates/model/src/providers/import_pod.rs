@@ -1,8 +1,11 @@
 //! Import of the parts of pods that are common to all providers.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::draft::{Draft, ImportSource, WorkerDraft, count_at, items_at, quantity_at, string_at, string_entries_at};
+use crate::draft::{
+    Draft, ImportSource, WorkerDraft, count_at, items_at, quantity_at, required_node_labels, string_at,
+    string_entries_at,
+};
 use crate::ir::NVIDIA_GPU;
 
 /// The variables that name the directories of model caches.
@@ -26,9 +29,55 @@ pub(super) fn import_pod(
         draft.pod_annotations = string_entries_at(metadata, "/annotations");
     }
     draft.node_selector = string_entries_at(spec, "/nodeSelector");
+    let required = spec.get("affinity").and_then(required_node_labels).unwrap_or_default();
+    for (label, value) in required {
+        draft.node_selector.entry(label).or_insert(value);
+    }
+    draft.shared_memory = shared_memory_size(spec, container);
+    draft.pod_spec = pod_settings(spec);
     draft.tolerations = items_at(spec, "/tolerations").to_vec();
     draft.image_pull_secrets = items_at(spec, "/imagePullSecrets").to_vec();
     import_volumes(spec, container, source, draft);
+}
+
+/// Returns the size of a volume in memory that is mounted at `/dev/shm`.
+fn shared_memory_size(spec: &Value, container: &Value) -> Option<String> {
+    let mounts = items_at(container, "/volumeMounts").iter();
+    let mount = mounts
+        .filter(|mount| string_at(mount, "/mountPath").is_some_and(|path| path.trim_end_matches('/') == "/dev/shm"))
+        .find_map(|mount| string_at(mount, "/name"))?;
+    let volume = items_at(spec, "/volumes").iter().find(|volume| string_at(volume, "/name") == Some(mount))?;
+    let in_memory = string_at(volume, "/emptyDir/medium") == Some("Memory");
+    quantity_at(volume, "/emptyDir/sizeLimit").filter(|_| in_memory)
+}
+
+/// The fields of `spec.podTemplate.spec` that only workers get.
+const WORKER_FIELDS: &[&str] = &["topologySpreadConstraints", "runtimeClassName", "terminationGracePeriodSeconds"];
+
+/// The fields of `spec.podTemplate.spec` that all pods get.
+const SHARED_FIELDS: &[&str] = &["priorityClassName", "schedulerName", "serviceAccountName"];
+
+/// Returns the fields of `spec.podTemplate.spec` that a pod has. An affinity that a node selector expresses is left out.
+fn pod_settings(spec: &Value) -> Map<String, Value> {
+    let mut settings = Map::new();
+    let affinity = spec.get("affinity").filter(|affinity| {
+        let is_only_labels = affinity.as_object().is_some_and(|parts| parts.len() == 1)
+            && affinity.pointer("/nodeAffinity").and_then(Value::as_object).is_some_and(|parts| parts.len() == 1);
+        let is_selector = is_only_labels && required_node_labels(affinity).is_some();
+        !affinity.is_null() && !is_selector
+    });
+    settings.extend(affinity.map(|affinity| ("affinity".to_owned(), affinity.clone())));
+    let written = WORKER_FIELDS.iter().chain(SHARED_FIELDS).filter_map(|name| {
+        let value = spec.get(*name).filter(|value| !value.is_null())?;
+        Some(((*name).to_owned(), value.clone()))
+    });
+    settings.extend(written);
+    settings
+}
+
+/// Removes the fields that all pods get if a pod beside the workers, such as a frontend, has other values.
+pub(super) fn keep_shared_settings(other_pod: &Value, draft: &mut Draft) {
+    draft.pod_spec.retain(|name, value| !SHARED_FIELDS.contains(&name.as_str()) || other_pod.get(name) == Some(value));
 }
 
 /// Returns the last variable of each name, the one that Kubernetes uses.
@@ -48,8 +97,9 @@ pub(super) fn token_secret(container: &Value) -> Option<String> {
 /// Imports the resources of a worker from its container.
 pub(super) fn import_resources(container: &Value, worker: &mut WorkerDraft) {
     worker.cpu = quantity_at(container, "/resources/requests/cpu");
-    worker.memory = quantity_at(container, "/resources/limits/memory")
-        .or_else(|| quantity_at(container, "/resources/requests/memory"));
+    // A rendering makes the memory a request and a limit. A request alone would thus get a limit, which can end the
+    // worker, so the import leaves it out.
+    worker.memory = quantity_at(container, "/resources/limits/memory");
     let limits = container.pointer("/resources/limits").and_then(Value::as_object);
     let gpu = limits.into_iter().flatten().find(|(name, _)| name.contains('/'));
     if let Some((name, amount)) = gpu {

@@ -5,6 +5,10 @@ use crate::ir::Deployment;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 
+/// The help for a provider that needs the id of a model that is in the image.
+pub(super) const MODEL_ID_HELP: &str = "set spec.model.id to the absolute path of the model in the image, or \
+                                        spec.provider.name: kaito, which starts the image as it is";
+
 /// Reports a deployment name that is too long for the names that upstream derives from it. `what_for` ends the message:
 /// `a KAITO Workspace`. Returns whether the name fits.
 pub(super) fn check_name_length(
@@ -22,6 +26,38 @@ pub(super) fn check_name_length(
     let message = format!("metadata.name has {length} characters, expected at most {max_length} for {what_for}");
     findings.report(&codes::NAME_TOO_LONG, ModelDeployment::path().metadata().name(), message).help(help);
     false
+}
+
+/// Reports a deployment name that starts with a digit. Upstream names Services after it, and names of Services are
+/// DNS-1035 labels in Kubernetes before 1.36 (KEP-5311). Returns whether the name can be used.
+pub(super) fn check_name_start(deployment: &Deployment, upstream: &str, findings: &mut Findings<'_>) -> bool {
+    let name = &deployment.metadata.name;
+    if name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return true;
+    }
+    findings
+        .report(
+            &codes::INVALID_NAME,
+            ModelDeployment::path().metadata().name(),
+            format!("metadata.name is {name:?}, expected a name that starts with a letter"),
+        )
+        .help(format!("rename it: {upstream} names Services after it, and their names start with a letter"));
+    false
+}
+
+/// Reports the id of a GGUF file where no engine of the provider reads one. Returns whether the model can be served.
+pub(super) fn refuse_gguf(deployment: &Deployment, upstream: &str, findings: &mut Findings<'_>) -> bool {
+    let is_gguf = deployment.model.id.as_ref().is_some_and(|id| id.to_ascii_lowercase().ends_with(".gguf"));
+    if is_gguf {
+        findings
+            .report(
+                &codes::FIELD_NOT_SUPPORTED,
+                ModelDeployment::path().spec().model().id(),
+                format!("spec.model.id names a GGUF file, which {upstream} does not serve"),
+            )
+            .help("use the id of the model's original weights, or the engine llamacpp on kaito");
+    }
+    !is_gguf
 }
 
 /// Warns about pod labels that the upstream controller overwrites.

@@ -4,11 +4,14 @@ pub mod dynamo;
 mod image;
 mod import_pod;
 pub mod kaito;
+mod known_images;
 pub mod kuberay;
 mod metadata;
+pub(crate) mod model_alias;
 mod nixl;
 mod overrides;
 pub mod pod;
+pub(crate) mod releases;
 #[cfg(test)]
 mod wheel_pins;
 

@@ -17,7 +17,7 @@ pub(super) fn path<T: HasPath>() -> PathOf<T> {
 /// which is reported.
 pub(super) fn read<T: Default + Read>(deployment: &Deployment, findings: &mut Findings<'_>) -> T {
     let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
-        let mut reader = Reader::for_overrides(findings);
+        let mut reader = Reader::for_overrides(findings, deployment.api_group);
         T::read(node, &ProviderRequest::overrides_path(), &mut reader)
     });
     overrides.unwrap_or_default()

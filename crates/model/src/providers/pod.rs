@@ -10,6 +10,7 @@ pub(crate) use volume::{
 
 use kubefoundry_kubernetes::pod::{Container, EnvFromSource, PodMetadata, PodSpec, ResourceRequirements, StringMap};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
+use kubefoundry_yaml::Node;
 
 use crate::ir::{Deployment, Worker};
 
@@ -23,15 +24,37 @@ pub(crate) fn pod_metadata(deployment: &Deployment, reserved: &[&str]) -> Option
     (metadata != PodMetadata::default()).then_some(metadata)
 }
 
-/// Returns the pod spec that is common to all workers of a deployment: storage volumes, node selector, tolerations and
-/// pull secrets. The caller adds the containers.
+/// Returns the pod spec that is common to all workers of a deployment: storage volumes, node selector, tolerations, pull
+/// secrets and the fields of `podTemplate.spec`. The caller adds the containers.
 pub(crate) fn base_pod_spec(deployment: &Deployment) -> PodSpec {
     PodSpec {
         containers: Vec::new(),
         volumes: storage_volumes(deployment),
         node_selector: deployment.node_selector.as_slice().into(),
+        affinity: deployment.pod_spec.affinity.as_ref().map(Node::to_json),
+        topology_spread_constraints: deployment
+            .pod_spec
+            .topology_spread_constraints
+            .iter()
+            .map(Node::to_json)
+            .collect(),
+        runtime_class_name: deployment.pod_spec.runtime_class_name.clone(),
+        termination_grace_period_seconds: deployment.pod_spec.termination_grace_period_seconds,
+        ..auxiliary_pod_spec(deployment)
+    }
+}
+
+/// Returns the pod spec that is common to all pods of a deployment, also those that run no worker: tolerations, pull
+/// secrets, priority, scheduler and service account. They need no GPU node, and would occupy one.
+pub(crate) fn auxiliary_pod_spec(deployment: &Deployment) -> PodSpec {
+    let settings = &deployment.pod_spec;
+    PodSpec {
         tolerations: deployment.tolerations.clone(),
         image_pull_secrets: image_pull_secrets(deployment),
+        priority_class_name: settings.priority_class_name.clone(),
+        scheduler_name: settings.scheduler_name.clone(),
+        service_account_name: settings.service_account_name.clone(),
+        ..PodSpec::default()
     }
 }
 

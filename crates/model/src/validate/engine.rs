@@ -7,7 +7,7 @@ use crate::ir::{Engine, EngineType, FieldOrigin, Leaf};
 use crate::wire;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
-use kubefoundry_kubernetes::wire::StringEnum as _;
+use kubefoundry_kubernetes::wire::{Argument, StringEnum as _};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Validates the engine. `default` is the type of a deployment that names none. Returns `None` without a type.
@@ -31,6 +31,16 @@ pub(super) fn validate_engine(
             "set it to one of {}",
             EngineType::VARIANTS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
         ));
+    }
+    if wire.trust_remote_code == Some(true) && check.effective_api_group().warns_about_remote_code {
+        let path = path.clone().trust_remote_code();
+        let message = format!("{path} is true, so code from the model's repository runs in the engine's pods");
+        let help = format!(
+            "remove it if the model does not need it; otherwise add the annotation {}: {}",
+            check.effective_api_group().label("lint-ignore"),
+            codes::REMOTE_CODE_TRUSTED.id
+        );
+        check.findings.report(&codes::REMOTE_CODE_TRUSTED, path, message).help(help);
     }
     let context_length = wire.context_length.and_then(|length| validate_context_length(length, check));
     let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
@@ -56,8 +66,8 @@ pub(super) fn validate_engine(
             .map(Leaf::written)
             .or_else(|| check.effective_api_group().prefix_caching.map(Leaf::defaulted)),
         enforce_eager: Leaf::or_default(wire.enforce_eager, false),
-        args: args.to_vec(),
-        extra_args: extra_args.to_vec(),
+        args: args.iter().map(|(key, Argument(value))| (key.clone(), value.clone())).collect(),
+        extra_args: extra_args.iter().map(|Argument(element)| element.clone()).collect(),
     })
 }
 
@@ -80,6 +90,9 @@ fn validate_context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u
     positive
 }
 
+/// The key of `engine.args` by which airunway names a GGUF file for llama.cpp.
+const AIRUNWAY_GGUF_URL: &str = "ggufUrl";
+
 /// Checks that a key of `engine.args` is a flag name without leading dashes (docs/design/0007).
 fn validate_argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
     if is_flag_name(key) {
@@ -96,6 +109,10 @@ fn validate_argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'
     );
     let reported = check.findings.report(&codes::INVALID_ARGUMENT_KEY, place, message);
     let reported = match key.split_once('.') {
+        _ if key == AIRUNWAY_GGUF_URL => reported.help(
+            "airunway downloads the file at this URL; here, set spec.model.id to a file on Hugging Face \
+             (org/name/file.gguf), or to the absolute path of a file on a volume",
+        ),
         Some((parent, child)) if is_flag_name(parent) && !child.is_empty() => {
             reported.help(format!("set {parent:?} to the whole setting as JSON"))
         }
@@ -121,9 +138,9 @@ fn is_flag_name(key: &str) -> bool {
 
 /// Checks the rules for `engine.extraArgs` that are common to all engines: the first element is a flag, and no element
 /// ends option parsing.
-fn validate_extra_arguments(elements: &[String], check: &mut Checker<'_, '_>) {
+fn validate_extra_arguments(elements: &[Argument], check: &mut Checker<'_, '_>) {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().engine().extra_args());
-    for (index, element) in elements.iter().enumerate() {
+    for (index, Argument(element)) in elements.iter().enumerate() {
         let checked = if element.is_empty() {
             Err("a flag or the value of one")
         } else if element.chars().any(|character| matches!(character, '\0' | '\n' | '\r')) {

@@ -3,13 +3,19 @@
 use crate::codes;
 use crate::ir::Metadata;
 use crate::wire::ModelDeployment;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::wire::{Map, ObjectMeta};
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::{closest, shorten};
 
 /// The labels and annotations that kubefoundry sets and users may not.
 pub(super) const RESERVED: &[&str] = &["managed-by", "model-deployment", "selected-reason"];
+
+/// The annotations that kubefoundry and its operator read or write on a ModelDeployment.
+pub const READ_ANNOTATIONS: &[&str] =
+    &["provider", "selected-reason", "lint-ignore", "reconcile-paused", "dry-run", "dry-run-result"];
 
 /// Validates the metadata. Returns `None` without a name.
 pub(super) fn validate_metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -> Option<Metadata> {
@@ -32,6 +38,7 @@ pub(super) fn validate_metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'
     check.check_annotations(&path().annotations(), annotations);
     // `selected-reason` is allowed: a ModelDeployment that an earlier run passed on has it.
     check.check_reserved_keys(&path().annotations(), &["managed-by", "model-deployment"], annotations);
+    check_read_annotations(annotations, &path().annotations(), check);
     Some(Metadata {
         name: name?.to_owned(),
         namespace: namespace.map(str::to_owned),
@@ -39,6 +46,37 @@ pub(super) fn validate_metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'
         labels: labels.to_vec(),
         annotations: annotations.to_vec(),
     })
+}
+
+/// Reports annotations with the prefix of the API group that have no effect. Labels with the prefix are rendered, so all
+/// of them have one.
+fn check_read_annotations(annotations: &[(String, String)], path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let api_group = check.effective_api_group();
+    let known = || READ_ANNOTATIONS.iter().chain(RESERVED).copied();
+    for (key, _) in annotations {
+        let Some(name) = key.strip_prefix(api_group.label_prefix) else { continue };
+        let place = FieldRef::key(&path.key(key.clone()));
+        if let Some((_, effect)) = api_group.ignored_annotations.iter().find(|(ignored, _)| *ignored == name) {
+            let message =
+                format!("{path} has the key {key:?}, which {effect} in {}, and is ignored here", api_group.name);
+            check.findings.report(&codes::UNREAD_ANNOTATION, place, message).help("remove it");
+            continue;
+        }
+        if known().any(|known| known == name) {
+            continue;
+        }
+        let meant = closest(name, known());
+        // The systems of other groups have annotations of their own, so only a near miss is a mistake there.
+        if meant.is_none() && !api_group.has_crds {
+            continue;
+        }
+        let message = format!("{path} has the key {:?}, which nothing reads", shorten(key));
+        let reported = check.findings.report(&codes::UNREAD_ANNOTATION, place, message);
+        match meant {
+            Some(meant) => reported.help(format!("did you mean {:?}?", api_group.label(meant))),
+            None => reported.help("remove it, or use a prefix of your own"),
+        };
+    }
 }
 
 fn validate_name<'w>(wire: &'w ObjectMeta, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<&'w str> {

@@ -11,18 +11,20 @@ mod engine;
 mod metadata;
 mod model;
 mod pod;
+mod shared_memory;
 mod storage;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tolerations;
 mod workload;
 
-use super::ir::{Deployment, EngineType, ProviderRequest};
-use crate::codes;
+pub use metadata::READ_ANNOTATIONS;
+
+use super::ir::{Deployment, EngineType, Leaf, NodeGpu, ProviderRequest};
 use crate::wire;
-use kubefoundry_diagnostics::{FieldRef, Findings};
+use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 
 /// Validates a deployment and applies its defaults (docs/specification.md, MD-1 and MD-2).
 ///
@@ -37,15 +39,24 @@ pub fn validate(
     api_group: &'static ApiGroup,
     findings: &mut Findings<'_>,
 ) -> Option<Deployment> {
-    validate_with_default_engine(wire, api_group, None, findings)
+    validate_with_assumptions(wire, api_group, Assumptions::default(), findings)
 }
 
-/// Validates a deployment like [`validate`]. `engine` is the engine of a deployment that names none, if its API group
-/// allows that ([`default_engine`](super::select::default_engine)).
-pub fn validate_with_default_engine(
+/// What others decide about a deployment that does not say it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Assumptions {
+    /// The engine of a deployment that names none, if its API group allows that
+    /// ([`default_engine`](super::select::default_engine)).
+    pub engine: Option<EngineType>,
+    /// Whether the provider chooses the GPUs, so that the deployment need not count them.
+    pub has_gpu: bool,
+}
+
+/// Validates a deployment like [`validate`], with assumptions about what it does not say.
+pub fn validate_with_assumptions(
     wire: &wire::ModelDeployment,
     api_group: &'static ApiGroup,
-    engine: Option<EngineType>,
+    assumptions: Assumptions,
     findings: &mut Findings<'_>,
 ) -> Option<Deployment> {
     let empty = wire::ModelDeploymentSpec::default();
@@ -56,17 +67,18 @@ pub fn validate_with_default_engine(
     let name = metadata.as_ref().map_or("", |metadata| metadata.name.as_str());
     let model = model::validate_model(spec, name, image.is_some(), &mut check);
     let provider = validate_provider(spec, &mut check);
-    let engine = engine::validate_engine(spec.engine.as_ref(), engine, &mut check);
-    let workload = workload::validate_workload(spec, &mut check);
+    let engine = engine::validate_engine(spec.engine.as_ref(), assumptions.engine, &mut check);
+    let workload = workload::validate_workload(spec, assumptions.has_gpu, &mut check);
     let pod = pod::validate_pod(spec, &mut check);
-    if check.is_present(&wire::ModelDeployment::path().spec().gateway()) {
-        let place = FieldRef::key(&wire::ModelDeployment::path().spec().gateway());
-        check
-            .findings
-            .report(&codes::GATEWAY_NOT_RENDERED, place, "spec.gateway is not rendered yet")
-            .help("remove it, and write the InferencePool and the HTTPRoute yourself");
-    }
     let (mode_origin, workload) = workload?;
+    if let Some(model) = &model {
+        storage::warn_about_single_node_claims(&model.volumes, &workload, &mut check);
+    }
+    let shared_memory = spec.resources.as_ref().and_then(|resources| non_empty(resources.shared_memory.as_deref()));
+    if let Some(size) = shared_memory {
+        let volumes = model.as_ref().map(|model| model.volumes.as_slice()).unwrap_or_default();
+        shared_memory::check_shared_memory(size, &workload, volumes, &mut check);
+    }
     Some(Deployment {
         api_group,
         metadata: metadata?,
@@ -77,12 +89,16 @@ pub fn validate_with_default_engine(
         workload,
         image,
         env: pod.env,
+        shared_memory: shared_memory.map(str::to_owned),
         pod_labels: pod.labels,
         pod_annotations: pod.annotations,
+        pod_spec: pod.settings,
         hugging_face_token: pod.hugging_face_token,
         image_pull_secrets: pod.image_pull_secrets,
         node_selector: pod.node_selector,
+        node_gpu: NodeGpu::default(),
         tolerations: pod.tolerations,
+        gateway: spec.gateway.as_ref().map(|gateway| Leaf::or_default(gateway.enabled, true)),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::storage;
 use crate::codes;
-use crate::ir::{Leaf, Model, ModelSource, Volume};
+use crate::ir::{EngineType, Leaf, Model, ModelSource, Volume};
 use crate::wire;
 use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
@@ -30,7 +30,9 @@ pub(super) fn validate_model(
     let id = non_empty(wire.id.as_deref());
     let served_name = match source.value {
         ModelSource::HuggingFace => {
-            validate_hugging_face_id(wire, &volumes, check);
+            let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
+            let names_contained_model = has_image && engine == Some(EngineType::Llamacpp);
+            validate_hugging_face_id(wire, &volumes, names_contained_model, check);
             validate_served_name(wire, check)
         }
         ModelSource::Custom => {
@@ -38,7 +40,7 @@ pub(super) fn validate_model(
             None
         }
     };
-    Some(Model { id: id.map(str::to_owned), served_name, source, volumes })
+    Some(Model { id: id.map(str::to_owned), served_name, source, volumes, facts: None })
 }
 
 /// Validates a custom model, which is in the image (docs/specification.md MD-1.2).
@@ -67,14 +69,23 @@ fn validate_custom_model(wire: &wire::Model, has_image: bool, check: &mut Checke
     }
 }
 
-fn validate_hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut Checker<'_, '_>) {
+fn validate_hugging_face_id(
+    wire: &wire::Model,
+    volumes: &[Volume],
+    names_contained_model: bool,
+    check: &mut Checker<'_, '_>,
+) {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
     if check.is_missing(wire.id.as_deref(), &path) {
         check.findings.report(&codes::MODEL_ID_REQUIRED, &path, "model.id is required when source is huggingface");
     }
     let Some(id) = non_empty(wire.id.as_deref()) else { return };
     if !id.starts_with('/') {
-        check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, check_repository(id));
+        // llama.cpp images may contain the model, and then the id is only its name: `gemma2:2b`. The provider, which
+        // knows the image, refuses such a name where a model has to be downloaded.
+        let syntax =
+            if names_contained_model && !id.contains('/') { check_tagged_name(id) } else { check_repository(id) };
+        check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, syntax);
         return;
     }
     // A volume without a mountPath, and volumes that could not be read, already have findings.
@@ -107,6 +118,15 @@ fn check_repository(id: &str) -> SyntaxResult {
         file.len() <= 255 && !file.starts_with(['-', '.']) && !file.contains("..") && file.bytes().all(is_id_byte)
     });
     if file_fits && repository.iter().all(|part| is_id_part(part)) { Ok(()) } else { Err(SEGMENT) }
+}
+
+/// Checks a name with an optional tag: `gemma2:2b`.
+fn check_tagged_name(id: &str) -> SyntaxResult {
+    match id.split_once(':') {
+        Some((name, tag)) if is_id_part(name) && is_id_part(tag) => Ok(()),
+        Some(_) => Err("a name, or a name and a tag separated by a colon"),
+        None => check_repository(id),
+    }
 }
 
 fn is_gguf(file: &str) -> bool {

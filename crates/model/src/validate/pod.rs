@@ -3,11 +3,12 @@
 use super::metadata::{RESERVED, pairs};
 use super::tolerations;
 use crate::codes;
-use crate::ir::{EnvVar, Toleration};
+use crate::ir::{EnvVar, PodSettings, Toleration};
 use crate::wire;
 use kubefoundry_kubernetes::check::environment;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
+use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The validated pod fields.
@@ -15,6 +16,7 @@ pub(super) struct PodFields {
     pub(super) env: Vec<EnvVar>,
     pub(super) labels: Vec<(String, String)>,
     pub(super) annotations: Vec<(String, String)>,
+    pub(super) settings: PodSettings,
     pub(super) hugging_face_token: Option<String>,
     pub(super) image_pull_secrets: Vec<String>,
     pub(super) node_selector: Vec<(String, String)>,
@@ -25,6 +27,7 @@ pub(super) struct PodFields {
 pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> PodFields {
     let env = spec.env.as_deref().unwrap_or_default();
     environment::check_environment(&wire::ModelDeployment::path().spec().env(), env, check);
+    warn_about_secrets(env, check);
     let metadata = spec.pod_template.as_ref().and_then(|template| template.metadata.as_ref());
     let labels = pairs(metadata.and_then(|metadata| metadata.labels.as_ref()));
     let labels_path = FieldPath::from(wire::ModelDeployment::path().spec().pod_template().metadata().labels());
@@ -44,10 +47,63 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
         env: env.to_vec(),
         labels: labels.to_vec(),
         annotations: annotations.to_vec(),
+        settings: spec
+            .pod_template
+            .as_ref()
+            .and_then(|template| template.spec.as_ref())
+            .map(pod_settings)
+            .unwrap_or_default(),
         hugging_face_token: token.map(str::to_owned),
         image_pull_secrets: pull_secret_names(spec.image_pull_secrets.as_deref().unwrap_or_default()),
         node_selector: node_selector.to_vec(),
         tolerations: tolerations.to_vec(),
+    }
+}
+
+/// Returns the fields of the pod spec. Their structure is that of Kubernetes, against which the pipeline checks them.
+fn pod_settings(spec: &wire::PodTemplateSpec) -> PodSettings {
+    let text = |text: &Option<String>| non_empty(text.as_deref()).map(str::to_owned);
+    PodSettings {
+        affinity: spec.affinity.clone().filter(|affinity| affinity.value != Value::Null),
+        topology_spread_constraints: spec.topology_spread_constraints.clone().unwrap_or_default(),
+        priority_class_name: text(&spec.priority_class_name),
+        scheduler_name: text(&spec.scheduler_name),
+        service_account_name: text(&spec.service_account_name),
+        runtime_class_name: text(&spec.runtime_class_name),
+        termination_grace_period_seconds: spec
+            .termination_grace_period_seconds
+            .and_then(|seconds| u32::try_from(seconds).ok()),
+    }
+}
+
+/// The variables whose values are secrets: those of Hugging Face, of the engines' servers and of common services.
+const SECRET_VARIABLES: &[&str] = &[
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "LLAMA_API_KEY",
+    "NGC_API_KEY",
+    "OPENAI_API_KEY",
+    "VLLM_API_KEY",
+    "WANDB_API_KEY",
+];
+
+/// Warns about variables with a secret as a literal value. `$(NAME)` is the value of another variable.
+fn warn_about_secrets(env: &[EnvVar], check: &mut Checker<'_, '_>) {
+    for (index, variable) in env.iter().enumerate() {
+        let name = variable.name.as_deref().unwrap_or_default();
+        let is_literal = |value: &str| !value.is_empty() && !value.starts_with("$(");
+        if SECRET_VARIABLES.contains(&name) && variable.value.as_deref().is_some_and(is_literal) {
+            let path = wire::ModelDeployment::path().spec().env().index(index).value();
+            let help = if matches!(name, "HF_TOKEN" | "HUGGING_FACE_HUB_TOKEN") {
+                "remove the variable, and set spec.secrets.huggingFaceToken to the name of a Secret with the key HF_TOKEN"
+            } else {
+                "replace value by valueFrom with a secretKeyRef"
+            };
+            let message = format!("{name} writes a secret into the manifest as plain text");
+            check.findings.report(&codes::EXPOSED_SECRET, &path, message).help(help);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::wire::ModelDeployment;
 use std::collections::BTreeMap;
 
 use crate::codes;
-use crate::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose};
+use crate::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose, Workload};
 use crate::wire::{Storage, StorageVolume};
 use kubefoundry_diagnostics::{Code, FieldRef};
 use kubefoundry_kubernetes::check::SyntaxResult;
@@ -51,6 +51,25 @@ pub(super) fn validate_volumes(
         apply_airunway_restrictions(&volumes, deployment, &path, check);
     }
     volumes
+}
+
+/// Warns about new claims for one node that several pods mount: pods on other nodes cannot start.
+pub(super) fn warn_about_single_node_claims(volumes: &[Volume], workload: &Workload, check: &mut Checker<'_, '_>) {
+    let pods: u64 = workload.workers().into_iter().map(|worker| u64::from(worker.replicas.value)).sum();
+    for (index, volume) in volumes.iter().enumerate().filter(|_| pods > 1) {
+        let Some(claim) = &volume.new_claim else { continue };
+        let mode = claim.access_mode.value;
+        if matches!(mode, AccessMode::ReadWriteOnce | AccessMode::ReadWriteOncePod) {
+            let path = ModelDeployment::path().spec().model().storage().volumes().index(index).access_mode();
+            let where_to = if mode == AccessMode::ReadWriteOnce { "one node" } else { "one pod" };
+            let message =
+                format!("{path} is {}, which is for {where_to}, but {pods} pods mount the volume", mode.as_str());
+            check
+                .findings
+                .report(&codes::SINGLE_NODE_CLAIM, &path, message)
+                .help("set it to ReadWriteMany, with a StorageClass that supports it");
+        }
+    }
 }
 
 /// Paths at or below which airunway allows no mounts.

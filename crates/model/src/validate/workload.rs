@@ -8,6 +8,7 @@ use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::labels;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::closest;
 
 /// The written fields of the workers of one role.
 #[derive(Default)]
@@ -20,10 +21,12 @@ struct WrittenWorker<'w> {
     assumed_gpus: u32,
 }
 
-/// Validates the serving mode and the workers of each role. Returns `None` if a required field is missing or could not
+/// Validates the serving mode and the workers of each role. With `has_gpu`, an aggregated worker without a GPU count has
+/// one GPU: the provider chooses it. Returns `None` if a required field is missing or could not
 /// be read.
 pub(super) fn validate_workload(
     spec: &wire::ModelDeploymentSpec,
+    has_gpu: bool,
     check: &mut Checker<'_, '_>,
 ) -> Option<(FieldOrigin, Workload)> {
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
@@ -33,8 +36,9 @@ pub(super) fn validate_workload(
         written_mode.is_none() && !check.is_absent(&wire::ModelDeployment::path().spec().serving().mode());
     let mode = Leaf::or_default(written_mode, ServingMode::Aggregated);
 
+    let assumed_gpus = assumed_gpus(spec, mode.value, check);
     let aggregated =
-        validate_worker(Role::Aggregated, &written_aggregated(spec, assumed_gpus(spec, mode.value, check)), check);
+        validate_worker(Role::Aggregated, &written_aggregated(spec, assumed_gpus.max(u32::from(has_gpu))), check);
     let prefill =
         validate_worker(Role::Prefill, &written_role(scaling.and_then(|scaling| scaling.prefill.as_ref())), check);
     let decode =
@@ -117,6 +121,7 @@ fn validate_worker(role: Role, written: &WrittenWorker<'_>, check: &mut Checker<
     if let Some(gpu_type) = written.gpu.and_then(|gpu| non_empty(gpu.gpu_type.as_deref())) {
         worker.gpu_type = Leaf::written(gpu_type.to_owned());
     }
+    warn_about_gpus(&worker, gpu_count.as_ref(), check);
     if let Some(memory) = &worker.memory {
         check.check_maximum_quantity(&worker.memory_path(), memory, ceilings.map(|ceilings| ceilings.memory));
     }
@@ -130,6 +135,40 @@ fn validate_worker(role: Role, written: &WrittenWorker<'_>, check: &mut Checker<
         check.check_maximum(&worker.gpu_path().count(), count.value, ceilings.map(|ceilings| ceilings.gpus));
     }
     Some(Worker { replicas: replicas?, gpu_count: gpu_count?, ..worker })
+}
+
+/// The GPU resources of the common device plugins.
+const GPU_RESOURCES: &[&str] =
+    &["amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi", NVIDIA_GPU, "nvidia.com/gpu.shared"];
+
+/// The most GPUs of a node that is sold: NVIDIA's DGX-2 and HGX-2, and AWS' Trainium instances. Others have 8.
+const MAX_NODE_GPUS: u32 = 16;
+
+/// Warns about a GPU resource that looks like a misspelled one, and about more GPUs than a node has.
+fn warn_about_gpus(worker: &Worker, count: Option<&Leaf<u32>>, check: &mut Checker<'_, '_>) {
+    let gpu_type = worker.gpu_type.value.as_str();
+    let is_known = GPU_RESOURCES.contains(&gpu_type) || gpu_type.starts_with("nvidia.com/mig-");
+    if worker.gpu_type.is_written()
+        && !is_known
+        && let Some(meant) = closest(gpu_type, GPU_RESOURCES.iter().copied())
+    {
+        let path = worker.gpu_path().gpu_type();
+        let message =
+            format!("{path} is {gpu_type:?}, which no common device plugin offers, so the pod may never start");
+        check.findings.report(&codes::SUSPECT_GPU_TYPE, &path, message).help(format!("did you mean {meant:?}?"));
+    }
+    let fraction = gpu_type.starts_with("nvidia.com/mig-") || gpu_type == "nvidia.com/gpu.shared";
+    if let Some(count) = count.filter(|count| count.value > MAX_NODE_GPUS && !fraction) {
+        let path = worker.gpu_path().count();
+        let message = format!(
+            "{path} is {}, but a worker is one pod, and no known node has more than {MAX_NODE_GPUS} GPUs",
+            count.value
+        );
+        check
+            .findings
+            .report(&codes::OVERSIZED_POD, &path, message)
+            .help("lower the count: kubefoundry does not render workers on several nodes yet");
+    }
 }
 
 /// Validates a count, which may be zero. Returns `None` if it is negative or could not be read.
@@ -208,13 +247,12 @@ fn require_roles(check: &mut Checker<'_, '_>) {
             incomplete = true;
             continue;
         }
-        let fields: &[&'static str] =
-            if check.effective_api_group().requires_role_memory { &["gpu.count", "memory"] } else { &["gpu.count"] };
-        for field in fields.iter().copied() {
+        // Dynamo and Ray start a worker without a memory request, so only the count is indispensable.
+        let memory = check.effective_api_group().expects_role_memory.then_some(("memory", &codes::ROLE_WITHOUT_MEMORY));
+        for (field, code) in [("gpu.count", &codes::ROLE_FIELD_REQUIRED)].into_iter().chain(memory) {
             let path = path.join(field);
             if check.is_absent_or_empty(&path) {
-                let message = format!("Disaggregated mode requires scaling.{role}.{field}");
-                check.findings.report(&codes::ROLE_FIELD_REQUIRED, &path, message);
+                check.findings.report(code, &path, format!("Disaggregated mode requires scaling.{role}.{field}"));
             }
         }
     }

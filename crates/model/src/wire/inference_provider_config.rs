@@ -60,6 +60,8 @@ wire_object! {
         name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// The serving modes of the engine.
         serving_modes: Vec<ServingMode> = "servingModes" [max_items(256)],
+        /// The formats of the engine's API, such as `openai-chat`, `openai-responses` and `anthropic-messages`.
+        api_formats: Vec<String> = "apiFormats" [max_items(256)],
         /// Whether the engine runs without GPUs.
         cpu_support: bool = "cpuSupport",
         /// Whether the engine runs on GPUs.

@@ -2,7 +2,7 @@
 
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{
-    EnvVar, IntegerOrString, LocalObjectReference, Map, ObjectMeta, Syntax, Toleration,
+    Argument, EnvVar, IntegerOrString, LocalObjectReference, Map, ObjectMeta, Syntax, Toleration,
 };
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
@@ -55,7 +55,7 @@ wire_object! {
         image: String = "image" [syntax(Syntax::Image)],
         /// Environment variables of the engine's containers.
         env: Vec<EnvVar> = "env" [max_items(256), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
-        /// Labels and annotations for the pods. Pods do not get those of the ModelDeployment itself.
+        /// Settings for the pods. Pods do not get the labels and annotations of the ModelDeployment itself.
         pod_template: PodTemplate = "podTemplate",
         /// Names of Secrets in the same namespace.
         secrets: Secrets = "secrets",
@@ -65,7 +65,7 @@ wire_object! {
         node_selector: Map<String> = "nodeSelector" [max_entries(512)],
         /// Node taints that the pods tolerate.
         tolerations: Vec<Toleration> = "tolerations" [max_items(256)],
-        /// Gateway API integration. Not supported yet: setting it is an error.
+        /// Gateway API integration. Nothing is rendered for it: a warning says so, unless `enabled` is `false`.
         gateway: Gateway = "gateway",
     }
 }
@@ -193,10 +193,10 @@ wire_object! {
         image: String = "image" [syntax(Syntax::Image)],
         /// Engine flags by name without leading dashes, with values as strings: `gpu-memory-utilization: "0.9"`. A
         /// switch takes `""` or `"true"`; `"false"` turns it off if the engine supports that. kubefoundry checks the
-        /// flags of the runtime version and passes on unknown flags.
-        args: Map<String> = "args" [max_entries(MAX_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
+        /// flags of the runtime version. An unknown flag is an error if that version is exactly known.
+        args: Map<Argument> = "args" [max_entries(MAX_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
         /// Engine flags as on a command line: `--flag`, `--flag=value`, or a flag followed by its value.
-        extra_args: Vec<String> = "extraArgs" [max_items(MAX_EXTRA_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
+        extra_args: Vec<Argument> = "extraArgs" [max_items(MAX_EXTRA_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
     }
 }
 wire_object! {
@@ -233,7 +233,8 @@ wire_object! {
         replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE), default("1")],
         /// The GPUs of each worker. `count` is required.
         gpu: Gpu = "gpu",
-        /// The memory request and limit of each worker, such as `64Gi`. Required.
+        /// The memory request and limit of each worker, such as `64Gi`. A role without it causes a warning, and its
+        /// workers have neither.
         memory: String = "memory" [syntax(Syntax::Quantity)],
     }
 }
@@ -256,6 +257,9 @@ wire_object! {
         memory: String = "memory" [syntax(Syntax::Quantity)],
         /// The CPU request of each replica, such as `4` or `500m`.
         cpu: String = "cpu" [syntax(Syntax::Quantity)],
+        /// The size of `/dev/shm` in the workers of both serving modes, such as `16Gi`. It is memory, and counts towards
+        /// the memory limit. Without it, the provider decides.
+        shared_memory: String = "sharedMemory" [syntax(Syntax::Quantity), not_in(&[AIRUNWAY])],
     }
 }
 wire_object! {
@@ -263,6 +267,27 @@ wire_object! {
     pub struct PodTemplate {
         /// Labels and annotations of the pods.
         metadata: PodTemplateMetadata = "metadata",
+        /// How the pods are scheduled and ended, and as whom they run.
+        spec: PodTemplateSpec = "spec" [not_in(&[AIRUNWAY])],
+    }
+}
+wire_object! {
+    /// Fields of a core/v1 PodSpec that Kubernetes' scheduler and kubelet read.
+    pub struct PodTemplateSpec {
+        /// Rules about nodes and other pods that decide where a worker runs (core/v1 Affinity).
+        affinity: Node<'static> = "affinity",
+        /// How workers are spread over zones and nodes (core/v1 TopologySpreadConstraint).
+        topology_spread_constraints: Vec<Node<'static>> = "topologySpreadConstraints" [max_items(64)],
+        /// The PriorityClass of all pods.
+        priority_class_name: String = "priorityClassName" [syntax(Syntax::DnsSubdomain)],
+        /// The scheduler that places all pods.
+        scheduler_name: String = "schedulerName" [syntax(Syntax::DnsSubdomain)],
+        /// The ServiceAccount in the same namespace as which all pods run.
+        service_account_name: String = "serviceAccountName" [syntax(Syntax::DnsSubdomain)],
+        /// The RuntimeClass of the workers, such as `nvidia`.
+        runtime_class_name: String = "runtimeClassName" [syntax(Syntax::DnsSubdomain)],
+        /// How many seconds a worker has to finish its requests before it is killed. Kubernetes' default is 30.
+        termination_grace_period_seconds: i32 = "terminationGracePeriodSeconds" [minimum(0)],
     }
 }
 wire_object! {

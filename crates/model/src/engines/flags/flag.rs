@@ -84,10 +84,18 @@ pub struct Flag {
     /// Whether the facts come from documentation or another build instead of this version's package.
     pub uncertain: bool,
     pub(super) choices: &'static str,
+    pub(super) known_values: &'static str,
     pub(super) special_values: &'static str,
+    /// The interval of a number: `(0,1]`. Empty without bounds.
+    pub(super) range: &'static str,
 }
 
 impl Flag {
+    /// Returns whether the value is JSON, or may be.
+    pub(in crate::engines) fn takes_json(&self) -> bool {
+        matches!(self.value_type, ValueType::Json | ValueType::JsonObject | ValueType::JsonOrText)
+    }
+
     /// Returns the closed set of values, sorted. Empty where any value of the type is accepted or the set is unknown.
     ///
     /// ```
@@ -101,6 +109,23 @@ impl Flag {
     /// ```
     pub fn choices(&self) -> impl Iterator<Item = &'static str> + use<> {
         split_words(self.choices)
+    }
+
+    /// Returns the values that this version knows, sorted, of a flag whose values plugins may extend. Empty for a closed
+    /// set, and where the values are unknown.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kubefoundry_model::engines::flags;
+    /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
+    /// let (quantization, _) = vllm.lookup("quantization").ok_or("known flag")?;
+    /// assert!(quantization.known_values().any(|value| value == "awq"));
+    /// assert_eq!(quantization.choices().count(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn known_values(&self) -> impl Iterator<Item = &'static str> + use<> {
+        split_words(self.known_values)
     }
 
     /// Returns the name as Python and configuration files write it: `max_model_len`, `kv_cache_config.dtype`.

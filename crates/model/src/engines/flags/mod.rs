@@ -6,11 +6,13 @@
 mod abbreviation;
 mod file;
 mod flag;
+mod replacements;
 mod table;
 mod tables;
 mod value;
 
 pub use flag::{Flag, FlagGroup, FlagKind, Repetition, ValueType};
+pub use replacements::{Replacement, ReplacingField, replacement};
 pub use table::{FlagTable, Spelling};
 pub use tables::{llama_server, sglang, tables_by_version, trtllm_keys, vllm, vllm_for_image, wrapper};
 pub use value::ValueProblem;

@@ -99,6 +99,23 @@ impl FlagTable {
         self.entries().filter(|entry| !entry.rest.starts_with(['=', '!'])).map(|entry| entry.name)
     }
 
+    /// Returns the version of the program.
+    pub fn version(&self) -> &'static str {
+        let versions = self.file.versions();
+        versions.iter().find(|(letter, _)| *letter == self.version).map_or("", |(_, version)| version)
+    }
+
+    /// Returns the program that takes the flags: `vllm`, `dynamo-vllm`.
+    pub fn program(&self) -> &'static str {
+        self.file.program
+    }
+
+    /// Returns whether the program may have other flags, because these come from its documentation or sources instead of
+    /// the package of this version.
+    pub fn is_uncertain(&self) -> bool {
+        self.file.is_uncertain()
+    }
+
     /// Suggests the closest name for an unknown one.
     ///
     /// ```
@@ -136,7 +153,7 @@ impl FlagTable {
     /// use kubefoundry_model::engines::flags;
     /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
     /// assert!(vllm.lookup("grpc-port").is_none() && vllm.is_known_in_other_version("grpc-port"));
-    /// assert!(!vllm.is_known_in_other_version("swap-space"));
+    /// assert!(!vllm.is_known_in_other_version("weather"));
     /// # Ok(())
     /// # }
     /// ```
@@ -203,13 +220,17 @@ impl FlagTable {
             replaced_by,
             uncertain: self.file.is_uncertain(),
             choices: "",
+            known_values: "",
             special_values: "",
+            range: "",
         };
         for word in words {
             match word.split_once('=') {
                 Some(("off", off)) => flag.off = Some(off),
                 Some(("choices", choices)) => flag.choices = choices,
+                Some(("known", known)) => flag.known_values = known,
                 Some(("also", also)) => flag.special_values = also,
+                Some(("range", range)) => flag.range = range,
                 _ if word == "frontend" => flag.group = FlagGroup::Frontend,
                 _ if word == "wrapper" => flag.group = FlagGroup::Wrapper,
                 _ if word == "deprecated" => flag.deprecated = true,

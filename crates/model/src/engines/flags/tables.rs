@@ -35,7 +35,7 @@ pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
 /// ```
 /// use kubefoundry_model::engines::flags;
 /// let versions: Vec<&str> = flags::tables_by_version("dynamo-vllm").map(|(version, _)| version).collect();
-/// assert_eq!(versions, ["1.1.1", "1.4.0", "1.6.1"]);
+/// assert_eq!((versions.first(), versions.last()), (Some(&"1.0.0"), Some(&"1.6.1")));
 /// assert_eq!(flags::tables_by_version("vim").count(), 0);
 /// ```
 pub fn tables_by_version(program: &str) -> impl Iterator<Item = (&'static str, FlagTable)> {
@@ -55,21 +55,27 @@ pub fn vllm(version: &str) -> Option<FlagTable> {
 }
 
 /// Returns the vLLM flags of an image: those of the version in its tag (`v0.26.0`, `0.26.0-cu130`), or of the newest
-/// known version before it. A tag without a version stands for the newest known version.
+/// known version before it. A tag without a version stands for the newest known version. The second value tells whether
+/// the table is that of the version in the tag.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
-/// let old = flags::vllm_for_image("vllm/vllm-openai:v0.20.2");
-/// assert!(old.lookup("max-num-partial-prefills").is_some());
-/// assert!(flags::vllm_for_image("registry:5000/vllm:latest").lookup("max-num-partial-prefills").is_none());
+/// let (old, is_exact) = flags::vllm_for_image("vllm/vllm-openai:v0.20.2");
+/// assert!(is_exact && old.lookup("max-num-partial-prefills").is_some());
+/// let (newest, is_exact) = flags::vllm_for_image("registry:5000/vllm:latest");
+/// assert!(!is_exact && newest.lookup("max-num-partial-prefills").is_none());
 /// ```
-pub fn vllm_for_image(image: &str) -> FlagTable {
+pub fn vllm_for_image(image: &str) -> (FlagTable, bool) {
     let name = image.split('@').next().unwrap_or(image);
     let tag = name.rsplit('/').next().and_then(|last| last.split_once(':')).map_or("", |(_, tag)| tag);
     let version = tag.strip_prefix('v').unwrap_or(tag);
     let core = version.split('-').next().unwrap_or(version);
     let is_version = core.split('.').count() >= 3 && core.starts_with(|c: char| c.is_ascii_digit());
-    if is_version { FlagTable::nearest(&VLLM, core) } else { FlagTable::newest(&VLLM) }
+    match FlagTable::new(&VLLM, core) {
+        Some(table) => (table, true),
+        None if is_version => (FlagTable::nearest(&VLLM, core), false),
+        None => (FlagTable::newest(&VLLM), false),
+    }
 }
 
 /// Returns the flags of an SGLang version, or `None` for an unknown version.

@@ -110,26 +110,84 @@ fn counts_are_those_of_the_packages() {
     assert_eq!(
         counts,
         [
+            ("dynamo-sglang 1.0.0", 26),
+            ("dynamo-sglang 1.0.1", 26),
+            ("dynamo-sglang 1.0.2", 26),
+            ("dynamo-sglang 1.1.0", 28),
             ("dynamo-sglang 1.1.1", 28),
+            ("dynamo-sglang 1.2.0.post1", 29),
+            ("dynamo-sglang 1.2.1", 29),
+            ("dynamo-sglang 1.3.0.post1", 38),
+            ("dynamo-sglang 1.3.1", 38),
             ("dynamo-sglang 1.4.0", 38),
-            ("dynamo-sglang 1.6.1", 56),
+            ("dynamo-sglang 1.4.1", 38),
+            ("dynamo-sglang 1.4.2", 38),
+            ("dynamo-sglang 1.5.0", 91),
+            ("dynamo-sglang 1.5.1", 91),
+            ("dynamo-sglang 1.6.0", 97),
+            ("dynamo-sglang 1.6.1", 97),
+            ("dynamo-trtllm 1.0.0", 68),
+            ("dynamo-trtllm 1.0.1", 68),
+            ("dynamo-trtllm 1.0.2", 68),
+            ("dynamo-trtllm 1.1.0", 70),
             ("dynamo-trtllm 1.1.1", 70),
+            ("dynamo-trtllm 1.2.0.post1", 71),
+            ("dynamo-trtllm 1.2.1", 71),
+            ("dynamo-trtllm 1.3.0.post1", 72),
+            ("dynamo-trtllm 1.3.1", 72),
             ("dynamo-trtllm 1.4.0", 75),
-            ("dynamo-trtllm 1.6.1", 92),
+            ("dynamo-trtllm 1.4.1", 75),
+            ("dynamo-trtllm 1.4.2", 75),
+            ("dynamo-trtllm 1.5.0", 128),
+            ("dynamo-trtllm 1.5.1", 128),
+            ("dynamo-trtllm 1.6.0", 133),
+            ("dynamo-trtllm 1.6.1", 133),
+            ("dynamo-vllm 1.0.0", 49),
+            ("dynamo-vllm 1.0.1", 49),
+            ("dynamo-vllm 1.0.2", 49),
+            ("dynamo-vllm 1.1.0", 40),
             ("dynamo-vllm 1.1.1", 40),
+            ("dynamo-vllm 1.2.0.post1", 40),
+            ("dynamo-vllm 1.2.1", 40),
+            ("dynamo-vllm 1.3.0.post1", 48),
+            ("dynamo-vllm 1.3.1", 48),
             ("dynamo-vllm 1.4.0", 54),
-            ("dynamo-vllm 1.6.1", 77),
+            ("dynamo-vllm 1.4.1", 55),
+            ("dynamo-vllm 1.4.2", 55),
+            ("dynamo-vllm 1.5.0", 111),
+            ("dynamo-vllm 1.5.1", 111),
+            ("dynamo-vllm 1.6.0", 117),
+            ("dynamo-vllm 1.6.1", 117),
             ("llama-server stored-readme-00dc8057", 136),
+            ("sglang 0.5.9", 331),
             ("sglang 0.5.10.post1", 354),
+            ("sglang 0.5.11", 374),
             ("sglang 0.5.12.post1", 387),
+            ("sglang 0.5.14", 420),
             ("sglang 0.5.16", 460),
+            ("sglang 0.5.18", 488),
             ("sglang 0.5.21", 512),
             ("sglang 0.5.23", 531),
             ("trtllm stored-main-0004396", 43),
+            ("vllm 0.10.2", 176),
+            ("vllm 0.11.0", 183),
+            ("vllm 0.12.0", 194),
+            ("vllm 0.14.1", 204),
+            ("vllm 0.15.0", 207),
+            ("vllm 0.16.0", 212),
+            ("vllm 0.17.1", 222),
+            ("vllm 0.18.0", 225),
             ("vllm 0.19.0", 230),
+            ("vllm 0.19.1", 230),
+            ("vllm 0.20.1", 239),
             ("vllm 0.20.2", 239),
             ("vllm 0.22.0", 261),
+            ("vllm 0.22.1", 261),
+            ("vllm 0.23.0", 261),
+            ("vllm 0.25.1", 270),
             ("vllm 0.26.0", 274),
+            ("vllm 0.27.0", 282),
+            ("vllm 0.28.0", 284),
             ("vllm 0.29.0", 292),
             ("vllm 0.31.0", 311),
             ("vllm 0.33.0", 320),
@@ -189,7 +247,10 @@ fn has_known_vllm_facts_in_every_version() {
             assert_eq!(flag(&vllm, short).name, name);
         }
         assert!(flag(&vllm, "quantization").choices().next().is_none(), "an open set");
-        assert!(vllm.lookup("task").is_none() && vllm.lookup("swap-space").is_none());
+        assert!(flag(&vllm, "quantization").known_values().any(|value| value == "fp8"), "{version}");
+        assert!(flag(&vllm, "tool-call-parser").known_values().any(|value| value == "hermes"), "{version}");
+        assert!(flag(&vllm, "reasoning-parser").known_values().any(|value| value == "deepseek_r1"), "{version}");
+        assert!(flag(&vllm, "load-format").known_values().any(|value| value == "safetensors"), "{version}");
     }
 }
 
@@ -244,7 +305,9 @@ fn has_known_sglang_facts_in_every_version() {
         ] {
             assert_eq!(flag(&sglang, name).kind, kind, "{version} {name}");
         }
-        assert_eq!(flag(&sglang, "context-length").value_type, ValueType::SiInteger);
+        // 0.5.9 takes plain integers only.
+        let context_length = if version == "0.5.9" { ValueType::Integer } else { ValueType::SiInteger };
+        assert_eq!(flag(&sglang, "context-length").value_type, context_length);
         for (name, value_type) in [
             ("json-model-override-args", ValueType::JsonObject),
             ("kv-events-config", ValueType::JsonObject),
@@ -255,7 +318,8 @@ fn has_known_sglang_facts_in_every_version() {
             assert_eq!(flag(&sglang, name).value_type, value_type, "{version} {name}");
         }
         assert_eq!(flag(&sglang, "lora-paths").repeat, Repetition::List);
-        assert!(flag(&sglang, "quantization").choices().any(|choice| choice == "fp8"));
+        assert!(flag(&sglang, "quantization").known_values().any(|value| value == "fp8"));
+        assert!(flag(&sglang, "quantization").choices().next().is_none(), "plugins add methods");
     }
 }
 
@@ -282,7 +346,8 @@ fn marks_transcribed_tables_as_uncertain() {
 fn checks_values() {
     let vllm = vllm("0.26.0").unwrap();
     let sglang = sglang("0.5.16").unwrap();
-    let long = "expected an integer, which may end in k, m, g, t (decimal) or K, M, G, T (binary), or auto";
+    let long =
+        "expected an integer, which may end in k, m, g, t (decimal) or K, M, G, T (binary), of at least -1, or auto";
     for (table, name, value, expected) in [
         (&vllm, "max-model-len", "32768", None),
         (&vllm, "max-model-len", "-1", None),
@@ -292,9 +357,14 @@ fn checks_values() {
         (&vllm, "max-model-len", "-1k", Some(long)),
         (&vllm, "max-model-len", "k", Some(long)),
         (&vllm, "max-model-len", "", Some(long)),
-        (&vllm, "tensor-parallel-size", "2.5", Some("expected an integer")),
+        (&vllm, "tensor-parallel-size", "2.5", Some("expected an integer of at least 1")),
+        (&vllm, "tensor-parallel-size", "0", Some("expected an integer of at least 1")),
         (&vllm, "gpu-memory-utilization", ".9", None),
-        (&vllm, "gpu-memory-utilization", "90%", Some("expected a number")),
+        (&vllm, "gpu-memory-utilization", "1", None),
+        (&vllm, "gpu-memory-utilization", "0", Some("expected a number above 0 and at most 1")),
+        (&vllm, "gpu-memory-utilization", "90", Some("expected a number above 0 and at most 1")),
+        (&vllm, "gpu-memory-utilization", "NaN", Some("expected a number above 0 and at most 1")),
+        (&vllm, "gpu-memory-utilization", "90%", Some("expected a number above 0 and at most 1")),
         (&vllm, "kv-transfer-config", r#"{"kv_role":"kv_both"}"#, None),
         (&vllm, "kv-transfer-config", "{kv_role: kv_both}", Some("expected a JSON object")),
         (&vllm, "kv-transfer-config", "[]", Some("expected a JSON object")),

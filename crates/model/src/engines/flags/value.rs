@@ -36,9 +36,56 @@ impl fmt::Display for ValueProblem {
             ValueType::JsonOrText => "expected a JSON object or a text without braces around it",
             ValueType::Text | ValueType::Path => "expected a value",
         })?;
+        if let Some(interval) = Interval::parse(self.flag.range) {
+            // The words about suffixes are a clause of their own.
+            let comma =
+                if matches!(self.flag.value_type, ValueType::HumanInteger | ValueType::SiInteger) { "," } else { "" };
+            write!(f, "{comma} {interval}")?;
+        }
         if !self.flag.special_values.is_empty() {
             f.write_str(", or ")?;
             write_list(f, self.flag.special_values())?;
+        }
+        Ok(())
+    }
+}
+
+/// The interval of a flag's number. `None` is no bound.
+struct Interval {
+    low: Option<Bound>,
+    high: Option<Bound>,
+}
+
+/// An end of an interval.
+struct Bound {
+    text: &'static str,
+    value: f64,
+    is_included: bool,
+}
+
+impl Interval {
+    /// Parses `(0,1]`, `[1,]`. Returns `None` for an empty text.
+    fn parse(text: &'static str) -> Option<Self> {
+        let (low, high) = text.get(1..text.len().checked_sub(1)?)?.split_once(',')?;
+        let bound = |text: &'static str, is_included| Some(Bound { text, value: text.parse().ok()?, is_included });
+        Some(Self { low: bound(low, text.starts_with('[')), high: bound(high, text.ends_with(']')) })
+    }
+
+    fn contains(&self, number: f64) -> bool {
+        self.low.as_ref().is_none_or(|low| number > low.value || (low.is_included && number >= low.value))
+            && self.high.as_ref().is_none_or(|high| number < high.value || (high.is_included && number <= high.value))
+    }
+}
+
+/// Writes the bounds as words: `above 0 and at most 1`.
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Bound { text, is_included, .. }) = &self.low {
+            write!(f, "{} {text}", if *is_included { "of at least" } else { "above" })?;
+        }
+        if let Some(Bound { text, is_included, .. }) = &self.high {
+            let and = if self.low.is_some() { " and " } else { "" };
+            write!(f, "{and}{} {text}", if *is_included { "at most" } else { "below" })?;
         }
         Ok(())
     }
@@ -63,7 +110,7 @@ impl Flag {
     /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
     /// let problem = |name, value| vllm.lookup(name).and_then(|(flag, _)| flag.check_value(value).err()).map(|p| p.to_string());
     /// assert_eq!(problem("max-num-seqs", "256"), None);
-    /// assert_eq!(problem("max-num-seqs", "many").as_deref(), Some("expected an integer"));
+    /// assert_eq!(problem("max-num-seqs", "many").as_deref(), Some("expected an integer of at least 1"));
     /// assert_eq!(problem("lora-dtype", "int4").as_deref(), Some("expected one of auto, bfloat16, float16"));
     /// # Ok(())
     /// # }
@@ -107,11 +154,33 @@ impl Flag {
         scaled.unwrap_or_else(|| text.parse().ok())
     }
 
+    /// Returns whether plugins would have to add a value, because this version itself does not know it. Always false
+    /// for a flag whose values are unknown.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kubefoundry_model::engines::flags;
+    /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
+    /// let (quantization, _) = vllm.lookup("quantization").ok_or("known flag")?;
+    /// assert!(quantization.needs_plugin("awqq") && !quantization.needs_plugin("awq"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn needs_plugin(&self, text: &str) -> bool {
+        let is_known = |value: &str| self.known_values().chain(self.special_values()).any(|known| known == value);
+        !self.known_values.is_empty() && !text.is_empty() && !is_known(text)
+    }
+
     fn is_number(&self) -> bool {
         matches!(
             self.value_type,
             ValueType::Integer | ValueType::HumanInteger | ValueType::SiInteger | ValueType::Float
         )
+    }
+
+    /// Returns whether a number is within the flag's bounds, if it has any.
+    fn is_in_range(&self, number: f64) -> bool {
+        Interval::parse(self.range).is_none_or(|interval| interval.contains(number))
     }
 
     fn accepts(&self, text: &str) -> bool {
@@ -123,8 +192,13 @@ impl Flag {
         }
         match self.value_type {
             ValueType::Text | ValueType::Path => true,
-            ValueType::Integer | ValueType::HumanInteger | ValueType::SiInteger => self.integer(text).is_some(),
-            ValueType::Float => text.trim().parse::<f64>().is_ok(),
+            ValueType::Integer | ValueType::HumanInteger | ValueType::SiInteger => {
+                // Exact for all numbers below 2^53; bounds are small.
+                #[expect(clippy::cast_precision_loss, reason = "a bound of a flag has few digits")]
+                let number = self.integer(text).map(|number| number as f64);
+                number.is_some_and(|number| self.is_in_range(number))
+            }
+            ValueType::Float => text.trim().parse().is_ok_and(|number| self.is_in_range(number)),
             ValueType::Boolean => matches!(text, "true" | "false"),
             ValueType::Json => serde_json::from_str::<IgnoredAny>(text).is_ok(),
             ValueType::JsonObject => is_json_object(text),

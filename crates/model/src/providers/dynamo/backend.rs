@@ -1,5 +1,6 @@
 //! The engines that Dynamo runs, with Dynamo's names for them.
 
+use super::MAX_NAMES_LENGTH;
 use crate::ir::{EngineType, Role};
 
 /// An engine that Dynamo runs.
@@ -24,6 +25,9 @@ pub(super) struct Backend {
     /// The names of the aggregated, prefill and decode components.
     components: [&'static str; 3],
 }
+
+/// Names for graphs with long names. Upstream's examples use them from 1.6 on.
+const SHORT_COMPONENTS: [&str; 3] = ["worker", "prefill", "decode"];
 
 static VLLM: Backend = Backend {
     kind: EngineType::Vllm,
@@ -67,14 +71,22 @@ impl Backend {
         BACKENDS.into_iter().find(|backend| backend.framework == framework)
     }
 
-    /// Returns the name of the component that plays a role.
-    pub(super) const fn component_name(&self, role: Role) -> &'static str {
-        let [aggregated, prefill, decode] = self.components;
-        match role {
-            Role::Aggregated => aggregated,
-            Role::Prefill => prefill,
-            Role::Decode => decode,
-        }
+    /// Returns the names of the components that play the roles of a graph. They are short where the name of the graph
+    /// leaves no room for the usual ones.
+    pub(super) fn component_names(&self, graph: &str, roles: &[Role]) -> Vec<(Role, &'static str)> {
+        let [usual, short] = [self.components, SHORT_COMPONENTS].map(|names| {
+            let name = |role: &Role| {
+                let [aggregated, prefill, decode] = names;
+                match role {
+                    Role::Aggregated => (*role, aggregated),
+                    Role::Prefill => (*role, prefill),
+                    Role::Decode => (*role, decode),
+                }
+            };
+            roles.iter().map(name).collect::<Vec<_>>()
+        });
+        let fits = usual.iter().all(|(_, component)| graph.len() + component.len() <= MAX_NAMES_LENGTH);
+        if fits { usual } else { short }
     }
 
     /// Returns the command of a worker in exec form. It starts with `python3`, because the operator adds its own flags

@@ -58,6 +58,7 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     graph("spec.services.*.envFromSecret", RollingRestart, GENERATION),
     graph("spec.services.*.envs", RollingRestart, GENERATION),
     graph("spec.services.*.resources", RollingRestart, GENERATION),
+    graph("spec.services.*.sharedMemory", RollingRestart, GENERATION),
     graph("spec.services.*.volumeMounts", RollingRestart, GENERATION),
     graph("spec.services.*.extraPodMetadata", RollingRestart, GENERATION),
     graph("spec.services.*.extraPodSpec", RollingRestart, GENERATION),
@@ -72,6 +73,7 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         RollingRestart,
         "CRD: from 1.5.0 a changed override may roll the component",
     ),
+    graph("spec.components.*.sharedMemorySize", RollingRestart, GENERATION),
     graph("spec.components.*.compilationCache", RollingRestart, GENERATION),
     graph("spec.components.*.podTemplate", RollingRestart, GENERATION),
     // Claims

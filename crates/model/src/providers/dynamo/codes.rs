@@ -4,7 +4,7 @@ use kubefoundry_diagnostics::declare_codes;
 
 declare_codes! {
     IMAGE_WITHOUT_VERSION = "KF0701" "dynamo-image-without-version" Warning "a custom image whose tag is not a version of Dynamo";
-    UNKNOWN_RUNTIME_VERSION = "KF0702" "dynamo-unknown-runtime-version" Info "a custom image with a version whose flags are not known";
+    UNKNOWN_RUNTIME_VERSION = "KF0702" "dynamo-unknown-runtime-version" Warning "a custom image with a version whose flags are not known";
     RUNTIME_VERSION_MISMATCH = "KF0703" "dynamo-runtime-version-mismatch" Warning "a runtimeVersion that differs from that of the default image";
     ROUTER_MODE_NONE = "KF0704" "dynamo-router-mode-none" Warning "routerMode none, which Dynamo does not support";
     ROUTER_MODE_IN_ENVIRONMENT = "KF0705" "dynamo-router-mode-in-environment" Warning "DYN_ROUTER_MODE set where no router reads it";

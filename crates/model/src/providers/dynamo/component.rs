@@ -1,7 +1,7 @@
 //! The components of a Dynamo graph, independent of the CRD version in which they are written.
 
-use kubefoundry_kubernetes::pod::{PodMetadata, StringMap, Volume, VolumeMount};
-use kubefoundry_kubernetes::wire::{EnvVar, LocalObjectReference, Toleration};
+use kubefoundry_kubernetes::pod::{PodMetadata, PodSpec, VolumeMount};
+use kubefoundry_kubernetes::wire::EnvVar;
 
 /// A whole graph, which `v1alpha1` and `v1beta1` both write.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,15 +30,15 @@ pub(super) struct Component {
     pub(super) env: Vec<EnvVar>,
     pub(super) limits: ResourceAmounts,
     pub(super) requests: ResourceAmounts,
-    pub(super) volumes: Vec<Volume>,
     pub(super) mounts: Vec<VolumeMount>,
+    /// The size of `/dev/shm`. `None` leaves it to the operator.
+    pub(super) shared_memory: Option<String>,
     /// The volume that the operator mounts as the engine's compilation cache.
     pub(super) compilation_cache: Option<CompilationCache>,
     /// Labels and annotations of the pods.
     pub(super) metadata: Option<PodMetadata>,
-    pub(super) node_selector: StringMap,
-    pub(super) tolerations: Vec<Toleration>,
-    pub(super) image_pull_secrets: Vec<LocalObjectReference>,
+    /// The pod without its containers.
+    pub(super) pod: PodSpec,
 }
 
 /// The task of a component.

@@ -11,16 +11,17 @@ use crate::codes;
 use crate::engines::{ArgumentValue, Invocation};
 use crate::ir::{Deployment, Role};
 use crate::providers::nixl;
+use crate::providers::releases::Release;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The stack that a worker is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct WorkerStack<'v> {
+pub(super) struct WorkerStack {
     pub(super) engine: DynamoEngine,
     pub(super) role: Role,
-    /// The Dynamo runtime version.
-    pub(super) version: &'v str,
+    /// The Dynamo release whose flags the worker takes.
+    pub(super) release: &'static Release,
     /// Whether the frontend routes requests by the content of KV caches.
     pub(super) kv_routing: bool,
 }
@@ -34,7 +35,7 @@ const PAGE_SIZE_TOKENS: u32 = 16;
 /// Adds the flags that the stack needs to a worker's flags. Returns `None` after reporting a conflict.
 pub(super) fn add_stack_flags(
     invocation: &mut Invocation,
-    stack: WorkerStack<'_>,
+    stack: WorkerStack,
     deployment: &Deployment,
     findings: &mut Findings<'_>,
 ) -> Option<()> {
@@ -47,6 +48,9 @@ pub(super) fn add_stack_flags(
             !publishes || check_prefix_caching(invocation, stack, deployment, findings),
             stack.engine != DynamoEngine::Sglang || check_sglang_flags(invocation, stack, findings),
         ] == [true; 3];
+    let is_valid = is_valid
+        & (stack.engine != DynamoEngine::Vllm || nixl::complete_transfer_config(invocation, stack.role, findings))
+        & (!publishes || check_published_events(invocation, stack, findings));
     if stack.role != Role::Aggregated {
         add_disaggregation_flags(invocation, stack);
     }
@@ -76,10 +80,10 @@ fn check_mode_is_unset(invocation: &Invocation, findings: &mut Findings<'_>) -> 
 }
 
 /// Reports flags on which `dynamo.sglang` exits, and a `--host` that decode workers could not reach.
-fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack<'_>, findings: &mut Findings<'_>) -> bool {
-    // Two tool-call parsers would both parse the calls. Since 1.4.0 two reasoning parsers are allowed: SGLang's then
-    // guides decoding (`_validate_parser_flags` in dynamo/sglang/args.py).
-    let pairs: &[(&str, &str)] = if stack.version == "1.1.1" {
+fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack, findings: &mut Findings<'_>) -> bool {
+    // Two tool-call parsers would both parse the calls. Since 1.3.0 two reasoning parsers are allowed: SGLang's then
+    // guides decoding (`_validate_parser_flags` in dynamo/sglang/args.py of 1.2.1 and 1.3.1).
+    let pairs: &[(&str, &str)] = if stack.release.is_before("1.3.0") {
         &[("tool-call-parser", "dyn-tool-call-parser"), ("reasoning-parser", "dyn-reasoning-parser")]
     } else {
         &[("tool-call-parser", "dyn-tool-call-parser")]
@@ -109,7 +113,7 @@ fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack<'_>, findings:
 }
 
 /// Adds the flags of a role in disaggregated mode.
-fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack<'_>) {
+fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack) {
     let text = |value: &str| ArgumentValue::Text(value.to_owned());
     invocation.set_default("disaggregation-mode", text(stack.role.as_str()));
     match stack.engine {
@@ -130,7 +134,7 @@ fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack<'_>)
 
 /// Adds the flag that makes a worker publish KV cache events. Without events a KV router knows no cache, and does not
 /// fall back to predictions (router overview of Dynamo's documentation).
-fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>) {
+fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack) {
     match stack.engine {
         DynamoEngine::Vllm => {
             let events = json!({
@@ -146,17 +150,37 @@ fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>) {
             invocation.set_default("kv-events-config", ArgumentValue::Json(events));
         }
         DynamoEngine::Trtllm => {
-            let flag = if stack.version == "1.1.1" { "publish-events-and-metrics" } else { "publish-kv-events" };
+            // 1.3.0 renamed it.
+            let is_old = stack.release.is_before("1.3.0");
+            let flag = if is_old { "publish-events-and-metrics" } else { "publish-kv-events" };
             invocation.set_default(flag, ArgumentValue::On);
         }
     }
+}
+
+/// Reports KV routing with a `kv-events-config` of the user that leaves the events of vLLM off, as its default does.
+fn check_published_events(invocation: &Invocation, stack: WorkerStack, findings: &mut Findings<'_>) -> bool {
+    let Some(argument) = invocation.get("kv-events-config").filter(|_| stack.engine == DynamoEngine::Vllm) else {
+        return true;
+    };
+    let ArgumentValue::Json(Value::Object(settings)) = &argument.value else { return true };
+    if settings.get("enable_kv_cache_events") == Some(&Value::Bool(true)) {
+        return true;
+    }
+    let path = overrides::path().router_mode();
+    let message = format!("{path} is kv, but --kv-events-config does not enable KV cache events");
+    findings
+        .report(&codes::KV_ROUTING_WITHOUT_PREFIX_CACHE, &path, message)
+        .related(&argument.path, "events are off here")
+        .help("add \"enable_kv_cache_events\": true to the object, or remove the flag: it is set for KV routing");
+    false
 }
 
 /// Reports KV routing without prefix caching: Dynamo would drop the events of the workers and mention it only in its
 /// log.
 fn check_prefix_caching(
     invocation: &Invocation,
-    stack: WorkerStack<'_>,
+    stack: WorkerStack,
     deployment: &Deployment,
     findings: &mut Findings<'_>,
 ) -> bool {

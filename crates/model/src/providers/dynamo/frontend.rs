@@ -9,7 +9,7 @@ use crate::ir::Deployment;
 use crate::providers::pod;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::pod::{StringMap, env_value};
+use kubefoundry_kubernetes::pod::{PodSpec, env_value};
 
 /// The component's name, from which the operator derives the Service's: `<graph>-frontend`.
 pub(super) const NAME: &str = "Frontend";
@@ -39,7 +39,7 @@ const HUB_VARIABLES: &[&str] = &[
 /// Builds the frontend's component. The operator sets its command, port and probes (component_frontend.go).
 pub(super) fn build_component(
     deployment: &Deployment,
-    runtime: &DynamoRuntime<'_>,
+    runtime: &DynamoRuntime,
     settings: &DynamoSettings,
 ) -> Component {
     let storage = storage::frontend_storage(deployment);
@@ -65,15 +65,13 @@ pub(super) fn build_component(
             memory: Some(settings.frontend_memory.clone()),
             gpu: None,
         },
-        volumes: storage.volumes,
         mounts: storage.mounts,
+        shared_memory: None,
         compilation_cache: None,
-        metadata: pod::pod_metadata(deployment, &[]),
+        metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
         // The node selector is for GPU nodes, which a frontend would occupy without need. The nodes where it may run
         // can still be tainted.
-        node_selector: StringMap::default(),
-        tolerations: deployment.tolerations.clone(),
-        image_pull_secrets: pod::image_pull_secrets(deployment),
+        pod: PodSpec { volumes: storage.volumes, ..pod::auxiliary_pod_spec(deployment) },
     }
 }
 

@@ -5,22 +5,27 @@ use super::codes::{
     IMAGE_WITHOUT_VERSION, RUNTIME_VERSION_MISMATCH, RUNTIME_VERSION_REQUIRED, UNKNOWN_RUNTIME_VERSION,
 };
 use super::overrides::{self, DynamoSettings};
+use super::runtimes::RELEASES;
 use super::{NAME, RUNTIMES};
 use crate::ir::Deployment;
-use crate::provider::TranslationContext;
+use crate::provider::{RuntimeMatch, TranslationContext};
 use crate::providers::image;
+use crate::providers::known_images::{self, ImageContents};
+use crate::providers::releases::{FoundRelease, Release, find_release};
+use crate::runtime_version::leading_version;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The registry of Dynamo's runtime images.
 pub(super) const REGISTRY: &str = "nvcr.io/nvidia/ai-dynamo";
 
-/// The image of every component, and the runtime version whose flags its workers take.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DynamoRuntime<'v> {
+/// The image of every component, and the release whose flags its workers take.
+#[derive(Debug, Clone)]
+pub(super) struct DynamoRuntime {
     pub(super) image: String,
-    /// A version of [`RUNTIMES`].
-    pub(super) version: &'v str,
+    pub(super) release: &'static Release,
+    /// Whether the image is known to have exactly that release: NVIDIA's own image, from any registry.
+    pub(super) is_exact: bool,
 }
 
 /// Chooses the image and the runtime version.
@@ -28,59 +33,70 @@ pub(super) struct DynamoRuntime<'v> {
 /// A custom image runs on the workers and on the frontend. An image that can run a worker (`python3 -m dynamo.vllm`)
 /// contains the frontend, because both are in one wheel (ai-dynamo 1.1.1, 1.4.0, 1.6.1). The frontend then finds the
 /// tokenizer of a model in the image, and nothing is pulled from a registry that the user did not name.
-pub(super) fn choose_runtime<'c>(
+pub(super) fn choose_runtime(
     deployment: &Deployment,
     backend: &Backend,
     settings: &DynamoSettings,
-    context: &TranslationContext<'c>,
+    context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
-) -> DynamoRuntime<'c> {
+) -> DynamoRuntime {
     let Some((image, path)) = &deployment.image else {
         let image = format!("{REGISTRY}/{}:{}", backend.image, context.runtime);
         image::check_default_image(NAME, "Dynamo", deployment, context, findings);
         check_runtime_override(settings, context.runtime, findings);
-        return DynamoRuntime { image: context.image(&image), version: context.runtime };
+        let FoundRelease { release, relation } = default_release(context);
+        return DynamoRuntime { image: context.image(&image), release, is_exact: relation == RuntimeMatch::Same };
     };
-    let version = custom_version(image, path, settings, context, findings);
-    DynamoRuntime { image: context.image(image), version }
+    let FoundRelease { release, relation } = custom_release(image, path, settings, context, findings);
+    let is_published = image::repository_name(image) == backend.image && tag_version(image).is_some();
+    DynamoRuntime { image: context.image(image), release, is_exact: relation == RuntimeMatch::Same && is_published }
 }
 
-/// Returns the known runtime version to use for a custom image. Like the operator, it reads the version from the
-/// override, or else from the tag (deploy/operator/internal/runtimeversion of ai-dynamo/dynamo). A missing or unknown
-/// version is reported, and the default is returned.
-fn custom_version<'v>(
+/// Returns the release of the default image.
+fn default_release(context: &TranslationContext<'_>) -> FoundRelease {
+    let found = find_release(RELEASES, context.runtime).or_else(|| find_release(RELEASES, RUNTIMES[0]));
+    found.unwrap_or(FoundRelease { release: &RELEASES[0], relation: RuntimeMatch::Oldest })
+}
+
+/// Returns the release to use for a custom image. Like the operator, it reads the version from the override, or else
+/// from the tag (deploy/operator/internal/runtimeversion of ai-dynamo/dynamo). A missing or unknown version is reported;
+/// a missing one is that of the default image.
+fn custom_release(
     image: &str,
     path: &FieldPath,
     settings: &DynamoSettings,
-    context: &TranslationContext<'v>,
+    context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
-) -> &'v str {
-    let default = context.runtime;
+) -> FoundRelease {
     let declared = settings.runtime_version.as_deref();
+    // The tag of an image without Dynamo, which is reported elsewhere, is no version of Dynamo.
+    if known_images::contents(image).is_some_and(|contents| !matches!(contents, ImageContents::Dynamo(_))) {
+        return FoundRelease { relation: RuntimeMatch::NearestOlder, ..default_release(context) };
+    }
     let Some(version) = declared.or_else(|| tag_version(image)) else {
         report_missing_version(image, path, context, findings);
-        return default;
+        return FoundRelease { relation: RuntimeMatch::NearestOlder, ..default_release(context) };
     };
-    if let Some(known) = RUNTIMES.iter().find(|known| **known == version) {
-        return known;
+    let nearest = find_release(RELEASES, version).unwrap_or_else(|| default_release(context));
+    if nearest.relation == RuntimeMatch::Same {
+        return nearest;
     }
     let override_path = overrides::path().runtime_version();
     let (place, found, help) = if declared.is_some() {
-        let help = format!(
-            "in kubefoundry.yaml, set the known version whose flags are closest, such as runtimes: {{{NAME}: \
-             {default}}}"
-        );
+        let help = format!("if the image has another version of Dynamo, correct {override_path}");
         (&*override_path, format!("{override_path} is {version}"), help)
     } else {
         let help = format!("if the image has another version of Dynamo, set {override_path}");
         (path, format!("the image's tag is {version}"), help)
     };
-    let message = format!(
-        "{found}, which is not a known version of Dynamo ({}); engine flags are checked and written as for {default}",
-        RUNTIMES.join(", ")
-    );
+    let what = match nearest.relation {
+        RuntimeMatch::Oldest => "older than every known release",
+        RuntimeMatch::NearestOlder | RuntimeMatch::Same => "not a known release",
+    };
+    let release = nearest.release.version;
+    let message = format!("{found}, which is {what} of Dynamo; engine flags are checked and written as for {release}");
     findings.report(&UNKNOWN_RUNTIME_VERSION, place, message).help(help);
-    default
+    nearest
 }
 
 /// Reports a custom image without a known version. Operators from 1.5 refuse it. If the installed CRDs are known, the
@@ -123,9 +139,9 @@ fn check_runtime_override(settings: &DynamoSettings, runtime: &str, findings: &m
 
 /// Returns the version in an image's tag without a leading `v` and without a suffix after `-` or `+`, or `None` if the
 /// tag is not a semantic version.
-fn tag_version(image: &str) -> Option<&str> {
+pub(super) fn tag_version(image: &str) -> Option<&str> {
     let tag = kubefoundry_kubernetes::image::path_and_tag(image).1?;
-    image::leading_version(tag.strip_prefix(['v', 'V']).unwrap_or(tag))
+    leading_version(tag.strip_prefix(['v', 'V']).unwrap_or(tag))
 }
 
 #[cfg(test)]

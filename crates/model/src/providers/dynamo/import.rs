@@ -3,16 +3,27 @@
 use serde_json::{Map, Value, json};
 
 use super::backend::Backend;
-use super::frontend;
+use super::runtimes::RELEASES;
+use super::{RUNTIMES, frontend, image, runtimes};
 use crate::draft::{
-    Draft, ImportRefusal, ImportSource, WorkerDraft, count_at, items_at, quantity_at, string_at, strings_at,
+    Draft, Equivalents, ImportRefusal, ImportSource, WorkerDraft, count_at, items_at, quantity_at, string_at,
 };
-use crate::engines::{ImportedFlag, flags_from_argv};
+use crate::engines::{CommandLine, ImportedFlag, UnreadableScript, flags_from_argv};
 use crate::ir::{EngineType, NVIDIA_GPU, Role};
 use crate::providers::import_pod;
+use crate::providers::nixl;
+use crate::providers::releases::{Release, find_release};
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// The flag that holds TensorRT-LLM's configuration keys.
 const CONFIG_FLAG: &str = "override-engine-args";
+/// The flag that gives a worker its role, and its value for a worker that does both.
+const MODE_FLAG: &str = "disaggregation-mode";
+const AGGREGATED_MODE: &str = "agg";
+/// What the operator runs in a frontend without a command (deploy/operator/internal/dynamo/component_frontend.go).
+const FRONTEND_PROGRAM: &[&str] = &["python3", "-m", "dynamo.frontend"];
+/// The flag of the frontend that chooses how requests are routed.
+const ROUTER_MODE_FLAG: &str = "router-mode";
 
 /// A component of either CRD version.
 struct GraphComponent<'v> {
@@ -65,7 +76,11 @@ impl<'v> GraphComponent<'v> {
         (quantity_at(owner, "/resources/requests/cpu"), quantity_at(owner, "/resources/requests/memory"))
     }
 
-    fn worker(&self, role: Role) -> WorkerDraft {
+    fn command_line(&self) -> Result<CommandLine, UnreadableScript> {
+        CommandLine::read(self.container)
+    }
+
+    fn worker(&self, role: Role, arguments: &[String]) -> WorkerDraft {
         let mut worker = WorkerDraft::new(role);
         if self.is_v1alpha1 {
             import_pod::import_resources(self.value, &mut worker);
@@ -76,7 +91,7 @@ impl<'v> GraphComponent<'v> {
             import_pod::import_resources(self.container, &mut worker);
         }
         worker.replicas = count_at(self.value, "/replicas").unwrap_or(1);
-        worker.flags = read_flags(&strings_at(self.container, "/args"));
+        worker.flags = read_flags(arguments);
         worker
     }
 }
@@ -106,8 +121,11 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     let of_kind = |kind: &str| components.iter().filter(move |component| component.kind == kind).collect::<Vec<_>>();
     let (workers, prefill, decode) = (of_kind("worker"), of_kind("prefill"), of_kind("decode"));
     let roles: Vec<(Role, &GraphComponent<'_>)> = match (workers.as_slice(), prefill.as_slice(), decode.as_slice()) {
-        ([worker], [], []) => vec![(Role::Aggregated, worker)],
+        // Upstream's recipes declare the only worker as a decode worker.
+        ([worker], [], []) | ([], [], [worker]) => vec![(Role::Aggregated, worker)],
         // In upstream's examples the decode worker has the type of a plain worker.
+        ([one, other], [], []) if is_pair(one, other) => vec![(Role::Prefill, one), (Role::Decode, other)],
+        ([one, other], [], []) if is_pair(other, one) => vec![(Role::Prefill, other), (Role::Decode, one)],
         ([decode], [prefill], []) | ([], [prefill], [decode]) => vec![(Role::Prefill, prefill), (Role::Decode, decode)],
         _ => {
             return Err(ImportRefusal(format!(
@@ -119,12 +137,29 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
             )));
         }
     };
+    for (_, component) in &roles {
+        if let Some(nodes) = count_at(component.value, "/multinode/nodeCount").filter(|nodes| *nodes > 1) {
+            let reason = format!(
+                "each replica of {} spans {nodes} nodes, which a ModelDeployment cannot express",
+                component.name
+            );
+            return Err(ImportRefusal(reason));
+        }
+    }
+    let mut command_lines = Vec::new();
+    for (_, component) in &roles {
+        let line = component.command_line();
+        command_lines
+            .push(line.map_err(|reason| ImportRefusal(format!("the command of {} is {reason}", component.name)))?);
+    }
     let first = roles.first().map(|(_, component)| *component);
-    let engine = detect_engine(source, first.map_or(&NULL, |component| component.container))?;
+    let engine = detect_engine(source, command_lines.first())?;
     let mut draft = Draft::new(engine);
     if let Some(component) = first {
         import_pod::import_pod(component.metadata, component.pod, component.container, source, &mut draft);
         draft.env = component.env();
+        let size = if component.is_v1alpha1 { "/sharedMemory/size" } else { "/sharedMemorySize" };
+        draft.shared_memory = quantity_at(component.value, size).or(draft.shared_memory);
         if component.is_v1alpha1 {
             draft.hugging_face_token = string_at(component.value, "/envFromSecret").map(str::to_owned);
         }
@@ -133,33 +168,89 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
             draft.overrides.insert("runtimeVersion".to_owned(), json!(version));
         }
     }
-    let backend = Backend::find(engine);
-    for (role, component) in &roles {
-        if let Some(rendered_name) = backend.map(|backend| backend.component_name(*role)) {
-            draft.renames.pairs.push((component.name.to_owned(), rendered_name.to_owned()));
+    let played: Vec<Role> = roles.iter().map(|(role, _)| *role).collect();
+    let names =
+        Backend::find(engine).map(|backend| backend.component_names(source.name(), &played)).unwrap_or_default();
+    let release = first.and_then(|component| find_component_release(component)).or(RELEASES.last());
+    let Some(launcher) = release.map(|release| runtimes::launcher(engine, release, false)) else {
+        return Err(ImportRefusal("no release of Dynamo is known".to_owned()));
+    };
+    for ((role, component), line) in roles.iter().zip(&command_lines) {
+        if let Some((_, rendered_name)) = names.iter().find(|(other, _)| other == role) {
+            draft.equivalents.renames.pairs.push((component.name.to_owned(), (*rendered_name).to_owned()));
         }
-        draft.workers.push(component.worker(*role));
+        let mut worker = component.worker(*role, &line.texts());
+        worker.flags = draft.equivalents.canonicalize(worker.flags, &launcher);
+        nixl::remove_role(&mut worker.flags, *role);
+        if *role == Role::Aggregated {
+            take_aggregated_mode(&mut worker, &mut draft.equivalents)?;
+        }
+        draft.workers.push(worker);
     }
     if let [frontend] = of_kind("frontend").as_slice() {
-        draft.renames.pairs.push((frontend.name.to_owned(), frontend::NAME.to_owned()));
+        draft.equivalents.renames.pairs.push((frontend.name.to_owned(), frontend::NAME.to_owned()));
         import_frontend(frontend, &mut draft);
+        import_pod::keep_shared_settings(frontend.pod, &mut draft);
+        draft.equivalents.default_program = FRONTEND_PROGRAM;
     }
-    draft.renames.mapping = "spec.services";
-    draft.renames.pairs.retain(|(imported, rendered)| imported != rendered);
+    // The operator derives the framework from the command of the workers.
+    let names_module = command_lines.iter().all(|line| line.program.iter().any(|word| word.starts_with("dynamo.")));
+    if let Some(backend) = Backend::find(engine).filter(|_| names_module) {
+        let field = FieldPath::root().with_key("spec").with_key("backendFramework");
+        draft.equivalents.implied_fields.push((field, json!(backend.framework)));
+    }
+    draft.equivalents.renames.mapping = "spec.services";
+    draft.equivalents.renames.pairs.retain(|(imported, rendered)| imported != rendered);
     Ok(draft)
 }
 
+/// Returns whether two plain workers are a prefill and a decode worker by their flags.
+fn is_pair(prefill: &GraphComponent<'_>, decode: &GraphComponent<'_>) -> bool {
+    let has_mode = |component: &GraphComponent<'_>, role: Role| {
+        let flags = component.command_line().map(|line| flags_from_argv(&line.texts())).unwrap_or_default();
+        flags.iter().any(|flag| flag.name == MODE_FLAG && flag.value() == Some(role.as_str()))
+    };
+    has_mode(prefill, Role::Prefill) && has_mode(decode, Role::Decode)
+}
+
+/// Removes the flag that declares a worker of an aggregated graph as such. Returns an error if it says otherwise.
+fn take_aggregated_mode(worker: &mut WorkerDraft, equivalents: &mut Equivalents) -> Result<(), ImportRefusal> {
+    let Some(position) = worker.flags.iter().position(|flag| flag.name == MODE_FLAG) else { return Ok(()) };
+    let flag = worker.flags.remove(position);
+    if flag.value() != Some(AGGREGATED_MODE) {
+        return Err(ImportRefusal(format!(
+            "its only worker runs with --{MODE_FLAG} {}, expected a prefill and a decode worker",
+            flag.values.join(" ")
+        )));
+    }
+    equivalents.default_flags.push(flag);
+    Ok(())
+}
+
+/// Returns the release that the image or an override names, or the nearest known one, or else the default one.
+fn find_component_release(component: &GraphComponent<'_>) -> Option<&'static Release> {
+    let declared = string_at(component.value, "/runtimeVersionOverride")
+        .or_else(|| string_at(component.container, "/image").and_then(image::tag_version));
+    let found = declared.and_then(|version| find_release(RELEASES, version));
+    found.or_else(|| find_release(RELEASES, RUNTIMES.first()?)).map(|found| found.release)
+}
+
 /// Detects the engine from the command of the workers, or from `spec.backendFramework`.
-fn detect_engine(source: &ImportSource<'_>, container: &Value) -> Result<EngineType, ImportRefusal> {
+fn detect_engine(source: &ImportSource<'_>, line: Option<&CommandLine>) -> Result<EngineType, ImportRefusal> {
     let framework = source.string_at("/spec/backendFramework").unwrap_or_default();
-    let module =
-        strings_at(container, "/command").into_iter().find_map(|word| Some(word.strip_prefix("dynamo.")?.to_owned()));
-    let backend = Backend::find_by_framework(module.as_deref().unwrap_or(framework));
+    let module = line.and_then(|line| line.program.iter().find_map(|word| word.strip_prefix("dynamo.")));
+    let backend = Backend::find_by_framework(module.unwrap_or(framework));
     backend.map(|backend| backend.kind).ok_or_else(|| {
-        ImportRefusal(
-            "its engine is unknown: it has neither spec.backendFramework nor a command such as python3 -m dynamo.vllm"
+        let program = line.map(|line| line.program.join(" ")).filter(|program| !program.is_empty());
+        ImportRefusal(match program {
+            Some(program) => format!(
+                "its engine is unknown: its command is {program}, expected python3 -m dynamo.vllm, dynamo.sglang or \
+                 dynamo.trtllm"
+            ),
+            None => "its engine is unknown: it has neither spec.backendFramework nor a command such as python3 -m \
+                     dynamo.vllm"
                 .to_owned(),
-        )
+        })
     })
 }
 
@@ -191,7 +282,14 @@ fn import_compilation_cache(component: &GraphComponent<'_>, source: &ImportSourc
 /// Imports the settings of the frontend that differ from the defaults.
 fn import_frontend(frontend: &GraphComponent<'_>, draft: &mut Draft) {
     let mode = frontend.env().into_iter().find(|variable| string_at(variable, "/name") == Some("DYN_ROUTER_MODE"));
-    if let Some(mode) = mode.as_ref().and_then(|mode| string_at(mode, "/value")) {
+    let mode = mode.as_ref().and_then(|mode| string_at(mode, "/value"));
+    // The flag means the same as the variable, and wins over it.
+    let flags = frontend.command_line().map(|line| flags_from_argv(&line.texts())).unwrap_or_default();
+    let flag = flags.iter().find(|flag| flag.name == ROUTER_MODE_FLAG && flag.value().is_some());
+    if let Some(flag) = flag {
+        draft.equivalents.default_flags.push(flag.clone());
+    }
+    if let Some(mode) = flag.and_then(ImportedFlag::value).or(mode) {
         draft.overrides.insert("routerMode".to_owned(), json!(mode));
     }
     let mut settings = Map::new();

@@ -16,6 +16,7 @@ mod image;
 mod import;
 pub mod overrides;
 mod reserved_flags;
+mod reserved_variables;
 pub(crate) mod runtimes;
 mod status;
 mod storage;
@@ -29,11 +30,15 @@ use crate::wire::ModelDeployment;
 use backend::Backend;
 use component::Graph;
 
+use super::known_images::{self, ImageContents};
 use super::metadata;
 use super::pod::{self, has_gpus};
 use crate::codes as shared_codes;
 use crate::draft::{Draft, ImportRefusal, ImportSource};
+use crate::engines;
+use crate::engines::Launcher;
 use crate::ir::{Deployment, ModelSource};
+use crate::placement::PodPlacement;
 use crate::provider::{
     CustomKind, ListKeys, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
@@ -49,8 +54,11 @@ const NAME: &str = "dynamo";
 const V1ALPHA1: &str = "nvidia.com/v1alpha1";
 /// The CRD version that operators serve from 1.2 and store from 1.5.
 const V1BETA1: &str = "nvidia.com/v1beta1";
-/// The runtimes whose flags are known (docs/design/0012). The first is the default.
-const RUNTIMES: &[&str] = &["1.4.0", "1.1.1", "1.6.1"];
+/// The releases whose flags are known (docs/design/0012): the default, then the others from the newest to the oldest.
+const RUNTIMES: &[&str] = &[
+    "1.4.0", "1.6.1", "1.6.0", "1.5.1", "1.5.0", "1.4.2", "1.4.1", "1.3.1", "1.3.0", "1.2.1", "1.2.0", "1.1.1",
+    "1.1.0", "1.0.2", "1.0.1", "1.0.0",
+];
 /// The port of the frontend (DynamoServicePort upstream).
 const PORT: u16 = 8000;
 /// The limit for the graph's name and a component's name together, from which the operator builds pod names
@@ -67,7 +75,14 @@ static INFO: ProviderInfo = ProviderInfo {
     config: include_str!("config.yaml"),
     readme: include_str!("README.md"),
     crd_versions: &[V1ALPHA1, V1BETA1],
+    crd_versions_by_runtime: &[("1.5.0", V1BETA1)],
     runtimes: RUNTIMES,
+    chooses_gpus: |_| false,
+    placement: |_| PodPlacement::Scheduled,
+    chooses_runtime_itself: false,
+    flag_tables: runtimes::flag_tables,
+    // The release notes of Dynamo 1.6.0.
+    upgrades_by_minor_release: true,
     is_released_with_runtime: true,
     overrides: overrides::Overrides::SHAPE,
     section: None,
@@ -75,7 +90,9 @@ static INFO: ProviderInfo = ProviderInfo {
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[CustomKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
+    unsupported_kinds: &[],
     server_defaults: &[ServerDefault { kind: "DynamoGraphDeployment", path: "useAsCompilationCache", value: "false" }],
+    gateway: "Dynamo creates an InferencePool itself, but only for a graph with an epp component",
     list_keys: &[
         // v1beta1
         ListKeys { field: "components", keys: &["name"] },
@@ -99,7 +116,7 @@ impl Provider for Dynamo {
     ) -> Option<Translation> {
         let backend = Backend::find(deployment.engine.kind)?;
         let is_valid =
-            [require_model_id(deployment, findings), check_name_length(deployment, backend, findings)] == [true, true];
+            [require_model_id(deployment, findings), check_name(deployment, backend, findings)] == [true, true];
         let graph = build_graph(deployment, backend, context, findings);
         // Dynamo needs GPUs, even if a configuration in the input claims otherwise.
         let graph = graph.filter(|_| is_valid && has_gpus(deployment))?;
@@ -118,6 +135,18 @@ impl Provider for Dynamo {
         Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
     }
 
+    fn launcher(
+        &self,
+        deployment: &Deployment,
+        context: &TranslationContext<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Launcher> {
+        let backend = Backend::find(deployment.engine.kind)?;
+        let settings = overrides::read_settings(deployment, findings);
+        let runtime = image::choose_runtime(deployment, backend, &settings, context, findings);
+        Some(runtimes::launcher(backend.kind, runtime.release, runtime.is_exact))
+    }
+
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
         import::import(source)
     }
@@ -134,6 +163,7 @@ fn build_graph(
     context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<Graph> {
+    check_deployment(deployment, backend, findings);
     let settings = overrides::read_settings(deployment, findings);
     let runtime = image::choose_runtime(deployment, backend, &settings, context, findings);
     frontend::check_environment(deployment, findings);
@@ -163,12 +193,49 @@ fn require_model_id(deployment: &Deployment, findings: &mut Findings<'_>) -> boo
             ModelDeployment::path().spec().model(),
             format!("the model{source} has no id, but Dynamo's workers need one"),
         )
-        .help("set spec.model.id to the absolute path of the model in the image");
+        .help(metadata::MODEL_ID_HELP);
     false
 }
 
+/// The pod labels that the operator overwrites (deploy/operator/internal/consts/consts.go).
+const RESERVED_POD_LABELS: &[&str] = &[
+    "nvidia.com/dynamo-base-model",
+    "nvidia.com/dynamo-base-model-hash",
+    "nvidia.com/dynamo-component",
+    "nvidia.com/dynamo-component-pod",
+    "nvidia.com/dynamo-component-type",
+    "nvidia.com/dynamo-discovery-backend",
+    "nvidia.com/dynamo-discovery-enabled",
+    "nvidia.com/dynamo-graph-deployment-name",
+    "nvidia.com/dynamo-namespace",
+    "nvidia.com/dynamo-sub-component-type",
+    "nvidia.com/dynamo-worker-hash",
+    "nvidia.com/selector",
+];
+
+/// Checks the parts of a deployment that do not depend on overrides and engine flags. The workers read no GGUF files
+/// (components and lib/llm of ai-dynamo).
+fn check_deployment(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) {
+    metadata::refuse_gguf(deployment, "Dynamo", findings);
+    metadata::warn_about_ignored_pod_labels(deployment, "Dynamo", RESERVED_POD_LABELS, findings);
+    reserved_variables::check_environment(deployment, findings);
+    let program = format!("Dynamo with {}", engines::profile(backend.kind).display_name);
+    known_images::check_contents(
+        deployment,
+        &program,
+        |contents| contents == ImageContents::Dynamo(backend.kind),
+        &format!("remove spec.image, or use an image with {program}, such as {}", backend.image),
+        findings,
+    );
+}
+
+fn check_name(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) -> bool {
+    let starts_well = metadata::check_name_start(deployment, "Dynamo", findings);
+    check_name_length(deployment, backend, findings) && starts_well
+}
+
 fn check_name_length(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) -> bool {
-    let components = deployment.workload.workers().into_iter().map(|worker| backend.component_name(worker.role));
+    let components = worker::component_names(deployment, backend).into_iter().map(|(_, component)| component);
     let longest = components.chain([frontend::NAME]).max_by_key(|component| component.len()).unwrap_or_default();
     metadata::check_name_length(
         deployment,

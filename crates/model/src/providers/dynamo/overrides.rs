@@ -3,9 +3,9 @@
 use super::codes::ROUTER_MODE_NONE;
 use crate::codes;
 use crate::ir::Deployment;
-use crate::providers::image;
 use crate::providers::overrides;
 use crate::providers::overrides::read_quantity;
+use crate::runtime_version::is_version;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::wire::{PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
@@ -128,7 +128,7 @@ fn check_frontend_replicas(count: i32, findings: &mut Findings<'_>) -> Option<u3
 
 /// Checks a version against the CRD's pattern: three numbers of at most four digits, without leading zeros.
 fn check_version(version: &str, findings: &mut Findings<'_>) -> bool {
-    let is_valid = image::is_version(version) && version.split('.').all(|part| part.len() <= 4);
+    let is_valid = is_version(version) && version.split('.').all(|part| part.len() <= 4);
     if !is_valid {
         let path = path().runtime_version();
         let message = format!("{path} is {version:?}, expected MAJOR.MINOR.PATCH such as 1.4.0");

@@ -7,22 +7,46 @@ use crate::engines::flags;
 use crate::engines::flags::FlagTable;
 use crate::engines::{Charset, ConfigKeys, Launcher, Parser, SeparateValues, ServerFlagRefusal};
 use crate::ir::EngineType;
+use crate::providers::releases::EnginePin::Exactly;
+use crate::providers::releases::{EnginePin, Release, find_release};
 
-/// A Dynamo release with the engine versions in its images.
-#[derive(Debug)]
-struct DynamoRelease {
-    version: &'static str,
-    vllm: &'static str,
-    sglang: &'static str,
-}
-
-/// The releases whose flags are known, oldest first. Their versions of TensorRT-LLM (1.3.0rc11, rc22, rc29) share one
-/// table of keys.
-const RELEASES: &[DynamoRelease] = &[
-    DynamoRelease { version: "1.1.1", vllm: "0.19.0", sglang: "0.5.10.post1" },
-    DynamoRelease { version: "1.4.0", vllm: "0.26.0", sglang: "0.5.16" },
-    DynamoRelease { version: "1.6.1", vllm: "0.31.0", sglang: "0.5.21" },
+/// The releases, oldest first, with the engines that their wheels require. The versions of TensorRT-LLM share one table
+/// of keys.
+pub(crate) static RELEASES: &[Release] = &[
+    Release::new("1.0.0", V1_0),
+    Release::new("1.0.1", V1_0),
+    Release::new("1.0.2", V1_0),
+    Release::new("1.1.0", V1_1),
+    Release::new("1.1.1", V1_1),
+    Release { version: "1.2.0", package: "1.2.0.post1", engines: V1_2 },
+    Release::new("1.2.1", V1_2),
+    Release { version: "1.3.0", package: "1.3.0.post1", engines: V1_3 },
+    Release::new("1.3.1", V1_3),
+    Release::new("1.4.0", V1_4),
+    Release::new("1.4.1", V1_4),
+    Release::new("1.4.2", V1_4),
+    Release::new("1.5.0", V1_5),
+    Release::new("1.5.1", V1_5),
+    Release::new("1.6.0", V1_6),
+    Release::new("1.6.1", V1_6),
 ];
+
+type Engines = &'static [(&'static str, EnginePin)];
+
+const V1_0: Engines =
+    &[("vllm", Exactly("0.16.0")), ("sglang", Exactly("0.5.9")), ("tensorrt-llm", Exactly("1.3.0rc5.post1"))];
+const V1_1: Engines =
+    &[("vllm", Exactly("0.19.0")), ("sglang", Exactly("0.5.10.post1")), ("tensorrt-llm", Exactly("1.3.0rc11"))];
+const V1_2: Engines =
+    &[("vllm", Exactly("0.20.1")), ("sglang", Exactly("0.5.11")), ("tensorrt-llm", Exactly("1.3.0rc14"))];
+const V1_3: Engines =
+    &[("vllm", Exactly("0.23.0")), ("sglang", Exactly("0.5.14")), ("tensorrt-llm", Exactly("1.3.0rc19"))];
+const V1_4: Engines =
+    &[("vllm", Exactly("0.26.0")), ("sglang", Exactly("0.5.16")), ("tensorrt-llm", Exactly("1.3.0rc22"))];
+const V1_5: Engines =
+    &[("vllm", Exactly("0.28.0")), ("sglang", Exactly("0.5.18")), ("tensorrt-llm", Exactly("1.3.0rc25"))];
+const V1_6: Engines =
+    &[("vllm", Exactly("0.31.0")), ("sglang", Exactly("0.5.21")), ("tensorrt-llm", Exactly("1.3.0rc29"))];
 
 /// The flags that the operator finds only as two elements, when it injects multi-node flags for vLLM
 /// (deploy/operator internal/dynamo/backend_vllm.go, getFlagValue).
@@ -42,6 +66,10 @@ const NO_SERVER: ServerFlagRefusal = ServerFlagRefusal {
     help: "remove the flag: the OpenAI server is the Frontend component",
 };
 
+/// The load formats of Dynamo's own loaders (dynamo/sglang/args.py and dynamo/vllm/args.py), and of ModelExpress, which
+/// its images contain.
+const LOADERS: &[(&str, &str)] = &[("load-format", "gms"), ("load-format", "modelexpress"), ("load-format", "mx")];
+
 /// For multi-node workers the operator quotes args into a shell command, incompletely. Values are therefore limited to
 /// characters that are not special in a shell (docs/design/0009).
 const CHARSET: Charset = Charset {
@@ -51,29 +79,34 @@ const CHARSET: Charset = Charset {
 };
 
 /// Returns the launcher `python3 -m dynamo.<engine>` of a release. It parses its own flags first, then the engine's.
-pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
+/// `is_exact` tells whether the image is known to have exactly that release.
+pub(crate) fn launcher(engine: EngineType, release: &'static Release, is_exact: bool) -> Launcher {
+    let version = release.version;
     let name = engines::profile(engine).display_name;
     let base = Launcher {
         charset: Some(CHARSET),
+        extra_values: LOADERS,
+        is_exact,
+        unknown_flag_consequence: "the worker does not start",
         refused_flags: vec![RESERVED_FLAGS],
         ..Launcher::new(format!("Dynamo {version}'s {name} worker"))
     };
-    let release = RELEASES.iter().find(|release| release.version == version);
+    let engine_version = |name: &str| release.engine(name).map(EnginePin::version);
     // Only the own parser of dynamo.vllm expands no abbreviations (`allow_abbrev=False`).
     let parsers = |wrapper: &str, abbreviates: bool, engine: Option<FlagTable>| {
-        let wrapper = flags::wrapper(wrapper, version).map(|table| Parser { table, abbreviates });
+        let wrapper = flags::wrapper(wrapper, release.package).map(|table| Parser { table, abbreviates });
         wrapper.into_iter().chain(engine.map(|table| Parser { table, abbreviates: true })).collect()
     };
     match Backend::find(engine).map(|backend| backend.engine) {
         Some(DynamoEngine::Vllm) => Launcher {
-            parsers: parsers("dynamo-vllm", false, release.and_then(|release| flags::vllm(release.vllm))),
+            parsers: parsers("dynamo-vllm", false, engine_version("vllm").and_then(flags::vllm)),
             separate_values: SEPARATE_VALUES,
             server_flag_refusal: Some(NO_SERVER),
             refused_flags: vec![RESERVED_FLAGS, REFUSED_VLLM_FLAGS],
             ..base
         },
         Some(DynamoEngine::Sglang) => Launcher {
-            parsers: parsers("dynamo-sglang", true, release.and_then(|release| flags::sglang(release.sglang))),
+            parsers: parsers("dynamo-sglang", true, engine_version("sglang").and_then(flags::sglang)),
             ..base
         },
         Some(DynamoEngine::Trtllm) => Launcher {
@@ -88,6 +121,12 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
     }
 }
 
+/// Returns the flag tables of a version for an engine.
+pub(super) fn flag_tables(engine: EngineType, version: &str) -> Vec<FlagTable> {
+    let found = find_release(RELEASES, version);
+    found.map(|found| launcher(engine, found.release, false).tables().collect()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::RUNTIMES;
@@ -96,31 +135,51 @@ mod tests {
 
     #[test]
     fn releases_are_those_that_were_read_from_wheels() {
-        let stated = |version: &str| {
-            let release = RELEASES.iter().find(|release| release.version == version)?;
-            Some(vec![("vllm", release.vllm), ("sglang", release.sglang)])
-        };
-        assert_eq!(wheel_pins::differences("ai-dynamo", "dynamo", stated), Vec::<String>::new());
+        assert_eq!(wheel_pins::differences("ai-dynamo", "dynamo", RELEASES), Vec::<String>::new());
+    }
+
+    /// The engine versions that NVIDIA's documentation of Dynamo 1.6.1 lists for releases (reference/releases,
+    /// compatibility). The wheels must not contradict it.
+    #[test]
+    fn releases_have_the_engines_of_the_documented_matrix() {
+        for (version, vllm, sglang, trtllm) in [
+            ("1.0.2", "0.16.0", "0.5.9", "1.3.0rc5.post1"),
+            ("1.1.1", "0.19.0", "0.5.10.post1", "1.3.0rc11"),
+            ("1.2.1", "0.20.1", "0.5.11", "1.3.0rc14"),
+            ("1.3.1", "0.23.0", "0.5.14", "1.3.0rc19"),
+            ("1.4.2", "0.26.0", "0.5.16", "1.3.0rc22"),
+            ("1.5.1", "0.28.0", "0.5.18", "1.3.0rc25"),
+            ("1.6.0", "0.31.0", "0.5.21", "1.3.0rc29"),
+        ] {
+            let release = RELEASES.iter().find(|release| release.version == version).unwrap();
+            for (engine, expected) in [("vllm", vllm), ("sglang", sglang), ("tensorrt-llm", trtllm)] {
+                assert_eq!(release.engine(engine), Some(Exactly(expected)), "{version} {engine}");
+            }
+        }
     }
 
     #[test]
     fn every_runtime_has_tables() {
-        for version in RUNTIMES {
+        for release in RELEASES {
             for (engine, parsers) in [(EngineType::Vllm, 2), (EngineType::Sglang, 2), (EngineType::Trtllm, 1)] {
-                assert_eq!(launcher(engine, version).parsers.len(), parsers, "{version} {engine:?}");
+                assert_eq!(launcher(engine, release, true).parsers.len(), parsers, "{release:?} {engine:?}");
             }
         }
-        assert_eq!(RELEASES.len(), RUNTIMES.len());
+        let mut runtimes = RUNTIMES.to_vec();
+        runtimes.sort_unstable();
+        assert_eq!(runtimes, RELEASES.iter().map(|release| release.version).collect::<Vec<_>>());
     }
 
     #[test]
     fn replacements_exist_in_every_wrapper() {
         for release in RELEASES {
-            let wrapper = flags::wrapper("dynamo-vllm", release.version).unwrap();
-            let engine = flags::vllm(release.vllm).unwrap();
+            let wrapper = flags::wrapper("dynamo-vllm", release.package).unwrap();
+            let engine = flags::vllm(release.engine("vllm").unwrap().version()).unwrap();
             for (server, own) in NO_SERVER.replacements {
                 assert!(engine.lookup(server).is_some(), "{} {server}", release.version);
-                assert!(wrapper.lookup(own).is_some(), "{} {own}", release.version);
+                // Added in 1.1.0.
+                let is_too_old = *own == "exclude-tools-when-tool-choice-none" && release.version.starts_with("1.0.");
+                assert!(is_too_old || wrapper.lookup(own).is_some(), "{} {own}", release.version);
             }
         }
     }

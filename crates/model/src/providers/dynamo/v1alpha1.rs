@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::component::{Component, ComponentKind, Graph, ResourceAmounts};
 use crate::ir::NVIDIA_GPU;
-use kubefoundry_kubernetes::pod::{Container, PodMetadata, StringMap, Volume, serialize_entries};
-use kubefoundry_kubernetes::wire::{EnvVar, LocalObjectReference, Toleration};
+use kubefoundry_kubernetes::pod::{Container, PodMetadata, PodSpec, serialize_entries};
+use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The `spec` of a graph.
 #[derive(Debug, Serialize)]
@@ -42,11 +42,19 @@ struct Service {
     envs: Vec<EnvVar>,
     #[serde(skip_serializing_if = "ServiceResources::is_empty")]
     resources: ServiceResources,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared_memory: Option<SharedMemory>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     volume_mounts: Vec<ClaimMount>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_pod_metadata: Option<PodMetadata>,
     extra_pod_spec: ExtraPodSpec,
+}
+
+/// The size of the volume that the operator mounts at `/dev/shm`.
+#[derive(Debug, Serialize)]
+struct SharedMemory {
+    size: String,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -99,17 +107,12 @@ struct ClaimMount {
     use_as_compilation_cache: bool,
 }
 
+/// A pod without containers, and the container that the operator completes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ExtraPodSpec {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    volumes: Vec<Volume>,
-    #[serde(skip_serializing_if = "StringMap::is_empty")]
-    node_selector: StringMap,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tolerations: Vec<Toleration>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    image_pull_secrets: Vec<LocalObjectReference>,
+    #[serde(flatten)]
+    pod: PodSpec,
     main_container: Container,
 }
 
@@ -148,13 +151,11 @@ impl From<Component> for Service {
             env_from_secret: component.env_from_secret,
             envs: component.env,
             resources: ServiceResources { limits: component.limits.into(), requests: component.requests.into() },
+            shared_memory: component.shared_memory.map(|size| SharedMemory { size }),
             volume_mounts: cache.into_iter().collect(),
             extra_pod_metadata: component.metadata,
             extra_pod_spec: ExtraPodSpec {
-                volumes: component.volumes,
-                node_selector: component.node_selector,
-                tolerations: component.tolerations,
-                image_pull_secrets: component.image_pull_secrets,
+                pod: component.pod,
                 main_container: Container {
                     image: Some(component.image),
                     command: component.command,

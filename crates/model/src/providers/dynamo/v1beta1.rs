@@ -27,6 +27,8 @@ struct ComponentEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime_version_override: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    shared_memory_size: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     compilation_cache: Option<CompilationCacheEntry>,
     pod_template: PodTemplate,
 }
@@ -73,18 +75,13 @@ impl From<Component> for ComponentEntry {
             },
             replicas: component.replicas,
             runtime_version_override: component.runtime_version,
+            shared_memory_size: component.shared_memory,
             compilation_cache: component
                 .compilation_cache
                 .map(|cache| CompilationCacheEntry { pvc_name: cache.claim, mount_path: cache.mount_path }),
             pod_template: PodTemplate {
                 metadata: component.metadata,
-                spec: PodSpec {
-                    containers: vec![main],
-                    volumes: component.volumes,
-                    node_selector: component.node_selector,
-                    tolerations: component.tolerations,
-                    image_pull_secrets: component.image_pull_secrets,
-                },
+                spec: PodSpec { containers: vec![main], ..component.pod },
             },
         }
     }

@@ -18,25 +18,26 @@ pub(super) fn build_component(
     deployment: &Deployment,
     worker: &Worker,
     backend: &Backend,
-    runtime: &DynamoRuntime<'_>,
+    runtime: &DynamoRuntime,
     settings: &DynamoSettings,
     findings: &mut Findings<'_>,
 ) -> Option<Component> {
-    let launcher = runtimes::launcher(backend.kind, runtime.version);
+    let launcher = runtimes::launcher(backend.kind, runtime.release, runtime.is_exact);
     let mut invocation = engines::resolve(deployment, worker, &launcher, findings);
     let stack = flags::WorkerStack {
         engine: backend.engine,
         role: worker.role,
-        version: runtime.version,
+        release: runtime.release,
         kv_routing: settings.routes_by_kv(),
     };
     flags::add_stack_flags(&mut invocation, stack, deployment, findings)?;
 
+    let names = component_names(deployment, backend);
+    let name = names.iter().find(|(role, _)| *role == worker.role).map(|(_, name)| *name);
     let storage = storage::worker_storage(deployment);
-    let PodSpec { node_selector, tolerations, image_pull_secrets, .. } = pod::base_pod_spec(deployment);
     let (limits, requests) = limits_and_requests(worker);
     Some(Component {
-        name: backend.component_name(worker.role),
+        name: name.unwrap_or_default(),
         kind: match worker.role {
             Role::Aggregated => ComponentKind::Worker,
             Role::Prefill => ComponentKind::Prefill,
@@ -51,14 +52,18 @@ pub(super) fn build_component(
         env: environment(deployment, worker.role, storage.env),
         limits,
         requests,
-        volumes: storage.volumes,
         mounts: storage.mounts,
+        shared_memory: deployment.shared_memory.clone(),
         compilation_cache: storage.compilation_cache,
-        metadata: pod::pod_metadata(deployment, &[]),
-        node_selector,
-        tolerations,
-        image_pull_secrets,
+        metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
+        pod: PodSpec { volumes: storage.volumes, ..pod::base_pod_spec(deployment) },
     })
+}
+
+/// Returns the name of the component of each role.
+pub(super) fn component_names(deployment: &Deployment, backend: &Backend) -> Vec<(Role, &'static str)> {
+    let roles: Vec<Role> = deployment.workload.workers().into_iter().map(|worker| worker.role).collect();
+    backend.component_names(&deployment.metadata.name, &roles)
 }
 
 /// Returns `spec.env` and the variables that the stack needs. Variables of the user win.

@@ -16,7 +16,6 @@ const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source:
 pub(super) static BEHAVIORS: &[Behavior] = &[
     row("Workspace", "metadata", Reaction::None, "the object's labels and annotations are not part of the pods"),
     row("Workspace", "resource", Refused, WEBHOOK),
-    row("Workspace", "resource.count", Refused, WEBHOOK),
     row("Workspace", "resource.instanceType", Refused, WEBHOOK),
     row("Workspace", "resource.labelSelector", Refused, WEBHOOK),
     // A change from preset to template, or back.

@@ -12,5 +12,7 @@ declare_codes! {
     PRESET_RESOURCES = "KF0607" "kaito-preset-resources" Info "resources of a preset, which its instance type decides";
     LLAMACPP_IMAGE_REQUIRED = "KF0608" "kaito-llamacpp-image-required" Error "llamacpp without an image, for which there is no default";
     UNKNOWN_RUNNER = "KF0609" "kaito-unknown-runner" Error "a llamacpp image that kubefoundry does not know how to start";
+    UNSUITABLE_INSTANCE_TYPE = "KF0611" "kaito-unsuitable-instance-type" Warning "an instance type without the GPUs that the model asks for";
+    MODEL_NEEDS_NODES = "KF0612" "kaito-model-needs-nodes" Info "a model that needs several nodes of its instance type";
     MODEL_FILE_NOT_NAMED = "KF0610" "kaito-model-file-not-named" Warning "a GGUF repository without the name of the file to run";
 }

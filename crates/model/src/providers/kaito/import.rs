@@ -3,10 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::runner;
-use crate::draft::{
-    Draft, ImportRefusal, ImportSource, WorkerDraft, count_at, string_at, string_entries_at, strings_at,
-};
-use crate::engines::{ImportedFlag, flags_from_argv, flags_from_keywords};
+use super::template::SHARED_MEMORY_LIMIT;
+use crate::draft::{Draft, ImportRefusal, ImportSource, WorkerDraft, count_at, string_at, string_entries_at};
+use crate::engines::{CommandLine, ImportedFlag, Launcher, flags_from_argv, flags_from_keywords};
 use crate::ir::{EngineType, Role};
 use crate::providers::import_pod;
 use crate::wire::ModelDeployment;
@@ -14,6 +13,9 @@ use kubefoundry_yaml as yaml;
 
 /// The reason for the assumed GPU count of a preset.
 const PRESET_GPUS: &str = "a KAITO preset does not say how many GPUs it runs on; the instance type decides";
+/// The help about the id that replaces a preset's own name.
+const ALIAS_HELP: &str =
+    "KAITO takes the id since 0.11, but refuses to change the preset of an object that exists: delete the object first";
 /// The reason for an assumed model id.
 const ID_IN_IMAGE: &str = "the model is in the image, and the object does not name it";
 
@@ -30,6 +32,10 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
             "it runs no inference: a Workspace for tuning has neither a preset nor a template".to_owned(),
         ));
     };
+    if let Some(nodes) = count_at(source.object, "/resource/count").filter(|nodes| *nodes > 1) {
+        let reason = format!("it spans {nodes} nodes (resource.count), which a ModelDeployment cannot express");
+        return Err(ImportRefusal(reason));
+    }
     let mut draft = match (inference.pointer("/preset/name"), inference.pointer("/template")) {
         (Some(Value::String(name)), _) => import_preset(name, inference, source),
         (_, Some(template)) => import_template(template, source)?,
@@ -60,6 +66,14 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
 fn import_preset(name: &str, inference: &Value, source: &ImportSource<'_>) -> Draft {
     let mut draft = Draft::new(EngineType::Vllm);
     draft.model_id = Some(name.to_owned());
+    if let Some(id) = kubefoundry_facts::kaito_preset_model(name) {
+        draft.model_id = Some(id.to_owned());
+        draft.equivalents.texts.push((name.to_owned(), id.to_owned()));
+        let path = ModelDeployment::path().spec().model().id();
+        draft
+            .resolutions
+            .push((format!("{path} is {id:?}, the Hugging Face id of KAITO's preset {name:?}"), ALIAS_HELP));
+    }
     draft.hugging_face_token = string_at(inference, "/preset/presetOptions/modelAccessSecret").map(str::to_owned);
     let mut worker = WorkerDraft::new(Role::Aggregated);
     worker.gpu_count = 1;
@@ -84,13 +98,20 @@ fn import_template(template: &Value, source: &ImportSource<'_>) -> Result<Draft,
     };
     let mut worker = WorkerDraft::new(Role::Aggregated);
     import_pod::import_resources(container, &mut worker);
-    let (command, args) = (strings_at(container, "/command"), strings_at(container, "/args"));
-    let is_vllm = command.iter().any(|word| word == "vllm" || word.starts_with("vllm."));
-    let image_starts_itself = command.is_empty() && args.is_empty();
+    let line = CommandLine::read(container).map_err(|reason| ImportRefusal(format!("its command is {reason}")))?;
+    let args = line.texts();
+    let is_vllm = line.program.iter().any(|word| word == "vllm" || word.starts_with("vllm."));
+    let image_starts_itself = line.program.is_empty() && args.is_empty();
     let engine =
         if is_vllm || image_starts_itself && worker.gpu_count > 0 { EngineType::Vllm } else { EngineType::Llamacpp };
     let mut draft = Draft::new(engine);
     import_pod::import_pod(template.pointer("/metadata"), spec, container, source, &mut draft);
+    if worker.gpu_count > 1 && draft.shared_memory.as_deref() == Some(SHARED_MEMORY_LIMIT) {
+        // A rendering writes this size by itself.
+        draft.shared_memory = None;
+    }
+    // KAITO replaces it.
+    draft.pod_spec.shift_remove("affinity");
     draft.has_default_image = false;
     let image = draft.image.clone().unwrap_or_default();
     worker.flags = match (engine, args.first().map(String::as_str)) {
@@ -111,7 +132,7 @@ fn import_template(template: &Value, source: &ImportSource<'_>) -> Result<Draft,
         }
         (EngineType::Llamacpp, Some(_)) => {
             set_runner(&image, "llama-server", &mut draft);
-            let mut flags = flags_from_argv(&args);
+            let mut flags = draft.equivalents.canonicalize(flags_from_argv(&args), &Launcher::llama_server());
             draft.model_id = take_model_id(&mut flags);
             flags
         }
@@ -119,7 +140,7 @@ fn import_template(template: &Value, source: &ImportSource<'_>) -> Result<Draft,
             draft.is_custom = true;
             Vec::new()
         }
-        (_, Some(_)) => flags_from_argv(&args),
+        (_, Some(_)) => draft.equivalents.canonicalize(flags_from_argv(&args), &Launcher::vllm_server(&image)),
     };
     draft.workers.push(worker);
     Ok(draft)

@@ -19,7 +19,6 @@ pub(super) struct Workspace {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Resource {
-    pub(super) count: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) instance_type: Option<String>,
     pub(super) label_selector: LabelSelector,

@@ -5,6 +5,7 @@
 //!                                                    └─ template + llamacpp   vLLM or llamacpp, the user's image
 //! ```
 
+pub(crate) mod base_images;
 mod behavior;
 pub mod codes;
 mod config_map;
@@ -26,12 +27,13 @@ use kubefoundry_transform::SettingsSection;
 use std::borrow::Cow;
 
 use crate::codes as common;
-use crate::draft::{Draft, ImportRefusal, ImportSource};
+use crate::draft::{Draft, ImportRefusal, ImportSource, string_at};
+use crate::engines::Launcher;
 use crate::ir::{Deployment, EngineType, Worker, Workload};
 use crate::provider::{
     CustomKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
-use crate::providers::pod;
+use crate::providers::{model_alias, pod};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
@@ -40,6 +42,7 @@ use kubefoundry_transform::Endpoint;
 use manifests::{Inference, InferenceSet, InferenceSetResource, InferenceSetTemplate, Resource, Workspace};
 use nodes::Nodes;
 use overrides::Overrides;
+use serde_json::Value;
 use workload::KaitoKind;
 
 /// The provider KAITO.
@@ -52,7 +55,13 @@ static INFO: ProviderInfo = ProviderInfo {
     config: include_str!("config.yaml"),
     readme: include_str!("README.md"),
     crd_versions: &[manifests::API_VERSION],
-    runtimes: &[],
+    crd_versions_by_runtime: &[],
+    runtimes: base_images::RUNTIMES,
+    chooses_gpus: overrides::names_instance_type_of_preset,
+    placement: nodes::placement,
+    chooses_runtime_itself: true,
+    flag_tables: base_images::flag_tables,
+    upgrades_by_minor_release: false,
     is_released_with_runtime: false,
     overrides: Overrides::SHAPE,
     section: Some(SettingsSection::from_settings::<settings::KaitoInstallation>),
@@ -63,7 +72,9 @@ static INFO: ProviderInfo = ProviderInfo {
         CustomKind { group: "kaito.sh", kind: "Workspace", plural: "workspaces" },
         CustomKind { group: "kaito.sh", kind: "InferenceSet", plural: "inferencesets" },
     ],
+    unsupported_kinds: &[CustomKind { group: "kaito.sh", kind: "MultiRoleInference", plural: "multiroleinferences" }],
     server_defaults: &[
+        ServerDefault { kind: "Workspace", path: "resource.count", value: "1" },
         ServerDefault { kind: "Workspace", path: "inference.preset.accessMode", value: r#""public""# },
         ServerDefault { kind: "InferenceSet", path: "inference.preset.accessMode", value: r#""public""# },
         ServerDefault {
@@ -72,12 +83,24 @@ static INFO: ProviderInfo = ProviderInfo {
             value: r#"{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}"#,
         },
     ],
+    gateway: "KAITO creates an InferencePool itself, but only for an InferenceSet and with its feature gate gatewayAPIInferenceExtension",
     list_keys: &[],
 };
 
 impl Provider for Kaito {
     fn info(&self) -> &'static ProviderInfo {
         &INFO
+    }
+
+    // pkg/model/interface.go, buildVLLMInferenceCommand: a preset serves under its own name, unless an InferenceSet made
+    // the Workspace, which then serves under the name of the set.
+    fn assigned_model_name(&self, object: &Value) -> Option<String> {
+        let preset = string_at(object, "/inference/preset/name");
+        let set = || {
+            string_at(object, "/spec/template/inference/preset/name")?;
+            string_at(object, "/metadata/name")
+        };
+        preset.or_else(set).map(str::to_owned)
     }
 
     fn translate(
@@ -94,10 +117,15 @@ impl Provider for Kaito {
         let errors = findings.error_count();
         let deployment = &*without_default_caching(deployment);
         let overrides = overrides::read_overrides(deployment, findings);
+        refuse_affinity(deployment, findings);
         let kind = workload::choose_kind(deployment, worker, &overrides, findings);
         let is_preset = deployment.image.is_none() && deployment.engine.kind == EngineType::Vllm;
         let nodes = Nodes::choose(deployment, &overrides, is_preset, context, findings);
         let inference = build_inference(deployment, worker, &overrides, context, findings);
+        // vLLM itself loads the model of a template, and does not know KAITO's names.
+        if deployment.image.is_some() && deployment.engine.kind == EngineType::Vllm {
+            model_alias::warn_about_alias(deployment, self, findings);
+        }
         if findings.error_count() > errors {
             return None;
         }
@@ -105,8 +133,32 @@ impl Provider for Kaito {
         Some(assemble(deployment, worker, kind, nodes, inference, supporting))
     }
 
+    fn ordered_instance_type<'d>(&self, deployment: &'d Deployment) -> Option<&'d str> {
+        overrides::instance_type(deployment)
+    }
+
+    fn launcher(
+        &self,
+        deployment: &Deployment,
+        context: &TranslationContext<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Launcher> {
+        if deployment.engine.kind != EngineType::Vllm {
+            return None;
+        }
+        let overrides = overrides::read_overrides(deployment, findings);
+        let Some((image, _)) = &deployment.image else {
+            return Some(Launcher { instance_type: overrides.instance_type, ..base_images::launcher(context) });
+        };
+        deployment.model.id.as_ref().map(|_| template::vllm_launcher(image, &overrides))
+    }
+
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
         import::import(source)
+    }
+
+    fn resolve_model_alias(&self, name: &str) -> Option<&'static str> {
+        kubefoundry_facts::kaito_preset_model(name)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
@@ -145,6 +197,19 @@ fn without_default_caching(deployment: &Deployment) -> Cow<'_, Deployment> {
     Cow::Owned(deployment)
 }
 
+/// Reports an affinity. KAITO replaces that of its pods (pkg/workspace/manifests/manifests.go).
+fn refuse_affinity(deployment: &Deployment, findings: &mut Findings<'_>) {
+    if deployment.pod_spec.affinity.is_none() {
+        return;
+    }
+    let spec = || ModelDeployment::path().spec();
+    let path = spec().pod_template().spec().affinity();
+    let message = format!("{path} would have no effect: KAITO replaces it by an affinity for its label selector");
+    findings
+        .report(&common::FIELD_NOT_SUPPORTED, &path, message)
+        .help(format!("select nodes by {}, or use another provider", spec().node_selector()));
+}
+
 /// Builds the inference section and the objects that it refers to. Returns `None` after reporting errors.
 fn build_inference(
     deployment: &Deployment,
@@ -174,7 +239,7 @@ fn build_inference(
         }
         (KaitoEngine::Vllm, None) => {
             template::ignore_runner(overrides, findings);
-            let (inference, config) = preset::build_inference(deployment, worker, findings)?;
+            let (inference, config) = preset::build_inference(deployment, worker, overrides, context, findings)?;
             Some((inference, config.into_iter().collect()))
         }
     }
@@ -193,7 +258,7 @@ fn assemble(
     let Nodes { instance_type, label_selector } = nodes;
     let (main, service) = match kind {
         KaitoKind::Workspace => {
-            let resource = Resource { count: 1, instance_type, label_selector };
+            let resource = Resource { instance_type, label_selector };
             let body = Workspace { resource, inference };
             (Manifest::new(manifests::API_VERSION, kind.as_str(), name, body), name.clone())
         }

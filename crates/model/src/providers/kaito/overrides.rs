@@ -1,12 +1,14 @@
 //! `spec.provider.overrides` for KAITO (docs/design/0011; the specification has none, MD-5.3).
 
 use crate::codes;
-use crate::ir::Deployment;
+use crate::ir::{Deployment, EngineType};
 use crate::providers::overrides;
 pub(super) use crate::providers::overrides::is_written;
+use crate::wire::ModelDeploymentSpec;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::wire::{PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
+use kubefoundry_yaml::Node;
 use kubefoundry_yaml::text::shorten;
 
 wire_object! {
@@ -46,6 +48,22 @@ string_enum! {
 /// Returns the path of the overrides.
 pub(super) fn path() -> PathOf<Overrides> {
     overrides::path::<Overrides>()
+}
+
+/// Returns whether a deployment is a preset on nodes of a named instance type, whose GPUs the type decides.
+pub(super) fn names_instance_type_of_preset(spec: &ModelDeploymentSpec) -> bool {
+    let images = [spec.image.as_ref(), spec.engine.as_ref().and_then(|engine| engine.image.as_ref())];
+    let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
+    let overrides = spec.provider.as_ref().and_then(|provider| provider.overrides.as_ref());
+    let instance_type = overrides.and_then(|overrides| overrides.get("instanceType")).and_then(Node::as_str);
+    engine == Some(EngineType::Vllm)
+        && images.into_iter().flatten().all(String::is_empty)
+        && instance_type.is_some_and(|name| !name.is_empty())
+}
+
+/// Returns the instance type that a deployment names, unchecked.
+pub(super) fn instance_type(deployment: &Deployment) -> Option<&str> {
+    deployment.provider.overrides.as_ref().and_then(|overrides| overrides.get("instanceType")).and_then(Node::as_str)
 }
 
 /// Reads and checks the overrides. An invalid override is reported and removed, so that the rest of the deployment is

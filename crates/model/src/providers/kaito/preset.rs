@@ -1,16 +1,19 @@
 //! vLLM without an image: a preset, for which KAITO supplies image, command and resources. Settings that a preset
 //! cannot carry are refused; the alternative is an image.
 
+use super::base_images;
 use super::codes::PRESET_RESOURCES;
 use super::config_map;
 use super::manifests::{Inference, Preset, PresetOptions};
+use super::overrides::Overrides;
 use crate::codes;
 use crate::engines;
-use crate::engines::{Launcher, ValueForm};
+use crate::engines::Launcher;
 use crate::ir::{Deployment, Worker};
+use crate::provider::TranslationContext;
 use crate::providers::image::is_nvidia;
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::Findings;
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -23,12 +26,15 @@ pub(super) const USE_AN_IMAGE: &str = "set spec.image: vLLM then runs from that 
 pub(super) fn build_inference(
     deployment: &Deployment,
     worker: &Worker,
+    overrides: &Overrides,
+    context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<(Inference, Option<Manifest>)> {
     refuse_pod_fields(deployment, findings);
     check_resources(worker, findings);
     let name = preset_name(deployment, findings);
-    let settings = resolve_settings(deployment, worker, findings);
+    let launcher = Launcher { instance_type: overrides.instance_type.clone(), ..base_images::launcher(context) };
+    let settings = resolve_settings(deployment, worker, &launcher, findings);
     let config = match settings? {
         settings if settings.is_empty() => None,
         settings => Some(config_map::build_config_map(&deployment.metadata.name, settings)),
@@ -70,36 +76,21 @@ fn preset_name(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<S
     Some(id)
 }
 
-/// Returns the launcher of presets. KAITO names the model, splits it over the GPUs of the instance type whatever the
-/// deployment counts, and passes each setting as `--key str(value)`, so numbers must keep their spelling.
-pub(crate) fn launcher() -> Launcher {
-    Launcher {
-        program: "KAITO's vLLM".to_owned(),
-        takes_model: false,
-        value_form: ValueForm::BareNumbers,
-        splits_model: false,
-        api_key_help: Some(
-            "remove the flag, set spec.image, and set VLLM_API_KEY in spec.env from a Secret: a preset has no \
-             environment",
-        ),
-        ..Launcher::vllm_server("")
-    }
-}
-
 /// Resolves the settings of the engine. `engine.extraArgs` is refused, because a preset has no command line.
 fn resolve_settings(
     deployment: &Deployment,
     worker: &Worker,
+    launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Option<config_map::PresetSettings> {
     if deployment.engine.extra_args.is_empty() {
-        let invocation = engines::resolve(deployment, worker, &launcher(), findings);
+        let invocation = engines::resolve(deployment, worker, launcher, findings);
         return config_map::convert_settings(&invocation, findings);
     }
     refuse_field(&ModelDeployment::path().spec().engine().extra_args(), findings);
     let mut deployment = deployment.clone();
     deployment.engine.extra_args.clear();
-    let invocation = engines::resolve(&deployment, worker, &launcher(), findings);
+    let invocation = engines::resolve(&deployment, worker, launcher, findings);
     config_map::convert_settings(&invocation, findings);
     None
 }
@@ -107,7 +98,16 @@ fn resolve_settings(
 /// Reports pod fields, which a preset cannot carry.
 fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     let spec = || ModelDeployment::path().spec();
-    let fields: [(bool, FieldPath); 4] = [
+    let pod = || spec().pod_template().spec();
+    let settings = &deployment.pod_spec;
+    let fields: [(bool, FieldPath); 11] = [
+        (deployment.shared_memory.is_some(), spec().resources().shared_memory().into()),
+        (!settings.topology_spread_constraints.is_empty(), pod().topology_spread_constraints().into()),
+        (settings.priority_class_name.is_some(), pod().priority_class_name().into()),
+        (settings.scheduler_name.is_some(), pod().scheduler_name().into()),
+        (settings.service_account_name.is_some(), pod().service_account_name().into()),
+        (settings.runtime_class_name.is_some(), pod().runtime_class_name().into()),
+        (settings.termination_grace_period_seconds.is_some(), pod().termination_grace_period_seconds().into()),
         (!deployment.env.is_empty(), spec().env().into()),
         (!deployment.model.volumes.is_empty(), spec().model().storage().volumes().into()),
         (!deployment.tolerations.is_empty(), spec().tolerations().into()),
@@ -139,14 +139,23 @@ fn check_resources(worker: &Worker, findings: &mut Findings<'_>) {
         let message = format!("{path} is {:?}, but KAITO presets run on NVIDIA GPUs only", gpu_type.value);
         findings.report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message).help(USE_AN_IMAGE);
     }
-    let fields = [
-        (worker.gpu_count.is_written(), worker.gpu_path().count()),
-        (gpu_type.is_written() && is_nvidia(&gpu_type.value), worker.gpu_path().gpu_type()),
-        (worker.memory.is_some(), worker.memory_path()),
-        (worker.cpu.is_some(), worker.cpu_path()),
+    let fields: [(bool, FieldPath); 4] = [
+        // vLLM requires GPUs, so a count of 1 says that the model needs them and cannot be avoided.
+        (worker.gpu_count.is_written() && worker.gpu_count.value != 1, worker.gpu_path().count().into()),
+        (gpu_type.is_written() && is_nvidia(&gpu_type.value), worker.gpu_path().gpu_type().into()),
+        (worker.memory.is_some(), worker.memory_path().into()),
+        (worker.cpu.is_some(), worker.cpu_path().into()),
     ];
-    for (_, path) in fields.into_iter().filter(|(is_given, _)| *is_given) {
-        let message = format!("{path} has no effect on a KAITO preset: the instance type decides");
-        findings.report(&PRESET_RESOURCES, &path, message);
-    }
+    let ignored: Vec<String> =
+        fields.iter().filter(|(is_given, _)| *is_given).map(|(_, path)| path.to_string()).collect();
+    let (subject, verb) = match ignored.as_slice() {
+        [] => return,
+        [only] => (only.clone(), "has"),
+        [first @ .., last] => (format!("{} and {last}", first.join(", ")), "have"),
+    };
+    let message = format!("{subject} {verb} no effect on a KAITO preset: the instance type decides");
+    // One finding about all fields, since one decision leads to all of them.
+    findings.report(&PRESET_RESOURCES, FieldRef::key(&ModelDeployment::path().spec().resources()), message).help(
+        format!("remove what has no effect (a gpu.count of 1 may stay, since vLLM needs a GPU), or {USE_AN_IMAGE}"),
+    );
 }

@@ -73,7 +73,10 @@ fn phase_from_conditions(observed: &ObservedObject<'_>) -> Phase {
         Phase::Running
     } else if observed.reason_if_false("WorkspaceSucceeded") == Some("workspaceFailed") {
         Phase::Failed
-    } else if ["ResourceReady", "InferenceReady", "JobStarted"].iter().any(|condition| observed.is_true(condition)) {
+    } else if observed.reason_if_false("InferenceReady").is_some()
+        || ["ResourceReady", "InferenceReady", "JobStarted"].iter().any(|condition| observed.is_true(condition))
+    {
+        // KAITO sets InferenceReady once it has begun to create the inference workload.
         Phase::Deploying
     } else {
         Phase::Pending

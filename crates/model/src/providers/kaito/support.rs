@@ -1,6 +1,6 @@
 //! Support for each field of a deployment. "preset" is vLLM without an image, "template" every deployment with one.
 
-use crate::support::Support::{Partly, Rendered};
+use crate::support::Support::{Partly, Refused, Rendered};
 use crate::support::{FieldSupport, refused_role, row, spec};
 
 /// Returns the fields that KAITO treats differently from [the default](crate::support::default_rows).
@@ -82,7 +82,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().resources().gpu().count(),
             Partly,
-            "template: GPU limit, /dev/shm from 2 on, vLLM's parallelism; preset: an info, the instance type decides",
+            "template: GPU limit, /dev/shm from 2 on, vLLM's parallelism; preset: an info unless it is 1, the instance type decides",
         ),
         row(
             spec().resources().gpu().gpu_type(),
@@ -95,6 +95,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             "template: memory request and limit; preset: an info, the instance type decides",
         ),
         row(spec().resources().cpu(), Partly, "template: CPU request; preset: an info, the instance type decides"),
+        row(spec().resources().shared_memory(), Partly, "template: size of a volume at /dev/shm; preset: refused"),
         row(spec().image(), Rendered, "the template's image; required for llamacpp; without it, vLLM is a preset"),
         row(spec().env(), Partly, "template: environment of the container; preset: refused"),
         row(
@@ -106,6 +107,25 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             spec().pod_template().metadata().annotations(),
             Partly,
             "template: annotations of the pod; preset: ignored with a warning",
+        ),
+        row(
+            spec().pod_template().spec().affinity(),
+            Refused,
+            "KAITO replaces the affinity of its pods by one from the label selector",
+        ),
+        row(
+            spec().pod_template().spec().topology_spread_constraints(),
+            Partly,
+            "template: constraints of the pod; preset: refused",
+        ),
+        row(spec().pod_template().spec().priority_class_name(), Partly, "template: of the pod; preset: refused"),
+        row(spec().pod_template().spec().scheduler_name(), Partly, "template: of the pod; preset: refused"),
+        row(spec().pod_template().spec().service_account_name(), Partly, "template: of the pod; preset: refused"),
+        row(spec().pod_template().spec().runtime_class_name(), Partly, "template: of the pod; preset: refused"),
+        row(
+            spec().pod_template().spec().termination_grace_period_seconds(),
+            Partly,
+            "template: of the pod; preset: refused",
         ),
         row(
             spec().secrets().hugging_face_token(),

@@ -5,9 +5,10 @@ use super::overrides::{self, Overrides};
 use super::{KaitoEngine, llamacpp};
 use crate::codes;
 use crate::engines;
-use crate::engines::{ArgumentValue, Invocation, Launcher};
-use crate::ir::{Deployment, Worker};
+use crate::engines::{ArgumentValue, Invocation, Launcher, profile};
+use crate::ir::{Deployment, EngineType, Worker};
 use crate::provider::TranslationContext;
+use crate::providers::known_images::{self, ImageContents};
 use crate::providers::metadata;
 use crate::providers::pod;
 use crate::wire::ModelDeployment;
@@ -21,7 +22,7 @@ pub(super) const PORT: u16 = 5000;
 
 /// The size limit of shared memory, which counts against the memory limit. The value is that of airunway's vLLM
 /// provider (docs/design/0010).
-const SHARED_MEMORY_LIMIT: &str = "20Gi";
+pub(super) const SHARED_MEMORY_LIMIT: &str = "20Gi";
 
 /// The labels that KAITO overwrites on pods (pkg/workspace/manifests/manifests.go).
 const RESERVED_POD_LABELS: &[&str] = &["kaito.sh/workspace", "inferenceset.kaito.sh/created-by"];
@@ -48,11 +49,12 @@ pub(super) fn build_template(
 ) -> Option<PodTemplate> {
     metadata::warn_about_ignored_pod_labels(deployment, "KAITO", RESERVED_POD_LABELS, findings);
     check_gpu_type(worker, findings);
+    check_image(deployment, findings);
     let start = match KaitoEngine::new(deployment.engine.kind)? {
         KaitoEngine::Llamacpp => llamacpp::build_command(deployment, worker, image, overrides, findings),
         KaitoEngine::Vllm => {
             ignore_runner(overrides, findings);
-            start_vllm(deployment, worker, image, findings)
+            start_vllm(deployment, worker, image, overrides, findings)
         }
     };
     let StartCommand { command, args, cache_variable } = start?;
@@ -68,14 +70,31 @@ pub(super) fn build_template(
     add_cache_environment(deployment, cache_variable, &mut container.env, findings);
     // The node selector is written as the workload's label selector, from which KAITO creates a node affinity.
     let mut spec = PodSpec { node_selector: StringMap::default(), ..pod::base_pod_spec(deployment) };
-    if worker.gpu_count.value > 1
-        && let Some((volume, mount)) = pod::shared_memory(deployment, SHARED_MEMORY_LIMIT)
+    let default_size = (worker.gpu_count.value > 1).then_some(SHARED_MEMORY_LIMIT);
+    if let Some((volume, mount)) =
+        deployment.shared_memory.as_deref().or(default_size).and_then(|size| pod::shared_memory(deployment, size))
     {
         spec.volumes.push(volume);
         container.volume_mounts.push(mount);
     }
     spec.containers.push(container);
     Some(PodTemplate { metadata: pod::pod_metadata(deployment, RESERVED_POD_LABELS), spec })
+}
+
+/// Reports a published image of another engine. Images of Dynamo and Ray with vLLM contain the program that runs.
+fn check_image(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let engine = deployment.engine.kind;
+    let program = profile(engine).display_name;
+    known_images::check_contents(
+        deployment,
+        program,
+        |contents| match contents {
+            ImageContents::Engine(found) | ImageContents::Dynamo(found) => found == engine,
+            ImageContents::Ray => engine == EngineType::Vllm,
+        },
+        &format!("use an image with {program}"),
+        findings,
+    );
 }
 
 /// Warns about a llamacpp runner where another engine runs.
@@ -87,18 +106,24 @@ pub(super) fn ignore_runner(overrides: &Overrides, findings: &mut Findings<'_>) 
     }
 }
 
+/// Returns vLLM's OpenAI server of an image.
+pub(super) fn vllm_launcher(image: &str, overrides: &Overrides) -> Launcher {
+    Launcher { instance_type: overrides.instance_type.clone(), ..Launcher::vllm_server(image) }
+}
+
 /// Builds the command of vLLM's OpenAI server. Without a model id, the image starts itself (docs/design/0003).
 fn start_vllm(
     deployment: &Deployment,
     worker: &Worker,
     image: &str,
+    overrides: &Overrides,
     findings: &mut Findings<'_>,
 ) -> Option<StartCommand> {
     if deployment.model.id.is_none() {
         warn_about_ignored_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
         return Some(StartCommand::default());
     }
-    let mut invocation = engines::resolve(deployment, worker, &Launcher::vllm_server(image), findings);
+    let mut invocation = engines::resolve(deployment, worker, &vllm_launcher(image, overrides), findings);
     let port = PORT.to_string();
     let checks = [
         check_reserved(&invocation, "port", &[&port], TO_PORT, findings),

@@ -50,6 +50,7 @@ pub(super) fn choose_kind(
     overrides: &Overrides,
     findings: &mut Findings<'_>,
 ) -> KaitoKind {
+    metadata::check_name_start(deployment, "KAITO", findings);
     let replicas = worker.replicas.value;
     let path = worker.replicas_path();
     let kind = match overrides.workload.unwrap_or(WorkloadKind::Auto) {

@@ -1,8 +1,10 @@
 //! Checks for values that KubeRay or Ray would refuse or silently change on the cluster.
 
 use crate::codes;
-use crate::ir::Deployment;
-use crate::providers::{metadata, pod};
+use crate::ir::{Deployment, Workload};
+use crate::providers::known_images::ImageContents;
+use crate::providers::releases::Release;
+use crate::providers::{known_images, metadata, pod};
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 
@@ -18,13 +20,35 @@ pub(super) const RESERVED_POD_LABELS: [&str; 4] =
 /// The volume that KubeRay adds for `/dev/shm`. It would mistake a storage volume of this name for it.
 const SHARED_MEMORY_VOLUME: &str = "shared-mem";
 
-/// Checks the parts of a deployment that do not depend on overrides, image and engine flags.
-pub(super) fn check_deployment(deployment: &Deployment, findings: &mut Findings<'_>) {
+/// The first Ray release whose placement groups take `bundle_per_worker`, which binds a role to its group of workers
+/// (`ray/llm/_internal/serve/core/configs/llm_config.py` of Ray 2.54.0 and 2.55.0).
+const FIRST_WITH_ROLE_BUNDLES: &str = "2.55.0";
+
+/// Checks the parts of a deployment that do not depend on overrides and engine flags.
+pub(super) fn check_deployment(deployment: &Deployment, release: &Release, findings: &mut Findings<'_>) {
+    check_roles(deployment, release, findings);
+    known_images::check_contents(
+        deployment,
+        "Ray with vLLM",
+        |contents| contents == ImageContents::Ray,
+        "remove spec.image, or use an image with Ray and vLLM, such as rayproject/ray-llm",
+        findings,
+    );
     check_name(deployment, findings);
     check_model(deployment, findings);
     metadata::warn_about_ignored_pod_labels(deployment, "KubeRay", &RESERVED_POD_LABELS, findings);
     pod::refuse_shared_memory_name(deployment, SHARED_MEMORY_VOLUME, "KubeRay", findings);
     pod::ignore_further_compilation_caches(deployment, findings);
+}
+
+/// Refuses disaggregated mode on releases that cannot bind a role to its workers.
+fn check_roles(deployment: &Deployment, release: &Release, findings: &mut Findings<'_>) {
+    if matches!(deployment.workload, Workload::Disaggregated { .. }) && release.is_before(FIRST_WITH_ROLE_BUNDLES) {
+        let message = format!("Ray {} does not support disaggregated mode", release.version);
+        findings.report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().serving().mode(), message).help(
+            format!("use Ray {FIRST_WITH_ROLE_BUNDLES} or newer: older releases cannot bind a role to its workers"),
+        );
+    }
 }
 
 /// Checks the name as the controller does (`ValidateRayServiceMetadata`). The API server would accept an object that
@@ -37,41 +61,21 @@ fn check_name(deployment: &Deployment, findings: &mut Findings<'_>) {
         "shorten it: KubeRay derives the names of Ray clusters and Services from it, which may have at most 63 characters",
         findings,
     );
-    let name = &deployment.metadata.name;
-    if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        findings
-            .report(
-                &codes::INVALID_NAME,
-                ModelDeployment::path().metadata().name(),
-                format!("metadata.name is {name:?}, expected a name that starts with a letter"),
-            )
-            .help("rename it: KubeRay names Services after it, and their names start with a letter");
-    }
+    metadata::check_name_start(deployment, "KubeRay", findings);
 }
 
 fn check_model(deployment: &Deployment, findings: &mut Findings<'_>) {
     let model = &deployment.model;
-    match &model.id {
-        None => {
-            findings
-                .report(
-                    &codes::MODEL_ID_NEEDED,
-                    ModelDeployment::path().spec().model(),
-                    "the model has no id, but Ray Serve needs one",
-                )
-                .help("set spec.model.id to the absolute path of the model in the image");
-        }
-        Some(id) if id.to_ascii_lowercase().ends_with(".gguf") => {
-            findings
-                .report(
-                    &codes::FIELD_NOT_SUPPORTED,
-                    ModelDeployment::path().spec().model().id(),
-                    "spec.model.id names a GGUF file, which Ray Serve does not serve",
-                )
-                .help("use the id of the model's original weights, or the engine llamacpp on kaito");
-        }
-        Some(_) => {}
+    if model.id.is_none() {
+        findings
+            .report(
+                &codes::MODEL_ID_NEEDED,
+                ModelDeployment::path().spec().model(),
+                "the model has no id, but Ray Serve needs one",
+            )
+            .help(metadata::MODEL_ID_HELP);
     }
+    metadata::refuse_gguf(deployment, "Ray Serve", findings);
     // Ray Serve splits the name: `get_base_model_id` in ray/llm/_internal/common/utils/lora_utils.py.
     if let Some(name) = model.served_name.as_ref().filter(|name| name.value.contains(':')) {
         let message = format!(

@@ -19,11 +19,7 @@ const PORTS: [(&str, u16); 4] = [("gcs", 6379), ("dashboard", 8265), ("client", 
 
 /// Builds the head of a deployment. It has the image, token and environment of the workers, because it imports the
 /// engine to build the application.
-pub(super) fn build_head(
-    deployment: &Deployment,
-    runtime: &RayRuntime<'_>,
-    settings: &KubeRaySettings,
-) -> HeadGroupSpec {
+pub(super) fn build_head(deployment: &Deployment, runtime: &RayRuntime, settings: &KubeRaySettings) -> HeadGroupSpec {
     let mut resources = ResourceRequirements::default();
     resources.limits.push("memory", &settings.head_memory);
     resources.requests.push("cpu", &settings.head_cpu);
@@ -38,12 +34,7 @@ pub(super) fn build_head(
         resources,
         ..Container::default()
     };
-    let spec = PodSpec {
-        containers: vec![container],
-        tolerations: deployment.tolerations.clone(),
-        image_pull_secrets: pod::image_pull_secrets(deployment),
-        ..PodSpec::default()
-    };
+    let spec = PodSpec { containers: vec![container], ..pod::auxiliary_pod_spec(deployment) };
     HeadGroupSpec {
         ray_start_params: StringMap(settings.head_params.clone()),
         template: PodTemplate { metadata: pod::pod_metadata(deployment, &checks::RESERVED_POD_LABELS), spec },

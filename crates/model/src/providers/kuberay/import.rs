@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::draft::{
     Draft, ImportRefusal, ImportSource, WorkerDraft, count_at, items_at, quantity_at, string_at, string_entries_at,
 };
-use crate::engines::{ImportedFlag, flags_from_keywords};
+use crate::engines::{ImportedFlag, flags_from_keywords, profile};
 use crate::ir::{EngineType, Role};
 use crate::providers::import_pod;
 use kubefoundry_yaml as yaml;
@@ -61,7 +61,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         let group = named.unwrap_or(group);
         let name = string_at(group, "/groupName").unwrap_or_default();
         if name != rendered_name {
-            draft.renames.pairs.push((name.to_owned(), rendered_name.to_owned()));
+            draft.equivalents.renames.pairs.push((name.to_owned(), rendered_name.to_owned()));
         }
         let spec = group.pointer("/template/spec").unwrap_or(&Value::Null);
         let Some(container) = import_pod::find_container(spec, "ray-worker") else {
@@ -81,10 +81,30 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         import_pod::import_resources(container, &mut worker);
         worker.replicas = count_replicas(model, group);
         worker.flags = engine_flags(model);
+        check_nodes(group, &worker)?;
         draft.workers.push(worker);
     }
     import_head(source, &mut draft);
     Ok(draft)
+}
+
+/// Refuses a model whose parallel ranks need the GPUs of several workers, and a group whose replicas have several
+/// hosts.
+fn check_nodes(group: &Value, worker: &WorkerDraft) -> Result<(), ImportRefusal> {
+    let parallelism = profile(EngineType::Vllm).parallelism.as_ref();
+    let names = parallelism.into_iter().flat_map(|flags| [Some(flags.tensor), Some(flags.pipeline), flags.data]);
+    let size = |name: &str| worker.flags.iter().find(|flag| flag.name == name)?.value()?.parse::<u32>().ok();
+    let ranks = names.flatten().filter_map(size).fold(1_u32, u32::saturating_mul);
+    let hosts = count_at(group, "/numOfHosts").unwrap_or(1);
+    let nodes = if worker.gpu_count > 0 { ranks.div_ceil(worker.gpu_count) } else { 1 }.max(hosts);
+    if nodes > 1 {
+        return Err(ImportRefusal(format!(
+            "its model spans {nodes} nodes: it has {ranks} parallel ranks, and a worker has {} GPUs; a ModelDeployment \
+             cannot express that",
+            worker.gpu_count
+        )));
+    }
+    Ok(())
 }
 
 fn role_name(role: Role) -> &'static str {
@@ -111,6 +131,7 @@ fn engine_flags(model: &Value) -> Vec<ImportedFlag> {
 fn import_head(source: &ImportSource<'_>, draft: &mut Draft) {
     let Some(group) = source.object.pointer("/spec/rayClusterConfig/headGroupSpec") else { return };
     let spec = group.pointer("/template/spec").unwrap_or(&Value::Null);
+    import_pod::keep_shared_settings(spec, draft);
     let mut head = Map::new();
     if let Some(container) = import_pod::find_container(spec, "ray-head") {
         let amounts = [

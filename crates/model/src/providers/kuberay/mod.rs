@@ -29,7 +29,9 @@ use worker::WorkerGroup;
 
 use super::pod;
 use crate::draft::{Draft, ImportRefusal, ImportSource};
+use crate::engines::Launcher;
 use crate::ir::{Deployment, EngineType};
+use crate::placement::PodPlacement;
 use crate::provider::{
     CustomKind, ListKeys, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
@@ -43,8 +45,12 @@ use kubefoundry_transform::Endpoint;
 const NAME: &str = "kuberay";
 /// The CRD version that is written.
 const V1: &str = "ray.io/v1";
-/// The Ray versions whose flags and Serve configuration are known. The first is the default.
-const RUNTIMES: &[&str] = &["2.56.0"];
+/// The Ray releases whose flags and Serve configuration are known: the default, then the others from the newest to the
+/// oldest.
+const RUNTIMES: &[&str] = &[
+    "2.56.0", "2.60.0", "2.59.0", "2.58.1", "2.58.0", "2.57.1", "2.57.0", "2.56.1", "2.55.1", "2.55.0", "2.54.1",
+    "2.54.0", "2.53.0", "2.52.1", "2.52.0", "2.51.2", "2.51.1", "2.51.0", "2.50.1", "2.50.0",
+];
 
 /// The provider KubeRay.
 #[derive(Debug)]
@@ -56,7 +62,13 @@ static INFO: ProviderInfo = ProviderInfo {
     config: include_str!("config.yaml"),
     readme: include_str!("README.md"),
     crd_versions: &[V1],
+    crd_versions_by_runtime: &[],
     runtimes: RUNTIMES,
+    chooses_gpus: |_| false,
+    placement: |_| PodPlacement::Scheduled,
+    chooses_runtime_itself: false,
+    flag_tables: runtimes::flag_tables,
+    upgrades_by_minor_release: false,
     is_released_with_runtime: false,
     overrides: overrides::Overrides::SHAPE,
     section: None,
@@ -64,10 +76,14 @@ static INFO: ProviderInfo = ProviderInfo {
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[CustomKind { group: "ray.io", kind: "RayService", plural: "rayservices" }],
+    unsupported_kinds: &[],
     server_defaults: &[
         ServerDefault { kind: "RayService", path: "numOfHosts", value: "1" },
         ServerDefault { kind: "RayService", path: "priority", value: "0" },
+        // vLLM's own default (vllm/engine/arg_utils.py); an import states the size.
+        ServerDefault { kind: "RayService", path: "engine_kwargs.tensor_parallel_size", value: "1" },
     ],
+    gateway: "KubeRay creates no InferencePool",
     list_keys: &[ListKeys { field: "workerGroupSpecs", keys: &["groupName"] }],
 };
 
@@ -88,11 +104,11 @@ impl Provider for KubeRay {
         }
         let errors_before = findings.error_count();
         let runtime = image::choose_runtime(deployment, context, findings);
-        let settings = overrides::read_settings(deployment, runtime.flags_version, findings);
-        checks::check_deployment(deployment, findings);
+        let settings = overrides::read_settings(deployment, runtime.release.version, findings);
+        checks::check_deployment(deployment, runtime.release, findings);
         let workers = deployment.workload.workers().into_iter();
         let groups: Vec<Option<WorkerGroup<'_>>> =
-            workers.map(|worker| WorkerGroup::resolve(deployment, worker, runtime.flags_version, findings)).collect();
+            workers.map(|worker| WorkerGroup::resolve(deployment, worker, &runtime, findings)).collect();
         // KubeRay runs vLLM on GPUs only, even if a configuration in the input claims otherwise.
         if findings.error_count() > errors_before || !pod::has_gpus(deployment) {
             return None;
@@ -109,6 +125,19 @@ impl Provider for KubeRay {
         Some(Translation { manifests, endpoint: Endpoint { service, port: head::SERVE_PORT } })
     }
 
+    fn launcher(
+        &self,
+        deployment: &Deployment,
+        context: &TranslationContext<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Launcher> {
+        if deployment.engine.kind != EngineType::Vllm {
+            return None;
+        }
+        let runtime = image::choose_runtime(deployment, context, findings);
+        Some(runtimes::launcher(runtime.release, runtime.is_exact))
+    }
+
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
         import::import(source)
     }
@@ -122,7 +151,7 @@ impl Provider for KubeRay {
 fn build_cluster(
     deployment: &Deployment,
     groups: &[WorkerGroup<'_>],
-    runtime: &RayRuntime<'_>,
+    runtime: &RayRuntime,
     settings: &KubeRaySettings,
 ) -> RayClusterSpec {
     let has_autoscaler = groups.iter().any(|group| group.worker.replicas.value == 0);

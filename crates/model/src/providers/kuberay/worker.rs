@@ -1,5 +1,6 @@
 //! The worker groups: one group of pods, or one for prefill and one for decode. A pod has the size of one replica.
 
+use super::image::RayRuntime;
 use super::manifests::WorkerGroupSpec;
 use super::overrides::AcceleratorType;
 use super::{checks, flags, runtimes, start_params};
@@ -9,7 +10,7 @@ use crate::ir::{Deployment, Role, Worker};
 use crate::providers::nixl;
 use crate::providers::pod;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::pod::{Container, PodSpec, PodTemplate, StringMap, set_default_env};
+use kubefoundry_kubernetes::pod::{Container, PodTemplate, StringMap, set_default_env};
 use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The workers of a role with their resolved engine settings.
@@ -20,16 +21,19 @@ pub(super) struct WorkerGroup<'d> {
 }
 
 impl<'d> WorkerGroup<'d> {
-    /// Resolves the workers of a role for a Ray version. Returns `None` after reporting flags that Ray Serve cannot
+    /// Resolves the workers of a role for a Ray runtime. Returns `None` after reporting flags that Ray Serve cannot
     /// pass on.
     pub(super) fn resolve(
         deployment: &Deployment,
         worker: &'d Worker,
-        ray: &str,
+        runtime: &RayRuntime,
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
-        let mut invocation = engines::resolve(deployment, worker, &runtimes::launcher(ray), findings);
-        if !flags::check_flags(&invocation, findings) {
+        let mut invocation =
+            engines::resolve(deployment, worker, &runtimes::launcher(runtime.release, runtime.is_exact), findings);
+        if !flags::check_flags(&invocation, findings)
+            || !nixl::complete_transfer_config(&mut invocation, worker.role, findings)
+        {
             return None;
         }
         if let Some(transfer) = nixl::transfer_config(worker.role) {
@@ -70,14 +74,22 @@ impl WorkerGroup<'_> {
     ) -> WorkerGroupSpec {
         let worker = self.worker;
         let replicas = worker.replicas.value;
-        let container = Container {
+        let mut container = Container {
             name: Some("ray-worker".to_owned()),
             image: Some(image.to_owned()),
             resources: pod::resource_requirements(worker),
             env: environment(deployment),
             ..pod::base_container(deployment)
         };
-        let spec = PodSpec { containers: vec![container], ..pod::base_pod_spec(deployment) };
+        let mut spec = pod::base_pod_spec(deployment);
+        // KubeRay adds a volume of the size of the memory limit only where none is mounted
+        // (controllers/ray/common/pod.go, addEmptyDir).
+        let shared_memory = deployment.shared_memory.as_deref().and_then(|size| pod::shared_memory(deployment, size));
+        if let Some((volume, mount)) = shared_memory {
+            spec.volumes.push(volume);
+            container.volume_mounts.push(mount);
+        }
+        spec.containers.push(container);
         WorkerGroupSpec {
             group_name: Self::group_name(worker.role),
             replicas,

@@ -64,9 +64,9 @@ fn requires_both_roles_in_disaggregated_mode() {
             &disaggregated("{}", "{gpu: {}, memory: \"\"}", ""),
             &[
                 "KF0204 8:5 spec.scaling.prefill.gpu.count",
-                "KF0204 8:5 spec.scaling.prefill.memory",
+                "KF0230 8:5 spec.scaling.prefill.memory",
                 "KF0204 9:14 spec.scaling.decode.gpu.count",
-                "KF0204 9:31 spec.scaling.decode.memory",
+                "KF0230 9:31 spec.scaling.decode.memory",
             ],
         ),
         (&disaggregated("{gpu: {count: 0}, memory: 1Gi}", ROLE, ""), &["KF0201 8:28 spec.scaling.prefill.gpu.count"]),

@@ -1,0 +1,204 @@
+//! The models about which facts are known: those of `kubefoundry`, and those that the options describe.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::ir::{Deployment, EngineType, ModelSource};
+use super::model_config::model_from_config;
+use super::wire::ModelDeployment;
+use crate::codes;
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_facts::{Model, kaito_preset_model};
+use kubefoundry_kubernetes::wire::Map;
+use kubefoundry_kubernetes::wire_object;
+use kubefoundry_transform::TransformSettings;
+use kubefoundry_transform::codes::INVALID_OPTION;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+wire_object! {
+    /// Facts about a model of your own. Checks of its deployments then need no download.
+    pub struct ModelFacts {
+        /// The id of a known model with the same facts, such as the base of a fine-tuned model. The other fields
+        /// override it.
+        like: String = "like",
+        /// The model's `config.json`, as a path relative to the file of these options and below its directory. The other
+        /// fields override it.
+        config: String = "config",
+        /// Attention heads: `num_attention_heads` in `config.json`.
+        heads: i32 = "heads" [minimum(1)],
+        /// Key and value heads: `num_key_value_heads` in `config.json`.
+        kv_heads: i32 = "kvHeads" [minimum(1)],
+        /// The dimension of a head: `head_dim` in `config.json`.
+        head_dim: i32 = "headDim" [minimum(1)],
+        /// Layers: `num_hidden_layers` in `config.json`.
+        layers: i32 = "layers" [minimum(1)],
+        /// The hidden size: `hidden_size` in `config.json`.
+        hidden: i32 = "hidden" [minimum(1)],
+        /// The size of the vocabulary: `vocab_size` in `config.json`.
+        vocab: i32 = "vocab" [minimum(1)],
+        /// Positions: `max_position_embeddings` in `config.json`.
+        max_position: i32 = "maxPosition" [minimum(1)],
+        /// Whether the model can only be downloaded with a token.
+        gated: bool = "gated",
+    }
+}
+
+/// The sources of facts that users state.
+pub(crate) const DESCRIBED_BY_USERS: &[&str] = &["options", "config.json"];
+
+/// The models that users describe, by id in lower case.
+#[derive(Debug, Clone, Default)]
+pub struct KnownModels {
+    /// Those of the section `models`.
+    described: BTreeMap<String, Arc<Model>>,
+    /// Those whose `config.json` was read.
+    configured: BTreeMap<String, Arc<Model>>,
+}
+
+impl TransformSettings for KnownModels {
+    type Section = Map<ModelFacts>;
+
+    const KEY: &'static str = "models";
+
+    const DOC: &'static str =
+        "Facts about models of your own, by `spec.model.id`. Models of Hugging Face that are known need none.\n";
+
+    const USES_MODEL_CONFIGS: bool = true;
+
+    fn apply_model_config(&mut self, id: &str, config: &Node<'_>, findings: &mut Findings<'_>) {
+        let model = model_from_config(id, config, findings);
+        self.configured.insert(id.to_lowercase(), Arc::new(model));
+    }
+
+    fn apply(&mut self, section: Map<ModelFacts>, findings: &mut Findings<'_>) {
+        for (id, facts) in section.0 {
+            let path = FieldPath::root().key(Self::KEY).key(id.clone());
+            let configured = self.configured.get(&id.to_lowercase()).cloned();
+            if let (Some(file), None) = (&facts.config, &configured) {
+                let path = path.key("config");
+                let message = format!("{path} is {file:?}, and the file was not read");
+                findings
+                    .report(&INVALID_OPTION, &path, message)
+                    .help("write the facts themselves: only the command line reads the files that options name");
+            }
+            let like = match facts.like.as_deref() {
+                None => configured,
+                Some(like) => {
+                    let base = self.find(like);
+                    if base.is_none() {
+                        let path = path.key("like");
+                        let message = format!("{path} is {like:?}, and no facts about that model are known");
+                        findings
+                            .report(&INVALID_OPTION, &path, message)
+                            .help("name a model of docs/fit.md, or write the facts of its config.json");
+                    }
+                    base
+                }
+            };
+            let model = describe(id.clone(), &facts, like.map(|like| (*like).clone()).unwrap_or_default());
+            self.described.insert(id.to_lowercase(), Arc::new(model));
+        }
+    }
+}
+
+/// Returns the facts that the options state about a model, on top of those of a known one.
+fn describe(id: String, facts: &ModelFacts, like: Model) -> Model {
+    let ModelFacts { heads, kv_heads, head_dim, layers, hidden, vocab, max_position, gated, .. } = *facts;
+    let count =
+        |written: Option<i32>, known: Option<u32>| written.and_then(|count| u32::try_from(count).ok()).or(known);
+    let mut model = like;
+    model.id = Cow::Owned(id);
+    model.heads = count(heads, model.heads);
+    model.kv_heads = count(kv_heads, model.kv_heads);
+    model.head_dim = count(head_dim, model.head_dim);
+    model.layers = count(layers, model.layers);
+    model.hidden = count(hidden, model.hidden);
+    model.vocab = count(vocab, model.vocab);
+    if let Some(positions) = max_position {
+        model.max_position = u64::try_from(positions).ok();
+        model.has_rope_scaling = false;
+    }
+    // The base may be gated; the fine-tuned model is where the user put it.
+    model.is_gated = gated;
+    // A fine-tuned model may have another chat template.
+    model.tool_parser = None;
+    model.reasoning_parser = None;
+    model.source = Cow::Borrowed("options");
+    model
+}
+
+impl KnownModels {
+    /// Finds the facts about a model by its id, or by the name that KAITO has for it.
+    fn find(&self, id: &str) -> Option<Arc<Model>> {
+        if !self.described.is_empty() || !self.configured.is_empty() {
+            let id = id.to_lowercase();
+            if let Some(model) = self.described.get(&id).or_else(|| self.configured.get(&id)) {
+                return Some(Arc::clone(model));
+            }
+        }
+        find_public_model(id)
+    }
+
+    /// Adds what is known about the model of a deployment to it, and warns about what follows from it alone.
+    pub(crate) fn describe_model(&self, deployment: &mut Deployment, findings: &mut Findings<'_>) {
+        let model = &mut deployment.model;
+        if model.source.value != ModelSource::HuggingFace {
+            return;
+        }
+        model.facts = model.id.as_deref().and_then(|id| self.find(id));
+        warn_about_gated_model(deployment, findings);
+    }
+}
+
+/// Finds the facts about a public model by its id, or by the name that KAITO has for it. Reading a line takes as long as a
+/// twentieth of a document, and many documents name the same model, so the models that were found are kept.
+pub(crate) fn find_public_model(id: &str) -> Option<Arc<Model>> {
+    static FOUND: Mutex<BTreeMap<String, Option<Arc<Model>>>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(model) = found.get(id) {
+        return model.clone();
+    }
+    let model = kubefoundry_facts::model(kaito_preset_model(id).unwrap_or(id)).map(Arc::new);
+    if found.len() < MAX_KEPT_MODELS {
+        found.insert(id.to_owned(), model.clone());
+    }
+    model
+}
+
+/// How many ids are kept with what is known about them.
+const MAX_KEPT_MODELS: usize = 1000;
+
+/// Variables that give a token for Hugging Face, or take models from elsewhere.
+const DOWNLOAD_VARIABLES: &[&str] = &[
+    "HF_ENDPOINT",
+    "HF_HUB_OFFLINE",
+    "HF_TOKEN",
+    "HF_TOKEN_PATH",
+    "HUGGING_FACE_HUB_TOKEN",
+    "SGLANG_USE_MODELSCOPE",
+    "VLLM_USE_MODELSCOPE",
+];
+
+/// Warns if a model can only be downloaded with a token, and the deployment has none. A volume may have the model already.
+fn warn_about_gated_model(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let model = &deployment.model;
+    let is_gated = model.facts.as_ref().is_some_and(|facts| facts.is_gated == Some(true));
+    // Images of llama.cpp often contain their model.
+    let may_have_model = !model.volumes.is_empty() || deployment.engine.kind == EngineType::Llamacpp;
+    if !is_gated || deployment.hugging_face_token.is_some() || may_have_model {
+        return;
+    }
+    let mut variables = deployment.env.iter().filter_map(|variable| variable.name.as_deref());
+    if variables.any(|name| DOWNLOAD_VARIABLES.contains(&name)) {
+        return;
+    }
+    let path = ModelDeployment::path().spec().model().id();
+    let secret = ModelDeployment::path().spec().secrets().hugging_face_token();
+    let id = model.id.as_deref().unwrap_or_default();
+    let message = format!("{id} can only be downloaded with a token, and {secret} is not set");
+    findings.report(&codes::GATED_MODEL_WITHOUT_TOKEN, path, message).help(format!(
+        "set {secret} to the name of a Secret with the key HF_TOKEN, of an account that accepted the license"
+    ));
+}
