@@ -30,6 +30,7 @@
 //! | report findings | [`Diagnostic`], [`report`], [`registry`] |
 //! | render single deployments, or the same texts repeatedly | [`Session`] |
 //! | predict the effects of a change | [`plan`] |
+//! | size GPUs | [`fit`] |
 //! | trace fields, and explain the selection of a provider | [`trace`], [`selection`] |
 //! | check the state of a cluster | [`status`], [`drift`] |
 //! | migrate to kubefoundry, or between providers and API groups | [`import`], [`migrate`] |
@@ -48,6 +49,7 @@ mod session;
 
 pub mod plan;
 
+pub mod fit;
 pub mod selection;
 pub mod trace;
 

@@ -91,6 +91,7 @@ pub static SCHEMAS: &[Schema] = &[
     schema!("rule-analysis", "json", "what `explain --rules --output json` prints"),
     schema!("why-not", "json", "what `explain --why-not PROVIDER --output json` prints"),
     schema!("plan", "json", "what `plan --output json` prints"),
+    schema!("fit", "json", "what `fit --output json` prints"),
     schema!("images", "json", "what `images --output json` prints"),
     schema!("import", "json", "what `import --output json` prints"),
     schema!("migration", "json", "what `migrate --output json` prints"),

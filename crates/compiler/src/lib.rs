@@ -11,6 +11,7 @@ pub mod options;
 
 pub mod field_reference;
 
+mod model_name;
 pub mod pipeline;
 mod reading;
 

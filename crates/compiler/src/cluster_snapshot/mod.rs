@@ -1,6 +1,7 @@
 //! A cluster snapshot: live objects from the output of `kubectl get -o yaml` or `-o json`, with lists split into their
 //! items.
 
+pub(crate) mod nodes;
 pub mod time;
 
 use std::collections::BTreeMap;

@@ -8,5 +8,6 @@ declare_codes! {
     IMPORT_ADDS = "KF0672" "import-adds" Warning "a field that only the import renders";
     NOT_IMPORTABLE = "KF0673" "not-importable" Error "an object that cannot become a ModelDeployment";
     IMPORT_ASSUMES = "KF0674" "import-assumes" Info "a placeholder in an imported ModelDeployment";
+    IMPORT_RESOLVES = "KF0676" "import-resolves" Info "a value that the object has in another form";
     NOTHING_TO_IMPORT = "KF0675" "nothing-to-import" Error "no object to import in the input";
 }

@@ -12,7 +12,11 @@ declare_codes! {
     UNKNOWN_KIND = "KF0006" "unknown-kind" Error "an API group of kubefoundry with an unknown kind";
     NO_MODEL_DEPLOYMENT = "KF0008" "no-model-deployment" Error "nothing to render in the input";
     UNUSED_OPTIONS = "KF0009" "unused-options" Warning "a Render document that is ignored";
+    UNUSABLE_NODES = "KF0011" "unusable-nodes" Error "a dump of the cluster's nodes that cannot be used";
     UNUSED_SUPPRESSION = "KF0010" "unused-suppression" Warning "an annotation that ignores a code which is not reported";
+
+    // ModelDeployments of one namespace
+    DUPLICATE_SERVED_NAME = "KF0220" "duplicate-served-name" Warning "two models of a namespace under one name";
 
     // Accounting
     FIELD_REACHES_NOTHING = "KF0630" "field-reaches-nothing" Warning "a field that no part of the output depends on";

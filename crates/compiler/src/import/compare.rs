@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use kubefoundry_kubernetes::api_group::API_GROUPS;
+use kubefoundry_kubernetes::server_fields;
 use kubefoundry_kubernetes::wire::metadata;
-use kubefoundry_model::draft::PartRenames;
-use kubefoundry_model::engines::{ImportedFlag, flags_from_argv};
+use kubefoundry_model::draft::{Equivalents, REQUIRED_AFFINITY, required_node_labels};
+use kubefoundry_model::engines::{CommandLine, CommandWord, ImportedFlag, flags_from_argv};
 use kubefoundry_model::provider::ServerDefault;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire;
@@ -26,21 +27,8 @@ pub struct FieldDifference {
 /// The keys that identify the items of Kubernetes lists.
 const ITEM_KEYS: &[&str] = &["name", "mountPath", "containerPort"];
 
-/// Metadata that an API server or a client sets without a user's intention.
-const MANAGED_METADATA: &[&str] = &[
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "finalizers",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
-
-/// Annotations in which a client stores a copy of the object.
-const COPY_ANNOTATIONS: &[&str] = &["kubectl.kubernetes.io/last-applied-configuration"];
+/// The fields of a container that hold its command line.
+const COMMAND_FIELDS: [&str; 2] = ["command", "args"];
 
 /// The annotation with the reason of a selection. It is ignored, because the configurations of that time are unknown.
 const SELECTED_REASON_SUFFIX: &str = "/selected-reason";
@@ -48,15 +36,16 @@ const SELECTED_REASON_SUFFIX: &str = "/selected-reason";
 /// The names, without their prefix, of the labels and annotations that every rendered object gets.
 const MARKER_NAMES: &[&str] = &["managed-by", "model-deployment", "selected-reason", "model-source"];
 
-/// Returns the differences between an imported object and its rendering. `names` are the items and entries that have
-/// another name in the rendering.
+/// Returns the differences between an imported object and its rendering. `equivalents` are what the two write
+/// differently.
 ///
 /// It ignores the fields that servers and clients set, the labels and annotations of ownership, and order where order
-/// has no effect: that of flags, and that of lists whose items have names.
-pub fn differences(original: &Value, rendered: &Value, names: &PartRenames) -> Vec<FieldDifference> {
+/// has no effect: that of flags, and that of lists whose items have names. It also ignores different forms of the same
+/// pod; `comparable_form` lists them.
+pub fn differences(original: &Value, rendered: &Value, equivalents: &Equivalents) -> Vec<FieldDifference> {
     let kind = original.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let mut collector = DifferenceCollector { names, kind, differences: Vec::new() };
-    let (original, rendered) = (user_fields(original), user_fields(rendered));
+    let mut collector = DifferenceCollector { equivalents, kind, differences: Vec::new() };
+    let (original, rendered) = (comparable_form(original), comparable_form(rendered));
     collector.compare_values(&FieldPath::root(), &original, &rendered);
     collector.differences
 }
@@ -64,11 +53,8 @@ pub fn differences(original: &Value, rendered: &Value, names: &PartRenames) -> V
 /// Returns an object without the fields that servers and clients set.
 fn user_fields(object: &Value) -> Value {
     let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        fields.shift_remove("status");
-    }
+    server_fields::remove(&mut object);
     if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|key, _| !MANAGED_METADATA.contains(&key.as_str()));
         // The new owner is the ModelDeployment that results from the import.
         if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
             owners.retain(|owner| owner.get("kind").and_then(Value::as_str) != Some(wire::KIND));
@@ -76,28 +62,111 @@ fn user_fields(object: &Value) -> Value {
     }
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         let is_about_storage = |key: &str| STORAGE_ANNOTATION_PREFIXES.iter().any(|prefix| key.starts_with(prefix));
-        annotations.retain(|key, _| {
-            !COPY_ANNOTATIONS.contains(&key.as_str())
-                && !key.ends_with(SELECTED_REASON_SUFFIX)
-                && !is_about_storage(key)
-        });
+        annotations.retain(|key, _| !key.ends_with(SELECTED_REASON_SUFFIX) && !is_about_storage(key));
     }
     object
 }
 
+/// Returns an object in the form that is compared: without the fields that servers and clients set, and with every pod
+/// in one of the forms that Kubernetes treats alike.
+fn comparable_form(object: &Value) -> Value {
+    let mut object = user_fields(object);
+    unify_pods(&mut object);
+    object
+}
+
+/// Removes what makes no difference in pods, at every depth: a request that repeats the limit of an extended resource,
+/// the pull policy that the image's tag implies, and a working directory that the command line does not use. A required
+/// affinity to a single value of a label becomes a node selector.
+fn unify_pods(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            remove_repeated_requests(fields);
+            remove_implied_pull_policy(fields);
+            remove_unused_directory(fields);
+            unify_node_affinity(fields);
+            fields.values_mut().for_each(unify_pods);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unify_pods),
+        _ => {}
+    }
+}
+
+/// Removes requests of extended resources that are equal to their limits, because Kubernetes sets them.
+fn remove_repeated_requests(resources: &mut Map<String, Value>) {
+    let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else { return };
+    let Some(requests) = resources.get_mut("requests").and_then(Value::as_object_mut) else { return };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    // `gpu` is Dynamo's short name of an extended resource.
+    let is_extended = |name: &str| name.contains('/') || name == "gpu";
+    requests
+        .retain(|name, amount| !is_extended(name) || limits.get(name).is_none_or(|limit| text(limit) != text(amount)));
+}
+
+/// Removes the pull policy of a container if it is the one that Kubernetes derives from the tag of the image.
+fn remove_implied_pull_policy(container: &mut Map<String, Value>) {
+    let Some(image) = container.get("image").and_then(Value::as_str) else { return };
+    let has_digest = image.contains('@');
+    let tag = kubefoundry_kubernetes::image::path_and_tag(image).1.unwrap_or("latest");
+    let implied = if tag == "latest" && !has_digest { "Always" } else { "IfNotPresent" };
+    if container.get("imagePullPolicy").and_then(Value::as_str) == Some(implied) {
+        container.shift_remove("imagePullPolicy");
+    }
+}
+
+/// Removes the working directory of a container that runs a Python module and names no file by a relative path.
+fn remove_unused_directory(container: &mut Map<String, Value>) {
+    if !container.contains_key("workingDir") {
+        return;
+    }
+    let Ok(line) = CommandLine::read(&Value::Object(container.clone())) else { return };
+    let runs_module = line.program.iter().any(|word| word == "-m");
+    let is_relative_file = |text: &str| {
+        let value = text.rsplit('=').next().unwrap_or(text);
+        let extension = value.rsplit_once('.').map_or("", |(_, extension)| extension);
+        value.starts_with('.')
+            || !value.starts_with(['/', '-', '{', '['])
+                && ["json", "jinja", "py", "txt", "yaml", "yml"].contains(&extension)
+    };
+    if runs_module && !line.arguments.iter().any(|word| is_relative_file(&word.text)) {
+        container.shift_remove("workingDir");
+    }
+}
+
+/// Moves the labels of a required node affinity to the node selector of the pod if each has a single value.
+fn unify_node_affinity(pod: &mut Map<String, Value>) {
+    let Some(labels) = pod.get("affinity").and_then(required_node_labels) else { return };
+    let selector = pod.entry("nodeSelector").or_insert_with(|| Value::Object(Map::new()));
+    let Some(selector) = selector.as_object_mut() else { return };
+    if labels.iter().any(|(key, value)| selector.get(key).is_some_and(|other| other != value)) {
+        return;
+    }
+    selector.extend(labels);
+    if let Some(node_affinity) = pod.get_mut("affinity").and_then(|affinity| affinity.get_mut("nodeAffinity"))
+        && let Some(node_affinity) = node_affinity.as_object_mut()
+    {
+        node_affinity.shift_remove(REQUIRED_AFFINITY);
+    }
+}
+
 struct DifferenceCollector<'n> {
-    names: &'n PartRenames,
+    equivalents: &'n Equivalents,
     kind: &'n str,
     differences: Vec<FieldDifference>,
 }
 
 impl DifferenceCollector<'_> {
-    /// Records a difference, unless only the rendering has the field and it is a marker, or only the imported object
-    /// has it and it is a server default.
+    /// Records a difference, unless only the rendering has the field and it is a marker, or one of the two lacks the
+    /// field and the other has the default that a server sets.
     fn add(&mut self, path: &FieldPath, original: Option<&Value>, rendered: Option<&Value>) {
         let is_marker = original.is_none() && is_marker(path);
-        let is_default = rendered.is_none() && original.is_some_and(|original| is_default(self.kind, path, original));
-        if !is_marker && !is_default {
+        let is_default = match (original, rendered) {
+            (Some(only), None) | (None, Some(only)) => is_default(self.kind, path, only),
+            _ => false,
+        };
+        let is_implied = original.is_none()
+            && self.equivalents.implied_fields.iter().any(|(field, value)| field == path && rendered == Some(value));
+        if !is_marker && !is_default && !is_implied {
             let (original, rendered) = (original.cloned(), rendered.cloned());
             self.differences.push(FieldDifference { path: path.clone(), original, rendered });
         }
@@ -109,12 +178,15 @@ impl DifferenceCollector<'_> {
             (Value::Array(original), Value::Array(rendered)) => self.compare_lists(path, original, rendered),
             // Some fields hold a configuration as YAML text, in which only the values matter and not the layout.
             (Value::String(one), Value::String(other)) if one != other => {
+                if self.equivalents.texts.iter().any(|(text, equal)| text == one && equal == other) {
+                    return;
+                }
                 match (parse_mapping(one), parse_mapping(other)) {
                     (Some(one), Some(other)) => self.compare_values(path, &one, &other),
                     _ => self.add(path, Some(original), Some(rendered)),
                 }
             }
-            _ if same_scalar(path, original, rendered) => {}
+            _ if same_scalar(self.kind, path, original, rendered) => {}
             _ => self.add(path, Some(original), Some(rendered)),
         }
     }
@@ -122,12 +194,16 @@ impl DifferenceCollector<'_> {
     /// Compares two mappings field by field, with the new names of renamed entries.
     fn compare_objects(&mut self, path: &FieldPath, original: &Map<String, Value>, rendered: &Map<String, Value>) {
         // Only the map of components has renamed entries.
-        let has_renames = !self.names.pairs.is_empty() && path.to_string() == self.names.mapping;
+        let has_renames =
+            !self.equivalents.renames.pairs.is_empty() && path.to_string() == self.equivalents.renames.mapping;
         let rendered_key = |key: &str| {
-            let renamed = self.names.pairs.iter().find(|(original, _)| has_renames && original == key);
+            let renamed = self.equivalents.renames.pairs.iter().find(|(original, _)| has_renames && original == key);
             renamed.map_or(key.to_owned(), |(_, rendered)| rendered.clone())
         };
-        let keys: Vec<(&String, String)> = original.keys().map(|key| (key, rendered_key(key))).collect();
+        let has_command = self.compare_commands(path, original, rendered);
+        let is_compared = |key: &str| has_command && COMMAND_FIELDS.contains(&key);
+        let own_keys = original.keys().filter(|key| !is_compared(key));
+        let keys: Vec<(&String, String)> = own_keys.map(|key| (key, rendered_key(key))).collect();
         for (key, rendered_key) in &keys {
             let at = path.key((*key).clone());
             let values = (
@@ -147,10 +223,45 @@ impl DifferenceCollector<'_> {
             }
         }
         for (key, value) in rendered.iter().filter(|(_, value)| is_non_empty(value)) {
-            if !keys.iter().any(|(_, rendered_key)| rendered_key == key) {
+            if !keys.iter().any(|(_, rendered_key)| rendered_key == key) && !is_compared(key) {
                 self.compare_added(&path.key(key.clone()), value);
             }
         }
+    }
+
+    /// Compares the command lines of two containers by their program and their flags, however they are divided into
+    /// `command` and `args`. Returns whether it has compared them.
+    fn compare_commands(
+        &mut self,
+        path: &FieldPath,
+        original: &Map<String, Value>,
+        rendered: &Map<String, Value>,
+    ) -> bool {
+        let is_container = |fields: &Map<String, Value>| {
+            COMMAND_FIELDS.iter().any(|field| {
+                fields.get(*field).is_some_and(|words| {
+                    words.as_array().is_some_and(|words| !words.is_empty() && words.iter().all(Value::is_string))
+                })
+            })
+        };
+        if !is_container(original) {
+            return false;
+        }
+        let read = |fields: &Map<String, Value>| CommandLine::read(&Value::Object(fields.clone()));
+        let (Ok(original), Ok(mut rendered)) = (read(original), read(rendered)) else { return false };
+        if rendered.program.is_empty() && rendered.arguments.is_empty() {
+            // Without a command line, the provider runs its own.
+            if original.program.is_empty() || original.program != self.equivalents.default_program {
+                return false;
+            }
+            rendered.program.clone_from(&original.program);
+        }
+        if original.program != rendered.program {
+            let program = |line: &CommandLine| Some(Value::from(line.program.clone())).filter(is_non_empty);
+            self.add(&path.key("command"), program(&original).as_ref(), program(&rendered).as_ref());
+        }
+        self.compare_arguments(path, &original.arguments, &rendered.texts());
+        true
     }
 
     /// Records a field that only the rendering has. Labels and annotations are recorded one by one, because some of
@@ -162,17 +273,16 @@ impl DifferenceCollector<'_> {
                     self.add(&path.key(key.clone()), None, Some(value));
                 }
             }
-            _ => self.add(path, None, Some(rendered)),
+            _ => {
+                if let Some(rendered) = without_defaults(self.kind, path, rendered) {
+                    self.add(path, None, Some(&rendered));
+                }
+            }
         }
     }
 
     /// Compares two lists: flags as flags, items with names by their names, and other items as a whole.
     fn compare_lists(&mut self, path: &FieldPath, original: &[Value], rendered: &[Value]) {
-        let is_args = path.to_string().ends_with("args");
-        if let (Some(original), Some(rendered), true) = (texts(original), texts(rendered), is_args) {
-            self.compare_arguments(path, &original, &rendered);
-            return;
-        }
         let all: Vec<&Value> = original.iter().chain(rendered).collect();
         // A single item on both sides can only correspond, even if its name differs.
         if let ([one], [other]) = (original, rendered)
@@ -191,7 +301,7 @@ impl DifferenceCollector<'_> {
         let name = |item: &Value| item.get(*key).map_or(String::new(), Value::to_string);
         let rendered_name = |item: &Value| {
             let name = name(item);
-            let renamed = self.names.pairs.iter().find(|(original, _)| format!("{original:?}") == name);
+            let renamed = self.equivalents.renames.pairs.iter().find(|(original, _)| format!("{original:?}") == name);
             renamed.map_or(name, |(_, rendered)| Value::from(rendered.as_str()).to_string())
         };
         let expected: Vec<String> = original.iter().map(rendered_name).collect();
@@ -238,20 +348,28 @@ impl DifferenceCollector<'_> {
     }
 
     /// Compares flags of a command line, independent of their order and spelling.
-    fn compare_arguments(&mut self, path: &FieldPath, original: &[String], rendered: &[String]) {
-        let mut candidates = flags_from_argv(rendered);
+    fn compare_arguments(&mut self, container: &FieldPath, original: &[CommandWord], rendered: &[String]) {
+        let is_default = |flag: &ImportedFlag| self.equivalents.default_flags.contains(flag);
+        let canonical = |flag| self.equivalents.canonical_flag(flag);
+        let mut candidates: Vec<ImportedFlag> =
+            flags_from_argv(rendered).into_iter().map(canonical).filter(|flag| !is_default(flag)).collect();
         let mut unmatched = Vec::new();
-        let mut start = 0;
+        let mut words = original.iter();
+        let texts: Vec<String> = original.iter().map(|word| word.text.clone()).collect();
         // Equal flags are paired before the rest, so that a repeated flag is not reported with the wrong value.
-        for flag in flags_from_argv(original) {
-            let at = path.index(start);
-            let is_joined =
-                original.get(start).is_some_and(|element| element.starts_with("--") && element.contains('='));
-            start += if flag.name.is_empty() || is_joined { 1 } else { 1 + flag.values.len() };
+        for flag in flags_from_argv(&texts) {
+            let Some(word) = words.next() else { break };
+            let is_joined = word.text.starts_with("--") && word.text.contains('=');
+            if !flag.name.is_empty() && !is_joined {
+                words.by_ref().take(flag.values.len()).for_each(|_| {});
+            }
+            let at = container.key(word.field).index(word.index);
+            let flag = canonical(flag);
             let is_equal =
                 |candidate: &ImportedFlag| candidate.name == flag.name && same_values(&candidate.values, &flag.values);
             match candidates.iter().position(is_equal) {
                 Some(position) => drop(candidates.remove(position)),
+                None if is_default(&flag) => {}
                 None => unmatched.push((at, flag)),
             }
         }
@@ -262,7 +380,7 @@ impl DifferenceCollector<'_> {
             self.add(&at, Some(&flag_text(&flag)), replacement.as_ref().map(flag_text).as_ref());
         }
         for flag in &candidates {
-            self.add(path, None, Some(&flag_text(flag)));
+            self.add(&container.key("args"), None, Some(&flag_text(flag)));
         }
     }
 }
@@ -281,36 +399,33 @@ fn flag_text(flag: &ImportedFlag) -> Value {
 /// Returns whether two lists of values are equal. JSON texts are compared by value.
 pub(super) fn same_values(original: &[String], rendered: &[String]) -> bool {
     let json = |values: &[String]| match values {
-        [value] if value.starts_with(['{', '[']) => serde_json::from_str::<Value>(value).ok(),
+        [value] if value.trim_start().starts_with(['{', '[']) => serde_json::from_str::<Value>(value).ok(),
         _ => None,
     };
     original == rendered || json(original).is_some_and(|one| json(rendered) == Some(one))
 }
 
-/// Returns the items as texts; `None` if an item is not a text.
-fn texts(items: &[Value]) -> Option<Vec<String>> {
-    items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
-}
-
-/// Returns whether a value is not empty. An empty value is equivalent to an absent one.
+/// Returns whether a value is not empty. An empty value, or one of empty values only, is equivalent to an absent one.
 fn is_non_empty(value: &Value) -> bool {
     match value {
         Value::Null => false,
-        Value::Object(fields) => !fields.is_empty(),
+        Value::Object(fields) => fields.values().any(is_non_empty),
         Value::Array(items) => !items.is_empty(),
         _ => true,
     }
 }
 
-/// Returns whether two scalars are equal, or are the same quantity written as a number and as text.
-fn same_scalar(path: &FieldPath, original: &Value, rendered: &Value) -> bool {
+/// Returns whether two scalars are equal, or are a number and its text where the reader takes both: a quantity, or a
+/// setting in a ConfigMap, which KAITO passes on as text.
+fn same_scalar(kind: &str, path: &FieldPath, original: &Value, rendered: &Value) -> bool {
     let is_quantity = path.to_string().split(['.', '[']).any(|step| matches!(step, "limits" | "requests"));
     let as_text = |value: &Value| match value {
         Value::Number(number) => Some(number.to_string()),
         Value::String(text) => Some(text.clone()),
         _ => None,
     };
-    original == rendered || is_quantity && as_text(original).is_some() && as_text(original) == as_text(rendered)
+    let takes_text = is_quantity || kind == "ConfigMap";
+    original == rendered || takes_text && as_text(original).is_some() && as_text(original) == as_text(rendered)
 }
 
 /// Parses a text as a YAML mapping. Returns `None` for any other text.
@@ -338,6 +453,16 @@ const BUILT_IN_DEFAULTS: &[ServerDefault] = &[
     server_default("Service", "spec.sessionAffinity", r#""None""#),
     server_default("Service", "spec.type", r#""ClusterIP""#),
 ];
+
+/// Returns a value without the fields that have the default of a server. Returns `None` if nothing remains.
+fn without_defaults(kind: &str, path: &FieldPath, value: &Value) -> Option<Value> {
+    let Value::Object(fields) = value else { return (!is_default(kind, path, value)).then(|| value.clone()) };
+    let remaining = fields
+        .iter()
+        .filter_map(|(key, value)| Some((key.clone(), without_defaults(kind, &path.key(key.clone()), value)?)));
+    let remaining = Value::Object(remaining.collect());
+    (is_non_empty(&remaining) && !is_default(kind, path, value)).then_some(remaining)
+}
 
 /// Returns whether a field has the default that a server sets.
 fn is_default(kind: &str, path: &FieldPath, value: &Value) -> bool {
@@ -370,10 +495,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use kubefoundry_model::draft::PartRenames;
 
     fn difference_lines(original: &Value, rendered: &Value) -> Vec<String> {
         let pairs = vec![("decode".to_owned(), "VllmDecodeWorker".to_owned())];
-        let differences = differences(original, rendered, &PartRenames { mapping: "spec.services", pairs });
+        let renames = PartRenames { mapping: "spec.services", pairs };
+        let equivalents = Equivalents { renames, ..Equivalents::default() };
+        let differences = differences(original, rendered, &equivalents);
         let line = |it: FieldDifference| {
             let show = |value: Option<Value>| value.map_or("-".to_owned(), |value| value.to_string());
             format!("{}: {} {}", it.path, show(it.original), show(it.rendered))

@@ -1,5 +1,7 @@
 //! Converts a draft to a `ModelDeployment`.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::compare::same_values;
@@ -195,7 +197,7 @@ impl DocumentBuilder<'_> {
     /// Returns the `ModelDeployment`, with its fields in the order of their declarations.
     pub(super) fn document(&self) -> Value {
         let mut document = self.fields();
-        sort_as_declared(&mut document, &ModelDeployment::SHAPE);
+        arrange_as_declared(&mut document, &ModelDeployment::SHAPE, self.api_group.name);
         document
     }
 
@@ -209,14 +211,16 @@ impl DocumentBuilder<'_> {
         insert_non_empty(&mut spec, "provider", Value::Object(provider));
         spec.insert("engine".to_owned(), Value::Object(self.engine()));
         self.insert_workload(&mut spec);
+        self.insert_shared_memory(&mut spec);
         insert(&mut spec, "image", self.draft.image.as_deref().filter(|_| self.with_image));
         insert_non_empty(&mut spec, "env", Value::Array(self.env.to_vec()));
         let mut pods = Map::new();
         insert_non_empty(&mut pods, "labels", Value::Object(self.draft.pod_labels.clone()));
         insert_non_empty(&mut pods, "annotations", Value::Object(self.draft.pod_annotations.clone()));
-        if !pods.is_empty() {
-            spec.insert("podTemplate".to_owned(), json!({"metadata": pods}));
-        }
+        let mut template = Map::new();
+        insert_non_empty(&mut template, "metadata", Value::Object(pods));
+        insert_non_empty(&mut template, "spec", Value::Object(self.draft.pod_spec.clone()));
+        insert_non_empty(&mut spec, "podTemplate", Value::Object(template));
         if let Some(token) = &self.draft.hugging_face_token {
             spec.insert("secrets".to_owned(), json!({"huggingFaceToken": token}));
         }
@@ -229,6 +233,15 @@ impl DocumentBuilder<'_> {
             "metadata": self.metadata,
             "spec": spec,
         })
+    }
+
+    /// Adds `spec.resources.sharedMemory`, beside the resources of an aggregated worker.
+    fn insert_shared_memory(&self, spec: &mut Map<String, Value>) {
+        let Some(size) = &self.draft.shared_memory else { return };
+        let resources = spec.entry("resources").or_insert_with(|| Value::Object(Map::new()));
+        if let Some(resources) = resources.as_object_mut() {
+            resources.insert("sharedMemory".to_owned(), json!(size));
+        }
     }
 
     /// Returns `spec.model`. The served name is omitted if a rendering derives the same one.
@@ -297,7 +310,7 @@ impl DocumentBuilder<'_> {
         for flag in self.flags.iter().filter(is_named) {
             match flag.values.as_slice() {
                 [] => drop(args.insert(flag.name.clone(), json!(""))),
-                [value] => drop(args.insert(flag.name.clone(), json!(value))),
+                [value] => drop(args.insert(flag.name.clone(), json!(on_one_line(value)))),
                 values => {
                     extra.push(format!("--{}", flag.name));
                     extra.extend(values.iter().cloned());
@@ -351,21 +364,34 @@ impl DocumentBuilder<'_> {
     }
 }
 
-/// Sorts the fields of an object, at every depth, in the order of their declarations. Keys of maps keep their order.
-fn sort_as_declared(value: &mut Value, shape: &Shape) {
+/// Returns a value that is JSON on several lines as JSON on one line, the form that every argument parser reads.
+fn on_one_line(value: &str) -> Cow<'_, str> {
+    let json = value.contains('\n').then(|| serde_json::from_str::<Value>(value).ok()).flatten();
+    json.filter(|json| json.is_object() || json.is_array())
+        .map_or(Cow::Borrowed(value), |json| Cow::Owned(json.to_string()))
+}
+
+/// Sorts the fields of an object, at every depth, in the order of their declarations, and removes those that the API group
+/// does not have. Keys of maps keep their order.
+fn arrange_as_declared(value: &mut Value, shape: &Shape, group: &str) {
     match (value, shape) {
         (Value::Object(fields), Shape::Object(object)) => {
+            fields.retain(|key, _| object.field(key).is_none_or(|field| !field.facets.not_in.contains(&group)));
             let position = |key: &String| object.fields.iter().position(|field| field.key == *key);
             let mut sorted: Vec<(String, Value)> = std::mem::take(fields).into_iter().collect();
             sorted.sort_by_key(|(key, _)| position(key));
             for (key, value) in &mut sorted {
                 if let Some(field) = object.field(key) {
-                    sort_as_declared(value, &field.full_shape());
+                    arrange_as_declared(value, &field.full_shape(), group);
                 }
             }
             *fields = sorted.into_iter().collect();
         }
-        (Value::Array(items), Shape::List(shape)) => items.iter_mut().for_each(|item| sort_as_declared(item, shape)),
+        (Value::Array(items), Shape::List(shape)) => {
+            for item in items {
+                arrange_as_declared(item, shape, group);
+            }
+        }
         _ => {}
     }
 }

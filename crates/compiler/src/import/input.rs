@@ -14,6 +14,7 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::edit::TextEditor;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::text::one_of;
 
 /// A parsed text of the input.
 pub(crate) struct ParsedText<'s> {
@@ -115,8 +116,28 @@ impl ParsedObject<'_> {
         // An object that another object of the provider owns is a part of its owner and is not imported separately. An
         // example is a Workspace of an InferenceSet.
         let owner = string_at(&self.value, "/metadata/ownerReferences/0/kind");
-        let is_part = provider.info().kinds.iter().any(|kind| Some(kind.kind) == owner);
+        let info = provider.info();
+        let is_part = info.kinds.iter().chain(info.unsupported_kinds).any(|kind| Some(kind.kind) == owner);
         (!is_part).then_some(provider)
+    }
+
+    /// Returns why the object cannot be imported if its kind, or that of its owner, belongs to the stack of a provider
+    /// but is rendered by no ModelDeployment.
+    pub(crate) fn unsupported_kind(&self) -> Option<String> {
+        let kind = string_at(&self.value, "/kind")?;
+        let owner = string_at(&self.value, "/metadata/ownerReferences/0/kind");
+        PROVIDERS.iter().find_map(|provider| {
+            let info = provider.info();
+            let finds = |kind: &str| {
+                info.unsupported_kinds.iter().find(|other| other.group == self.group() && other.kind == kind)
+            };
+            if finds(kind).is_some() {
+                let kinds: Vec<&str> = info.kinds.iter().map(|main| main.kind).collect();
+                return Some(format!("no ModelDeployment renders a {kind}, expected {}", one_of(&kinds)));
+            }
+            let owner = owner.and_then(finds).filter(|_| info.has_kind(self.group(), kind))?.kind;
+            Some(format!("it belongs to a {owner}, which no ModelDeployment renders"))
+        })
     }
 
     /// Returns the namespace, if the object has one.

@@ -11,9 +11,11 @@
 pub mod compare;
 mod document;
 pub(crate) mod input;
+mod parallelism;
+mod references;
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -38,9 +40,9 @@ use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::one_of;
-use report::{KEEP, report_residue};
+use report::{KEEP, Omission, ResidueReport};
 
-/// The result of an import. It must not be used as output if [`ImportReport::has_errors`].
+/// The result of an import. Objects that cannot be imported have errors, and the others are imported all the same.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ImportReport {
@@ -123,7 +125,8 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     // With `strict`, every warning about the residue would be an error.
     let options = Options { strict: false, ..options };
     let texts = input::parse_texts(sources, &mut diagnostics);
-    let objects = input::objects(&texts);
+    let mut objects = input::objects(&texts);
+    let replaced = resolve_references(&mut objects);
     // An object and its parts are in the same namespace.
     let mut namespaces: BTreeMap<Option<&str>, Vec<&ParsedObject<'_>>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.provider().is_none()) {
@@ -140,21 +143,32 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     let mut deployments = Vec::new();
     let mut names = BTreeMap::new();
     let mut has_candidates = false;
-    for object in &objects {
+    for (object, replaced) in objects.iter().zip(&replaced) {
+        if let Some(why) = object.unsupported_kind() {
+            has_candidates = true;
+            let mut findings = Findings::new(object.scope());
+            report_not_importable(object, &object.reference(), &why, &mut findings);
+            diagnostics.extend(findings.into_diagnostics());
+        }
         let Some(provider) = object.provider() else { continue };
         has_candidates = true;
         let mut findings = Findings::new(object.scope());
         let siblings = namespaces.get(&object.namespace()).unwrap_or(&no_objects);
         if let Some(deployment) = Importer::new(sources, provider, object).import(object, siblings, &mut findings) {
+            for message in replaced {
+                let reported = findings.report(&codes::IMPORT_RESOLVES, &object.base, message.as_str());
+                reported.help("change the argument, too, when you change the variable");
+            }
             let name = (deployment.object.namespace.clone(), deployment.object.name.clone());
             if let Some(other) = names.get(&name) {
                 let message = format!("{} becomes a ModelDeployment with the same name as {other}", deployment.object);
                 findings
                     .report(&shared::DUPLICATE_MODEL_DEPLOYMENT, &object.base.key("metadata").key("name"), message)
                     .help("import them one by one, and rename one of the ModelDeployments");
+            } else {
+                names.insert(name, deployment.object.clone());
+                deployments.push(deployment);
             }
-            names.entry(name).or_insert_with(|| deployment.object.clone());
-            deployments.push(deployment);
         }
         diagnostics.extend(findings.into_diagnostics());
     }
@@ -167,6 +181,27 @@ pub fn import(sources: &SourceSet) -> ImportReport {
         diagnostics.into_iter().filter_map(|finding| options.adjust(finding)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     ImportReport { imported: deployments, diagnostics }
+}
+
+/// Replaces the references to variables in the objects to import. Returns a sentence about each variable, for each
+/// object.
+fn resolve_references(objects: &mut [ParsedObject<'_>]) -> Vec<Vec<String>> {
+    let is_config_map = |object: &&ParsedObject<'_>| string_at(&object.value, "/kind") == Some("ConfigMap");
+    let config_maps: Vec<(Option<String>, Value)> = objects
+        .iter()
+        .filter(is_config_map)
+        .map(|object| (object.namespace().map(str::to_owned), object.value.clone()))
+        .collect();
+    let resolve = |object: &mut ParsedObject<'_>| {
+        if object.provider().is_none() {
+            return Vec::new();
+        }
+        let namespace = object.namespace().map(str::to_owned);
+        let own: Vec<&Value> =
+            config_maps.iter().filter(|(other, _)| *other == namespace).map(|(_, config_map)| config_map).collect();
+        references::resolve_references(&mut object.value, &own)
+    };
+    objects.iter_mut().map(resolve).collect()
 }
 
 /// The objects of a namespace that are not imported themselves.
@@ -190,6 +225,14 @@ struct RenderedDeployment {
     reason: Option<String>,
 }
 
+/// The reason why a draft does not become a deployment.
+enum Refusal {
+    /// The deployment would have these errors.
+    Invalid(Vec<Diagnostic>),
+    /// The end of the sentence `<object> cannot be imported: `.
+    Reason(String),
+}
+
 impl<'s> Importer<'s> {
     fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &ParsedObject<'_>) -> Self {
         let settings = sources.iter().map(|(_, source)| source);
@@ -197,7 +240,9 @@ impl<'s> Importer<'s> {
         let version =
             string_at(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
         Self {
-            settings: settings.filter(|source| matches!(source.purpose, Purpose::Options | Purpose::Crds)).collect(),
+            settings: settings
+                .filter(|source| matches!(source.purpose, Purpose::Options | Purpose::Crds | Purpose::ModelConfig))
+                .collect(),
             provider,
             crd_version: version.map(str::to_owned),
         }
@@ -252,16 +297,19 @@ impl<'s> Importer<'s> {
         let draft = match self.provider.import(&subject) {
             Ok(draft) => draft,
             Err(why) => {
-                let message = format!("{} {} cannot be imported: {why}", reference.kind, reference.name);
-                findings.report(&codes::NOT_IMPORTABLE, &object.base, message);
+                report_not_importable(object, &reference, &why.to_string(), findings);
                 return None;
             }
         };
         let mut omissions = Vec::new();
         let (deployment, rendering) = match self.convert_draft(&object.value, &draft, &mut omissions) {
             Ok(result) => result,
-            Err(errors) => {
+            Err(Refusal::Invalid(errors)) => {
                 report_refusal(object, &reference, &errors, findings);
+                return None;
+            }
+            Err(Refusal::Reason(why)) => {
+                report_not_importable(object, &reference, &why, findings);
                 return None;
             }
         };
@@ -272,12 +320,20 @@ impl<'s> Importer<'s> {
                 .report(&codes::IMPORT_ASSUMES, &object.base, message)
                 .help("replace it with the value that you want");
         }
-        for message in omissions {
-            findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
+        for (message, help) in &draft.resolutions {
+            findings.report(&codes::IMPORT_RESOLVES, &object.base, message.as_str()).help(*help);
         }
         let parts: Vec<&ParsedObject<'_>> =
             draft.owned_siblings.iter().filter_map(|part| siblings.objects.get(*part).copied()).collect();
-        let residue = report_residue(object, &parts, &rendering.objects, &draft, findings);
+        let mut equivalents = draft.equivalents;
+        equivalents.default_flags.extend(parallelism::default_sizes(draft.engine));
+        let mut report = ResidueReport { equivalents: &equivalents, omissions: &omissions, explained: BTreeSet::new() };
+        let residue = report.run(object, &parts, &rendering.objects, findings);
+        // The residue shows a flag only where the object is an argument.
+        for omission in report.unexplained() {
+            let message = format!("{} is not imported: {}", omission.path, omission.reason);
+            findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
+        }
         Some(ImportedDeployment {
             source: object.source,
             document: object.document,
@@ -296,8 +352,8 @@ impl<'s> Importer<'s> {
         &self,
         object: &Value,
         draft: &Draft,
-        omissions: &mut Vec<String>,
-    ) -> Result<(Value, RenderedDeployment), Vec<Diagnostic>> {
+        omissions: &mut Vec<Omission>,
+    ) -> Result<(Value, RenderedDeployment), Refusal> {
         let api_group = api_group_of(object);
         let metadata = metadata(object, api_group);
         let settings = EngineSettings::from_draft(draft);
@@ -345,7 +401,9 @@ impl<'s> Importer<'s> {
             (minimal.env, flags)
         });
         let env: Vec<Value> = draft.env.iter().filter(|variable| !added_env.contains(variable)).cloned().collect();
-        let flags = user_flags(&settings.rest, &added_flags);
+        let mut flags = user_flags(&settings.rest, &added_flags);
+        let reread = |sizes: &[ImportedFlag]| self.reread(&build(provider_name, with_image, &[], sizes));
+        parallelism::write_sizes(draft, &settings.rest, &mut flags, reread).map_err(Refusal::Reason)?;
         // The provider is provider_name only if automatic selection would give another one.
         let reason = string_entries_at(object, "/metadata/annotations").remove(&api_group.label("selected-reason"));
         if let Some(Value::String(reason)) = reason {
@@ -356,7 +414,7 @@ impl<'s> Importer<'s> {
                 return Ok((deployment, rendering));
             }
         }
-        self.remove_refused_parts(build(provider_name, with_image, &env, &flags), omissions)
+        self.remove_refused_parts(build(provider_name, with_image, &env, &flags), omissions).map_err(Refusal::Invalid)
     }
 
     /// Removes the flags, variables and other separable parts for which a deployment is refused. Returns the deployment
@@ -364,7 +422,7 @@ impl<'s> Importer<'s> {
     fn remove_refused_parts(
         &self,
         mut deployment: Value,
-        omissions: &mut Vec<String>,
+        omissions: &mut Vec<Omission>,
     ) -> Result<(Value, RenderedDeployment), Vec<Diagnostic>> {
         loop {
             let errors = match self.render(&deployment) {
@@ -383,9 +441,8 @@ impl<'s> Importer<'s> {
             // Removing from the end keeps the positions of earlier list items.
             for (path, error) in parts.iter().rev() {
                 let is_removed = FieldChange::remove(path.clone()).apply(&mut root);
-                omissions.extend(
-                    is_removed.then(|| format!("{path} is not imported: {} ({})", error.message, error.code.id)),
-                );
+                let reason = format!("{} ({})", error.message, error.code.id);
+                omissions.extend(is_removed.then(|| Omission { path: path.clone(), reason }));
             }
             if omissions.len() == count_before {
                 return Err(errors);
@@ -453,6 +510,12 @@ fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
         metadata.insert("labels".to_owned(), Value::Object(labels));
     }
     Value::Object(metadata)
+}
+
+/// Reports why no ModelDeployment can express an object.
+fn report_not_importable(object: &ParsedObject<'_>, reference: &ObjectRef, why: &str, findings: &mut Findings<'_>) {
+    let message = format!("{} {} cannot be imported: {why}", reference.kind, reference.name);
+    findings.report(&codes::NOT_IMPORTABLE, &object.base, message);
 }
 
 /// Reports why the imported deployment cannot be rendered.

@@ -1,5 +1,7 @@
 //! Reports the differences between imported objects and their rendering.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::Residue;
@@ -7,51 +9,98 @@ use super::compare::{FieldDifference, differences};
 use super::input::ParsedObject;
 use crate::codes::import as codes;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_model::draft::{Draft, string_at};
-use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_model::draft::{Equivalents, string_at};
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+
+/// A part of a ModelDeployment that an import leaves out because the ModelDeployment would be refused.
+pub(super) struct Omission {
+    /// The part.
+    pub(super) path: FieldPath,
+    /// The error that it would cause.
+    pub(super) reason: String,
+}
+
+impl Omission {
+    /// Returns whether the part is the flag that an argument sets.
+    fn is_argument(&self, argument: &str) -> bool {
+        let Some(Segment::Key(flag)) = self.path.segments().last() else { return false };
+        let Some(argument) = argument.strip_prefix("--") else { return false };
+        let name = argument.split(['=', ' ']).next().unwrap_or(argument);
+        name.replace('_', "-") == flag.replace('_', "-")
+    }
+}
 
 /// Compares an imported object and its parts with the rendered objects, and reports the differences.
-pub(super) fn report_residue(
-    object: &ParsedObject<'_>,
-    parts: &[&ParsedObject<'_>],
-    rendered: &[Value],
-    draft: &Draft,
-    findings: &mut Findings<'_>,
-) -> Vec<Residue> {
-    let mut unmatched: Vec<&Value> = rendered.iter().collect();
-    let mut residue = Vec::new();
-    for imported in std::iter::once(object).chain(parts.iter().copied()) {
-        let kind = string_at(&imported.value, "/kind");
-        let has_kind = |other: &&Value| string_at(other, "/kind") == kind;
-        let has_kind_and_name = |other: &&Value| {
-            has_kind(other) && string_at(other, "/metadata/name") == string_at(&imported.value, "/metadata/name")
-        };
-        // A rendering may name an object differently; then the only hint is the kind.
-        let position = unmatched.iter().position(has_kind_and_name).or_else(|| unmatched.iter().position(has_kind));
-        let differences = if let Some(position) = position {
-            differences(&imported.value, unmatched.remove(position), &draft.renames)
-        } else {
-            let (path, value) = (FieldPath::root(), Some(imported.value.clone()));
-            vec![FieldDifference { path, original: value, rendered: None }]
-        };
-        for difference in differences {
-            report_difference(imported, &difference, findings);
-            let FieldDifference { path, original, rendered } = difference;
-            let object = imported.reference();
-            residue.push(Residue { object, path: path.to_string(), given: original, rendered });
+pub(super) struct ResidueReport<'r> {
+    pub(super) equivalents: &'r Equivalents,
+    pub(super) omissions: &'r [Omission],
+    /// The positions of the omissions that are the reason of a reported difference.
+    pub(super) explained: BTreeSet<usize>,
+}
+
+impl ResidueReport<'_> {
+    /// Returns the omissions that no reported difference has as its reason.
+    pub(super) fn unexplained(&self) -> impl Iterator<Item = &Omission> {
+        self.omissions.iter().enumerate().filter(|(index, _)| !self.explained.contains(index)).map(|(_, it)| it)
+    }
+
+    /// Reports and returns the differences.
+    pub(super) fn run(
+        &mut self,
+        object: &ParsedObject<'_>,
+        parts: &[&ParsedObject<'_>],
+        rendered: &[Value],
+        findings: &mut Findings<'_>,
+    ) -> Vec<Residue> {
+        let mut unmatched: Vec<&Value> = rendered.iter().collect();
+        let mut residue = Vec::new();
+        for imported in std::iter::once(object).chain(parts.iter().copied()) {
+            let kind = string_at(&imported.value, "/kind");
+            let has_kind = |other: &&Value| string_at(other, "/kind") == kind;
+            let has_kind_and_name = |other: &&Value| {
+                has_kind(other) && string_at(other, "/metadata/name") == string_at(&imported.value, "/metadata/name")
+            };
+            // A rendering may name an object differently; then the only hint is the kind.
+            let position = unmatched.iter().position(has_kind_and_name).or_else(|| unmatched.iter().position(has_kind));
+            let differences = if let Some(position) = position {
+                differences(&imported.value, unmatched.remove(position), self.equivalents)
+            } else {
+                let (path, value) = (FieldPath::root(), Some(imported.value.clone()));
+                vec![FieldDifference { path, original: value, rendered: None }]
+            };
+            for difference in differences {
+                let reason = self.explain(&difference);
+                report_difference(imported, &difference, reason, findings);
+                let FieldDifference { path, original, rendered } = difference;
+                let object = imported.reference();
+                residue.push(Residue { object, path: path.to_string(), given: original, rendered });
+            }
         }
+        for other in unmatched {
+            let difference = FieldDifference { path: FieldPath::root(), original: None, rendered: Some(other.clone()) };
+            report_difference(object, &difference, None, findings);
+            let rendered = difference.rendered;
+            residue.push(Residue { object: object.reference(), path: String::new(), given: None, rendered });
+        }
+        residue
     }
-    for other in unmatched {
-        let difference = FieldDifference { path: FieldPath::root(), original: None, rendered: Some(other.clone()) };
-        report_difference(object, &difference, findings);
-        let rendered = difference.rendered;
-        residue.push(Residue { object: object.reference(), path: String::new(), given: None, rendered });
+
+    /// Returns the reason of a difference: the omission of the flag that an argument of the object sets.
+    fn explain(&mut self, difference: &FieldDifference) -> Option<&str> {
+        let argument = difference.original.as_ref().filter(|_| difference.rendered.is_none())?.as_str()?;
+        let position = self.omissions.iter().position(|omission| omission.is_argument(argument))?;
+        self.explained.insert(position);
+        self.omissions.get(position).map(|omission| omission.reason.as_str())
     }
-    residue
 }
 
 /// Reports one difference at the field of the imported object.
-fn report_difference(object: &ParsedObject<'_>, difference: &FieldDifference, findings: &mut Findings<'_>) {
+fn report_difference(
+    object: &ParsedObject<'_>,
+    difference: &FieldDifference,
+    reason: Option<&str>,
+    findings: &mut Findings<'_>,
+) {
     let FieldDifference { path, original, rendered } = difference;
     let at = object.document_path(path);
     let show = |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string());
@@ -78,8 +127,12 @@ fn report_difference(object: &ParsedObject<'_>, difference: &FieldDifference, fi
             add_finding(findings, &codes::NOT_IMPORTED, message, KEEP);
         }
         (Some(original), None) => {
-            let message = format!("{path} is {}, which cannot be expressed in the ModelDeployment", show(original));
-            add_finding(findings, &codes::NOT_IMPORTED, message, KEEP);
+            let message = match reason {
+                Some(reason) => format!("{path} is {}, which is not imported: {reason}", show(original)),
+                None => format!("{path} is {}, which cannot be expressed in the ModelDeployment", show(original)),
+            };
+            let help = if is_memory_request(path, original) { SET_MEMORY } else { KEEP };
+            add_finding(findings, &codes::NOT_IMPORTED, message, help);
         }
         (None, Some(rendered)) if path.segments().is_empty() => {
             let message = format!("the import also renders {}", kind_and_name(rendered));
@@ -92,6 +145,15 @@ fn report_difference(object: &ParsedObject<'_>, difference: &FieldDifference, fi
     }
 }
 
+/// Returns whether a field is a memory request, or requests of which memory is one.
+fn is_memory_request(path: &FieldPath, value: &Value) -> bool {
+    let text = path.to_string();
+    text.ends_with("requests.memory") || text.ends_with("requests") && value.get("memory").is_some()
+}
+
+/// A rendering makes the memory both the request and the limit, so an import does not take over a request alone.
+const SET_MEMORY: &str =
+    "set the memory in the ModelDeployment if the workers may have it as their limit, or patch the rendered object";
 pub(super) const KEEP: &str = "if you need it, patch the rendered object, for example with kustomize";
 const CHANGE: &str = "check that the rendered value is acceptable, or patch the rendered object";
 const ADD: &str = "check that it does no harm, or patch the rendered object";

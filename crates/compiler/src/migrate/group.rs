@@ -16,7 +16,7 @@ use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{ValuePath, metadata};
-use kubefoundry_model::draft::{PartRenames, items_at, string_at};
+use kubefoundry_model::draft::{Equivalents, items_at, string_at};
 use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
 use kubefoundry_yaml::edit::{EditError, EditStyle, Placement, TextEdit, ValueStyle, apply_edits};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -359,7 +359,7 @@ impl ObjectMigrator<'_> {
                 continue;
             };
             let new = unmatched.remove(position);
-            for difference in differences(&old, new, &PartRenames::default()) {
+            for difference in differences(&old, new, &Equivalents::default()) {
                 let path = difference.path;
                 let show = |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string());
                 let is_default = |value: &Value| value.as_str() == Some(default_name.as_str());

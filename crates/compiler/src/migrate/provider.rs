@@ -12,21 +12,22 @@ use crate::codes as shared;
 use crate::codes::migrate as codes;
 use crate::import::input;
 use crate::import::input::ParsedObject;
+use crate::model_name::requested_model_name;
 use crate::options::render::API_VERSION as RENDER_API_VERSION;
 use crate::pipeline::{Compilation, Decision, compile};
 use kubefoundry_cel::Limits;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::draft::{ImportSource, string_at};
-use kubefoundry_model::engines::{ImportedFlag, profile};
+use kubefoundry_model::draft::string_at;
 use kubefoundry_model::ir::ProviderRequest;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The result of a migration to another provider. It must not be used as output if [`ProviderMigration::has_errors`].
+/// The result of a migration to another provider. Deployments that cannot be moved have errors, and the others are
+/// moved all the same.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProviderMigration {
@@ -99,10 +100,22 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
     let allow_empty = format!("{{apiVersion: {RENDER_API_VERSION}, kind: Render, allowEmpty: true}}\n");
     options_and_input.add_for(Purpose::Options, "migrate", allow_empty);
     let before = compile(&options_and_input, Thoroughness::Everything);
-    if before.has_errors() {
-        // Errors that exist before the migration are not its consequences.
+    // Errors that exist before the migration are not its consequences. Deployments without errors are moved.
+    let errors: Vec<Diagnostic> =
+        before.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).cloned().collect();
+    let is_about_input = |error: &Diagnostic| {
+        let source = error.location.as_ref().map(|location| options_and_input.get(location.source));
+        source.is_some_and(|source| source.purpose == Purpose::Input)
+    };
+    if !errors.iter().all(is_about_input) {
         return ProviderMigration { moved: Vec::new(), diagnostics: before.diagnostics };
     }
+    let has_error = |decision: &Decision| {
+        errors.iter().any(|error| {
+            let source = error.location.as_ref().map(|location| location.source);
+            source == Some(decision.source) && error.object.as_ref() == Some(&decision.object)
+        })
+    };
     // Compiling has already reported the syntax errors.
     let mut ignored = Vec::new();
     let texts = input::parse_texts(sources, &mut ignored);
@@ -127,11 +140,23 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
             continue;
         };
         has_deployments = true;
+        if has_error(decision) {
+            continue;
+        }
+        // A run with errors renders nothing, so the deployment is rendered alone.
+        let alone = (!errors.is_empty()).then(|| {
+            let documents: Vec<&Value> = configs.iter().copied().chain([&object.value]).collect();
+            compile_with(sources, &documents, Thoroughness::Everything)
+        });
+        let before = alone.as_ref().unwrap_or(&before);
+        let mut decisions = before.decisions.iter().filter(|decision| decision.selection.is_some());
+        let decision = if alone.is_some() { decisions.next() } else { Some(decision) };
+        let Some(decision) = decision.filter(|_| !before.has_errors()) else { continue };
         let mut findings = Findings::new(object.scope());
         let migrator = DeploymentMigrator {
             sources,
             provider,
-            before: &before,
+            before,
             decision,
             object,
             configs: &configs,
@@ -140,12 +165,13 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
         moved.extend(migrator.run(&mut findings));
         diagnostics.extend(findings.into_diagnostics());
     }
-    if !has_deployments {
+    if !has_deployments && errors.is_empty() {
         let message = "the input has no ModelDeployment to migrate";
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
     }
     let mut diagnostics: Vec<Diagnostic> =
         diagnostics.into_iter().filter_map(|finding| before.options.adjust(finding)).collect();
+    diagnostics.extend(errors);
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     ProviderMigration { moved, diagnostics }
 }
@@ -170,7 +196,7 @@ impl DeploymentMigrator<'_> {
         let old = &self.decision.object;
         if from == self.provider.name() {
             let message = format!("{old} already runs on {display}");
-            findings.report(&codes::MIGRATION_REFUSED, &self.object.base, message);
+            findings.report(&codes::ALREADY_MIGRATED, &self.object.base, message);
             return None;
         }
         let mut losses = Vec::new();
@@ -183,8 +209,8 @@ impl DeploymentMigrator<'_> {
         }
         self.report_losses(&after, &mut losses, findings);
         let decision = after.decisions.iter().find(|decision| decision.selection.is_some())?;
-        let old_name = requested_model_name(self.before, self.decision);
-        let new_name = requested_model_name(&after, decision);
+        let old_name = model_name_of(self.before, self.decision);
+        let new_name = model_name_of(&after, decision);
         let address = |decision: &Decision| {
             let namespace = decision.object.namespace.as_deref().map(str::to_owned);
             decision.endpoint.clone().map(|endpoint| ServiceAddress { endpoint, namespace })
@@ -313,22 +339,13 @@ impl DeploymentMigrator<'_> {
     }
 }
 
-/// Returns the name of the model in requests, from the rendered flags of the engine: the served name, or the model id
-/// if there is none. It is unknown if a provider or an image names the model itself.
-fn requested_model_name(run: &Compilation, decision: &Decision) -> Option<String> {
+/// Returns the name of the model in requests to the deployment of a decision.
+fn model_name_of(run: &Compilation, decision: &Decision) -> Option<String> {
     let belongs_to_decision = |output: &&crate::Output| {
         run.decisions.get(output.decision).is_some_and(|other| other.object == decision.object)
     };
     let objects: Vec<&Value> = run.outputs.iter().filter(belongs_to_decision).map(|output| &output.object).collect();
-    let provider = decision.provider().and_then(providers::find)?;
-    let draft = provider.import(&ImportSource { object: objects.last()?, siblings: &objects }).ok()?;
-    let profile = profile(draft.engine);
-    let flag = |name: &str| {
-        let mut flags = draft.workers.iter().flat_map(|worker| &worker.flags);
-        flags.find(|flag| flag.name == name).and_then(ImportedFlag::value).map(str::to_owned)
-    };
-    let served_name = draft.served_name.clone().or_else(|| flag(profile.served_name));
-    served_name.or_else(|| flag(profile.model).filter(|_| profile.answers_to_model))
+    requested_model_name(decision.provider()?, &objects)
 }
 
 /// Returns the engines and modes that only the first of two built-in providers supports.

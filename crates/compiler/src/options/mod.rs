@@ -3,15 +3,17 @@
 pub mod render;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use self::render::{CodeSeverity, OutputMode, Render, SeverityOrOff};
 use crate::codes;
 use crate::composition;
 use crate::registry;
 use kubefoundry_diagnostics::{Diagnostic, FieldRef, Findings, Severity};
+use kubefoundry_kubernetes::cluster_node::ClusterNode;
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::wire::Reader;
-use kubefoundry_model::provider::Provider;
+use kubefoundry_model::provider::{Provider, RuntimeMatch};
 use kubefoundry_model::providers;
 use kubefoundry_transform::AllSettings;
 use kubefoundry_yaml as yaml;
@@ -24,6 +26,8 @@ use kubefoundry_yaml::text::{closest, one_of};
 pub struct Options {
     /// Whether CRDs are given, from which CRD versions can be chosen.
     pub crds: bool,
+    /// The nodes of the cluster, if they are given.
+    pub nodes: Option<Arc<[ClusterNode]>>,
     /// CRD version by provider name. When it is absent or `auto`, the dump of CRDs decides.
     pub crd_versions: BTreeMap<String, String>,
     /// Runtime version by provider name.
@@ -77,7 +81,7 @@ impl Options {
         for (name, version) in render.runtimes.unwrap_or_default().0 {
             let path = FieldPath::parse("runtimes").key(name.clone());
             if let Some(provider) = check_provider_name(&name, &path, findings)
-                && check_known_value(&version, "", provider.info().runtimes, &path, findings)
+                && check_runtime(&version, provider, &path, findings)
             {
                 self.runtimes.insert(name, version);
             }
@@ -195,7 +199,8 @@ impl Options {
     pub fn crd_version<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
         let crd_version =
             self.crd_versions.get(provider.name()).map(String::as_str).filter(|version| *version != "auto");
-        crd_version.or_else(|| provider.info().crd_versions.first().copied().filter(|_| !self.crds))
+        let runtime = self.runtimes.get(provider.name()).map(String::as_str);
+        crd_version.or_else(|| provider.info().default_crd_version(runtime).filter(|_| !self.crds))
     }
 
     /// Applies severities and `strict` to a diagnostic. Returns `None` when its code is off.
@@ -225,6 +230,31 @@ fn check_provider_name(name: &str, path: &FieldPath, findings: &mut Findings<'_>
         }
     }
     provider
+}
+
+/// Reports a runtime version that cannot be used, or whose facts are only those of an older one. Returns whether it can
+/// be used.
+fn check_runtime(
+    version: &str,
+    provider: &'static dyn Provider,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) -> bool {
+    let runtimes = provider.info().runtimes;
+    match provider.info().find_runtime(version) {
+        Some((_, RuntimeMatch::Same)) => true,
+        Some((nearest, RuntimeMatch::NearestOlder)) => {
+            let message = format!(
+                "{path} is {version}, which this version of kubefoundry does not know; engine flags are checked and \
+                 written as for {nearest}"
+            );
+            findings
+                .report(&codes::UNKNOWN_RUNTIME, path, message)
+                .help("upgrade kubefoundry, or check the flags against the release notes");
+            true
+        }
+        Some((_, RuntimeMatch::Oldest)) | None => check_known_value(version, "", runtimes, path, findings),
+    }
 }
 
 /// Reports a value that is neither one of `known` nor `extra`. Returns whether it is one of them. An empty `extra`

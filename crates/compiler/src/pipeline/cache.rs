@@ -71,7 +71,7 @@ impl ResultCache {
 
     /// Returns the results of a run, equal to those of [`Run::results`], with cached results for unchanged documents.
     pub(super) fn results<'r>(&mut self, run: &'r Run<'_>) -> DocumentResults<'r, Value> {
-        let Run { sources, schemas, skeletons, options, thoroughness } = *run;
+        let Run { sources, schemas, skeletons, options, thoroughness, .. } = *run;
         let plan = ReadPlan::new(sources, options);
         let environment_key = environment_key(run, &plan);
         let cached_units = mem::take(&mut self.units);
@@ -82,8 +82,15 @@ impl ResultCache {
         let mut configuration = composition::configuration(options.rule_limits);
         let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
-        let environment =
-            Environment { configuration: &configuration, schemas, skeletons, options, thoroughness, chosen: None };
+        let environment = Environment {
+            configuration: &configuration,
+            schemas,
+            skeletons,
+            options,
+            thoroughness,
+            chosen: None,
+            kept_choices: None,
+        };
         let mut read_documents = mem::take(&mut survey.read_documents);
         let reports_silent_fields = thoroughness != Thoroughness::Needed;
         let mut pass = CachePass {
@@ -339,7 +346,9 @@ fn count_bytes(documents: &[Document<'_>]) -> usize {
 fn environment_key(run: &Run<'_>, plan: &ReadPlan) -> String {
     let mut bytes = format!("{:?} {} {}", run.thoroughness, plan.keeps_set, plan.has_input_kinds).into_bytes();
     for (id, source) in run.sources.iter() {
-        if plan.is_first(id) || matches!(source.purpose, Purpose::Options | Purpose::Crds) {
+        if plan.is_first(id)
+            || matches!(source.purpose, Purpose::Options | Purpose::Crds | Purpose::ClusterNodes | Purpose::ModelConfig)
+        {
             bytes.extend_from_slice(format!("\n{} {}", id.0, unit_key(source, &source.text, false)).as_bytes());
         }
     }
@@ -349,9 +358,10 @@ fn environment_key(run: &Run<'_>, plan: &ReadPlan) -> String {
 /// Returns the key of a unit: its bytes and the facts about its text that affect it. The results of a whole text
 /// include the problems of the text, so they are never shared with a part of another text.
 fn unit_key(source: &Source, unit: &str, is_part: bool) -> String {
-    let Source { purpose, name, encoding_error, is_rewritten, directory, .. } = source;
+    let Source { purpose, name, encoding_error, is_rewritten, directory, subject, .. } = source;
     let mut bytes =
-        format!("{purpose:?} {name:?} {encoding_error:?} {is_rewritten} {directory:?} {is_part}\n").into_bytes();
+        format!("{purpose:?} {name:?} {encoding_error:?} {is_rewritten} {directory:?} {subject:?} {is_part}\n")
+            .into_bytes();
     bytes.extend_from_slice(unit.as_bytes());
     sha256(&bytes)
 }

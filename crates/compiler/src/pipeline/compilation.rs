@@ -1,10 +1,12 @@
 //! The result of a run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::decision::{Decision, OutputRole};
+use super::kept_choices::KeptChoices;
 use super::role::InputDocument;
 use crate::options::Options;
 use kubefoundry_diagnostics::render::CheckedSchema;
@@ -32,6 +34,8 @@ pub struct Compilation<O = Value> {
     pub decisions: Vec<Decision>,
     /// The options of the run.
     pub options: Options,
+    /// The providers that deployments kept from before the run; see [`compile_keeping`](super::compile_keeping).
+    pub kept_choices: Arc<KeptChoices>,
 }
 
 impl<O> Compilation<O> {

@@ -26,6 +26,10 @@ impl InstalledSchemas for CrdSchemas<'_> {
         self.0.has_field(api_version, kind, path)
     }
 
+    fn stored_version(&self, kinds: &[GroupKind]) -> Option<String> {
+        self.0.stored_version(kinds)
+    }
+
     fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool {
         self.0.serves(kinds, api_version)
     }

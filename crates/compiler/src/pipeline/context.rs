@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::survey::Survey;
+use crate::cluster_snapshot::nodes::read_nodes;
 use crate::codes;
 use crate::options::Options;
 use crate::options::render;
@@ -19,8 +20,31 @@ use kubefoundry_yaml::field_path::FieldPath;
 pub(crate) fn read_options(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
     let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
     let mut options = Options { crds: has_crds, ..Options::default() };
+    apply_model_configs(sources, &mut options, diagnostics);
     apply_options(sources, &mut options, diagnostics);
+    options.nodes = read_nodes(sources, diagnostics);
     options
+}
+
+/// Applies every `config.json` of a model, before the options, which may override single facts.
+fn apply_model_configs(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
+    for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::ModelConfig) {
+        let Some(model) = &source.subject else { continue };
+        let mut documents = reading::Documents::new(source, &yaml::Limits::default());
+        for document in documents.by_ref() {
+            let (text, root) = (source.text.as_str(), &document.root);
+            let scope = DocumentScope { source: id, text, document: document.index, root, object: None };
+            let mut findings = Findings::new(scope);
+            for problem in &document.problems {
+                report_failure(problem, &mut findings);
+            }
+            for section in crate::composition::sections().filter(|section| section.uses_model_configs) {
+                options.settings.read_model_config(&section, model, root, &mut findings);
+            }
+            diagnostics.extend(findings.into_diagnostics());
+        }
+        diagnostics.extend(reading::failure_diagnostics(id, &source.text, 0, &documents.into_failures()));
+    }
 }
 
 /// Reads the CRDs of the input. Returns `None` if it has none or some are invalid, whose problems are appended.

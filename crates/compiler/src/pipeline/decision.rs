@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_transform::{Endpoint, GpuCount, ResolvedField, Selection};
+use kubefoundry_facts::fit::WorkerFit;
+use kubefoundry_transform::{Endpoint, GpuCount, ResolvedField, Selection, ServedName};
 
 /// The set of providers that can be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,6 +64,13 @@ pub struct Decision {
     /// The requested GPUs.
     #[serde(skip)]
     pub gpus: Vec<GpuCount>,
+    /// What the memory of its workers depends on; only with
+    /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything).
+    #[serde(skip)]
+    pub workers: Vec<WorkerFit>,
+    /// The name in requests, if the object sets it and the provider uses it.
+    #[serde(skip)]
+    pub(crate) served_name: Option<ServedName>,
     /// Every value of the validated deployment, with its field and origin; only with
     /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything).
     pub fields: Vec<ResolvedField>,
@@ -82,6 +90,8 @@ impl Decision {
             endpoint: None,
             objects: Vec::new(),
             gpus: Vec::new(),
+            workers: Vec::new(),
+            served_name: None,
             fields: Vec::new(),
         }
     }

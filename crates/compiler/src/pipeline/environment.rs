@@ -1,9 +1,11 @@
 //! The environment of a run, with which every document is transformed.
 
 use super::conformance::CrdSchemas;
+use super::kept_choices::KeptChoices;
 use super::skeletons::Skeletons;
 use crate::composition;
 use crate::options::Options;
+use kubefoundry_kubernetes::header::Header;
 use kubefoundry_transform::{Configuration, InstalledSchemas, PriorChoice, RunContext, Thoroughness};
 
 /// The shared inputs of all transformations of a run.
@@ -17,9 +19,17 @@ pub(super) struct Environment<'s> {
     pub(super) thoroughness: Thoroughness,
     /// An earlier choice of a provider, which is kept.
     pub(super) chosen: Option<&'s PriorChoice>,
+    /// The earlier choices of all deployments, in a run that keeps them.
+    pub(super) kept_choices: Option<&'s KeptChoices>,
 }
 
 impl<'s> Environment<'s> {
+    /// Returns the view that the transformation of one object has.
+    pub(super) fn context_for(&self, header: &Header) -> RunContext<'s> {
+        let kept = self.kept_choices.and_then(|choices| choices.of(header));
+        RunContext { chosen: self.chosen.or(kept), ..self.context() }
+    }
+
     /// Returns the view that transformations have.
     pub(super) fn context(&self) -> RunContext<'s> {
         let Self { configuration, schemas, options, thoroughness, chosen, .. } = *self;
@@ -32,6 +42,7 @@ impl<'s> Environment<'s> {
             settings: &options.settings,
             configuration,
             schemas: schemas.map(|schemas| schemas as &dyn InstalledSchemas),
+            nodes: options.nodes.as_deref(),
             generates: composition::generates,
             thoroughness,
             chosen,

@@ -11,6 +11,7 @@ use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::{RunFindings, deduplicate_run_findings};
+use super::kept_choices::KeptChoices;
 use super::prepared::{self, Attempt, InputDeployment};
 use super::role::Role;
 use super::rule_steps::allowance;
@@ -53,6 +54,8 @@ pub(crate) struct Evaluator {
     crds: Option<Arc<Crds<'static>>>,
     /// The schemas to check against without CRDs.
     skeletons: Arc<Skeletons>,
+    /// The providers that deployments keep.
+    kept_choices: Arc<KeptChoices>,
     /// The source of deployments in findings. They have no text, so the id is one after those of all sources.
     source: SourceId,
 }
@@ -97,6 +100,7 @@ impl Evaluator {
             catalog: Arc::new(catalog),
             crds: crds.map(Arc::new),
             skeletons: Arc::default(),
+            kept_choices: Arc::default(),
             source,
         }
     }
@@ -139,6 +143,15 @@ impl Evaluator {
     /// Returns an evaluator with the CRDs of another one.
     pub(super) fn with_crds_of(&self, other: &Self) -> Self {
         Self { crds: other.crds.clone(), ..self.clone() }
+    }
+
+    /// Returns an evaluator in which deployments keep these providers.
+    pub(super) fn with_kept_choices(&self, kept_choices: Arc<KeptChoices>) -> Self {
+        Self { kept_choices, ..self.clone() }
+    }
+
+    pub(super) fn kept_choices(&self) -> &Arc<KeptChoices> {
+        &self.kept_choices
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -233,6 +246,7 @@ impl Evaluator {
             options,
             thoroughness: Thoroughness::Needed,
             chosen: None,
+            kept_choices: Some(&self.kept_choices),
         }
     }
 
@@ -281,8 +295,8 @@ impl Evaluator {
             let api_group = ApiGroup::find(document.header.group())?;
             let reader = &mut Reader::strict(&mut findings).in_group(api_group);
             let wire = ModelDeployment::read(&document.root, &FieldPath::root(), reader)?;
-            let engine = select::default_engine(&wire, api_group, &self.catalog);
-            validate::validate_with_default_engine(&wire, api_group, engine, &mut findings)
+            let assumptions = select::assumptions(&wire, api_group, &self.catalog);
+            validate::validate_with_assumptions(&wire, api_group, assumptions, &mut findings)
         };
         let deployment = read_and_validate();
         (deployment, findings.has_errors())

@@ -12,10 +12,11 @@ use super::results::ObjectResult;
 use super::role::InputDocument;
 use crate::codes;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
-use kubefoundry_diagnostics::{Code, DocumentScope, Findings};
+use kubefoundry_diagnostics::{Code, DocumentScope, FieldRef, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_kubernetes::wire::metadata;
+use kubefoundry_transform::ServedName;
 use kubefoundry_yaml::{Node, Span, Value};
 
 /// The place where an object occurs first in the input.
@@ -55,6 +56,7 @@ pub(super) fn link<O>(
         // All objects of a duplicate deployment collide; the finding about the deployment covers them.
         origins.push(Some(document).filter(|_| !duplicates.contains(&input)));
     }
+    report_duplicate_served_names(&decisions, &origins, &mut reporter);
     report_collisions(&outputs, &origins, inputs, &mut reporter);
     (outputs, decisions)
 }
@@ -82,6 +84,34 @@ fn report_duplicate_deployments<O>(
         }
     }
     duplicates
+}
+
+/// Reports deployments of one namespace that set the same name for their models in requests. Only written names count: two
+/// deployments of one model share the name that is derived from its id, and that is how a model moves from one provider
+/// to another.
+fn report_duplicate_served_names(
+    decisions: &[Decision],
+    origins: &[Option<&InputDocument>],
+    reporter: &mut CollisionReporter<'_>,
+) {
+    let mut first_occurrences: BTreeMap<(Option<&str>, &str), (&InputDocument, Span)> = BTreeMap::new();
+    for (decision, origin) in decisions.iter().zip(origins) {
+        let (Some(ServedName { name, path, span }), Some(origin)) = (&decision.served_name, *origin) else { continue };
+        match first_occurrences.entry((origin.header.namespace.as_deref(), name)) {
+            Entry::Vacant(entry) => drop(entry.insert((origin, *span))),
+            Entry::Occupied(first) => {
+                let (first, first_span) = *first.get();
+                let message = format!(
+                    "the name {name:?} is also that of the model of {} {} in the same namespace, expected a name of its own",
+                    first.header.kind, first.header.name
+                );
+                let occurrence = FirstOccurrence { source: first.source, document: first.index, span: first_span };
+                let help = "a gateway or client that chooses by name cannot tell them apart: change one of the two";
+                let code = &codes::DUPLICATE_SERVED_NAME;
+                reporter.report_at(code, origin, (path.into(), *span), message, (occurrence, "first one here"), help);
+            }
+        }
+    }
 }
 
 /// Reports objects that are generated twice, or that the input has too. An input object may be generated again by the
@@ -161,6 +191,21 @@ impl CollisionReporter<'_> {
     ) {
         let object = owner_name(namespace, name);
         let message = format!("{kind} {object} {verb}");
+        let place = (metadata().name().into(), input.name_span);
+        let help = "rename one of the two, or put them into different namespaces";
+        self.report_at(code, input, place, message, (first, label), help);
+    }
+
+    /// Reports a finding at a field of `input`, with the first occurrence as a related location.
+    fn report_at(
+        &mut self,
+        code: &'static Code,
+        input: &InputDocument,
+        (place, span): (FieldRef, Span),
+        message: String,
+        (first, label): (FirstOccurrence, &str),
+        help: &str,
+    ) {
         // The documents have been dropped to save memory; only the spans of their names are left.
         let root = Node { value: Value::Null, span: input.span };
         let text = &self.sources.get(input.source).text;
@@ -168,9 +213,9 @@ impl CollisionReporter<'_> {
         let mut collision =
             Findings::new(DocumentScope { source: input.source, text, document: input.index, root: &root, object });
         collision
-            .report_at(code, metadata().name(), input.name_span, message)
+            .report_at(code, place, span, message)
             .related_in(first.source, first.document, first.span, label)
-            .help("rename one of the two, or put them into different namespaces");
+            .help(help);
         collision.into_diagnostics().into_iter().for_each(|finding| self.findings.add(finding));
     }
 }

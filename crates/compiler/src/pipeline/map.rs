@@ -102,7 +102,7 @@ pub(super) fn transform<'d, O: OutputForm>(
         // Only a part of the object was read, so findings about the rest would be wrong.
         return TransformOutcome { mapped: None, changed: Vec::new(), findings };
     }
-    let context = environment.context();
+    let context = environment.context_for(&object.header);
     let set = ObjectSet { inputs: &[], generated: &[], context: &context, settings: context.settings };
     let mut out = TransformOutput::new(findings);
     out.steps = std::mem::take(steps);
@@ -153,8 +153,9 @@ pub(super) fn finish<'d, O: OutputForm>(
         }
     }
     if let Some(skeletons) = environment.skeletons {
-        skeletons::check_pod_parts(&pod_parts, &mut findings);
-        if environment.thoroughness != Thoroughness::Needed {
+        // What does not fit a pod does not fit the objects that contain it either, and is reported once.
+        let all_fit = skeletons::check_pod_parts(&pod_parts, &mut findings);
+        if all_fit && environment.thoroughness != Thoroughness::Needed {
             let release = decision.as_ref().and_then(composition::operator_release);
             for manifest in shared.iter().chain(&manifests).chain(&finished) {
                 skeletons.check(manifest, release, &mut findings);
@@ -165,7 +166,8 @@ pub(super) fn finish<'d, O: OutputForm>(
         }
     }
     let Some(facts) = decision else { return TransformOutcome { mapped: None, changed, findings } };
-    let DecisionFacts { selection, crd_version, schema_fingerprint, runtime, gpus, fields } = facts;
+    let DecisionFacts { selection, crd_version, schema_fingerprint, runtime, gpus, workers, served_name, fields } =
+        facts;
     let mut decision = Decision::new(object.header.object(), object.source, object.document);
     decision.endpoint = endpoint;
     decision.selection = selection;
@@ -173,6 +175,8 @@ pub(super) fn finish<'d, O: OutputForm>(
     decision.schema_fingerprint = schema_fingerprint;
     decision.runtime = runtime;
     decision.gpus = gpus;
+    decision.workers = workers;
+    decision.served_name = served_name;
     decision.fields = fields;
     let object_count = shared.len() + manifests.len() + finished.len() + usize::from(passed_on.is_some());
     let mut objects = Vec::with_capacity(object_count);

@@ -26,6 +26,7 @@ mod evaluator;
 mod findings;
 mod form;
 mod inline_patch;
+mod kept_choices;
 mod kustomize;
 mod link;
 mod map;
@@ -46,6 +47,7 @@ mod suppress;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 pub use crate::reading::may_hold_input;
 pub(crate) use cache::ResultCache;
@@ -55,6 +57,7 @@ pub use decision::{Decision, OutputRole, Providers};
 pub use evaluator::Evaluation;
 pub(crate) use evaluator::Evaluator;
 pub use form::{OutputForm, YamlText};
+pub use kept_choices::KeptChoices;
 pub use kubefoundry_kubernetes::header::Header;
 pub use kubefoundry_transform::{GpuCount, ResolvedField, Thoroughness};
 pub(crate) use kustomize::{normalize, patch_files};
@@ -123,18 +126,52 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
 /// ```
 pub fn compile_as<O: OutputForm>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough over lifetimes")]
-    compile_with(sources, thoroughness, |run| run.results())
+    compile_with(sources, thoroughness, None, |run| run.results())
+}
+
+/// Like [`compile_as`], but deployments that name no provider keep the one that was selected for them before.
+///
+/// The operator selects the provider of a deployment once, so this is how it compiles deployments that it knows.
+///
+/// ```
+/// use kubefoundry_compiler::pipeline::{Compilation, KeptChoices, compile_keeping};
+/// use kubefoundry_compiler::session::PriorChoice;
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry_compiler::{Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let phi = compile(&sources, Thoroughness::Needed).decisions[0].object.clone();
+/// let chosen = PriorChoice { provider: "kuberay".to_owned(), reason: "cost policy".to_owned() };
+/// let kept = KeptChoices::from_iter([(phi, chosen)]);
+/// let compilation: Compilation = compile_keeping(&sources, Thoroughness::Needed, kept);
+/// assert_eq!(compilation.decisions[0].provider(), Some("kuberay"));
+/// ```
+pub fn compile_keeping<O: OutputForm>(
+    sources: &SourceSet,
+    thoroughness: Thoroughness,
+    kept_choices: KeptChoices,
+) -> Compilation<O> {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough over lifetimes")]
+    let mut compilation = compile_with(sources, thoroughness, Some(&kept_choices), |run| run.results());
+    compilation.kept_choices = Arc::new(kept_choices);
+    compilation
 }
 
 /// Like [`compile`], but reuses the results that `cache` has for unchanged documents.
 pub(crate) fn compile_cached(sources: &SourceSet, thoroughness: Thoroughness, cache: &mut ResultCache) -> Compilation {
-    compile_with(sources, thoroughness, |run| cache.results(run))
+    compile_with(sources, thoroughness, None, |run| cache.results(run))
 }
 
 /// Runs the pipeline; `document_results` transforms the documents or takes their results from a cache.
 fn compile_with<O>(
     sources: &SourceSet,
     thoroughness: Thoroughness,
+    kept_choices: Option<&KeptChoices>,
     document_results: impl for<'r> FnOnce(&'r Run<'r>) -> DocumentResults<'r, O>,
 ) -> Compilation<O> {
     let mut diagnostics = Vec::new();
@@ -151,13 +188,14 @@ fn compile_with<O>(
             omitted_suppressed: 0,
             decisions: Vec::new(),
             options,
+            kept_choices: Arc::default(),
         };
     }
     let crds = read_crds(sources, &options, &mut diagnostics);
     let schemas = crds.as_ref().map(CrdSchemas);
     let skeletons = (!options.crds).then(Skeletons::default);
     let (schemas, skeletons) = (schemas.as_ref(), skeletons.as_ref());
-    let run = Run { sources, schemas, skeletons, options: &options, thoroughness };
+    let run = Run { sources, schemas, skeletons, options: &options, thoroughness, kept_choices };
     let mut results = document_results(&run);
     results.remove_copies();
     let DocumentResults { inputs, transformed, mut findings, suppressions, configured, mut read_failures, .. } =
@@ -189,7 +227,17 @@ fn compile_with<O>(
     deduplicate_run_findings(&mut diagnostics);
     diagnostics.extend(omitted.report(&options));
     let omitted_suppressed = omitted.suppressed();
-    Compilation { outputs, inputs, configured, diagnostics, suppressed, omitted_suppressed, decisions, options }
+    Compilation {
+        outputs,
+        inputs,
+        configured,
+        diagnostics,
+        suppressed,
+        omitted_suppressed,
+        decisions,
+        options,
+        kept_choices: Arc::default(),
+    }
 }
 
 /// Explains how to have an object transformed that is left to its own controller.

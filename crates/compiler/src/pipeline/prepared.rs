@@ -68,6 +68,7 @@ pub(crate) fn with_prepared_run<T>(
         options: &options,
         thoroughness: Thoroughness::Needed,
         chosen: None,
+        kept_choices: None,
     };
     let is_deployment = |document: &&Document<'_>| {
         let source = sources.get(document.source);

@@ -1,6 +1,7 @@
 //! Renders single documents with the environment of a run, for analyses that compare alternatives.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -83,6 +84,7 @@ impl<'s> Renderer<'s> {
         let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
         let crds = has_crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0.into_owned());
         let evaluator = Evaluator::new(options, catalog, crds, sources);
+        let evaluator = evaluator.with_kept_choices(Arc::clone(&compilation.kept_choices));
         Self { sources, evaluator }
     }
 
@@ -105,6 +107,18 @@ impl<'s> Renderer<'s> {
         let (own, others) = (self.evaluator.options(), other.evaluator.options());
         let evaluator = self.evaluator.with_options(Options { crds: others.crds, ..own.clone() });
         self.with(evaluator.with_crds_of(&other.evaluator))
+    }
+
+    /// Returns a renderer in which deployments keep the providers that they keep in another one.
+    #[must_use]
+    pub fn with_kept_choices_of(&self, other: &Self) -> Self {
+        self.with(self.evaluator.with_kept_choices(Arc::clone(other.evaluator.kept_choices())))
+    }
+
+    /// Returns a renderer that keeps no provider, but selects the provider of every deployment.
+    #[must_use]
+    pub fn without_kept_choices(&self) -> Self {
+        self.with(self.evaluator.with_kept_choices(Arc::default()))
     }
 
     /// Returns a renderer that writes this CRD version for a provider.

@@ -205,6 +205,7 @@ impl DocumentResults<'_, Value> {
             if let Some(mapped) = &mut result.mapped {
                 mapped.decision.source = to.source;
                 mapped.decision.document = shift_offset(mapped.decision.document, from.document, to.document);
+                mapped.decision.served_name.iter_mut().for_each(|served_name| relocate_span(&mut served_name.span));
             }
             diagnostics.extend(result.copy_findings.iter_mut().flat_map(|findings| findings.as_mut_slice()));
         }

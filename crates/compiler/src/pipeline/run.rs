@@ -8,6 +8,7 @@ use super::conformance::CrdSchemas;
 use super::context::configure;
 use super::environment::Environment;
 use super::form::OutputForm;
+use super::kept_choices::KeptChoices;
 use super::results::DocumentResults;
 use super::scan::ReadPlan;
 use super::skeletons::Skeletons;
@@ -26,6 +27,8 @@ pub(super) struct Run<'s> {
     pub(super) skeletons: Option<&'s Skeletons>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
+    /// The providers that deployments keep from before the run.
+    pub(super) kept_choices: Option<&'s KeptChoices>,
 }
 
 impl Run<'_> {
@@ -40,13 +43,20 @@ impl Run<'_> {
     /// other objects, all objects stay JSON values until the last transformation is done. Only then are they converted
     /// to the form that the caller asked for.
     fn run_plan<O: OutputForm>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
-        let Self { sources, schemas, skeletons, options, thoroughness } = *self;
+        let Self { sources, schemas, skeletons, options, thoroughness, kept_choices } = *self;
         let mut survey = Survey::new(sources, options, plan);
         let mut configuration = composition::configuration(options.rule_limits);
         let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
-        let environment =
-            Environment { configuration: &configuration, schemas, skeletons, options, thoroughness, chosen: None };
+        let environment = Environment {
+            configuration: &configuration,
+            schemas,
+            skeletons,
+            options,
+            thoroughness,
+            chosen: None,
+            kept_choices,
+        };
         let read_documents = mem::take(&mut survey.read_documents);
         let mut results = if plan.keeps_set {
             let mut results: DocumentResults<'_, Value> =

@@ -169,17 +169,20 @@ fn code_for(violation: &SchemaViolation, is_exact: bool) -> &'static Code {
     }
 }
 
-/// Checks the parts of an input object that are copied into pods unchanged.
-pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
+/// Checks the parts of an input object that are copied into pods unchanged. Returns whether all of them have the structure
+/// of Kubernetes, as far as that is known.
+pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) -> bool {
+    let mut all_fit = true;
     for PodPart { path, field } in parts {
         // Most objects have none of these fields, so they need no schema.
         let Some(node) = findings.scope().root.at(path) else { continue };
-        let Some((KnownSchema { schema, .. }, pod)) = pod_spec() else { return };
+        let Some((KnownSchema { schema, .. }, pod)) = pod_spec() else { return true };
         let part = if field.is_empty() { pod.to_owned() } else { format!("{pod}.{field}") };
         let violations = schema.check_part(&part, &without_null(node.to_json()), path).unwrap_or_default();
         if violations.is_empty() {
             continue;
         }
+        all_fit = false;
         let name = findings.scope().object.as_ref().map(ToString::to_string).unwrap_or_default();
         // Validation may have reported the same field already.
         let reported: BTreeSet<FieldPath> =
@@ -196,6 +199,7 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
             }
         }
     }
+    all_fit
 }
 
 /// Returns a value without null fields, which count as absent in built-in kinds.

@@ -1,8 +1,7 @@
 //! Suppresses findings that an object lists in its annotation `<prefix>/lint-ignore: KF0210, idle-gpus`.
 //!
 //! The annotation is part of the object, so it moves with the object and is reviewed with it. A suppressed warning or
-//! info is not reported. A suppressed error still prevents output, because the object cannot be rendered; only `lint`
-//! then succeeds.
+//! info is not reported. An error cannot be suppressed: `render` fails on it, and so does `lint`.
 
 use super::document::Document;
 use super::role::annotation;
@@ -38,6 +37,8 @@ struct SuppressedCode {
     written: String,
     code: Option<&'static Code>,
     used: bool,
+    /// Whether the code was found as an error, which cannot be suppressed.
+    is_error: bool,
 }
 
 impl Suppression {
@@ -50,7 +51,7 @@ impl Suppression {
         let words = value.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
         let entries = words.map(|word| {
             let code = registry::code(word).or_else(|| registry::code(&word.to_ascii_uppercase()));
-            SuppressedCode { written: word.to_owned(), code, used: false }
+            SuppressedCode { written: word.to_owned(), code, used: false, is_error: false }
         });
         let scope = document.scope();
         Some(Self {
@@ -75,10 +76,17 @@ impl Suppression {
     /// Returns findings about entries of the annotation that match no finding or no code. All findings of the run must
     /// have been marked before.
     pub(super) fn find_problems(&self) -> impl Iterator<Item = Diagnostic> {
-        let is_unused = |entry: &&SuppressedCode| !entry.used && (entry.code.is_none() || !self.is_broken);
+        let is_unused =
+            |entry: &&SuppressedCode| !entry.used && (entry.code.is_none() || entry.is_error || !self.is_broken);
         self.entries.iter().filter(is_unused).map(|entry| {
             let written = &entry.written;
-            let (message, help) = if let Some(code) = entry.code {
+            let (message, help) = if let Some(code) = entry.code.filter(|_| entry.is_error) {
+                let message = format!(
+                    "the annotation ignores {} ({}), which is an error and cannot be ignored",
+                    code.id, code.name
+                );
+                (message, Some("remove it from the annotation, and correct the error".to_owned()))
+            } else if let Some(code) = entry.code {
                 let message = format!(
                     "the annotation ignores {} ({}), which is not reported for this object",
                     code.id, code.name
@@ -112,8 +120,12 @@ pub(super) fn mark(diagnostics: &mut [Diagnostic], suppressions: &mut [Suppressi
         let Some(suppression) = last_before.filter(|suppression| suppression.covers(location)) else { continue };
         suppression.is_broken |= diagnostic.severity == Severity::Error;
         for entry in suppression.entries.iter_mut().filter(|entry| entry.code == Some(diagnostic.code)) {
-            entry.used = true;
-            diagnostic.suppressed = true;
+            if diagnostic.severity == Severity::Error {
+                entry.is_error = true;
+            } else {
+                entry.used = true;
+                diagnostic.suppressed = true;
+            }
         }
     }
 }

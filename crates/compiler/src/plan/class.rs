@@ -32,16 +32,16 @@ pub enum ChangeClass {
     None,
     /// The change is applied to the running pods and objects.
     InPlace,
-    /// Pods are replaced one after the other.
-    RollingRestart,
     /// The change is accepted but ignored, so the running workload no longer matches the manifest.
     NoEffect,
+    /// Pods are replaced one after the other.
+    RollingRestart,
     /// A second cluster is started next to the first, which needs twice the GPUs for a while. It is created from the
     /// whole object, including fields that would otherwise be ignored.
     BlueGreen,
     /// The reaction of the controller is unknown.
     Unknown,
-    /// Another object replaces the serving one.
+    /// Another object replaces the serving one, or clients have to use another endpoint or model name.
     Recreate,
     /// The API server or a webhook rejects the change.
     Refused,
@@ -52,8 +52,8 @@ impl ChangeClass {
     pub const ALL: [Self; 8] = [
         Self::None,
         Self::InPlace,
-        Self::RollingRestart,
         Self::NoEffect,
+        Self::RollingRestart,
         Self::BlueGreen,
         Self::Unknown,
         Self::Recreate,
@@ -89,7 +89,7 @@ impl ChangeClass {
             Self::BlueGreen => "a second cluster is started, and takes over once it serves",
             Self::NoEffect => "accepted, and without effect on what runs",
             Self::Unknown => "a controller that is not known here decides",
-            Self::Recreate => "another object takes the place of the one that serves",
+            Self::Recreate => "another object, endpoint or model name takes the place of the one that serves",
             Self::Refused => "rejected: nothing changes",
         }
     }

@@ -9,13 +9,18 @@ use super::class::{Applier, ChangeClass};
 use super::difference::{Granularity, coarsen, differences};
 use super::images::{self, ImageChange};
 use super::rendered_change::{Object, RenderedChange, diff_outputs, is_same};
-use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes};
-use super::{PlanInput, selection};
+use super::report::{
+    Action, Capacity, CapacityChange, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes,
+};
+use super::{PlanInput, interface, kept, selection};
 use crate::Thoroughness;
 use crate::pipeline::{Decision, GpuCount, InputDocument, ListItems, Output, Renderer, YamlText};
 use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_kubernetes::server_fields;
+use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
+use kubefoundry_model::ir::Role;
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml as yaml;
@@ -58,7 +63,9 @@ pub(super) struct RunDeployment<'r> {
 pub(super) struct PlannedDeployment {
     pub(super) deployment: DeploymentPlan,
     /// Its GPUs of all types, before and after.
-    pub(super) gpus: (u64, u64),
+    pub(super) gpus: (u128, u128),
+    /// The class of the most severe change of an object.
+    pub(super) objects_class: Option<ChangeClass>,
     pub(super) images: Vec<ImageChange>,
 }
 
@@ -84,8 +91,18 @@ impl<'r> RunDeployment<'r> {
         self.outputs.len() == other.outputs.len() && text(self) == text(other)
     }
 
-    fn gpus(&self) -> u64 {
-        self.decision.gpus.iter().map(|gpus| gpus.count).sum()
+    /// Returns whether the deployment has a provider that was selected before the run.
+    pub(super) fn keeps_provider(&self) -> bool {
+        self.run.compilation.kept_choices.get(&self.decision.object).is_some()
+    }
+
+    fn gpus(&self) -> u128 {
+        self.decision.gpus.iter().map(|gpus| u128::from(gpus.count)).sum()
+    }
+
+    /// Returns whether it is known of some GPUs which they are.
+    pub(super) fn knows_gpus(&self) -> bool {
+        self.decision.gpus.iter().any(|gpus| gpus.memory.is_some())
     }
 
     fn provider(&self) -> String {
@@ -101,14 +118,14 @@ pub(super) fn plan(
 ) -> Option<PlannedDeployment> {
     match (old, new) {
         (Some(old), Some(new)) => Some(plan_pair(&old, &new, context)),
-        (Some(side), None) => Some(plan_single(&side, Action::Deleted)),
-        (None, Some(side)) => Some(plan_single(&side, Action::Created)),
+        (Some(side), None) => Some(plan_single(&side, Action::Deleted, context)),
+        (None, Some(side)) => Some(plan_single(&side, Action::Created, context)),
         (None, None) => None,
     }
 }
 
 /// Plans a created or deleted deployment.
-fn plan_single(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
+fn plan_single(side: &RunDeployment<'_>, action: Action, context: &PlanContext<'_>) -> PlannedDeployment {
     let is_new = action == Action::Created;
     let (no_objects, objects) = (Vec::new(), side.objects());
     let (before, after) = if is_new { (&no_objects, &objects) } else { (&objects, &no_objects) };
@@ -118,7 +135,12 @@ fn plan_single(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
         let (old, new) = if is_new { (None, position) } else { (position, None) };
         ObjectPlan { object: object.clone(), action, old, new }
     };
+    let (renderer, items) =
+        if is_new { (&context.new, &context.new_items) } else { (&context.old, &context.old_items) };
+    let sequences = side.knows_gpus().then(|| capacity(side, &document(side, renderer, items).0, renderer)).flatten();
+    let (old_sequences, new_sequences) = if is_new { (None, sequences) } else { (sequences, None) };
     let deployment = DeploymentPlan {
+        capacity: CapacityChange::between(old_sequences, new_sequences),
         gpus: if is_new { gpu_changes(&[], gpus) } else { gpu_changes(gpus, &[]) },
         objects: side.decision.objects.iter().enumerate().map(object_plan).collect(),
         old: Some(side.position).filter(|_| !is_new),
@@ -126,7 +148,7 @@ fn plan_single(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
         ..empty_plan(side, action)
     };
     let gpus = if is_new { (0, side.gpus()) } else { (side.gpus(), 0) };
-    PlannedDeployment { deployment, gpus, images: images::image_changes(before, after, &[]) }
+    PlannedDeployment { deployment, gpus, objects_class: None, images: images::image_changes(before, after, &[]) }
 }
 
 /// Creates a plan without any changes.
@@ -137,7 +159,11 @@ fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
         class: None,
         provider: side.provider(),
         selection: None,
+        endpoint: None,
+        model_name: None,
+        kept: None,
         gpus: Vec::new(),
+        capacity: None,
         changes: Vec::new(),
         objects: Vec::new(),
         old: None,
@@ -148,21 +174,24 @@ fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
 /// Plans a deployment that both runs have: finds its changes, attributes the effects to them, and classifies each
 /// effect.
 fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanContext<'_>) -> PlannedDeployment {
+    let kept = || kept::kept_provider(new, || document(new, &context.new, &context.new_items).0, context);
     let unchanged = || PlannedDeployment {
         deployment: DeploymentPlan {
+            kept: kept(),
             old: Some(old.position),
             new: Some(new.position),
             ..empty_plan(new, Action::Unchanged)
         },
         gpus: (old.gpus(), new.gpus()),
+        objects_class: None,
         images: Vec::new(),
     };
     let renders_as_before = old.renders_as(new);
     if renders_as_before && old.text() == new.text() {
         return unchanged();
     }
-    let (before, after) =
-        (document(old, &context.old, &context.old_items), document(new, &context.new, &context.new_items));
+    let (before, old_is_live) = document(old, &context.old, &context.old_items);
+    let (after, _) = document(new, &context.new, &context.new_items);
     let max_changes = match old.text().into_iter().chain(new.text()).map(str::len).max() {
         Some(LARGE_DOCUMENT_BYTES..) => MAX_CHANGES_OF_LARGE_DOCUMENT,
         _ => MAX_CHANGES,
@@ -190,6 +219,12 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
         behaviors: providers::find(&new.provider()).map(|provider| provider.info().behaviors),
     };
     let mut changes = attribute(&states, input_changes, &output_changes);
+    if old_is_live {
+        changes.retain(|change| !leaves_out_default(change));
+    }
+    if changes.is_empty() && renders_as_before {
+        return unchanged();
+    }
     // Each step overrides the classes of the previous ones, so the order matters: a rejected field starts no second
     // cluster, and the operator replaces an object whose change would be rejected.
     apply_crd_rules(&mut changes, &states);
@@ -207,25 +242,66 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
     changes.sort_by_key(|change| std::cmp::Reverse(change.class));
     let images = images::image_changes(&baseline.objects, &new_objects, &output_changes);
     let mut gpus = gpu_changes(&old.decision.gpus, &new.decision.gpus);
-    gpus.retain(|change| change.before != change.after);
+    gpus.retain(|change| {
+        change.before != change.after || change.memory.is_some_and(|memory| memory.before != memory.after)
+    });
+    let objects_class = changes.iter().map(|change| change.class).max().unwrap_or(ChangeClass::None);
+    let [endpoint, model_name] =
+        interface::changes((old.decision, &baseline.objects), (new.decision, &new_objects), objects_class);
     let deployment = DeploymentPlan {
-        class: Some(changes.iter().map(|change| change.class).max().unwrap_or(ChangeClass::None)),
+        class: [&endpoint, &model_name].into_iter().flatten().map(|change| change.class).max().max(Some(objects_class)),
         selection: selection::selection_change(
             (old.decision, &before, &context.old),
             (new.decision, &after, &context.new),
         ),
+        endpoint,
+        model_name,
+        kept: kept(),
         gpus,
+        capacity: CapacityChange::between(capacity(old, &before, &context.old), capacity(new, &after, &context.new)),
         changes,
         objects: object_plans(old, new),
         old: Some(old.position),
         new: Some(new.position),
         ..empty_plan(new, Action::Changed)
     };
-    PlannedDeployment { deployment, gpus: (old.gpus(), new.gpus()), images }
+    PlannedDeployment { deployment, gpus: (old.gpus(), new.gpus()), objects_class: Some(objects_class), images }
 }
 
-fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems) -> Value {
-    side.input.and_then(|input| renderer.document(input, items)).unwrap_or_default()
+/// Returns for how many sequences of the full context a deployment has place. Runs do not keep what that depends on, so a
+/// deployment whose GPUs are known is rendered once more.
+fn capacity(side: &RunDeployment<'_>, document: &Value, renderer: &Renderer<'_>) -> Option<Capacity> {
+    if !side.knows_gpus() {
+        return None;
+    }
+    let rendered = renderer.render(document, Thoroughness::Everything)?;
+    let generating = rendered.decision.workers.iter().filter(|worker| worker.role != Role::Prefill.as_str());
+    let capacities = generating.map(WorkerFit::capacity);
+    let sum = |sum: Capacity, (fewest, most): (u64, u64)| Capacity {
+        min: sum.min.saturating_add(fewest),
+        max: sum.max.saturating_add(most),
+    };
+    capacities.collect::<Option<Vec<_>>>().map(|all| all.into_iter().fold(Capacity { min: 0, max: 0 }, sum))
+}
+
+/// Returns the document of a deployment as its author writes it, and whether a cluster returned it, with more fields.
+fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems) -> (Value, bool) {
+    let mut document = side.input.and_then(|input| renderer.document(input, items)).unwrap_or_default();
+    let is_live = document.pointer("/metadata/uid").is_some();
+    server_fields::remove(&mut document);
+    if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
+        // The owner of a deployment is a controller, which writes its uid; an author does not know it.
+        metadata.shift_remove("ownerReferences");
+    }
+    (document, is_live)
+}
+
+/// Returns whether a change only leaves out a declared default, which API servers write into an object.
+fn leaves_out_default(change: &Change) -> bool {
+    let Cause::Field { path, before: Some(value), after: None } = &change.cause else { return false };
+    let default = declared_field(path).and_then(|field| field.facets.default);
+    change.outputs.is_empty()
+        && default.and_then(|default| serde_json::from_str::<Value>(default).ok()).as_ref() == Some(value)
 }
 
 /// The old state in the form that is compared with the new one.
@@ -267,12 +343,17 @@ fn choose_baseline<'s>(
     unconverted()
 }
 
+/// Returns the declaration of a field of a ModelDeployment.
+fn declared_field(path: &str) -> Option<&'static FieldShape> {
+    let (Shape::Object(deployment), Some(path)) = (ModelDeployment::SHAPE, FieldPath::try_parse(path)) else {
+        return None;
+    };
+    deployment.field_at(&path)
+}
+
 /// Returns whether a field is declared as part of the deployment's identity.
 fn is_identity(path: &str) -> bool {
-    let (Shape::Object(deployment), Some(path)) = (ModelDeployment::SHAPE, FieldPath::try_parse(path)) else {
-        return false;
-    };
-    deployment.field_at(&path).is_some_and(|field| field.facets.identity)
+    declared_field(path).is_some_and(|field| field.facets.identity)
 }
 
 /// Returns whether the identity of the deployment changes.

@@ -14,8 +14,11 @@ mod class;
 mod deployment;
 mod difference;
 mod images;
+mod interface;
+mod kept;
 mod rendered_change;
 mod report;
+mod runtimes;
 mod selection;
 mod upstream;
 
@@ -31,10 +34,12 @@ use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 
 pub use class::{Applier, ChangeClass};
 pub use images::ImageChange;
+pub use kept::{KeptProvider, choices_made, stored_choices};
 pub use report::{
-    Action, Cause, Change, ClassCounts, DeploymentPlan, GpuChange, ObjectPlan, OutputChange, Plan, ProviderChoice,
-    SelectionChange, Summary, WinningRule,
+    Action, Capacity, CapacityChange, Cause, Change, ClassCounts, DeploymentPlan, GpuChange, InterfaceChange,
+    MemoryChange, ObjectPlan, OutputChange, Plan, ProviderChoice, SelectionChange, Summary, WinningRule,
 };
+pub use runtimes::{RemovedFlag, RemovedFlags, RuntimeChange};
 pub use upstream::{UpstreamChange, upstream_changes};
 
 /// The reason why two runs cannot be compared.
@@ -59,6 +64,10 @@ pub struct PlanInput<'r> {
 }
 
 /// Compares two runs and plans the change from one to the other.
+///
+/// The operator keeps the provider of a deployment, so for [`Applier::Operator`] the runs should be those of
+/// [`compile_keeping`](crate::pipeline::compile_keeping): OLD with its [`stored_choices`], and NEW with the
+/// [`choices_made`] by OLD.
 ///
 /// # Errors
 /// Returns [`PlanError`] if either run found errors, because it then rendered nothing.
@@ -95,10 +104,15 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
     }
     let (before, after) = (run_deployments(old), run_deployments(new));
     let pairs = pair_deployments(&before, &after);
-    let (old_renderer, new_renderer) =
-        (Renderer::new(old.sources, old.compilation), Renderer::new(new.sources, new.compilation));
-    let differing =
-        || pairs.iter().filter(|(old, new)| old.zip(*new).is_some_and(|(old, new)| old.text() != new.text()));
+    let new_renderer = Renderer::new(new.sources, new.compilation);
+    // What the new state keeps is what the old state has, so that a provider that is no longer named stays as well.
+    let old_renderer = Renderer::new(old.sources, old.compilation).with_kept_choices_of(&new_renderer);
+    let differing = || {
+        pairs.iter().filter(|(old, new)| match (old, new) {
+            (Some(old), Some(new)) => old.text() != new.text() || new.keeps_provider(),
+            (one, other) => one.or(*other).is_some_and(|side| side.knows_gpus()),
+        })
+    };
     let context = PlanContext {
         old_items: old_renderer.list_items(differing().filter_map(|(old, _)| old.and_then(|side| side.input))),
         new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
@@ -111,7 +125,8 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
     let uses_image = |run: PlanInput<'_>, image: &str| {
         run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
     };
-    let mut plan = Plan::new(applier, planned, &total_gpus(old.compilation), &total_gpus(new.compilation));
+    let mut plan = Plan::new(applier, planned, report::gpu_changes(gpus(old.compilation), gpus(new.compilation)));
+    plan.runtimes = runtimes::runtime_changes(pairs.iter().filter_map(|(old, new)| old.as_ref().zip(new.as_ref())));
     // An image new to one deployment may already be used by another; a dropped one may still be. Only images that
     // appear or disappear in the whole output count.
     plan.images.retain(|image| match (&image.before, &image.after) {
@@ -180,7 +195,8 @@ fn shared_input_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicCha
     let differ = |is_input: &dyn Fn(PlanInput<'_>, SourceId, &Source) -> bool| {
         texts(old, &|id, source| is_input(old, id, source)) != texts(new, &|id, source| is_input(new, id, source))
     };
-    let is_options = |_: PlanInput<'_>, _, source: &Source| source.purpose == Purpose::Options;
+    let is_options =
+        |_: PlanInput<'_>, _, source: &Source| matches!(source.purpose, Purpose::Options | Purpose::ModelConfig);
     let is_config = |run: PlanInput<'_>, id, _: &Source| run.compilation.configured.contains(&id);
     let is_crds = |_: PlanInput<'_>, _, source: &Source| source.purpose == Purpose::Crds;
     let changes = [
@@ -191,11 +207,7 @@ fn shared_input_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicCha
     changes.into_iter().filter(|(_, differs)| *differs).map(|(change, _)| change).collect()
 }
 
-/// Returns the GPUs of all deployments, by resource.
-fn total_gpus(compilation: &Compilation<YamlText>) -> Vec<GpuCount> {
-    let mut totals: BTreeMap<_, u64> = BTreeMap::new();
-    for GpuCount { resource, count } in compilation.decisions.iter().flat_map(|decision| &decision.gpus) {
-        *totals.entry(resource.clone()).or_default() += count;
-    }
-    totals.into_iter().map(|(resource, count)| GpuCount { resource, count }).collect()
+/// Returns the GPUs of all deployments.
+fn gpus(compilation: &Compilation<YamlText>) -> impl Iterator<Item = &GpuCount> {
+    compilation.decisions.iter().flat_map(|decision| &decision.gpus)
 }

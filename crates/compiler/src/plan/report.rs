@@ -1,6 +1,7 @@
 //! The data of a plan. It is printed as text or Markdown, and serialized to JSON.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use serde_json::Value;
 use super::class::{Applier, ChangeClass};
 use super::deployment::PlannedDeployment;
 use super::images::{self, ImageChange};
+use super::kept::KeptProvider;
+use super::runtimes::RuntimeChange;
 use crate::pipeline::GpuCount;
 use kubefoundry_diagnostics::ObjectRef;
 
@@ -24,6 +27,9 @@ pub struct Plan {
     pub summary: Summary,
     /// GPUs by resource name, before and after, sorted by name.
     pub gpus: Vec<GpuChange>,
+    /// Runtimes that change, with what the newer ones rename or remove, sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runtimes: Vec<RuntimeChange>,
     /// Images that are added, removed or replaced, sorted.
     pub images: Vec<ImageChange>,
     /// Every deployment: those of the new run in its order, then the deleted ones.
@@ -39,7 +45,7 @@ pub struct DeploymentPlan {
     pub object: ObjectRef,
     /// The action on it.
     pub action: Action,
-    /// For a changed deployment, the class of its most severe change.
+    /// For a changed deployment, the class of its most severe change, including those of its endpoint and model name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<ChangeClass>,
     /// The provider that runs it after the change; for a deleted deployment, the one that ran it.
@@ -47,8 +53,21 @@ pub struct DeploymentPlan {
     /// For a changed deployment, the new selection, if the provider or the reason differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionChange>,
-    /// Its GPUs by resource name, where the number changes.
+    /// The Service and port that clients call, if they change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<InterfaceChange>,
+    /// The name of the model in requests, if it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_name: Option<InterfaceChange>,
+    /// The provider that the operator keeps, if the selection rules prefer another one by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptProvider>,
+    /// Its GPUs by resource name, where their number or memory changes.
     pub gpus: Vec<GpuChange>,
+    /// How many sequences of the full context it has place for, where that changes and is known. Prefill workers, which
+    /// keep none, do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityChange>,
     /// The changes of the input, each with its effects.
     pub changes: Vec<Change>,
     /// The objects that are created, deleted or changed.
@@ -154,6 +173,20 @@ pub struct ObjectPlan {
     pub new: Option<usize>,
 }
 
+/// A change of something that clients use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InterfaceChange {
+    /// The old text; absent if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The new text; absent if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// The effect on clients: [`ChangeClass::Recreate`], unless the change does not reach the running model.
+    pub class: ChangeClass,
+}
+
 /// A selection that differs between the runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -196,9 +229,42 @@ pub struct GpuChange {
     /// The resource name.
     pub resource: Arc<str>,
     /// GPUs before the change.
-    pub before: u64,
+    pub before: u128,
     /// GPUs after the change.
+    pub after: u128,
+    /// The nominal bytes of memory of the GPUs before and after the change; absent if it is not known of all of them
+    /// which they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryChange>,
+}
+
+/// The memory of GPUs before and after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MemoryChange {
+    /// Bytes before the change.
+    pub before: u64,
+    /// Bytes after the change.
     pub after: u64,
+}
+
+/// How many sequences of the full context a deployment has place for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Capacity {
+    /// The fewest.
+    pub min: u64,
+    /// The most.
+    pub max: u64,
+}
+
+/// The capacity of a deployment before and after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CapacityChange {
+    /// The capacity before the change; absent if it is not known, or if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Capacity>,
+    /// The capacity after the change; absent if it is not known, or if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Capacity>,
 }
 
 /// Counts of deployments by action and class, and of GPUs.
@@ -214,12 +280,12 @@ pub struct Summary {
     /// Changed deployments, by the class of their most severe change.
     pub changed: ClassCounts,
     /// GPUs of all types before.
-    pub gpus_before: u64,
+    pub gpus_before: u128,
     /// GPUs of all types after.
-    pub gpus_after: u64,
+    pub gpus_after: u128,
     /// Peak number of GPUs of all types during the change. A deployment that starts a second cluster, or whose old
     /// object runs until it is deleted by the applier of the new one, needs the GPUs of both.
-    pub gpus_at_most: u64,
+    pub gpus_at_most: u128,
 }
 
 /// Number of changed deployments by class.
@@ -269,18 +335,13 @@ impl ClassCounts {
 
 impl Plan {
     /// Builds the plan from the plans of the deployments.
-    pub(super) fn new(
-        applier: Applier,
-        planned: Vec<PlannedDeployment>,
-        before: &[GpuCount],
-        after: &[GpuCount],
-    ) -> Self {
+    pub(super) fn new(applier: Applier, planned: Vec<PlannedDeployment>, gpus: Vec<GpuChange>) -> Self {
         let mut summary = Summary {
-            gpus_before: before.iter().map(|gpus| gpus.count).sum(),
-            gpus_after: after.iter().map(|gpus| gpus.count).sum(),
+            gpus_before: gpus.iter().map(|change| change.before).sum(),
+            gpus_after: gpus.iter().map(|change| change.after).sum(),
             ..Summary::default()
         };
-        for PlannedDeployment { deployment, gpus, .. } in &planned {
+        for PlannedDeployment { deployment, gpus, objects_class, .. } in &planned {
             match (deployment.action, deployment.class) {
                 (Action::Created, _) => summary.created += 1,
                 (Action::Deleted, _) => summary.deleted += 1,
@@ -288,7 +349,7 @@ impl Plan {
                 (Action::Unchanged | Action::Changed, _) => summary.unchanged += 1,
             }
             let (before, after) = *gpus;
-            let runs_both = match deployment.class {
+            let runs_both = match objects_class {
                 Some(ChangeClass::BlueGreen) => true,
                 // The operator deletes the old object before it creates the new one.
                 Some(ChangeClass::Recreate) => applier == Applier::Apply,
@@ -298,7 +359,7 @@ impl Plan {
         }
         let images = images::merge(planned.iter().flat_map(|planned| &planned.images));
         let deployments = planned.into_iter().map(|planned| planned.deployment).collect();
-        Self { applier, summary, gpus: gpu_changes(before, after), images, deployments }
+        Self { applier, summary, gpus, runtimes: Vec::new(), images, deployments }
     }
 
     /// Returns whether no deployment changes.
@@ -309,6 +370,13 @@ impl Plan {
     /// Returns the most severe class of all changes; `None` if no deployment changes.
     pub fn class(&self) -> Option<ChangeClass> {
         self.deployments.iter().filter_map(|deployment| deployment.class).max()
+    }
+}
+
+impl CapacityChange {
+    /// Returns the change, if there is one.
+    pub(super) fn between(before: Option<Capacity>, after: Option<Capacity>) -> Option<Self> {
+        (before != after).then_some(Self { before, after })
     }
 }
 
@@ -326,20 +394,27 @@ impl Change {
 }
 
 /// Merges GPU counts before and after, sorted by resource name.
-pub(super) fn gpu_changes(before: &[GpuCount], after: &[GpuCount]) -> Vec<GpuChange> {
-    let mut changes: Vec<GpuChange> = Vec::new();
-    let counted = before.iter().map(|gpus| (gpus, true)).chain(after.iter().map(|gpus| (gpus, false)));
-    for (GpuCount { resource, count }, is_before) in counted {
-        let position = changes.iter().position(|change| change.resource == *resource).unwrap_or(changes.len());
-        if position == changes.len() {
-            changes.push(GpuChange { resource: resource.clone(), before: 0, after: 0 });
-        }
-        if let Some(change) = changes.get_mut(position) {
-            *(if is_before { &mut change.before } else { &mut change.after }) += count;
-        }
+pub(super) fn gpu_changes<'g>(
+    before: impl IntoIterator<Item = &'g GpuCount>,
+    after: impl IntoIterator<Item = &'g GpuCount>,
+) -> Vec<GpuChange> {
+    let mut changes: BTreeMap<Arc<str>, GpuChange> = BTreeMap::new();
+    let before = before.into_iter().map(|gpus| (gpus, true));
+    for (gpus, is_before) in before.chain(after.into_iter().map(|gpus| (gpus, false))) {
+        let change = changes.entry(gpus.resource.clone()).or_insert_with(|| GpuChange {
+            resource: gpus.resource.clone(),
+            before: 0,
+            after: 0,
+            memory: Some(MemoryChange { before: 0, after: 0 }),
+        });
+        *(if is_before { &mut change.before } else { &mut change.after }) += u128::from(gpus.count);
+        change.memory = change.memory.zip(gpus.memory).map(|(mut memory, bytes)| {
+            let side = if is_before { &mut memory.before } else { &mut memory.after };
+            *side = side.saturating_add(bytes);
+            memory
+        });
     }
-    changes.sort_by(|one, other| one.resource.cmp(&other.resource));
-    changes
+    changes.into_values().collect()
 }
 
 /// Formats one line: `3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32`.

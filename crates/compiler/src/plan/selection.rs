@@ -32,7 +32,7 @@ pub(super) fn selection_change(
 }
 
 /// Returns the provider, the reason and the rule of a selection. There is no rule if the deployment names its provider.
-fn provider_choice(selection: &Selection) -> ProviderChoice {
+pub(super) fn provider_choice(selection: &Selection) -> ProviderChoice {
     let winner = selection.candidates.iter().find(|it| Some(&it.provider) == selection.provider.as_ref());
     let rule = winner.filter(|_| !selection.explicit).and_then(|winner| {
         let rule = winner.rules.iter().find(|rule| rule.value == Some(true) && Some(rule.priority) == winner.score)?;

@@ -5,21 +5,10 @@ use serde_json::Value;
 use super::class::{ChangeClass, classify};
 use super::rendered_change::diff_outputs;
 use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_kubernetes::server_fields;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::status::text_or_empty;
 use kubefoundry_yaml::field_path::FieldPath;
-
-/// Metadata fields that the API server manages.
-const SERVER_MANAGED_METADATA: [&str; 8] = [
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
 
 /// A changed field of an object, and the reaction of its controller.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,12 +70,7 @@ fn desired_state(object: &Value) -> (ObjectRef, Value) {
     let reference =
         ObjectRef { api_version: text("/apiVersion"), kind: text("/kind"), namespace, name: text("/metadata/name") };
     let mut desired = object.clone();
-    if let Some(fields) = desired.as_object_mut() {
-        fields.shift_remove("status");
-        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.retain(|name, _| !SERVER_MANAGED_METADATA.contains(&name.as_str()));
-        }
-    }
+    server_fields::remove(&mut desired);
     (reference, desired)
 }
 

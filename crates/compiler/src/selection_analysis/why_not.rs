@@ -15,6 +15,7 @@ use kubefoundry_model::catalog::Candidate;
 use kubefoundry_model::engines::profile;
 use kubefoundry_model::select::{CandidateAssessment, Selection, StepBudget};
 use kubefoundry_model::wire::{EngineType, ModelDeployment};
+use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
@@ -58,6 +59,9 @@ pub struct WhyNot {
     /// The smallest set of changes with which it can be selected by name, verified by compiling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_name: Option<Vec<DocumentChange>>,
+    /// Conditions of the changes that the input does not show.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<&'static str>,
     /// The reason why no change of the deployment lets its rules select it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<Obstacle>,
@@ -144,6 +148,9 @@ pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, Unkno
     answers.unwrap_or_else(|_| Ok(Vec::new()))
 }
 
+/// The remark on a change to llama.cpp.
+const NEEDS_GGUF: &str = "llama.cpp runs models in the GGUF format: set spec.model.id to one";
+
 /// Searches for the smallest set of changes.
 struct ChangeSearch<'p> {
     subject: InputDeployment<'p>,
@@ -174,6 +181,7 @@ impl<'p> ChangeSearch<'p> {
             assessment,
             by_rules: None,
             by_name: None,
+            remarks: Vec::new(),
             obstacle: None,
         };
         if self.wins(&base) {
@@ -190,7 +198,21 @@ impl<'p> ChangeSearch<'p> {
         // Each of the two searches has all trials.
         self.trials = 0;
         answer.by_name = self.find_fewest_changes(&naming, &changes, true);
+        let sets_engine = |changes: &Option<Vec<DocumentChange>>| {
+            let path = FieldPath::from(ModelDeployment::path().spec().engine().engine_type()).to_string();
+            let engine = Value::from(EngineType::Llamacpp.as_str()).to_string();
+            changes.iter().flatten().any(|change| change.path == path && change.value.as_ref() == Some(&engine))
+        };
+        if (sets_engine(&answer.by_rules) || sets_engine(&answer.by_name)) && !self.names_gguf() {
+            answer.remarks.push(NEEDS_GGUF);
+        }
         answer
+    }
+
+    /// Returns whether the id of the model says that it is in the GGUF format.
+    fn names_gguf(&self) -> bool {
+        let id = self.subject.deployment().and_then(|deployment| deployment.model.id);
+        id.is_some_and(|id| id.to_ascii_lowercase().contains("gguf"))
     }
 
     /// Returns the reason why no change can help, if there is one.
@@ -217,6 +239,12 @@ impl<'p> ChangeSearch<'p> {
             && !attempt.findings.iter().any(is_error)
     }
 
+    /// Returns whether the checks of `lint` find no error in a changed deployment.
+    fn is_accepted_by_lint(&mut self, changed: Node<'_>) -> bool {
+        let attempt = self.subject.attempt(changed, Thoroughness::EveryRule, &mut self.steps);
+        self.wins(&attempt)
+    }
+
     /// Returns the changes that remove the name of another provider and its overrides.
     fn name_removal(&self) -> Vec<FieldChange> {
         let path = FieldPath::from(ModelDeployment::path().spec().provider());
@@ -233,8 +261,17 @@ impl<'p> ChangeSearch<'p> {
         let root = self.subject.root();
         let spec = || ModelDeployment::path().spec();
         let mut changes: Vec<Vec<FieldChange>> = Vec::new();
-        for (engine, _) in EngineType::VARIANTS {
-            changes.push(vec![FieldChange::set(spec().engine().engine_type(), *engine)]);
+        // An image runs one engine, so it is only proposed for a deployment with this engine, or together with it.
+        let own_engine = self.subject.deployment().map(|deployment| deployment.engine.kind);
+        for (name, engine) in EngineType::VARIANTS {
+            let set_engine = FieldChange::set(spec().engine().engine_type(), *name);
+            let set_image = profile(*engine).examples.image.map(|image| FieldChange::set(spec().image(), image));
+            if own_engine == Some(*engine) {
+                changes.extend(set_image.map(|set_image| vec![set_image]));
+            } else {
+                changes.push(vec![set_engine.clone()]);
+                changes.extend(set_image.map(|set_image| vec![set_engine, set_image]));
+            }
         }
         changes.extend(crate::trace::change::switch_serving_mode(root));
         for count in [0, 1, 2] {
@@ -249,9 +286,6 @@ impl<'p> ChangeSearch<'p> {
             if root.at(&dimension.field).is_some() {
                 changes.push(vec![FieldChange::remove(dimension.field.clone())]);
             }
-        }
-        for image in EngineType::VARIANTS.iter().filter_map(|(_, engine)| profile(*engine).examples.image) {
-            changes.push(vec![FieldChange::set(spec().image(), image)]);
         }
         changes.push(vec![FieldChange::remove(spec().image())]);
         changes.push(vec![FieldChange::remove(spec().engine().args())]);
@@ -294,8 +328,12 @@ impl<'p> ChangeSearch<'p> {
                         if self.trials > MAX_TRIALS {
                             return None;
                         }
-                        let attempt = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
-                        if self.wins(&attempt) && is_explicit(&attempt) == Some(by_name) {
+                        let attempt = self.subject.attempt(changed.clone(), Thoroughness::Needed, &mut self.steps);
+                        // Most trials fail, so only the others are checked as thoroughly as `lint` checks.
+                        if self.wins(&attempt)
+                            && is_explicit(&attempt) == Some(by_name)
+                            && self.is_accepted_by_lint(changed)
+                        {
                             // A change that the document already has is not reported.
                             return Some(
                                 combined

@@ -352,30 +352,32 @@ fn trace_runtime(
     let provider = providers::find(&name)?;
     let path = format!("runtimes.{name}");
     let origin = if probe.is_pinned(&name) { FieldOrigin::Written } else { FieldOrigin::Defaulted };
-    let others = provider.info().runtimes.iter().copied().filter(|other| *other != version);
-    for other in others {
-        let Some(difference) = probe.probe_runtime(&name, other).filter(|difference| !difference.is_empty()) else {
-            continue;
-        };
-        for place in &difference.changed {
-            influences.entry(place.clone()).or_default().push(path.clone());
-        }
-        let effect = Effect { difference, ..Effect::default() };
-        let tried = DocumentChange { path: path.clone(), value: Some(Value::from(other).to_string()) };
-        return Some(FieldTrace {
-            path,
-            option: true,
-            value: Value::from(version).to_string(),
-            origin,
-            fate: Fate::Rendered,
-            tried: vec![tried],
-            reaches: reached_fields(&effect, output),
-            selects: Vec::new(),
-            read_by: Vec::new(),
-            codes: Vec::new(),
-        });
+    // A release with another version of the CRD changes each line of the manifest, which would explain none of them.
+    let (other, difference) = provider
+        .info()
+        .runtimes
+        .iter()
+        .filter(|other| **other != version)
+        .filter_map(|other| Some((*other, probe.probe_runtime(&name, other)?)))
+        .filter(|(_, difference)| !difference.is_empty())
+        .min_by_key(|(_, difference)| (difference.replaces_object(), difference.changed.len()))?;
+    for place in &difference.changed {
+        influences.entry(place.clone()).or_default().push(path.clone());
     }
-    None
+    let effect = Effect { difference, ..Effect::default() };
+    let tried = DocumentChange { path: path.clone(), value: Some(Value::from(other).to_string()) };
+    Some(FieldTrace {
+        path,
+        option: true,
+        value: Value::from(version).to_string(),
+        origin,
+        fate: Fate::Rendered,
+        tried: vec![tried],
+        reaches: reached_fields(&effect, output),
+        selects: Vec::new(),
+        read_by: Vec::new(),
+        codes: Vec::new(),
+    })
 }
 
 impl DocumentChange {

@@ -69,6 +69,11 @@ pub(crate) struct OutputDifference {
 }
 
 impl OutputDifference {
+    /// Whether an object as a whole is another one, because its kind or API version changes.
+    pub(crate) fn replaces_object(&self) -> bool {
+        self.changed.iter().any(|place| *place == OutputPlace::root(place.object))
+    }
+
     /// Compares two values at a place.
     pub(crate) fn compare(&mut self, base: &Value, other: &Value, place: &OutputPlace) {
         match (base, other) {

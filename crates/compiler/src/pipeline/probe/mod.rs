@@ -273,6 +273,14 @@ pub(crate) fn is_about(finding: &Diagnostic, path: &FieldPath) -> bool {
     })
 }
 
+/// Returns whether a field may be without effect and without a finding. A gateway is never rendered: one that is wanted
+/// has a finding, and turning it off must be possible without one. The GPU count of a KAITO preset states what its
+/// instance type decides, and plans add it up.
+fn may_have_no_effect(path: &FieldPath) -> bool {
+    let spec = || ModelDeployment::path().spec();
+    path.starts_with(&spec().gateway()) || *path == FieldPath::from(spec().resources().gpu().count())
+}
+
 /// Returns whether a value is empty.
 pub(crate) fn is_empty_value(value: &Value) -> bool {
     match value {
@@ -295,7 +303,10 @@ pub(crate) fn classify_effect(effect: &Effect, path: &FieldPath) -> Fate {
     } else if !effect.is_accepted && !effect.is_optional && !effect.refused_by.is_empty() {
         // No other effect was observed, so the findings are about something else.
         Fate::Checked
-    } else if !effect.codes.is_empty() || effect.is_default && !effect.other_codes.is_empty() {
+    } else if !effect.codes.is_empty()
+        || effect.is_default && !effect.other_codes.is_empty()
+        || may_have_no_effect(path)
+    {
         Fate::Reported
     } else if is_own {
         Fate::Own
