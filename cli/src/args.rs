@@ -17,9 +17,11 @@ use kubefoundry::schemas::SCHEMAS;
 
 pub(crate) use conversion::{ImportArgs, MigrateArgs, MigrationFormat};
 pub(crate) use deferred::Deferred;
-pub(crate) use formats::{ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, ReportFormat, TextFormat};
+pub(crate) use formats::{
+    ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, ReportFormat, TableFormat, TextFormat,
+};
 pub(crate) use llamastack::{LlamaStackCommand, MergeConfigArgs, ValidateProviderArgs};
-pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn, PlanFormat};
+pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn};
 pub(crate) use snapshot::{DriftArgs, Now, StatusArgs};
 
 /// Convert ModelDeployments to the manifests of KAITO, Dynamo and KubeRay
@@ -59,6 +61,9 @@ pub(crate) enum Command {
     /// Show what a change does to running models: what restarts, is recreated, is ignored or is refused
     #[command(after_help = plan::EXAMPLES)]
     Plan(Deferred<PlanArgs>),
+    /// Show on which GPUs the models fit, and with how much context
+    #[command(after_help = FIT_EXAMPLES)]
+    Fit(Deferred<FitArgs>),
     /// List the container images that the output uses
     #[command(after_help = IMAGES_EXAMPLES)]
     Images(Deferred<ImagesArgs>),
@@ -142,6 +147,15 @@ fn accept_codes_and_fields(paths: Arg) -> Arg {
     paths.value_name("PATH|CODE|FIELD").help(HELP).long_help(long.unwrap_or_default())
 }
 
+const FIT_EXAMPLES: &str = "\
+Sizes are bounds: what is not known exactly is given as a range, and `surely` means that the upper bound fits.
+Weights and KV cache are those of each GPU. Describe your own models and GPUs in the options file.
+
+Examples:
+  kubefoundry fit models/
+  kubefoundry fit llama.yaml --output json | jq '.workers[] | [.object.name, .fit]'
+  kubefoundry fit models/ --output markdown";
+
 const IMAGES_EXAMPLES: &str = "\
 Examples:
   kubefoundry images models/
@@ -208,6 +222,20 @@ pub(crate) struct InputArgs {
     /// upstream project publishes, or the output of `kubectl get crd -o yaml`.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) crds: Vec<PathBuf>,
+
+    /// File or directory with the nodes of the cluster, or `-` for standard input; can be repeated
+    ///
+    /// Use the output of `kubectl get nodes -o yaml`. It tells on which GPUs a deployment runs, and whether a node has
+    /// what its pods ask for.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) cluster: Vec<PathBuf>,
+
+    /// Directory with the config.json of models of your own, in the form DIR/ORG/NAME/config.json; can be repeated
+    ///
+    /// Deployments of the model ORG/NAME are then checked like those of public models. The options can name single files,
+    /// too: `models: {ORG/NAME: {config: PATH}}`.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) model_config: Vec<PathBuf>,
 
     /// CRD version to write for a provider, such as dynamo=nvidia.com/v1beta1 or dynamo=auto; can be repeated
     #[arg(long, value_name = "PROVIDER=APIVERSION", value_parser = parse_assignment)]
@@ -345,6 +373,19 @@ pub(crate) struct ExplainArgs {
     /// Supports text and JSON.
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) why_not: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// Output format
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: TableFormat,
 }
 
 #[derive(Debug, ClapArgs)]

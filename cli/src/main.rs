@@ -9,6 +9,7 @@ mod commands;
 mod console;
 mod exit;
 mod input;
+mod markdown;
 mod output;
 mod style;
 mod table;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     };
     let console = console::Console::new(args.color);
     let status = commands::run(&args.command, &console).unwrap_or_else(|error| {
-        console::note(&format!("kubefoundry: {}\n", style::printable(&error.to_string())));
+        console::note(&format!("kubefoundry: {}\n", kubefoundry_yaml::text::printable(&error.to_string())));
         exit::ExitStatus::Failure
     });
     status.into()

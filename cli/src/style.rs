@@ -1,8 +1,7 @@
-//! Text for terminals: colors, and escaping of control characters.
-
-use std::borrow::Cow;
+//! Text for terminals: colors and counts.
 
 use kubefoundry_diagnostics::render::TextStyle;
+pub(crate) use kubefoundry_yaml::text::printable;
 
 /// The emphasis of a text.
 #[derive(Debug, Clone, Copy)]
@@ -26,34 +25,6 @@ pub(crate) fn paint(text: &str, paint: Paint, style: TextStyle) -> String {
         Paint::Red => 31,
     };
     if style == TextStyle::Colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
-}
-
-/// Makes text of users safe to print on one line: escapes control characters, and characters that change the text
-/// direction, break lines or are invisible.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_unprintable) {
-        let mut out = String::new();
-        for c in text.chars() {
-            if is_unprintable(c) {
-                out.extend(c.escape_default());
-            } else {
-                out.push(c);
-            }
-        }
-        Cow::Owned(out)
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-/// Whether a character is a control character, a directional mark, an invisible character, a line separator or a
-/// Unicode noncharacter.
-fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-        || u32::from(c) & 0xfffe == 0xfffe
-        || ('\u{fdd0}'..='\u{fdef}').contains(&c)
 }
 
 /// Formats a count with the singular or plural of its noun: `1 error`, `2 errors`.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::ApiResource;
+use kubefoundry_kubernetes::server_fields;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -70,9 +71,6 @@ fn keys_to_depth(tree: &Value, depth: usize) -> Value {
     Value::Object(fields.into_iter().flatten().map(keys_below).collect())
 }
 
-/// The annotation of `kubectl apply`. It repeats the whole object.
-const LAST_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
 impl CachedObject {
     /// Compresses an object without the parts that the operator never reads.
     ///
@@ -88,7 +86,8 @@ impl CachedObject {
                 _ => metadata.insert("managedFields".to_owned(), Value::Array(managed_fields)),
             };
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-                annotations.remove(LAST_CONFIGURATION);
+                // It repeats the whole object.
+                annotations.remove(server_fields::LAST_APPLIED);
             }
         }
         let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
@@ -217,7 +216,7 @@ mod tests {
             "kind": "ModelDeployment",
             "metadata": {
                 "name": "phi", "namespace": "ml", "uid": "u",
-                "annotations": {"a": "b", LAST_CONFIGURATION: "{}"},
+                "annotations": {"a": "b", (server_fields::LAST_APPLIED): "{}"},
                 "managedFields": [
                     {"manager": "kubectl", "operation": "Apply"},
                     {"manager": "kaito-provider", "operation": "Apply", "subresource": "status", "time": "2026-01-01T00:00:00Z",
@@ -231,7 +230,7 @@ mod tests {
         let cached: CachedObject = serde_json::from_value(object).unwrap();
         assert_eq!((cached.name(), cached.namespace(), cached.uid()), ("phi", "ml", "u"));
         assert_eq!(cached.annotation("a"), Some("b"));
-        assert_eq!(cached.annotation(LAST_CONFIGURATION), None);
+        assert_eq!(cached.annotation(server_fields::LAST_APPLIED), None);
         assert_eq!(cached.controller_uid(), Some("o"));
         assert_eq!(cached.chosen(), Some("kaito"));
         let value = cached.value();

@@ -66,6 +66,18 @@ pub(crate) enum TextFormat {
     Json,
 }
 
+/// Format of reports that are also posted on pull requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Human-readable text
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// Markdown for a comment on a pull request
+    Markdown,
+}
+
 /// Format of explanations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ExplanationFormat {

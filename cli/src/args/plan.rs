@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args as ClapArgs, ValueEnum, ValueHint};
 
-use super::{Assignment, DiagnosticsArgs, InputArgs, parse_assignment};
+use super::{Assignment, DiagnosticsArgs, InputArgs, TableFormat, parse_assignment};
 
 pub(super) const EXAMPLES: &str = "\
 OLD and NEW are files, directories or `-`. With --git, two revisions of PATH are compared. With --new-* flags and one PATH,
@@ -72,7 +72,7 @@ pub(crate) struct PlanArgs {
 
     /// Output format
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: PlanFormat,
+    pub(crate) output: TableFormat,
 
     /// Add diffs of the objects
     #[arg(long)]
@@ -91,18 +91,6 @@ pub(crate) enum ApplierChoice {
     Apply,
     /// The kubefoundry operator: a change of identity deletes and recreates the object
     Operator,
-}
-
-/// Format of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum PlanFormat {
-    /// Human-readable text
-    #[default]
-    Text,
-    /// One JSON document
-    Json,
-    /// Markdown for a comment on a pull request
-    Markdown,
 }
 
 /// The lowest severity at which a change fails the run.

@@ -10,6 +10,7 @@ use super::CommandError;
 use crate::args::{Args, ManArgs};
 use crate::console;
 use crate::exit::ExitStatus;
+use crate::output::file_replacement::FileReplacement;
 
 /// Reasons why a page cannot be printed or written.
 #[derive(Debug, thiserror::Error)]
@@ -41,12 +42,14 @@ pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, CommandError> {
     let program = program();
     match &args.out_dir {
         Some(directory) => {
+            let mut replacement = FileReplacement::default();
             for (name, page) in format_pages(&program) {
                 let path = directory.join(format!("{name}.1"));
                 std::fs::create_dir_all(directory)
-                    .and_then(|()| std::fs::write(&path, page))
+                    .and_then(|()| replacement.stage(&path, &page, None))
                     .map_err(|source| ManError::Write { path, source })?;
             }
+            replacement.commit().map_err(|(path, source)| ManError::Write { path, source })?;
         }
         None => console::print([format_page(&program, args.command.as_deref())?])?,
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use kubefoundry_compiler::migrate::{
     MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
 };
+use kubefoundry_diagnostics::render::to_report;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
@@ -18,12 +19,11 @@ use crate::args::{MigrateArgs, MigrationFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input::Input;
+use crate::output::input_changes::{ChangedFile, change_inputs};
 
 /// Reasons why a file cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MigrateError {
-    #[error("{}: {source}", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
     #[error("standard input cannot be changed in place; remove --in-place to print its new text")]
     Stdin,
 }
@@ -65,10 +65,7 @@ fn run_provider_migration(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(provider) = providers::find(name) else { return Ok(ExitStatus::Failure) };
-    let mut migration = migrate_to_provider(sources, provider);
-    if is_partial || migration.has_errors() {
-        migration.moved.clear();
-    }
+    let migration = migrate_to_provider(sources, provider);
     let ProviderMigration { moved, diagnostics, .. } = &migration;
     if args.output == MigrationFormat::Json {
         let entries = moved.iter().map(|moved| ReportEntry {
@@ -85,7 +82,8 @@ fn run_provider_migration(
         })?;
     } else {
         let format = args.diagnostics.diagnostics;
-        console::note(&format_findings(diagnostics, sources, format, console.stderr_style()));
+        let result = format!("{} migrated", moved.len());
+        console::note(&format_findings(&result, diagnostics, sources, format, console.stderr_style()));
         console::print([match args.output {
             MigrationFormat::Yaml => yaml::to_yaml_stream(moved.iter().map(|moved| &moved.model_deployment)),
             _ => moved.iter().map(format_migration).collect::<Vec<_>>().join("\n"),
@@ -153,9 +151,11 @@ fn run_group_migration(
         })?;
         return Ok(exit_status(findings, sources, is_partial));
     }
-    console::note(&format_findings(findings, sources, args.diagnostics.diagnostics, console.stderr_style()));
+    let result = format!("{} migrated", texts.iter().map(|text| text.objects.len()).sum::<usize>());
+    let format = args.diagnostics.diagnostics;
+    console::note(&format_findings(&result, findings, sources, format, console.stderr_style()));
     if args.in_place {
-        write_in_place(texts, input)?;
+        write_in_place(texts, input, &args.input.paths)?;
     } else {
         console::print([join_texts(texts, sources)])?;
     }
@@ -179,19 +179,19 @@ fn join_texts(texts: &[RegroupedText], sources: &SourceSet) -> String {
 }
 
 /// Overwrites the files with their new texts.
-fn write_in_place(texts: &[RegroupedText], input: &Input) -> Result<(), MigrateError> {
+fn write_in_place(texts: &[RegroupedText], input: &Input, paths: &[PathBuf]) -> Result<(), CommandError> {
     if texts.iter().any(|text| input.stdin == Some(text.source)) {
-        return Err(MigrateError::Stdin);
+        return Err(MigrateError::Stdin.into());
     }
-    for text in texts {
-        if let Some(path) = input.files.get(&text.source) {
-            std::fs::write(path, &text.text).map_err(|source| MigrateError::Write { path: path.clone(), source })?;
-        }
-    }
+    let files = texts.iter().filter_map(|text| {
+        let original = &input.sources.get(text.source).text;
+        Some(ChangedFile { path: input.files.get(&text.source)?, original, text: &text.text })
+    });
+    change_inputs(&files.collect::<Vec<_>>(), paths)?;
     Ok(())
 }
 
 fn print_json(report: &MigrationReport<'_>) -> Result<(), CommandError> {
-    console::print([serde_json::to_string_pretty(report).unwrap_or_default() + "\n"])?;
+    console::print([to_report(report)])?;
     Ok(())
 }

@@ -4,10 +4,12 @@ mod argocd;
 mod completions;
 mod drift;
 mod explain;
+mod fit;
 mod images;
 mod import;
 mod lint;
 mod llamastack;
+mod located_decision;
 mod man;
 mod migrate;
 mod plan;
@@ -20,9 +22,9 @@ use std::iter::once;
 use std::process::ExitCode;
 
 use kubefoundry_compiler::options::render::OutputMode;
-use kubefoundry_compiler::pipeline::{self, OutputForm, compile_as};
+use kubefoundry_compiler::pipeline::{self, KeptChoices, OutputForm, compile_keeping};
 use kubefoundry_compiler::{Compilation, Thoroughness};
-use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, TextStyle};
+use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, ReportGuide, TextStyle};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
@@ -32,6 +34,7 @@ use crate::args::{Command, Deferred, FailOn, InputArgs, ReportFormat};
 use crate::console::{self, Console, StdoutError};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input, InputError};
+use crate::output::input_changes::InputChangeError;
 use crate::output::{OutDirError, StreamError};
 use crate::style;
 
@@ -53,7 +56,7 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     OutDir(#[from] OutDirError),
     #[error(transparent)]
-    Fix(#[from] lint::FixError),
+    InputChange(#[from] InputChangeError),
     #[error(transparent)]
     ArgoCd(#[from] argocd::ArgoCdError),
     #[error(transparent)]
@@ -76,6 +79,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Lint(Deferred(args)) => lint::run(args, console),
         Command::Explain(Deferred(args)) => explain::run(args, console),
         Command::Plan(Deferred(args)) => plan::run(args, console),
+        Command::Fit(Deferred(args)) => fit::run(args, console),
         Command::Images(Deferred(args)) => images::run(args, console),
         Command::Import(Deferred(args)) => import::run(args, console),
         Command::Migrate(Deferred(args)) => migrate::run(args, console),
@@ -101,12 +105,25 @@ pub(crate) fn print_usage(usage: &clap::Error) -> ExitCode {
     }
 }
 
+/// How the user of a command gets what its report in text leaves out.
+struct ReportOptions {
+    /// The options that list every finding.
+    list_all: &'static str,
+    /// What applies the fixes.
+    fix: &'static str,
+}
+
+/// Of commands that report findings on standard error, besides their own output.
+const NOTED: ReportOptions = ReportOptions { list_all: "--diagnostics concise", fix: "`kubefoundry lint --fix`" };
+
 /// The input of a command and the result of its compilation.
 struct Run<O = Value> {
     sources: SourceSet,
     compilation: Compilation<O>,
     /// Whether a file in a directory could not be read. Its error has been printed to standard error.
     is_partial: bool,
+    /// Whether the value of a flag is wrong.
+    has_wrong_flag: bool,
 }
 
 impl<O: OutputForm> Run<O> {
@@ -117,13 +134,26 @@ impl<O: OutputForm> Run<O> {
 
     /// Compiles the input, and prints its notes and read errors to standard error.
     fn from_input(input: Input, thoroughness: Thoroughness) -> Result<Self, CommandError> {
+        Self::from_input_keeping(input, thoroughness, KeptChoices::default())
+    }
+
+    /// Like [`Run::from_input`], but deployments keep providers that were selected before.
+    fn from_input_keeping(input: Input, thoroughness: Thoroughness, kept: KeptChoices) -> Result<Self, CommandError> {
         let Input { sources, unread, notes, providers, .. } = input;
         if sources.iter().map(|(_, source)| source.text.len()).sum::<usize>() > pipeline::CHUNK_BYTES {
             // This thread works as one of the pool's, rather than waiting for them: one thread less competes for the
             // cores, and the memory of results that this thread frees is its own. An existing pool stays.
             let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
         }
-        let compilation = compile_as(&sources, thoroughness);
+        let mut compilation = compile_keeping(&sources, thoroughness, kept);
+        // Only a text that was read can be fixed, and not the options on the command line.
+        for finding in compilation.diagnostics.iter_mut().filter(|finding| finding.fix.is_some()) {
+            let source = finding.location.as_ref().map(|location| sources.get(location.source));
+            if source.is_none_or(|source| source.name == input::COMMAND_LINE) {
+                finding.fix = None;
+            }
+        }
+        let has_wrong_flag = input::name_flags(&sources, &mut compilation.diagnostics);
         // A file with errors may contain the missing configuration, so this check needs a clean run.
         if !compilation.has_errors() && unread.is_empty() {
             let has_no_provider = |texts: &[SourceId]| !texts.iter().any(|text| compilation.configured.contains(text));
@@ -132,9 +162,9 @@ impl<O: OutputForm> Run<O> {
             }
         }
         for line in unread.iter().map(ToString::to_string).chain(notes) {
-            console::note(&format!("kubefoundry: {}\n", style::printable(&line)));
+            console::note(&format!("kubefoundry: {}\n", kubefoundry_yaml::text::printable(&line)));
         }
-        Ok(Self { sources, compilation, is_partial: !unread.is_empty() })
+        Ok(Self { sources, compilation, is_partial: !unread.is_empty(), has_wrong_flag })
     }
 
     /// Whether output must be withheld because of an error or an unreadable file.
@@ -149,17 +179,36 @@ impl<O: OutputForm> Run<O> {
 
     /// Formats the findings. Text ends with a summary, and with a pointer to the page of the most severe finding.
     fn report(&self, format: ReportFormat, style: TextStyle) -> String {
-        self.report_parts(format, style).collect()
+        self.report_parts(format, style, &NOTED).collect()
+    }
+
+    /// Converts the findings to JSON, in the form that all JSON reports use.
+    fn findings_json(&self) -> Value {
+        let text = self.report(ReportFormat::Json, TextStyle::Plain);
+        let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
+        report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
     }
 
     /// Like [`Run::report`], but in parts. The text of ten thousand findings need not be in memory as a whole.
-    fn report_parts(&self, format: ReportFormat, style: TextStyle) -> Box<dyn Iterator<Item = String> + '_> {
+    fn report_parts(
+        &self,
+        format: ReportFormat,
+        style: TextStyle,
+        options: &ReportOptions,
+    ) -> Box<dyn Iterator<Item = String> + '_> {
         let findings = &self.compilation.diagnostics;
         match format {
             ReportFormat::Text if findings.is_empty() => Box::new(once(self.checked_schemas())),
             ReportFormat::Text => {
-                let end = format!("{}\n{}{}", self.summary(), self.checked_schemas(), explain_hint(findings));
-                Box::new(diagnostics::text_parts(findings, &self.sources, style).chain(once(end)))
+                let end = format!(
+                    "{}\n{}{}{}",
+                    self.summary(),
+                    fix_hint(findings, options),
+                    self.checked_schemas(),
+                    explain_hint(findings)
+                );
+                let guide = ReportGuide { list_all: options.list_all, marks_fixes: true };
+                Box::new(diagnostics::report_parts(findings, &self.sources, style, guide).chain(once(end)))
             }
             ReportFormat::Concise => Box::new(once(diagnostics::concise(findings, &self.sources))),
             ReportFormat::Json => {
@@ -177,20 +226,13 @@ impl<O: OutputForm> Run<O> {
 
     /// Prints the findings to standard error.
     fn note_findings(&self, format: ReportFormat, console: &Console) {
-        console::note_parts(self.report_parts(format, console.stderr_style()));
+        console::note_parts(self.report_parts(format, console.stderr_style(), &NOTED));
     }
 
     /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed)`.
     fn summary(&self) -> String {
-        let severities = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "info")];
-        let counts: Vec<String> = severities
-            .into_iter()
-            .map(|(severity, noun)| (self.compilation.count(severity), noun))
-            .filter(|(number, _)| *number > 0)
-            .map(|(number, noun)| style::count(number, noun))
-            .collect();
+        let totals = count_findings(&self.compilation.diagnostics);
         let files = self.sources.iter().filter(|(_, source)| source.purpose != Purpose::Options).count();
-        let totals = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
         let suppressed = match self.compilation.suppressed.len() + self.compilation.omitted_suppressed {
             0 => String::new(),
             number => format!(" ({number} suppressed)"),
@@ -201,7 +243,10 @@ impl<O: OutputForm> Run<O> {
     /// Returns the exit status of the run. Errors in options or CRDs, and unreadable files, count as wrong usage, even
     /// if there are other findings.
     fn status(&self, fail_on: FailOn) -> ExitStatus {
-        if self.is_partial || self.compilation.diagnostics.iter().any(|diagnostic| self.is_option_error(diagnostic)) {
+        if self.is_partial
+            || self.has_wrong_flag
+            || self.compilation.diagnostics.iter().any(|diagnostic| self.is_option_error(diagnostic))
+        {
             return ExitStatus::Failure;
         }
         let counted = match fail_on {
@@ -216,16 +261,42 @@ impl<O: OutputForm> Run<O> {
         let location = diagnostic.location.as_ref();
         diagnostic.severity == Severity::Error
             && location.is_some_and(|location| {
-                matches!(self.sources.get(location.source).purpose, Purpose::Options | Purpose::Crds)
+                matches!(
+                    self.sources.get(location.source).purpose,
+                    Purpose::Options | Purpose::ClusterNodes | Purpose::Crds | Purpose::ModelConfig
+                )
             })
     }
 }
 
-/// Formats findings of a command that does not compile its input.
-fn format_findings(findings: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: TextStyle) -> String {
+/// Formats the numbers of findings of each severity: `2 errors, 1 warning`.
+fn count_findings(findings: &[Diagnostic]) -> String {
+    let severities = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "info")];
+    let counts: Vec<String> = severities
+        .into_iter()
+        .map(|(severity, noun)| (findings.iter().filter(|finding| finding.severity == severity).count(), noun))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, noun)| style::count(number, noun))
+        .collect();
+    if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") }
+}
+
+/// Formats findings of a command that does not compile its input. Text ends with the number of findings after
+/// `result`, which says what the command has done: `1 imported`.
+fn format_findings(
+    result: &str,
+    findings: &[Diagnostic],
+    sources: &SourceSet,
+    format: ReportFormat,
+    style: TextStyle,
+) -> String {
     match format {
-        ReportFormat::Text if findings.is_empty() => String::new(),
-        ReportFormat::Text => format!("{}\n{}", diagnostics::text(findings, sources, style), explain_hint(findings)),
+        ReportFormat::Text => {
+            // `lint` does not read these objects, so it cannot fix them.
+            let guide = ReportGuide { list_all: NOTED.list_all, marks_fixes: false };
+            let text: String = diagnostics::report_parts(findings, sources, style, guide).collect();
+            format!("{text}{result}, {}\n{}", count_findings(findings), explain_hint(findings))
+        }
         ReportFormat::Concise => diagnostics::concise(findings, sources),
         ReportFormat::Json => diagnostics::json(findings, sources, &[]),
     }
@@ -237,7 +308,7 @@ fn format_findings(findings: &[Diagnostic], sources: &SourceSet, format: ReportF
 fn read_input(args: &InputArgs) -> Result<(Input, bool), CommandError> {
     let input = input::read(args, Map::new())?;
     for line in input.unread.iter().map(ToString::to_string).chain(input.notes.iter().cloned()) {
-        console::note(&format!("kubefoundry: {}\n", style::printable(&line)));
+        console::note(&format!("kubefoundry: {}\n", kubefoundry_yaml::text::printable(&line)));
     }
     let is_partial = !input.unread.is_empty();
     Ok((input, is_partial))
@@ -248,7 +319,7 @@ fn exit_status(findings: &[Diagnostic], sources: &SourceSet, is_partial: bool) -
     let errors = || findings.iter().filter(|finding| finding.severity == Severity::Error);
     let is_option_error = |finding: &Diagnostic| {
         let purpose = finding.location.as_ref().map(|location| sources.get(location.source).purpose);
-        matches!(purpose, Some(Purpose::Options | Purpose::Crds))
+        matches!(purpose, Some(Purpose::Options | Purpose::ClusterNodes | Purpose::Crds | Purpose::ModelConfig))
     };
     if is_partial || errors().any(is_option_error) {
         ExitStatus::Failure
@@ -264,6 +335,14 @@ fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> 
     let mut report: Value = serde_json::from_str(&diagnostics::json(diagnostics, sources, &[])).unwrap_or_default();
     let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
     if let Value::Array(findings) = findings { findings } else { Vec::new() }
+}
+
+/// Returns the number of findings with a fix and how to apply it, like that of ruff.
+fn fix_hint(findings: &[Diagnostic], options: &ReportOptions) -> String {
+    match findings.iter().filter(|finding| finding.fix.is_some()).count() {
+        0 => String::new(),
+        number => format!("[*] {number} fixable with {}.\n", options.fix),
+    }
 }
 
 /// Returns a pointer to the page of the most severe finding, like that of rustc.

@@ -31,6 +31,10 @@ pub(crate) enum GitError {
     Start(io::Error),
     #[error("--git: git {command} failed: {message}")]
     Failed { command: String, message: String },
+    #[error(
+        "--git: {path} cannot be read: its object {object} is missing or damaged; fetch it, for example with git fetch --refetch"
+    )]
+    Missing { path: String, object: String },
     #[error("--git: neither revision contains {0}")]
     NotInRevisions(String),
 }
@@ -122,9 +126,9 @@ impl Tree {
         }
         let mut blobs: BTreeMap<String, Blob> = String::from_utf8_lossy(&output.stdout)
             .split('\0')
-            .filter_map(parse_entry)
-            .filter(|(path, _)| walk::is_manifest(Path::new(path)))
-            .collect();
+            .filter_map(|line| parse_entry(line).transpose())
+            .filter(|entry| entry.as_ref().map_or(true, |(path, _)| walk::is_manifest(Path::new(path))))
+            .collect::<Result<_, _>>()?;
         let links: Vec<String> = blobs.iter().filter(|(_, blob)| blob.is_link).map(|(path, _)| path.clone()).collect();
         if !links.is_empty() {
             let mut link_targets =
@@ -182,13 +186,29 @@ impl Tree {
 }
 
 /// Parses a line of `git ls-tree -l`: `<mode> <type> <object> <size>\t<path>`. Returns `None` for submodules.
-fn parse_entry(line: &str) -> Option<(String, Blob)> {
-    let (attributes, path) = line.split_once('\t')?;
+///
+/// # Errors
+/// If git cannot tell the size of a file, because it does not have its object (`BAD`). A manifest that was left out would
+/// look like a deleted one.
+fn parse_entry(line: &str) -> Result<Option<(String, Blob)>, GitError> {
+    let Some((attributes, path)) = line.split_once('\t') else { return Ok(None) };
     let mut attributes = attributes.split_ascii_whitespace();
-    let (mode, kind, object, size) = (attributes.next()?, attributes.next()?, attributes.next()?, attributes.next()?);
+    let (Some(mode), Some(kind), Some(object), Some(size)) =
+        (attributes.next(), attributes.next(), attributes.next(), attributes.next())
+    else {
+        return Ok(None);
+    };
     // The only other type with `-r` is a commit: a submodule.
-    let size = size.parse().ok().filter(|_| kind == "blob")?;
-    Some((path.to_owned(), Blob { object: object.to_owned(), size, is_link: mode == "120000" }))
+    if kind != "blob" {
+        return Ok(None);
+    }
+    match size.parse() {
+        Ok(size) => Ok(Some((path.to_owned(), Blob { object: object.to_owned(), size, is_link: mode == "120000" }))),
+        Err(_) if walk::is_manifest(Path::new(path)) => {
+            Err(GitError::Missing { path: path.to_owned(), object: object.to_owned() })
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 /// Reads the content of objects with one `git cat-file`. Returns it by object ID.
@@ -264,7 +284,11 @@ fn normalize(path: &Path) -> String {
 fn git_command(arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
     // Without this, git would interpret wildcards and `:(...)` in paths.
-    command.arg("--literal-pathspecs").args(arguments).env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
+    command.arg("--literal-pathspecs");
+    // A repository's own configuration names programs: a monitor of the file system, and a remote that git asks for
+    // missing objects. GIT_NO_LAZY_FETCH is known since git 2.45; older versions obey the protocol setting.
+    command.args(["-c", "core.fsmonitor=false", "-c", "protocol.allow=never"]).env("GIT_NO_LAZY_FETCH", "1");
+    command.args(arguments).env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
     command
 }
 
@@ -308,9 +332,11 @@ mod tests {
 
     #[test]
     fn parses_tree_entries() {
-        let (path, blob) = parse_entry("100644 blob 0123abc      42\ta b.yaml").unwrap();
+        let (path, blob) = parse_entry("100644 blob 0123abc      42\ta b.yaml").unwrap().unwrap();
         assert_eq!((path.as_str(), blob.object.as_str(), blob.size, blob.is_link), ("a b.yaml", "0123abc", 42, false));
-        assert!(parse_entry("160000 commit 0123abc       -\tmodule").is_none());
-        assert!(parse_entry("").is_none());
+        assert!(parse_entry("160000 commit 0123abc       -\tmodule").unwrap().is_none());
+        assert!(parse_entry("").unwrap().is_none());
+        assert!(matches!(parse_entry("100644 blob 0123abc     BAD\ta.yaml"), Err(GitError::Missing { .. })));
+        assert!(parse_entry("100644 blob 0123abc     BAD\tREADME.md").unwrap().is_none());
     }
 }

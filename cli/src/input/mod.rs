@@ -1,9 +1,11 @@
 //! Reads the texts that the library needs from paths and flags.
 //!
 //! The texts have this order: the options in order of increasing precedence (`kubefoundry.yaml`, `--config`, the
-//! flags), the input in the order of the arguments, then the files of `--providers` and `--crds`.
+//! flags), the `config.json` of models, the input in the order of the arguments, then the files of `--providers`,
+//! `--cluster` and `--crds`.
 
 pub(crate) mod git;
+mod model_config;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -14,16 +16,22 @@ use std::path::{Path, PathBuf};
 use kubefoundry_compiler::pipeline;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_yaml::field_path::Segment;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Assignment, InputArgs};
 use git::{GitError, Tree};
+use model_config::ModelConfig;
 
 /// The options file of a directory.
 const OPTIONS_FILE: &str = "kubefoundry.yaml";
 
 /// The name of the options from flags in findings.
-const COMMAND_LINE: &str = "<command line>";
+pub(crate) const COMMAND_LINE: &str = "<command line>";
+
+/// The options that a flag sets for one provider each, and the flags.
+const ASSIGNMENT_FLAGS: [(&str, &str); 2] = [("crdVersions", "--crd-version"), ("runtimes", "--runtime")];
 
 /// The name of the options from Argo CD parameters in findings.
 const PARAMETERS: &str = "<parameters>";
@@ -46,11 +54,15 @@ pub(crate) enum InputError {
     Walk(ignore::Error),
     #[error("{0}: not read, because it is outside of the application's directory")]
     Outside(String),
+    #[error("{0}: not read, because it is outside of {1}")]
+    OutsideOf(String, String),
+    #[error("--model-config {0}: contains no config.json in a directory that is named like its model")]
+    NoModelConfigs(String),
     #[error("{name}: larger than {limit} MiB", limit = MAX_BYTES / (1024 * 1024))]
     TooLarge { name: String, is_foreign: bool },
     #[error("--crds {0}: contains no .yaml, .yml or .json file")]
     NoCrds(String),
-    #[error("standard input is used twice; use it either as PATH or for --crds")]
+    #[error("standard input is used twice; use it once: as PATH, for --cluster or for --crds")]
     StdinTwice,
     #[error(transparent)]
     Git(#[from] GitError),
@@ -146,6 +158,7 @@ pub(crate) fn read_application(
     if let Some(render) = flags_to_render(&InputArgs::default(), options) {
         reader.input.sources.add_for(Purpose::Options, PARAMETERS, render);
     }
+    reader.read_named_model_configs()?;
     match kustomize_output {
         Some((name, text)) => drop(reader.input.sources.add(name, text)),
         None => drop(reader.read_path(Purpose::Input, directory)?),
@@ -158,7 +171,7 @@ fn flags_to_render(args: &InputArgs, mut options: Map<String, Value>) -> Option<
     let by_provider = |assignments: &[Assignment]| -> Map<String, Value> {
         assignments.iter().map(|it| (it.provider.clone(), Value::from(it.version.as_str()))).collect()
     };
-    for (field, assignments) in [("crdVersions", &args.crd_version), ("runtimes", &args.runtime)] {
+    for ((field, _), assignments) in ASSIGNMENT_FLAGS.into_iter().zip([&args.crd_version, &args.runtime]) {
         if !assignments.is_empty() {
             options.insert(field.to_owned(), by_provider(assignments).into());
         }
@@ -174,11 +187,47 @@ fn flags_to_render(args: &InputArgs, mut options: Map<String, Value>) -> Option<
     Some(format!("{render:#}\n"))
 }
 
+/// Gives findings in the options from flags the flag instead of a place in a text that the user did not write. Returns
+/// whether one of them is an error.
+pub(crate) fn name_flags(sources: &SourceSet, findings: &mut [Diagnostic]) -> bool {
+    let mut is_wrong = false;
+    for finding in findings {
+        let Some(location) = &finding.location else { continue };
+        let source = sources.get(location.source);
+        if source.purpose != Purpose::Options || source.name != COMMAND_LINE {
+            continue;
+        }
+        let options: Value = serde_json::from_str(&source.text).unwrap_or_default();
+        let mut keys = location.path.segments().iter().filter_map(Segment::as_key);
+        let flag = match (keys.next(), keys.next()) {
+            (Some(field), Some(provider)) => {
+                ASSIGNMENT_FLAGS.iter().find(|(name, _)| *name == field).map(|(_, flag)| {
+                    let version = options.get(field).and_then(|field| field.get(provider)).and_then(Value::as_str);
+                    format!("{flag} {provider}={}", version.unwrap_or_default())
+                })
+            }
+            _ => None,
+        };
+        // Options that a command sets for itself have no flag.
+        let Some(flag) = flag else { continue };
+        finding.message = format!("{flag}: {}", finding.message);
+        finding.location = None;
+        finding.fix = None;
+        is_wrong |= finding.severity == Severity::Error;
+    }
+    is_wrong
+}
+
+/// Returns whether a file that is read for a purpose may also be input, where it is an object like others.
+fn is_apart(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::ClusterNodes | Purpose::ClusterSnapshot | Purpose::Crds | Purpose::ModelConfig)
+}
+
 /// Collects texts. Each file is read only once for a purpose.
 #[derive(Default)]
 struct Reader {
     input: Input,
-    /// The files that were read. CRDs and cluster snapshots are keyed by purpose, because such a file can also be
+    /// The files that were read. Dumps of a cluster are keyed by purpose, because such a file can also be
     /// input.
     seen: BTreeMap<(Option<Purpose>, PathBuf), SourceId>,
     /// The purpose for which standard input was read.
@@ -213,6 +262,13 @@ impl Reader {
         if let Some(render) = flags_to_render(args, options) {
             self.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
         }
+        self.read_named_model_configs()?;
+        for directory in &args.model_config {
+            for ModelConfig { model, file } in model_config::find_configs(directory)? {
+                let text = self.read_file(Purpose::ModelConfig, &file)?;
+                self.input.sources.set_subject(text, model);
+            }
+        }
         if paths.is_empty() {
             self.read_stdin_unless_terminal(Purpose::Input)?;
         }
@@ -223,11 +279,43 @@ impl Reader {
             let texts = self.read_path(Purpose::Providers, path)?;
             self.input.providers.push((path.clone(), texts));
         }
+        for path in &args.cluster {
+            self.read_path_or_stdin(Purpose::ClusterNodes, path)?;
+        }
         for path in &args.crds {
             if path.is_dir() {
                 self.read_crd_directory(path)?;
             } else {
                 self.read_path_or_stdin(Purpose::Crds, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the `config.json` files that the options name.
+    fn read_named_model_configs(&mut self) -> Result<(), InputError> {
+        let options: Vec<(SourceId, String, String)> = self
+            .input
+            .sources
+            .iter()
+            .filter(|(_, source)| source.purpose == Purpose::Options)
+            .map(|(id, source)| (id, source.name.clone(), source.text.clone()))
+            .collect();
+        for (id, name, text) in options {
+            let folder = Path::new(&name).parent().unwrap_or(Path::new(""));
+            for ModelConfig { model, file } in model_config::named_configs(&text, folder)? {
+                let text = if self.input.files.contains_key(&id) {
+                    model_config::check_is_below(&file, folder)?;
+                    self.read_file(Purpose::ModelConfig, &file)?
+                } else if let Some(found) = self.tree.as_ref().and_then(|tree| tree.file(&file)) {
+                    let (name, bytes) = (found.0.to_owned(), found.1.map(<[u8]>::to_vec));
+                    let Some(bytes) = bytes else { return Err(InputError::TooLarge { name, is_foreign: false }) };
+                    self.input.sources.add_bytes(Purpose::ModelConfig, name, bytes)
+                } else {
+                    // The options of flags and parameters name no files.
+                    continue;
+                };
+                self.input.sources.set_subject(text, model);
             }
         }
         Ok(())
@@ -258,7 +346,9 @@ impl Reader {
             match file.and_then(|file| self.read_file(purpose, &file)) {
                 Ok(text) => texts.push(text),
                 // A large file without any of our API groups is data, not a manifest.
-                Err(error @ InputError::TooLarge { is_foreign: true, .. }) if purpose != Purpose::ClusterSnapshot => {
+                Err(error @ InputError::TooLarge { is_foreign: true, .. })
+                    if !matches!(purpose, Purpose::ClusterNodes | Purpose::ClusterSnapshot) =>
+                {
                     self.input.notes.push(format!("{error}; skipped"));
                 }
                 Err(error) => self.input.unread.push(error),
@@ -330,7 +420,7 @@ impl Reader {
             return Err(InputError::Outside(name));
         }
         // The input directory may contain the CRDs, too: there they are objects like others.
-        let identity = (Some(purpose).filter(|it| matches!(it, Purpose::Crds | Purpose::ClusterSnapshot)), identity);
+        let identity = (Some(purpose).filter(|it| is_apart(*it)), identity);
         if let Some(text) = self.seen.get(&identity) {
             return Ok(*text);
         }

@@ -3,9 +3,16 @@
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use ignore::WalkBuilder;
 
 use super::InputError;
+
+/// The maximum size of a `.gitignore` in bytes. The walker reads one as a whole, and its patterns take many times as much
+/// memory.
+const MAX_IGNORE_BYTES: u64 = 1024 * 1024;
 
 /// Lists the `.yaml`, `.yml` and `.json` files below a directory in order, and `Kustomization` files, which tell which
 /// of the others are patches. Hidden files, files in a `.gitignore`, and linked directories are skipped.
@@ -21,7 +28,20 @@ pub(super) fn find_manifests(directory: &Path) -> Vec<Result<PathBuf, InputError
     let in_repository = in_repository(directory);
     walk.standard_filters(false).hidden(true).git_ignore(true).parents(in_repository).require_git(in_repository);
     walk.follow_links(false).sort_by_file_name(Ord::cmp);
-    let mut files = Vec::new();
+    // The walker reads every `.gitignore`, also those above in a repository, whatever they are.
+    let above = if in_repository { repository_directories(directory) } else { vec![directory.to_owned()] };
+    let mut files: Vec<Result<PathBuf, InputError>> =
+        above.iter().filter_map(|folder| check_ignore_file(folder).err()).map(Err).collect();
+    if !files.is_empty() {
+        return files;
+    }
+    let refused: Arc<Mutex<Vec<InputError>>> = Arc::default();
+    let refusals = Arc::clone(&refused);
+    walk.filter_entry(move |entry| {
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let checked = if is_directory { check_ignore_file(entry.path()) } else { Ok(()) };
+        checked.map_err(|error| refusals.lock().unwrap_or_else(PoisonError::into_inner).push(error)).is_ok()
+    });
     for entry in walk.build() {
         match entry {
             Ok(entry) => {
@@ -33,7 +53,30 @@ pub(super) fn find_manifests(directory: &Path) -> Vec<Result<PathBuf, InputError
             Err(error) => files.push(Err(InputError::Walk(error))),
         }
     }
+    files.extend(refused.lock().unwrap_or_else(PoisonError::into_inner).drain(..).map(Err));
     files
+}
+
+/// Returns the directories whose `.gitignore` the walker opens for a directory in a repository: itself and all above it.
+/// Those above the repository do not apply, but the walker reads them before it finds that out.
+fn repository_directories(directory: &Path) -> Vec<PathBuf> {
+    let Ok(directory) = directory.canonicalize() else { return Vec::new() };
+    directory.ancestors().map(Path::to_owned).collect()
+}
+
+/// Checks that the `.gitignore` of a directory, if there is one, is a small regular file, as git requires. A link may
+/// lead to a device without an end, and a pipe may never be written.
+fn check_ignore_file(directory: &Path) -> Result<(), InputError> {
+    let path = directory.join(".gitignore");
+    let refuse = |reason: &str| {
+        let error = io::Error::new(io::ErrorKind::InvalidInput, reason.to_owned());
+        Err(InputError::Read(path.display().to_string(), error))
+    };
+    match fs::symlink_metadata(&path) {
+        Ok(metadata) if !metadata.is_file() => refuse("is not a regular file, so it is not followed or read"),
+        Ok(metadata) if metadata.len() > MAX_IGNORE_BYTES => refuse("is larger than 1 MiB"),
+        _ => Ok(()),
+    }
 }
 
 fn in_repository(directory: &Path) -> bool {

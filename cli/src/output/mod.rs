@@ -1,8 +1,9 @@
 //! Writes objects as a YAML stream, as one JSON document, or to files.
 
+pub(crate) mod file_replacement;
+pub(crate) mod input_changes;
 mod merge;
 mod out_dir;
-pub(crate) mod staged_file;
 
 use std::borrow::Cow;
 

@@ -4,7 +4,7 @@
 //! error before the renaming leaves the directory unchanged.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
+use super::file_replacement::{FileReplacement, check_target};
 use super::object_text;
-use super::staged_file::stage_file;
 use crate::args::ObjectFormat;
 
 /// Reasons why files cannot be written.
@@ -41,8 +41,6 @@ pub(crate) enum OutDirError {
 struct TargetFile {
     path: PathBuf,
     text: String,
-    /// The permissions of the existing file; `None` for a new file.
-    permissions: Option<Permissions>,
 }
 
 /// Writes every object to its file below `directory`.
@@ -54,20 +52,12 @@ pub(crate) fn write_files(
     let targets = plan_files(directory, compilation, format)?;
     let mut created = CreatedDirectories(Vec::new());
     created.create(directory)?;
-    let mut staged = Vec::with_capacity(targets.len());
+    let mut replacement = FileReplacement::default();
     for target in &targets {
-        let folder = target.path.parent().unwrap_or(directory);
-        created.create(folder)?;
-        staged.push((
-            stage_file(folder, &target.text, target.permissions.as_ref())
-                .map_err(|error| write_error(&target.path, error))?,
-            &target.path,
-        ));
+        created.create(target.path.parent().unwrap_or(directory))?;
+        replacement.stage(&target.path, &target.text, None).map_err(|error| write_error(&target.path, error))?;
     }
-    for (file, path) in staged {
-        file.persist(path).map_err(|error| write_error(path, error.error))?;
-    }
-    Ok(())
+    replacement.commit().map_err(|(path, error)| write_error(&path, error))
 }
 
 /// Computes the files to write, without those that already have the right content.
@@ -88,16 +78,16 @@ fn plan_files(
         }
         let text = object_text(&output.object, format);
         match read_existing(directory, &path)? {
-            Some((old, _)) if old == text.as_bytes() => {}
-            Some((old, permissions)) => {
+            Some(old) if old == text.as_bytes() => {}
+            Some(old) => {
                 let deployment = compilation.decisions.get(output.decision).map(|decision| &decision.object);
                 if !was_generated_for_same_owner(&old, output) {
                     let deployment = deployment.map(ToString::to_string).unwrap_or_default();
                     return Err(OutDirError::ForeignFile(path.display().to_string(), deployment));
                 }
-                targets.push(TargetFile { path, text, permissions: Some(permissions) });
+                targets.push(TargetFile { path, text });
             }
-            None => targets.push(TargetFile { path, text, permissions: None }),
+            None => targets.push(TargetFile { path, text }),
         }
     }
     Ok(targets)
@@ -123,14 +113,15 @@ fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, O
 }
 
 /// Reads the existing file at a path, if any. Links below the directory are rejected, because they may lead out of it.
-fn read_existing(directory: &Path, path: &Path) -> Result<Option<(Vec<u8>, Permissions)>, OutDirError> {
+fn read_existing(directory: &Path, path: &Path) -> Result<Option<Vec<u8>>, OutDirError> {
     let folder = path.parent().filter(|folder| *folder != directory);
     for step in folder.into_iter().chain([path]) {
         match fs::symlink_metadata(step) {
             Ok(metadata) if metadata.is_symlink() => return Err(OutDirError::Link(step.display().to_string())),
-            Ok(metadata) if step == path => {
-                let text = fs::read(path).map_err(|error| write_error(path, error))?;
-                return Ok(Some((text, metadata.permissions())));
+            Ok(_) if step == path => {
+                // Reading a pipe would wait for ever.
+                check_target(path).map_err(|error| write_error(path, error))?;
+                return fs::read(path).map(Some).map_err(|error| write_error(path, error));
             }
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -90,3 +90,16 @@ fn control_characters_are_escaped() {
     let ran = Sandbox::new().pipe(&["explain"], text);
     assert!(!ran.out.contains('\u{9b}') && !ran.err.contains('\u{9b}'), "{ran:?}");
 }
+
+/// The memory of a page must not grow with the fleet for ever, and what is left out is named.
+#[test]
+fn a_page_has_a_limit() {
+    let models: Vec<String> = (0..2001).map(|number| model(&format!("m{number}"))).collect();
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("m.yaml", models.join("---\n"));
+    let ran = sandbox.run(&["explain", "-o", "html", "m.yaml"]).exits(0);
+    let note = "the first 2000 of 2001 deployments are shown; explain fewer files at once, or use --output json";
+    assert!(ran.err.contains(note) && ran.out.contains(note), "{}", ran.err);
+    assert!(ran.out.contains("id=\"d1999\"") && !ran.out.contains("m2000"));
+    let ran = sandbox.run(&["explain", "-o", "dot", "m.yaml"]).exits(0);
+    assert!(ran.err.contains(note) && !ran.out.contains("m2000"), "{}", ran.err);
+}

@@ -155,3 +155,19 @@ fn fixes_inline_patches_of_a_kustomization() {
     assert_eq!(sandbox.read("kustomization.yaml"), fixed);
     assert!(ran.out.contains("kustomization.yaml:9:10"), "{}", ran.out);
 }
+
+/// A link in a repository of a stranger may lead to any file of the user, however the directory is written.
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_directory_is_not_followed() {
+    let sandbox = Sandbox::new().with("out.yaml", model("a").replace("gpu:", "gpuu:")).with("f/b.yaml", model("b"));
+    std::os::unix::fs::symlink("../out.yaml", sandbox.path("f/l.yaml")).unwrap();
+    let before = sandbox.read("out.yaml");
+    for directory in ["f", "./f", "f/../f", "f/."] {
+        let ran = sandbox.run(&["lint", "--fix", directory]).exits(2);
+        assert!(ran.err.contains("outside of the given directory"), "{directory}: {}", ran.err);
+        assert_eq!(sandbox.read("out.yaml"), before, "{directory}");
+    }
+    sandbox.run(&["lint", "--fix", "f/l.yaml"]).exits(0);
+    assert_eq!(sandbox.read("out.yaml"), model("a"));
+}

@@ -32,14 +32,17 @@ fn what_was_rendered_comes_back() {
     assert_eq!(report["imported"][0]["file"], "<stdin>");
 }
 
-/// Nothing is printed where a part of it could not be imported.
+/// What can be imported is printed, and the rest is reported.
 #[test]
-fn an_error_prints_nothing() {
+fn the_rest_is_imported_despite_an_error() {
     let tuning = WORKSPACE.replace("inference", "tuning").replace("name: phi", "name: tune");
     let sandbox = Sandbox::new().with("in/w.yaml", WORKSPACE).with("in/t.yaml", tuning);
     let ran = sandbox.run(&["import", "in"]).exits(1);
-    assert_eq!(ran.out, "");
+    assert_eq!(ran.kinds(), ["ModelDeployment"]);
     assert!(ran.err.contains("error[KF0673]"), "{}", ran.err);
+    let end = "1 imported (Workspace of kaito.sh/v1beta1), 1 error, 1 info\n\
+               For more about a finding, try `kubefoundry explain KF0673`.\n";
+    assert!(ran.err.ends_with(end), "{}", ran.err);
     sandbox.run(&["import", "absent.yaml"]).exits(2);
 }
 
@@ -51,5 +54,6 @@ fn options_apply() {
     let rendered = sandbox.run(&["render", "a.yaml", "--config", "o.yaml"]).exits(0);
     assert!(rendered.out.contains("mirror.example.com/nvidia"), "{}", rendered.out);
     let ran = sandbox.pipe(&["import", "-", "--config", "o.yaml"], rendered.out).exits(0);
-    assert!(!ran.out.contains("image:") && ran.err.is_empty(), "{ran:#?}");
+    assert!(!ran.out.contains("image:"), "{ran:#?}");
+    assert_eq!(ran.err, "1 imported (DynamoGraphDeployment of nvidia.com/v1alpha1), no findings\n");
 }

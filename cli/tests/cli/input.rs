@@ -219,3 +219,17 @@ fn a_patch_named_alone_is_a_patch() {
     let whole = sandbox.run(&["lint", "overlay/patches/typo.yaml", "-o", "concise"]).exits(1);
     assert!(whole.out.contains("KF0102") && whole.out.contains("KF0206"), "{}", whole.out);
 }
+
+/// The walker opens each `.gitignore` up to the root, so none may be a device without an end, above a repository either.
+#[cfg(unix)]
+#[test]
+fn a_gitignore_that_is_a_link_is_refused() {
+    for (link, directory) in [("repo/.gitignore", "repo"), ("repo/sub/.gitignore", "repo"), (".gitignore", "repo/sub")]
+    {
+        let sandbox =
+            Sandbox::new().with("repo/.git/HEAD", "ref: refs/heads/main\n").with("repo/sub/a.yaml", model("a"));
+        std::os::unix::fs::symlink("/dev/zero", sandbox.path(link)).unwrap();
+        let ran = sandbox.run(&["lint", directory]).exits(2);
+        assert!(ran.err.contains("is not a regular file"), "{link}: {}", ran.err);
+    }
+}

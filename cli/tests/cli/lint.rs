@@ -121,3 +121,53 @@ fn every_rule_is_tried() {
     assert!(selected.run(&["render", "."]).exits(1).err.contains("error[KF0408]"));
     assert!(selected.run(&["lint", "."]).exits(1).out.contains("error[KF0408]"));
 }
+
+/// A KAITO preset with memory, which the instance type decides: one info.
+fn preset(name: &str) -> String {
+    format!(
+        "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata:\n  name: {name}\nspec:\n  \
+         model: {{id: microsoft/Phi-4-mini-instruct}}\n  \
+         provider: {{name: kaito, overrides: {{instanceType: Standard_NC24ads_A100_v4}}}}\n  \
+         engine: {{type: vllm}}\n  resources: {{gpu: {{count: 1}}, memory: 32Gi}}\n"
+    )
+}
+
+/// On a terminal the end of a report is seen, so errors come last, and many infos of one code do not bury them. Reports
+/// for tools list every finding in the order of the input.
+#[test]
+fn text_shows_errors_last_and_many_infos_of_a_code_once() {
+    let mut sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED);
+    sandbox = sandbox.with("0.yaml", model("broken").replace("count: 1", "count: \"1\""));
+    for number in 1..=4 {
+        sandbox = sandbox.with(&format!("{number}.yaml"), preset(&format!("m{number}")));
+    }
+    let text = sandbox.run(&["lint", "."]).exits(1).out;
+    assert_eq!(text.matches("info[KF0607]").count(), 1, "{text}");
+    let note = "  = note: 3 more infos with the code KF0607 in 3 files; `--output concise` lists them\n";
+    let end = "1 error, 4 infos in 5 files\n[*] 1 fixable with the `--fix` option.\n\
+               For more about a finding, try `kubefoundry explain KF0101`.\n";
+    let (info, error) = (text.find(note).unwrap(), text.find("error[KF0101]: [*] spec.resources").unwrap());
+    assert!(info < error && text.ends_with(end), "{text}");
+    let noted = sandbox.run(&["render", "."]).exits(1).err;
+    assert!(noted.contains("in 3 files; `--diagnostics concise` lists them\n"), "{noted}");
+    assert!(noted.contains("\n[*] 1 fixable with `kubefoundry lint --fix`.\n"), "{noted}");
+    let concise = sandbox.run(&["lint", ".", "-o", "concise"]).exits(1).out;
+    let codes: Vec<&str> = concise.lines().map(|line| line.split(['[', ']']).nth(1).unwrap()).collect();
+    assert_eq!(codes, ["KF0101", "KF0607", "KF0607", "KF0607", "KF0607"], "{concise}");
+}
+
+/// Two infos of a code are shown: a note about one of them would save nothing.
+#[test]
+fn text_shows_two_infos_of_a_code() {
+    let sandbox = Sandbox::new().with("a.yaml", preset("a")).with("b.yaml", preset("b"));
+    let text = sandbox.run(&["lint", "."]).exits(0).out;
+    assert_eq!((text.matches("info[KF0607]").count(), text.matches("more infos").count()), (2, 0), "{text}");
+}
+
+/// A fix changes a text that was read. The options on the command line are none.
+#[test]
+fn options_on_the_command_line_are_not_fixable() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a"));
+    let ran = sandbox.run(&["lint", "a.yaml", "--runtime", "dynmo=1.4.0"]);
+    assert!(!ran.out.contains("fixable"), "{}", ran.out);
+}

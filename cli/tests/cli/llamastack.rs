@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::sandbox::{Ran, Sandbox};
+use crate::wheels::{archive, wheel};
 
 const MERGE: [&str; 12] = [
     "llamastack",
@@ -197,8 +198,8 @@ fn the_merge_exits_with_0_or_1() {
 fn package() -> Sandbox {
     Sandbox::new()
         .with("vllm/lls-provider-spec.yaml", metadata("inference"))
-        .with("vllm/packages/acme_vllm-1.0.0-py3-none-any.whl", "")
-        .with("vllm/packages/numpy-2.0.0-cp311-cp311-manylinux_2_17_x86_64.whl", "")
+        .with("vllm/packages/acme_vllm-1.0.0-py3-none-any.whl", wheel("acme_vllm", "1.0.0"))
+        .with("vllm/packages/numpy-2.0.0-cp311-cp311-manylinux_2_17_x86_64.whl", wheel("numpy", "2.0.0"))
 }
 
 /// A valid package is summarized, given as a directory or as a file.
@@ -308,6 +309,73 @@ fn wheels_are_checked() {
     }
 }
 
+/// A wheel that `pip` would refuse in the init container is found before it is built into an image.
+#[test]
+fn wheels_are_opened() {
+    const FILE: &str = "acme_vllm-1.0.0-py3-none-any.whl";
+    let check = |content: &[u8]| {
+        let sandbox = Sandbox::new()
+            .with("vllm/lls-provider-spec.yaml", metadata("inference"))
+            .with(&format!("vllm/packages/{FILE}"), content);
+        sandbox.run(&["llamastack", "validate-provider", "vllm"])
+    };
+    let whole = wheel("acme_vllm", "1.0.0");
+    check(&whole).exits(0);
+    let info = "acme_vllm-1.0.0.dist-info";
+    let metadata_of = |text: &str| {
+        let files = [("METADATA", text), ("WHEEL", ""), ("RECORD", "")];
+        let files: Vec<(String, &str)> = files.map(|(file, text)| (format!("{info}/{file}"), text)).into();
+        archive(&files.iter().map(|(file, text)| (file.as_str(), *text)).collect::<Vec<_>>())
+    };
+    let right = "Name: acme.vllm\nVersion: 1.0\n";
+    check(&metadata_of(right)).exits(0);
+    let long = format!("{right}Summary: {}\n", "a".repeat(2 << 20));
+    for (content, expected) in [
+        (Vec::new(), "is empty, expected a ZIP archive"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n".to_vec(),
+            "is a pointer of Git LFS, expected the wheel itself: run git lfs pull",
+        ),
+        (vec![0; 100], "is not a ZIP archive: Missing end of central directory"),
+        (whole[..whole.len() / 2].to_vec(), "is not a ZIP archive: Missing end of central directory"),
+        (archive(&[("acme.py", "")]), "has no folder acme_vllm-1.0.0.dist-info"),
+        (
+            archive(&[("a-1.dist-info/METADATA", ""), ("b-1.dist-info/METADATA", "")]),
+            "has the folders a-1.dist-info and b-1.dist-info, expected one",
+        ),
+        (archive(&[(&format!("{info}/METADATA"), right)]), "has no file acme_vllm-1.0.0.dist-info/RECORD"),
+        (
+            metadata_of("Name: acme-vllm\nVersion: 9.9.9\n"),
+            "acme_vllm-1.0.0.dist-info/METADATA is of acme-vllm 9.9.9, expected acme_vllm 1.0.0",
+        ),
+        (
+            metadata_of("Name: other\nVersion: 1.0.0\n"),
+            "acme_vllm-1.0.0.dist-info/METADATA is of other 1.0.0, expected acme_vllm 1.0.0",
+        ),
+        // Only the header counts.
+        (
+            metadata_of("Summary: a\n\nName: acme-vllm\nVersion: 1.0.0\n"),
+            "acme_vllm-1.0.0.dist-info/METADATA has no Name and Version",
+        ),
+        (metadata_of(&long), "acme_vllm-1.0.0.dist-info/METADATA cannot be read: it has more than 1048576 bytes"),
+        (archive(&[("../../etc/passwd", "")]), "has the member \"../../etc/passwd\", expected a path below the root"),
+        (archive(&[("/etc/passwd", "")]), "has the member \"/etc/passwd\", expected a path below the root"),
+        (archive(&[("a\\..\\b", "")]), "has the member \"a\\\\..\\\\b\", expected a path below the root"),
+    ] {
+        assert_eq!(check(&content).exits(1).out, format!("vllm: error: {FILE}: {expected}\n"));
+    }
+}
+
+/// A wheel of 40 GiB that is all holes is read no further than its end.
+#[test]
+fn a_huge_wheel_costs_nothing() {
+    let sandbox = package();
+    let path = sandbox.path("vllm/packages/acme_vllm-1.0.0-py3-none-any.whl");
+    fs::File::create(path).unwrap().set_len(40 << 30).unwrap();
+    let ran = sandbox.run(&["llamastack", "validate-provider", "vllm"]).exits(1);
+    assert!(ran.out.contains("is not a ZIP archive"), "{}", ran.out);
+}
+
 /// Machine code for another architecture is found before a pod is.
 #[test]
 fn wheels_are_compared_with_the_platform() {
@@ -332,8 +400,8 @@ fn wheels_are_compared_with_the_platform() {
 fn wheels_of_providers_are_compared() {
     let sandbox = package()
         .with("guard/lls-provider-spec.yaml", metadata("safety"))
-        .with("guard/packages/acme_vllm-1.0.0-py3-none-any.whl", "")
-        .with("guard/packages/NumPy-1.26.4-py3-none-any.whl", "");
+        .with("guard/packages/acme_vllm-1.0.0-py3-none-any.whl", wheel("acme_vllm", "1.0.0"))
+        .with("guard/packages/NumPy-1.26.4-py3-none-any.whl", wheel("NumPy", "1.26.4"));
     let ran = sandbox.run(&["llamastack", "validate-provider", "vllm", "guard"]).exits(1);
     let conflict =
         "error: dependency conflict: Cannot install NumPy==1.26.4 of guard because vllm brings numpy==2.0.0\n";

@@ -12,12 +12,14 @@
 mod sandbox;
 
 mod argocd;
+mod cluster;
 mod codes;
 mod console;
 mod crds;
 mod documents;
 mod drift;
 mod explain;
+mod fit;
 mod fix;
 mod function;
 #[cfg(target_os = "linux")]
@@ -27,6 +29,8 @@ mod import;
 mod input;
 #[cfg(unix)]
 mod install;
+#[cfg(unix)]
+mod interruptions;
 mod lint;
 mod lint_formats;
 mod llamastack;
@@ -43,6 +47,9 @@ mod provider;
 mod render;
 mod rules;
 mod schema;
+#[cfg(unix)]
+mod special_files;
 mod status;
 mod suppress;
 mod trace;
+mod wheels;

@@ -17,6 +17,23 @@ fn prints_a_migration_to_a_provider() {
     assert_eq!(sandbox.pipe(&["render", "-"], yaml.out).exits(0).kinds(), ["RayService"]);
 }
 
+/// What can be moved is printed; a deployment that is there already is left out, and the rest is reported.
+#[test]
+fn moves_the_rest_despite_an_error() {
+    let there = model("there").replace("  engine:", "  provider: {name: kuberay}\n  engine:");
+    let sandbox = Sandbox::new()
+        .with("m/a.yaml", model("a"))
+        .with("m/broken.yaml", broken("broken"))
+        .with("m/sglang.yaml", model("sglang").replace("vllm", "sglang"))
+        .with("m/there.yaml", there);
+    let ran = sandbox.run(&["migrate", "--to", "kuberay", "m", "--output", "yaml"]).exits(1);
+    assert_eq!(ran.kinds(), ["ModelDeployment"]);
+    assert!(ran.out.contains("name: a-kuberay"), "{}", ran.out);
+    for words in ["error[KF0101]", "error[KF0681]", "info[KF0684]", "1 migrated, 2 errors, 1 info\n"] {
+        assert!(ran.err.contains(words), "{words}: {}", ran.err);
+    }
+}
+
 #[test]
 fn rejects_impossible_migrations() {
     let sandbox = Sandbox::new().with("a.yaml", model("a").replace("vllm", "sglang")).with("b.yaml", broken("b"));
@@ -48,4 +65,17 @@ fn changes_groups_in_place() {
     assert!(again.err.contains("error[KF0683]"), "{}", again.err);
     let piped = sandbox.pipe(&["migrate", "--to-group", "kubefoundry.ai", "--in-place", "-"], old).exits(2);
     assert!(piped.err.contains("standard input cannot be changed in place"), "{}", piped.err);
+}
+
+/// Files are replaced as `lint --fix` replaces them: not through links that lead out of the directory.
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_directory_is_not_changed() {
+    let old = model("a").replace("kubefoundry.ai/", "kubeairunway.ai/");
+    let sandbox = Sandbox::new().with("elsewhere.yaml", &old).with("m/b.yaml", old.replace("name: a", "name: b"));
+    std::os::unix::fs::symlink("../elsewhere.yaml", sandbox.path("m/a.yaml")).unwrap();
+    let before = sandbox.read("m/b.yaml");
+    let ran = sandbox.run(&["migrate", "--to-group", "kubefoundry.ai", "m", "--in-place"]).exits(2);
+    assert!(ran.err.contains("links to a file outside of the given directory"), "{}", ran.err);
+    assert_eq!((sandbox.read("elsewhere.yaml"), sandbox.read("m/b.yaml")), (old, before));
 }

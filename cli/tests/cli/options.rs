@@ -53,7 +53,8 @@ fn a_wrong_flag_is_a_failure() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
     let ran = sandbox.run(&["render", "a.yaml", "--runtime", "dynamo=0.1"]).exits(2);
     assert_eq!(ran.out, "");
-    assert!(ran.err.contains("--> <command line>:5:"), "{}", ran.err);
+    assert!(ran.err.starts_with("error[KF0904]: --runtime dynamo=0.1: runtimes.dynamo is"), "{}", ran.err);
+    assert!(!ran.err.contains("-->"), "the user wrote no such text: {}", ran.err);
     let ran = sandbox.run(&["render", "a.yaml", "--runtime", "1.4.0"]).exits(2);
     assert!(ran.err.contains("expected PROVIDER=VERSION"), "{}", ran.err);
 }
@@ -112,4 +113,45 @@ fn rejects_former_names_with_the_new_name() {
     let sandbox = sandbox.with("kubefoundry.yaml", options("targets: {dynamo: nvidia.com/v1beta1}"));
     let ran = sandbox.run(&["render", ".", "--diagnostics", "concise"]).exits(2);
     assert!(ran.err.contains(r#"field "targets" has been renamed to "crdVersions""#), "{}", ran.err);
+}
+
+/// The model of these deployments has 28 heads, which 8 GPUs cannot share.
+const PRIVATE_CONFIG: &str =
+    r#"{"architectures": ["LlamaForCausalLM"], "num_attention_heads": 28, "num_key_value_heads": 4}"#;
+
+const PRIVATE_MODEL: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec:\n  \
+                             model: {id: acme/private}\n  engine: {type: vllm}\n  resources: {gpu: {count: 8}}\n";
+
+/// Private models are checked by their `config.json`, below a directory or named by the options.
+#[test]
+fn reads_the_configuration_of_private_models() {
+    let sandbox = Sandbox::new()
+        .with("m.yaml", PRIVATE_MODEL)
+        .with("known/acme/private/config.json", PRIVATE_CONFIG)
+        .with("n/m.yaml", PRIVATE_MODEL)
+        .with("n/private.json", PRIVATE_CONFIG)
+        .with("n/kubefoundry.yaml", options("models: {acme/private: {config: ./private.json}}"));
+    sandbox.run(&["lint", "m.yaml"]).exits(0);
+    for command in ["lint", "render"] {
+        let ran = sandbox.run(&[command, "m.yaml", "--model-config", "known"]).exits(1);
+        let said = ran.out + &ran.err;
+        assert!(said.contains("error[KF0320]: vLLM cannot split acme/private into 8 parts"), "{said}");
+        let ran = sandbox.run(&[command, "n"]).exits(1);
+        let said = ran.out + &ran.err;
+        assert!(said.contains("error[KF0320]"), "{said}");
+    }
+}
+
+/// A pull request of a stranger must not have other files read, nor may it find out what they contain.
+#[test]
+fn refuses_configurations_outside_of_the_options() {
+    let sandbox = Sandbox::new()
+        .with("m/m.yaml", PRIVATE_MODEL)
+        .with("secret.json", PRIVATE_CONFIG)
+        .with("m/kubefoundry.yaml", options("models: {acme/private: {config: ../secret.json}}"));
+    let ran = sandbox.run(&["lint", "m"]).exits(2);
+    assert!(ran.err.contains("../secret.json: not read, because it is outside of m"), "{}", ran.err);
+    let sandbox = Sandbox::new().with("m.yaml", PRIVATE_MODEL).with("empty/readme.md", "");
+    let ran = sandbox.run(&["lint", "m.yaml", "--model-config", "empty"]).exits(2);
+    assert!(ran.err.contains("--model-config empty: contains no config.json"), "{}", ran.err);
 }

@@ -147,6 +147,56 @@ fn reads_options_from_the_revision() {
 }
 
 #[cfg(unix)]
+/// A file whose object is missing would look as if it had been created or deleted.
+#[test]
+fn a_missing_object_is_an_error() {
+    if !is_installed("git") {
+        return;
+    }
+    let sandbox = repository_without_an_object();
+    let ran = sandbox.run(&["plan", "--git", "HEAD~1..HEAD", "."]).exits(2);
+    assert_eq!(ran.out, "");
+    assert!(ran.err.contains("a.yaml"), "{}", ran.err);
+}
+
+/// The configuration of a repository can name a command that fetches missing objects. Nothing in it is run.
+#[test]
+fn a_missing_object_is_not_fetched() {
+    if !is_installed("git") {
+        return;
+    }
+    let sandbox = repository_without_an_object();
+    let here = sandbox.path("").display().to_string();
+    for (key, value) in [
+        ("core.repositoryformatversion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.url", here.as_str()),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.uploadpack", "touch executed; git-upload-pack"),
+        ("core.fsmonitor", "touch executed"),
+    ] {
+        git(&sandbox, &["config", key, value]);
+    }
+    let ran = sandbox.run(&["plan", "--git", "HEAD~1..HEAD", "."]).exits(2);
+    assert_eq!(ran.out, "");
+    assert!(!sandbox.path("executed").exists(), "{}", ran.err);
+}
+
+/// Returns a repository with a model of which the older version is missing.
+fn repository_without_an_object() -> Sandbox {
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
+    git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
+    commit(&sandbox);
+    let sandbox = sandbox.with("a.yaml", model("a").replace("count: 1", "count: 4"));
+    commit(&sandbox);
+    let output =
+        Command::new("git").args(["rev-parse", "HEAD~1:a.yaml"]).current_dir(sandbox.path("")).output().unwrap();
+    let object = String::from_utf8(output.stdout).unwrap();
+    let (folder, file) = object.trim().split_at(2);
+    fs::remove_file(sandbox.path(".git/objects").join(folder).join(file)).unwrap();
+    sandbox
+}
+
 #[test]
 fn follows_links_in_a_revision() {
     if !is_installed("git") {
@@ -233,7 +283,11 @@ fn prints_findings_of_both_sides() {
     let ran = sandbox.run(&["plan", "old.yaml", "new.yaml", "--config", "o.yaml"]).exits(0);
     assert!(ran.err.starts_with("findings only in OLD:\nwarning[KF0210]"), "{}", ran.err);
     let ran = sandbox.run(&["plan", "old.yaml", "old.yaml", "--config", "o.yaml"]).exits(0);
-    assert!(ran.err.starts_with("warning[KF0210]") && ran.err.matches("KF0210]").count() == 1, "{}", ran.err);
+    assert_eq!(ran.err, "not shown: 1 finding that OLD and NEW have (see `kubefoundry lint`)\n");
+    let ran = sandbox.run(&["plan", "new.yaml", "old.yaml", "--config", "o.yaml"]).exits(0);
+    assert!(ran.err.starts_with("warning[KF0210]") && !ran.err.contains("not shown"), "{}", ran.err);
+    let ran = sandbox.run(&["plan", "old.yaml", "old.yaml", "--config", "o.yaml", "--output", "json"]).exits(0);
+    assert_eq!(ran.out.matches("KF0210\"").count(), 2, "{}", ran.out);
 }
 
 #[test]
@@ -312,4 +366,31 @@ fn the_workflow_posts_the_plan() {
     let ran = run("other");
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     assert!(!sandbox.path("arguments").exists());
+}
+
+/// The operator keeps the provider that was selected, so it refuses an engine that only another provider runs.
+#[test]
+fn the_operator_refuses_what_the_kept_provider_does_not_run() {
+    let llamacpp = "engine: {type: llamacpp}\n  image: ghcr.io/ggml-org/llama.cpp:server-cuda";
+    let new = model("a").replace("engine:\n    type: vllm", llamacpp);
+    assert_ne!(new, model("a"));
+    let sandbox = Sandbox::new().with("old.yaml", model("a")).with("new.yaml", new);
+    let ran = sandbox.run(&["plan", "--applier", "operator", "old.yaml", "new.yaml"]).exits(1);
+    assert!(ran.err.contains("Dynamo does not support llamacpp engine"), "{}", ran.err);
+    let ran = sandbox.run(&["plan", "old.yaml", "new.yaml"]).exits(0);
+    assert!(ran.out.contains("provider: dynamo → kaito"), "{}", ran.out);
+}
+
+/// The sum of the GPUs of a fleet exceeds 64 bits before its parts do.
+#[test]
+fn sums_of_gpus_do_not_wrap() {
+    let large = |name: &str| {
+        let large = model(name).replace("count: 1", "count: 2147483647");
+        format!("{large}  scaling: {{replicas: 2147483647}}\n---\n")
+    };
+    let all: String = ["a", "b", "c", "d", "e", "f"].into_iter().map(large).collect();
+    let sandbox = Sandbox::new().with("old.yaml", large("a")).with("new.yaml", all);
+    let ran = sandbox.run(&["plan", "old.yaml", "new.yaml"]).exits(0);
+    let last = last_line(&ran.out);
+    assert!(last.ends_with("GPUs 4611686014132420609 → 27670116084794523654"), "{last}");
 }

@@ -119,6 +119,11 @@ fn answers_match_their_schema() {
 }
 
 #[test]
+fn fits_match_their_schema() {
+    check("fit", &["fit"]);
+}
+
+#[test]
 fn images_match_their_schema() {
     check("images", &["images"]);
 }
@@ -223,7 +228,7 @@ fn prints_every_listed_schema() {
     let listed = sandbox.run(&["schema"]).exits(0);
     let names: Vec<&str> = listed.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names[0], "crds");
-    assert_eq!(names.len(), 22);
+    assert_eq!(names.len(), 23);
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
     for name in &names[1..] {
         let printed = sandbox.run(&["schema", name]).exits(0).out;
@@ -231,7 +236,7 @@ fn prints_every_listed_schema() {
         assert_eq!(printed, std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap(), "{name}");
     }
     let files = std::fs::read_dir(folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
-    assert_eq!(files.count(), 21, "every file has a name");
+    assert_eq!(files.count(), 22, "every file has a name");
 }
 
 /// Every listed upstream kind is printed as a CRD; comments name its release.

@@ -79,3 +79,19 @@ fn why_not_reports_changes() {
     assert_eq!(report["answers"][0]["obstacle"], "no-rules");
     assert_eq!(report["answers"][0]["byName"][0]["path"], "spec.provider.name");
 }
+
+/// An image runs one engine, so a llama.cpp image is no advice for a deployment that stays on vLLM.
+#[test]
+fn why_not_advises_images_of_the_engine() {
+    let deployment = model("a").replace("type: vllm", "type: vllm\n    args: {enable-expert-parallel: \"true\"}");
+    let sandbox = Sandbox::new().with("a.yaml", deployment);
+    let ran = sandbox.run(&["explain", "--why-not", "kaito", "a.yaml"]).exits(0);
+    let blocks = ran.out.split("\n\n").filter(|block| block.contains("llama.cpp:server"));
+    assert!(blocks.clone().count() > 0, "{}", ran.out);
+    assert!(blocks.clone().all(|block| block.contains("spec.engine.type: \"llamacpp\"")), "{}", ran.out);
+    assert!(
+        ran.out.ends_with("note: llama.cpp runs models in the GGUF format: set spec.model.id to one\n"),
+        "{}",
+        ran.out
+    );
+}

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, Patch, PatchParams, ValidationDirective};
 use kube::runtime::wait::{await_condition, conditions};
+use kubefoundry_kubernetes::server_fields;
 use serde_json::Value;
 
 use super::{Failure, Installer, MANAGER, is_webhook, removable_kinds};
@@ -166,14 +167,7 @@ impl Installer {
 
 /// Returns an object without the fields that the apiserver changes by itself.
 fn comparable_content(mut object: Value) -> Value {
-    if let Some(object) = object.as_object_mut() {
-        object.remove("status");
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            for field in ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"] {
-                metadata.remove(field);
-            }
-        }
-    }
+    server_fields::remove(&mut object);
     object
 }
 

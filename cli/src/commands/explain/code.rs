@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kubefoundry::registry;
+use kubefoundry_diagnostics::render::to_report;
 use kubefoundry_diagnostics::{Code, Severity};
 use kubefoundry_yaml::text::closest;
 use serde::Serialize;
@@ -117,7 +118,7 @@ pub(super) fn pages(codes: &[&'static Code], format: ExplanationFormat) -> Resul
                 CodeEntry { id, name, severity, summary, page: page(code) }
             });
             let report = CodeReport { version: 1, codes: codes.collect() };
-            Ok(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n")
+            Ok(to_report(&report))
         }
         ExplanationFormat::Mermaid | ExplanationFormat::Dot | ExplanationFormat::Html => {
             Err(CodeError::UnsupportedFormat)

@@ -14,6 +14,20 @@ use kubefoundry_model::select::{CandidateAssessment, Selection};
 use super::references::{Reference, find_references};
 use super::{LocatedDecision, verdict};
 
+/// How many deployments a page or a picture shows. 2000 make a page of 13 MB, which browsers still open in a second; each
+/// more takes 28 kB of memory.
+pub(super) const MAX_DEPLOYMENTS: usize = 2000;
+
+/// Returns the note about deployments that are left out, if there are any.
+pub(super) fn omission_note(deployments: usize) -> Option<String> {
+    (deployments > MAX_DEPLOYMENTS).then(|| {
+        format!(
+            "kubefoundry: the first {MAX_DEPLOYMENTS} of {deployments} deployments are shown; explain fewer files at once, or \
+             use --output json\n"
+        )
+    })
+}
+
 /// The diagram of one ModelDeployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Diagram {

@@ -1,7 +1,7 @@
 //! Labels of `mermaid` and `dot` boxes, which do not wrap or scroll on their own.
 
 use super::graph::{EvaluatedRule, Node};
-use crate::style::printable;
+use kubefoundry_yaml::text::printable;
 
 /// Line width in characters; longer lines are wrapped at spaces.
 const WIDTH: usize = 60;

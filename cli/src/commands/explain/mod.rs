@@ -13,13 +13,10 @@ mod text;
 mod trace;
 mod why_not;
 
-use std::collections::BTreeMap;
-
-use kubefoundry_compiler::pipeline::OutputForm;
+use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::selection_analysis::UnknownProvider;
-use kubefoundry_compiler::{Decision, Thoroughness};
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::{TextStyle, to_report};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_model::select::{CandidateAssessment, Selection};
 use serde::Serialize;
@@ -28,9 +25,10 @@ use serde_json::{Map, Value};
 pub(crate) use code::CodeError;
 pub(crate) use field::FieldError;
 
+use super::located_decision::{LocatedDecision, locate_decisions, name_offsets};
 use super::source_locator::SourceLocator;
-use super::{CommandError, Run};
-use crate::args::{ExplainArgs, ExplanationFormat, FailOn, ReportFormat};
+use super::{CommandError, Run, fit};
+use crate::args::{ExplainArgs, ExplanationFormat, FailOn};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::style::{Paint, paint, printable};
@@ -50,19 +48,24 @@ pub(crate) enum ReportError {
 #[derive(Serialize)]
 struct ExplainReport<'r> {
     version: u32,
-    decisions: Vec<LocatedDecision<'r>>,
+    decisions: Vec<ExplainedDecision<'r>>,
     diagnostics: Value,
 }
 
-/// A decision with the location of its ModelDeployment. Line and column are those of its name, counted from 1.
+/// A decision with what is known about the memory of its workers.
 #[derive(Serialize)]
-struct LocatedDecision<'r> {
-    file: &'r str,
-    document: usize,
-    line: usize,
-    column: usize,
+struct ExplainedDecision<'r> {
     #[serde(flatten)]
-    decision: &'r Decision,
+    located: LocatedDecision<'r>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    workers: Vec<Map<String, Value>>,
+}
+
+impl<'r> From<LocatedDecision<'r>> for ExplainedDecision<'r> {
+    fn from(located: LocatedDecision<'r>) -> Self {
+        let workers = located.decision.workers.iter().map(fit::worker_to_json).collect();
+        Self { located, workers }
+    }
 }
 
 pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
@@ -100,7 +103,11 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         return Ok(run.status(FailOn::Error));
     }
     let mut locator = SourceLocator::new(&run.sources);
-    let decisions: Vec<_> = locate_decisions(&run, &mut locator).collect();
+    let mut decisions: Vec<_> = locate_decisions(&run, &mut locator).collect();
+    if let Some(note) = graph::omission_note(decisions.len()) {
+        console::note(&note);
+        decisions.truncate(graph::MAX_DEPLOYMENTS);
+    }
     let diagrams = graph::build_diagrams(&decisions, &run.compilation);
     let output = match args.output {
         ExplanationFormat::Mermaid => mermaid::mermaid(&diagrams),
@@ -126,36 +133,14 @@ fn print_decisions(run: &Run<()>, args: &ExplainArgs, console: &Console) -> Resu
         console::print(text::text_parts(decisions, console.stdout_style()))?;
         run.note_findings(args.diagnostics.diagnostics, console);
     } else {
-        let report = ExplainReport { version: 1, decisions: decisions.collect(), diagnostics: findings_json(run) };
-        console::print([serde_json::to_string_pretty(&report).unwrap_or_default(), "\n".to_owned()])?;
+        let report = ExplainReport {
+            version: 1,
+            decisions: decisions.map(ExplainedDecision::from).collect(),
+            diagnostics: run.findings_json(),
+        };
+        console::print([to_report(&report)])?;
     }
     Ok(run.status(FailOn::Error))
-}
-
-/// Adds the location of its ModelDeployment to each decision.
-fn locate_decisions<'r, O: OutputForm>(
-    run: &'r Run<O>,
-    locator: &mut SourceLocator<'r>,
-) -> impl Iterator<Item = LocatedDecision<'r>> {
-    let offsets = name_offsets(run);
-    run.compilation.decisions.iter().map(move |decision| {
-        let start = offsets.get(&(decision.source, decision.document, &decision.object)).copied().unwrap_or_default();
-        let (file, position) = locator.locate(decision.source, start);
-        LocatedDecision { file, document: decision.document, line: position.line, column: position.column, decision }
-    })
-}
-
-/// Returns the byte offset of the name of each ModelDeployment, by text, document index and object.
-fn name_offsets<O: OutputForm>(run: &Run<O>) -> BTreeMap<(SourceId, usize, &ObjectRef), usize> {
-    let decisions = &run.compilation.decisions;
-    let objects =
-        decisions.iter().map(|decision| ((decision.source, decision.document, decision.object.clone()), decision));
-    let objects: BTreeMap<_, _> = objects.collect();
-    let inputs = run.compilation.inputs.iter().filter_map(|input| {
-        let decision = objects.get(&(input.source, input.index, input.header.object()))?;
-        Some(((input.source, input.index, &decision.object), input.name_span.start))
-    });
-    inputs.collect()
 }
 
 /// A report about one object of the input, with the location of the name of the object.
@@ -197,18 +182,9 @@ impl<T> LocatedReport<'_, T> {
 /// Formats a report as JSON, together with the findings.
 fn to_json(name: &str, report: impl Serialize, run: &Run) -> String {
     let report = serde_json::to_value(report).unwrap_or_default();
-    let fields = [("version", Value::from(1)), (name, report), ("diagnostics", findings_json(run))];
+    let fields = [("version", Value::from(1)), (name, report), ("diagnostics", run.findings_json())];
     let object: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
-    text.push('\n');
-    text
-}
-
-/// Converts the findings to JSON, in the same form as in the reports of other commands.
-fn findings_json<O: OutputForm>(run: &Run<O>) -> Value {
-    let text = run.report(ReportFormat::Json, TextStyle::Plain);
-    let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
-    report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
+    to_report(&object)
 }
 
 /// Describes whether a candidate is eligible, and its priority.

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use kubefoundry_compiler::Decision;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_model::select::{CandidateAssessment, RuleValue, Selection};
 
 use super::{LocatedDecision, verdict};
+use crate::commands::fit;
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 
@@ -36,6 +38,9 @@ fn format_decision(located: &LocatedDecision<'_>, style: TextStyle) -> String {
         write_heading(&mut out, "objects", style);
         out.push_str(&table(&decision.objects.iter().map(object_row).collect::<Vec<_>>(), 4));
     }
+    for worker in &decision.workers {
+        write_memory(&mut out, worker, decision.workers.len() > 1, style);
+    }
     if decision.fields.is_empty() {
         return out;
     }
@@ -60,6 +65,19 @@ fn write_candidates(out: &mut String, selection: &Selection, style: TextStyle) {
         out.push('\n');
         out.push_str(&table(&candidate.rules.iter().map(|rule| rule_row(rule, style)).collect::<Vec<_>>(), 6));
     }
+}
+
+/// Writes the sum of what a worker needs of each GPU, if it is known.
+fn write_memory(out: &mut String, worker: &WorkerFit, has_roles: bool, style: TextStyle) {
+    let (Some(parts), Some(assessment)) = (fit::format_parts(worker), worker.assess()) else { return };
+    let role = if has_roles { format!(" ({})", worker.role) } else { String::new() };
+    write_heading(out, &format!("memory of each GPU{role}"), style);
+    let mut rows: Vec<Vec<Cell>> =
+        parts.iter().map(|(part, bytes)| vec![Cell::new(part), Cell::new(&bytes.to_string())]).collect();
+    let gpu = worker.gpu.as_ref().map(|gpu| gpu.name.as_str()).unwrap_or_default();
+    rows.insert(0, vec![Cell::new("GPU"), Cell::new(gpu)]);
+    rows.push(vec![Cell::new("fit"), Cell::new(assessment.fit.as_str())]);
+    out.push_str(&table(&rows, 4));
 }
 
 fn write_heading(out: &mut String, name: &str, style: TextStyle) {

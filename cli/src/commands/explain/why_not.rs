@@ -72,6 +72,9 @@ fn format_answer(answer: &WhyNot, style: TextStyle) -> String {
             "\n  {provider} cannot be selected by name either: it refuses this deployment and every change that was tried"
         );
     }
+    for remark in &answer.remarks {
+        let _ = writeln!(out, "\n  note: {remark}");
+    }
     out
 }
 

@@ -1,8 +1,6 @@
 //! `lint --fix` and `lint --diff`: fixes are applied in memory, and then written to the files or printed as a diff.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 
 use kubefoundry_compiler::pipeline::compile_as;
@@ -15,16 +13,11 @@ use similar::TextDiff;
 
 use super::fixes_in_files;
 use crate::input::Input;
-use crate::output::staged_file::stage_file;
+use crate::output::input_changes::{ChangedFile, InputChangeError, change_inputs};
 
 /// A fix can reveal a finding with another fix: once a misspelled field is corrected, its value is checked, too. If
 /// there are still fixes after this many rounds, two of them undo each other.
 const MAX_ROUNDS: usize = 10;
-
-/// A file could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}: {1}")]
-pub(crate) struct FixError(String, io::Error);
 
 /// The fixes that were applied in memory.
 #[derive(Debug, Default)]
@@ -96,25 +89,11 @@ impl AppliedFixes {
         self.originals.iter().map(diff_one).collect()
     }
 
-    /// Writes every changed file. All texts are staged in temporary files first, so that an error changes no file. For
-    /// a symbolic link, the file that it points to is changed.
-    pub(super) fn write(&self, input: &Input) -> Result<(), FixError> {
-        let mut staged = Vec::new();
-        for id in self.originals.keys() {
-            let Some(path) = input.files.get(id) else { continue };
-            let failed = |error| FixError(path.display().to_string(), error);
-            let target: PathBuf = fs::canonicalize(path).map_err(failed)?;
-            let permissions = fs::metadata(&target).map_err(failed)?.permissions();
-            if permissions.readonly() {
-                return Err(failed(io::Error::from(io::ErrorKind::PermissionDenied)));
-            }
-            let folder = target.parent().unwrap_or(&target);
-            let text = &input.sources.get(*id).text;
-            staged.push((stage_file(folder, text, Some(&permissions)).map_err(failed)?, target));
-        }
-        for (file, target) in staged {
-            file.persist(&target).map_err(|error| FixError(target.display().to_string(), error.error))?;
-        }
-        Ok(())
+    /// Writes every changed file.
+    pub(super) fn write(&self, input: &Input, paths: &[PathBuf]) -> Result<(), InputChangeError> {
+        let files = self.originals.iter().filter_map(|(id, original)| {
+            Some(ChangedFile { path: input.files.get(id)?, original, text: &input.sources.get(*id).text })
+        });
+        change_inputs(&files.collect::<Vec<_>>(), paths)
     }
 }

@@ -11,14 +11,15 @@ use kubefoundry_diagnostics::render::{self as diagnostics, Checkout, TestCase};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
-use super::{CommandError, Run};
+use super::{CommandError, ReportOptions, Run};
 use crate::args::{FailOn, LintArgs, LintFormat, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input};
 use crate::style;
 
-pub(crate) use fix::FixError;
+/// The report of `lint` is its output.
+const PRINTED: ReportOptions = ReportOptions { list_all: "--output concise", fix: "the `--fix` option" };
 
 pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     // In hooks and CI, a change without a ModelDeployment must pass.
@@ -36,7 +37,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
         let changes = applied.fixes > 0;
         return Ok(if changes { ExitStatus::Findings } else { ExitStatus::Success });
     }
-    applied.write(&input)?;
+    applied.write(&input, &args.input.paths)?;
     let fixed = input.stdin.map(|id| input.sources.get(id).text.clone());
     let run = lint_input(input)?;
     let report = report(&run, args, console);
@@ -68,11 +69,12 @@ fn report<'r>(run: &'r Run<()>, args: &LintArgs, console: &Console) -> Box<dyn I
     let style = console.stdout_style();
     let text = match args.output {
         LintFormat::Text if findings.is_empty() => {
-            return Box::new(once(format!("{}\n", run.summary())).chain(run.report_parts(ReportFormat::Text, style)));
+            let end = run.report_parts(ReportFormat::Text, style, &PRINTED);
+            return Box::new(once(format!("{}\n", run.summary())).chain(end));
         }
-        LintFormat::Text => return run.report_parts(ReportFormat::Text, style),
-        LintFormat::Concise => return run.report_parts(ReportFormat::Concise, style),
-        LintFormat::Json => return run.report_parts(ReportFormat::Json, style),
+        LintFormat::Text => return run.report_parts(ReportFormat::Text, style, &PRINTED),
+        LintFormat::Concise => return run.report_parts(ReportFormat::Concise, style, &PRINTED),
+        LintFormat::Json => return run.report_parts(ReportFormat::Json, style, &PRINTED),
         LintFormat::Github => diagnostics::github(findings, sources, &checkout("GITHUB_WORKSPACE")),
         LintFormat::Gitlab => diagnostics::gitlab(findings, sources, &checkout("CI_PROJECT_DIR")),
         LintFormat::Sarif => diagnostics::sarif(

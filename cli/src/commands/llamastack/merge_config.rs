@@ -10,8 +10,7 @@ use kubefoundry_llamastack::package;
 use crate::args::MergeConfigArgs;
 use crate::console;
 use crate::exit::ExitStatus;
-use crate::output::staged_file::stage_file;
-use crate::style;
+use crate::output::file_replacement::FileReplacement;
 
 /// Names of the base configuration in a directory, in order of preference.
 const BASE_FILE_NAMES: [&str; 2] = ["run.yaml", "config.yaml"];
@@ -32,7 +31,9 @@ pub(super) fn run(args: &MergeConfigArgs) -> ExitStatus {
 /// Prints blocks of lines to standard error. Blocks quote files, so control characters other than line breaks are
 /// escaped.
 fn note(blocks: &[String], between: &str) {
-    let printable = |block: &String| block.lines().flat_map(|line| [style::printable(line), "\n".into()]).collect();
+    let printable = |block: &String| {
+        block.lines().flat_map(|line| [kubefoundry_yaml::text::printable(line), "\n".into()]).collect()
+    };
     let blocks: Vec<String> = blocks.iter().map(printable).collect();
     console::note(&blocks.join(between));
 }
@@ -146,13 +147,13 @@ fn read_metadata(directory: &Path) -> Result<Vec<Installed>, String> {
 
 /// Writes all files or none: they are staged as temporary files first and then renamed. They are readable by all users,
 /// because the server can run as any user.
-fn write<'f>(files: &[(&'f Path, &str)]) -> Result<(), (&'f Path, io::Error)> {
+fn write(files: &[(&Path, &str)]) -> Result<(), (PathBuf, io::Error)> {
     for (position, (path, _)) in files.iter().enumerate() {
         if files.iter().take(position).any(|(other, _)| other == path) {
-            return Err((path, io::Error::new(ErrorKind::InvalidInput, "another output is written there")));
-        }
-        if path.is_dir() {
-            return Err((path, ErrorKind::IsADirectory.into()));
+            return Err((
+                path.to_path_buf(),
+                io::Error::new(ErrorKind::InvalidInput, "another output is written there"),
+            ));
         }
     }
     #[cfg(unix)]
@@ -162,13 +163,9 @@ fn write<'f>(files: &[(&'f Path, &str)]) -> Result<(), (&'f Path, io::Error)> {
     };
     #[cfg(not(unix))]
     let permissions = None;
-    let mut staged = Vec::new();
+    let mut replacement = FileReplacement::default();
     for (path, text) in files {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        staged.push((stage_file(folder, text, permissions.as_ref()).map_err(|error| (*path, error))?, *path));
+        replacement.stage(path, text, permissions.as_ref()).map_err(|error| (path.to_path_buf(), error))?;
     }
-    for (file, path) in staged {
-        file.persist(path).map_err(|error| (path, error.error))?;
-    }
-    Ok(())
+    replacement.commit()
 }

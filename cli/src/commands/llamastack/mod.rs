@@ -2,6 +2,7 @@
 
 mod merge_config;
 mod validate_provider;
+mod wheel_archive;
 
 use std::ffi::OsString;
 

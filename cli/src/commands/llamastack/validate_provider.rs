@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use kubefoundry_llamastack::package::{self, Contents, MetadataError, Package, Wheel};
 
 use super::super::CommandError;
+use super::wheel_archive;
 use crate::args::ValidateProviderArgs;
 use crate::console;
 use crate::exit::ExitStatus;
@@ -47,8 +48,10 @@ pub(super) fn run(args: &ValidateProviderArgs) -> Result<ExitStatus, CommandErro
         report.errors += 1;
         report.lines.push(format!("error: dependency conflict: {conflict}"));
     }
-    let lines =
-        report.lines.iter().flat_map(|text| text.lines().map(|line| style::printable(line).into_owned() + "\n"));
+    let lines = report
+        .lines
+        .iter()
+        .flat_map(|text| text.lines().map(|line| kubefoundry_yaml::text::printable(line).into_owned() + "\n"));
     console::print(lines)?;
     Ok(if report.errors > 0 { ExitStatus::Findings } else { ExitStatus::Success })
 }
@@ -91,7 +94,11 @@ fn check_package(
         let (parsed_wheels, errors) = contents.wheels();
         let missing = metadata.as_ref().map_or(Vec::new(), |metadata| package::check(metadata, &contents));
         let incompatible = platform.map_or(Vec::new(), |platform| find_incompatible_wheels(&parsed_wheels, platform));
-        for error in errors.iter().chain(&missing).chain(&incompatible) {
+        let broken: Vec<String> = parsed_wheels
+            .iter()
+            .filter_map(|wheel| wheel_archive::find_problem(&path.join("packages").join(wheel.file()), wheel))
+            .collect();
+        for error in errors.iter().chain(&missing).chain(&broken).chain(&incompatible) {
             report.add_error(&name, error);
         }
         wheels = parsed_wheels;

@@ -6,7 +6,7 @@ use similar::TextDiff;
 
 use super::format;
 use super::{PlanContext, Run};
-use crate::style::printable;
+use kubefoundry_yaml::text::printable;
 
 /// Formats a unified diff for each object that is added, removed or changed.
 pub(super) fn format_diffs(context: &PlanContext<'_>, deployment: &DeploymentPlan) -> String {

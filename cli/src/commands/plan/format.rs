@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry_compiler::plan::{Cause, Change, ChangeClass, DeploymentPlan, GpuChange, OutputChange, ProviderChoice};
+use crate::style::count;
+use kubefoundry_compiler::plan::{
+    Action, Capacity, CapacityChange, Cause, Change, ChangeClass, DeploymentPlan, GpuChange, InterfaceChange,
+    MemoryChange, OutputChange, ProviderChoice, RemovedFlag, RuntimeChange,
+};
 use kubefoundry_diagnostics::ObjectRef;
 use serde_json::Value;
 
-use crate::style::printable;
+use kubefoundry_yaml::text::printable;
 
 /// Longer values are truncated.
 const MAX_VALUE_CHARS: usize = 72;
@@ -122,6 +126,16 @@ pub(super) fn remaining_claims(deployment: &DeploymentPlan) -> impl Iterator<Ite
     })
 }
 
+/// Formats a line for each change of what clients use: `endpoint: a:80 → b:80  recreate`.
+pub(super) fn interface_lines(deployment: &DeploymentPlan) -> impl Iterator<Item = String> {
+    let changes = [("endpoint", &deployment.endpoint), ("model name", &deployment.model_name)];
+    changes.into_iter().filter_map(|(name, change)| {
+        let InterfaceChange { before, after, class } = change.as_ref()?;
+        let text = |text: &Option<String>| printable(text.as_deref().unwrap_or("unknown")).into_owned();
+        Some(format!("{name}: {} → {}  {class}", text(before), text(after)))
+    })
+}
+
 /// Formats the namespace and name of an object: `prod/llama`.
 pub(super) fn name(object: &ObjectRef) -> String {
     let name = match &object.namespace {
@@ -140,11 +154,36 @@ pub(super) fn title(object: &ObjectRef) -> String {
     }
 }
 
-/// Formats the GPUs before and after a change: `2 nvidia.com/gpu → 4`, or `2 nvidia.com/gpu` if they stay.
+/// Formats the GPUs before and after a change: `2 nvidia.com/gpu → 4`, or `2 nvidia.com/gpu` if they stay, with their
+/// memory if it is known.
 pub(super) fn format_gpus(change: &GpuChange) -> String {
-    let GpuChange { resource, before, after } = change;
+    let GpuChange { resource, before, after, .. } = change;
     let resource = printable(resource);
-    if before == after { format!("{after} {resource}") } else { format!("{resource} {before} → {after}") }
+    let gpus = if before == after { format!("{after} {resource}") } else { format!("{resource} {before} → {after}") };
+    let memory = format_gpu_memory(change);
+    memory.map_or(gpus.clone(), |memory| format!("{gpus} ({memory})"))
+}
+
+/// Formats the memory of the GPUs before and after a change: `160 GiB → 320 GiB`.
+pub(super) fn format_gpu_memory(change: &GpuChange) -> Option<String> {
+    let MemoryChange { before, after } = change.memory?;
+    let gibibytes = |bytes: u64| format!("{} GiB", bytes >> 30);
+    Some(if before == after { gibibytes(after) } else { format!("{} → {}", gibibytes(before), gibibytes(after)) })
+}
+
+/// Formats how many sequences a deployment has place for: `45 to 65 → 90 to 130`, or `45 to 65` of one that is created or
+/// deleted.
+pub(super) fn format_capacity(change: CapacityChange, action: Action) -> String {
+    let side = |capacity: Option<Capacity>| match capacity {
+        Some(Capacity { min, max }) if min == max => min.to_string(),
+        Some(Capacity { min, max }) => format!("{min} to {max}"),
+        None => "unknown".to_owned(),
+    };
+    match action {
+        Action::Created => side(change.after),
+        Action::Deleted => side(change.before),
+        Action::Changed | Action::Unchanged => format!("{} → {}", side(change.before), side(change.after)),
+    }
 }
 
 /// Formats the choice of a provider: `default → dynamo (GPU inference default), by the selection rule with priority 50:
@@ -156,6 +195,36 @@ pub(super) fn format_choice(choice: &ProviderChoice) -> String {
             format!("{reason}, by the selection rule with priority {}: {}", rule.priority, shorten(&rule.condition))
         }
         None => reason.into_owned(),
+    }
+}
+
+/// The number of removed flags of an engine that are listed.
+const MAX_LISTED_FLAGS: usize = 8;
+
+/// Formats a change of a runtime: what changes, whether releases are skipped, and flags that the newer one lacks.
+pub(super) fn runtime_lines(change: &RuntimeChange) -> Vec<String> {
+    let RuntimeChange { provider, before, after, deployments, .. } = change;
+    let mut lines = vec![format!("{provider} {before} → {after} ({})", count(*deployments, "deployment"))];
+    if change.skips_minor_release {
+        lines.push(format!(
+            "  warning: upstream supports upgrades of {provider} to the next minor release only; upgrade one by one"
+        ));
+    }
+    for removed in &change.removed_flags {
+        let flags: Vec<String> = removed.flags.iter().take(MAX_LISTED_FLAGS).map(describe_flag).collect();
+        let more = match removed.flags.len().saturating_sub(MAX_LISTED_FLAGS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        lines.push(format!("  {} no longer has {}{more}", removed.engine, flags.join(", ")));
+    }
+    lines
+}
+
+fn describe_flag(flag: &RemovedFlag) -> String {
+    match flag.replacement {
+        Some(replacement) => format!("--{} (use {replacement})", flag.name),
+        None => format!("--{}", flag.name),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::pipeline::YamlText;
+use kubefoundry_compiler::pipeline::{YamlText, compile_keeping};
+use kubefoundry_compiler::plan::{choices_made, stored_choices};
 use serde_json::{Map, Value};
 
-use crate::args::{Assignment, InputArgs, PlanArgs};
+use crate::args::{ApplierChoice, Assignment, InputArgs, PlanArgs};
 use crate::commands::{CommandError, Run};
 use crate::input::git::{self, GitError, Tree};
 use crate::input::{self, Pipes};
@@ -36,6 +37,11 @@ pub(super) struct PlanInputs {
 pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
     let (mut old, mut new) = (args.input.clone(), args.input.clone());
     apply_new_options(args, &mut new);
+    // OLD runs already, wherever it is. Only NEW would notice that standard input was read for something else.
+    old.cluster.clear();
+    if is_stdin(&new.cluster) && (is_stdin(&old.paths) || is_stdin(&old.crds)) {
+        return Err(input::InputError::StdinTwice.into());
+    }
     let (mut old_tree, mut new_tree, mut old_name) = (None, None, "OLD".to_owned());
     if let Some(revisions) = &args.git {
         let (before, after) = git::parse_revisions(revisions).map_err(input::InputError::from)?;
@@ -76,8 +82,18 @@ pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
     let mut pipes = Pipes::default();
     let old = input::read_at(&old, allow_empty(), old_tree, &mut pipes)?;
     let new = input::read_at(&new, allow_empty(), new_tree, &mut pipes)?;
-    let old: Run<YamlText> = Run::from_input(old, Thoroughness::Needed)?;
-    let new: Run<YamlText> = Run::from_input(new, Thoroughness::Needed)?;
+    let mut old: Run<YamlText> = Run::from_input(old, Thoroughness::Needed)?;
+    let new: Run<YamlText> = match args.applier {
+        ApplierChoice::Apply => Run::from_input(new, Thoroughness::Needed)?,
+        ApplierChoice::Operator => {
+            let stored = stored_choices(&old.sources, &old.compilation);
+            if !stored.is_empty() {
+                old.compilation = compile_keeping(&old.sources, Thoroughness::Needed, stored);
+                input::name_flags(&old.sources, &mut old.compilation.diagnostics);
+            }
+            Run::from_input_keeping(new, Thoroughness::Needed, choices_made(&old.compilation))?
+        }
+    };
     Ok(PlanInputs { old, new, old_name })
 }
 

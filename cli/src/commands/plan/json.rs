@@ -1,13 +1,11 @@
 //! Formats a plan as JSON.
 
-use kubefoundry_compiler::pipeline::YamlText;
-use kubefoundry_compiler::plan::{Applier, DeploymentPlan, GpuChange, ImageChange, Summary};
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_compiler::plan::{Applier, DeploymentPlan, GpuChange, ImageChange, RuntimeChange, Summary};
+use kubefoundry_diagnostics::render::to_report;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{PlanContext, Run, differences, locate_deployments};
-use crate::args::ReportFormat;
+use super::{PlanContext, differences, locate_deployments};
 
 /// The report. `version` increases when a field is removed or changes its meaning.
 #[derive(Serialize)]
@@ -17,6 +15,7 @@ struct PlanReport<'r> {
     applier: Applier,
     summary: &'r Summary,
     gpus: &'r [GpuChange],
+    runtimes: &'r [RuntimeChange],
     images: &'r [ImageChange],
     deployments: Vec<LocatedPlan<'r>>,
     old_diagnostics: Value,
@@ -56,19 +55,11 @@ pub(super) fn json(context: &PlanContext<'_>) -> String {
         applier: plan.applier,
         summary: &plan.summary,
         gpus: &plan.gpus,
+        runtimes: &plan.runtimes,
         images: &plan.images,
         deployments: deployments.collect(),
-        old_diagnostics: findings_json(context.old),
-        diagnostics: findings_json(context.new),
+        old_diagnostics: context.old.findings_json(),
+        diagnostics: context.new.findings_json(),
     };
-    let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
-    text.push('\n');
-    text
-}
-
-/// Converts the findings to JSON, in the same form as in the reports of other commands.
-fn findings_json(run: &Run<YamlText>) -> Value {
-    let text = run.report(ReportFormat::Json, TextStyle::Plain);
-    let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
-    report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
+    to_report(&report)
 }

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
 
-use super::text::{by_severity, selection_lines, verdict};
+use super::text::{by_severity, kept_lines, selection_lines, verdict};
 use super::{PlanContext, differences, format, locate_deployments};
-use crate::style::printable;
+use crate::markdown::{cell, code, html};
+use kubefoundry_yaml::text::printable;
 
 /// Size limit of each table. GitHub limits a comment to 65,536 characters.
 const MAX_TABLE_CHARS: usize = 16_000;
@@ -25,7 +26,7 @@ pub(super) fn markdown(context: &PlanContext<'_>) -> String {
         return out;
     }
     let rows = shown.iter().map(|(deployment, _)| {
-        let name = code(&format::title(&deployment.object));
+        let name = cell(&format::title(&deployment.object));
         format!("| {name} | {} | {} |\n", verdict(deployment), format_changes(deployment))
     });
     out.push_str(&table("| ModelDeployment | effect | changes |\n|---|---|---|\n", rows));
@@ -40,14 +41,30 @@ pub(super) fn markdown(context: &PlanContext<'_>) -> String {
         let _ = writeln!(out, "- **{class}**: {}", class.meaning());
     }
     if plan.gpus.iter().any(|change| change.before != change.after) {
-        let row =
-            |change: &GpuChange| format!("| {} | {} | {} |\n", code(&change.resource), change.before, change.after);
-        out.push_str(&table("| GPUs | before | after |\n|---|---|---|\n", plan.gpus.iter().map(row)));
+        let is_known = plan.gpus.iter().any(|change| change.memory.is_some());
+        let row = |change: &GpuChange| {
+            let memory = format::format_gpu_memory(change).unwrap_or_default();
+            let memory = if is_known { format!(" {memory} |") } else { String::new() };
+            format!("| {} | {} | {} |{memory}\n", cell(&change.resource), change.before, change.after)
+        };
+        let head = if is_known {
+            "| GPUs | before | after | memory |\n|---|---|---|---|\n"
+        } else {
+            "| GPUs | before | after |\n|---|---|---|\n"
+        };
+        out.push_str(&table(head, plan.gpus.iter().map(row)));
+    }
+    if !plan.runtimes.is_empty() {
+        out.push('\n');
+        for line in plan.runtimes.iter().flat_map(format::runtime_lines) {
+            let indent = line.len() - line.trim_start().len();
+            let _ = writeln!(out, "{:indent$}- {}", "", code(line.trim_start()));
+        }
     }
     if !plan.images.is_empty() {
-        let cell = |image: &Option<String>| image.as_deref().map(code).unwrap_or_default();
+        let image_cell = |image: &Option<String>| image.as_deref().map(cell).unwrap_or_default();
         let row = |image: &ImageChange| {
-            format!("| {} | {} | {} |\n", cell(&image.before), cell(&image.after), image.deployments)
+            format!("| {} | {} | {} |\n", image_cell(&image.before), image_cell(&image.after), image.deployments)
         };
         out.push_str(&table("| image before | after | deployments |\n|---|---|---|\n", plan.images.iter().map(row)));
     }
@@ -77,17 +94,25 @@ fn format_changes(deployment: &DeploymentPlan) -> String {
     if let Some(selection) = &deployment.selection
         && selection.before.provider != selection.after.provider
     {
-        cells.push(format!("provider {} → {}", code(&selection.before.provider), code(&selection.after.provider)));
+        cells.push(format!("provider {} → {}", cell(&selection.before.provider), cell(&selection.after.provider)));
     }
-    if deployment.action != Action::Changed {
-        cells.push(code(&deployment.provider));
+    if let Some(kept) = &deployment.kept {
+        let (provider, preferred) = (cell(&kept.provider), cell(&kept.preferred.provider));
+        cells.push(format!("provider {provider} stays; a new deployment would get {preferred}"));
+    }
+    if matches!(deployment.action, Action::Created | Action::Deleted) {
+        cells.push(cell(&deployment.provider));
     }
     if deployment.action == Action::Deleted {
-        cells.extend(format::remaining_claims(deployment).map(|line| code(&line)));
+        cells.extend(format::remaining_claims(deployment).map(|line| cell(&line)));
     }
+    cells.extend(format::interface_lines(deployment).map(|line| cell(&line)));
     cells.extend(deployment.gpus.iter().map(|gpus| format!("GPUs {} → {}", gpus.before, gpus.after)));
+    cells.extend(deployment.capacity.map(|capacity| {
+        format!("sequences of the full context {}", format::format_capacity(capacity, deployment.action))
+    }));
     for change in deployment.changes.iter().take(MAX_ROW_CHANGES) {
-        cells.push(format_change(change));
+        cells.push(format_change(change, cell));
     }
     if deployment.changes.len() > MAX_ROW_CHANGES {
         cells.push(format!("and {} more", deployment.changes.len() - MAX_ROW_CHANGES));
@@ -96,7 +121,7 @@ fn format_changes(deployment: &DeploymentPlan) -> String {
 }
 
 /// Formats a changed field and its old and new values.
-fn format_change(change: &Change) -> String {
+fn format_change(change: &Change, code: fn(&str) -> String) -> String {
     let (name, how) = format::format_cause(&change.cause);
     if how.is_empty() { code(&name) } else { format!("{} {}", code(&name), code(&how)) }
 }
@@ -109,9 +134,13 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
         if let Some(selection) = &deployment.selection {
             block.extend(selection_lines(selection).into_iter().map(|line| format!("- {}\n", code(line.trim()))));
         }
+        block.extend(format::interface_lines(deployment).map(|line| format!("- {}\n", code(&line))));
+        if let Some(kept) = &deployment.kept {
+            block.extend(kept_lines(kept).map(|line| format!("- {}\n", code(line.trim()))));
+        }
         for (changes, outputs) in format::group_by_outputs(&deployment.changes) {
             let class = changes.first().map_or(ChangeClass::None, |change| change.class);
-            let names: Vec<String> = changes.iter().map(|change| format_change(change)).collect();
+            let names: Vec<String> = changes.iter().map(|change| format_change(change, code)).collect();
             let _ = writeln!(block, "- {}: **{class}**", names.join(", "));
             for output in format::relevant_outputs(outputs) {
                 let (path, how) = format::format_output(output);
@@ -143,21 +172,6 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
     out
 }
 
-/// Formats text as inline code that is also safe in a table cell.
-fn code(text: &str) -> String {
-    let text = printable(text).replace('|', "\\|");
-    if !text.contains('`') {
-        return format!("`{text}`");
-    }
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(longest + 1);
-    format!("{fence} {text} {fence}")
-}
-
-fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 /// Formats a diff as a code block whose fence is longer than any run of backticks in it.
 fn fenced(diff: &str) -> String {
     let longest = diff.split(|c| c != '`').map(str::len).max().unwrap_or_default();
@@ -183,13 +197,9 @@ mod tests {
         const { assert!(3 * MAX_TABLE_CHARS < MAX_COMMENT_CHARS) };
     }
 
-    /// Text of users must not open a tag or end a table cell or a code block.
+    /// Text of users must not end a code block.
     #[test]
-    fn escapes_markdown_and_html() {
-        assert_eq!(code("a|b"), "`a\\|b`");
-        assert_eq!(code("a``b"), "``` a``b ```");
-        assert_eq!(code("a\n| b"), "`a\\n\\| b`");
-        assert_eq!(html("<img src=x>"), "&lt;img src=x&gt;");
+    fn a_fence_is_longer_than_those_in_the_text() {
         assert!(fenced("+ ```\n").starts_with("\n````diff\n"));
     }
 }

@@ -7,17 +7,21 @@ mod json;
 mod markdown;
 mod text;
 
+use std::collections::BTreeSet;
+
 use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_compiler::plan::{self, Applier, ChangeClass, DeploymentPlan, Plan};
-use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
+use kubefoundry_yaml::field_path::FieldPath;
 
 pub(crate) use inputs::PlanUsageError;
 
 use super::source_locator::SourceLocator;
 use super::{CommandError, Run};
-use crate::args::{ApplierChoice, FailOn, PlanArgs, PlanFailOn, PlanFormat, ReportFormat};
+use crate::args::{ApplierChoice, FailOn, PlanArgs, PlanFailOn, ReportFormat, TableFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
+use crate::style::count;
 
 /// A plan with the runs that it compares.
 struct PlanContext<'r> {
@@ -29,16 +33,18 @@ struct PlanContext<'r> {
 }
 
 pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let inputs::PlanInputs { mut old, new, old_name } = inputs::read(args)?;
-    // The JSON report lists all findings of OLD; elsewhere, those that NEW has as well are printed only once.
-    let all_old_findings = (args.output == PlanFormat::Json).then(|| old.compilation.diagnostics.clone());
-    if !old.compilation.has_errors() {
-        let new_findings = &new.compilation.diagnostics;
-        old.compilation.diagnostics.retain(|finding| !new_findings.iter().any(|new| is_same_finding(finding, new)));
-    }
+    let inputs::PlanInputs { mut old, mut new, old_name } = inputs::read(args)?;
+    // The JSON report lists all findings of both sides; elsewhere, only what the change brings and removes counts.
+    let all_findings = (args.output == TableFormat::Json)
+        .then(|| (old.compilation.diagnostics.clone(), new.compilation.diagnostics.clone()));
+    let hidden = if old.compilation.has_errors() { 0 } else { hide_common_findings(&mut old, &mut new) };
     let is_failed = old.has_failed() || new.has_failed();
-    if is_failed || args.output != PlanFormat::Json {
+    if is_failed || args.output != TableFormat::Json {
         note_findings(&old, &old_name, &new, args.diagnostics.diagnostics, console);
+        if hidden > 0 && args.diagnostics.diagnostics == ReportFormat::Text {
+            let findings = count(hidden, "finding");
+            console::note(&format!("not shown: {findings} that OLD and NEW have (see `kubefoundry lint`)\n"));
+        }
     }
     if new.has_failed() {
         return Ok(new.status(FailOn::Error));
@@ -49,7 +55,7 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, Comm
         ));
         return Ok(old.status(FailOn::Error));
     }
-    old.compilation.diagnostics = all_old_findings.unwrap_or_default();
+    (old.compilation.diagnostics, new.compilation.diagnostics) = all_findings.unwrap_or_default();
     let applier = match args.applier {
         ApplierChoice::Apply => Applier::Apply,
         ApplierChoice::Operator => Applier::Operator,
@@ -57,9 +63,9 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, Comm
     let plan = plan::plan(plan_run(&old), plan_run(&new), applier).map_err(PlanUsageError::from)?;
     let context = PlanContext { plan: &plan, old: &old, new: &new, diff: args.diff };
     let report = match args.output {
-        PlanFormat::Text => text::text(&context, console.stdout_style()),
-        PlanFormat::Json => json::json(&context),
-        PlanFormat::Markdown => markdown::markdown(&context),
+        TableFormat::Text => text::text(&context, console.stdout_style()),
+        TableFormat::Json => json::json(&context),
+        TableFormat::Markdown => markdown::markdown(&context),
     };
     console::print([&report])?;
     Ok(plan_status(&plan, args.fail_on))
@@ -78,13 +84,26 @@ fn plan_status(plan: &Plan, fail_on: PlanFailOn) -> ExitStatus {
     if plan.class().is_some_and(|class| class >= threshold) { ExitStatus::Findings } else { ExitStatus::Success }
 }
 
-/// Whether two findings report the same problem of the same field, regardless of the line.
-fn is_same_finding(one: &Diagnostic, other: &Diagnostic) -> bool {
-    let path = |finding: &Diagnostic| finding.location.as_ref().map(|location| location.path.clone());
-    one.code == other.code && one.object == other.object && one.message == other.message && path(one) == path(other)
+/// What makes two findings the same: one problem of one field, regardless of the line.
+type FindingKey = (&'static str, Option<ObjectRef>, String, Option<FieldPath>);
+
+fn finding_key(finding: &Diagnostic) -> FindingKey {
+    let path = finding.location.as_ref().map(|location| location.path.clone());
+    (finding.code.id, finding.object.clone(), finding.message.clone(), path)
 }
 
-/// Prints the findings of NEW, and those of OLD if there is a plan or if OLD prevents it.
+/// Removes the findings that both sides have, except errors, and returns their number in NEW.
+fn hide_common_findings(old: &mut Run<YamlText>, new: &mut Run<YamlText>) -> usize {
+    let keys = |run: &Run<YamlText>| run.compilation.diagnostics.iter().map(finding_key).collect::<BTreeSet<_>>();
+    let (old_keys, new_keys) = (keys(old), keys(new));
+    old.compilation.diagnostics.retain(|finding| !new_keys.contains(&finding_key(finding)));
+    let findings = &mut new.compilation.diagnostics;
+    let count_before = findings.len();
+    findings.retain(|finding| finding.severity == Severity::Error || !old_keys.contains(&finding_key(finding)));
+    count_before - findings.len()
+}
+
+/// Prints the findings that remain of NEW, and those of OLD if there is a plan or if OLD prevents it.
 fn note_findings(old: &Run<YamlText>, old_name: &str, new: &Run<YamlText>, format: ReportFormat, console: &Console) {
     if !old.compilation.diagnostics.is_empty() && (!new.has_failed() || old.has_failed()) {
         if format == ReportFormat::Text {

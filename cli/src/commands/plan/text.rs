@@ -4,7 +4,9 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{Action, ChangeClass, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
+use kubefoundry_compiler::plan::{
+    Action, ChangeClass, DeploymentPlan, GpuChange, ImageChange, KeptProvider, OutputChange, SelectionChange,
+};
 use kubefoundry_diagnostics::render::TextStyle;
 
 use super::{DeploymentLocation, PlanContext, differences, format, locate_deployments};
@@ -32,12 +34,23 @@ pub(super) fn text(context: &PlanContext<'_>, style: TextStyle) -> String {
         out.push('\n');
     }
     let plan = context.plan;
+    if !plan.runtimes.is_empty() {
+        let _ = writeln!(out, "{}", paint("runtimes", Paint::Bold, style));
+        for line in plan.runtimes.iter().flat_map(format::runtime_lines) {
+            let _ = writeln!(out, "  {line}");
+        }
+        out.push('\n');
+    }
     if !plan.images.is_empty() {
         let _ = writeln!(out, "{}", paint("images", Paint::Bold, style));
         out.extend(plan.images.iter().map(|image| format!("  {}\n", format_image(image))));
         out.push('\n');
     }
-    if plan.gpus.len() > 1 && plan.gpus.iter().any(|change| change.before != change.after) {
+    let is_changed = |change: &GpuChange| {
+        change.before != change.after || change.memory.is_some_and(|memory| memory.before != memory.after)
+    };
+    let says_more = plan.gpus.len() > 1 || plan.gpus.iter().any(|change| change.memory.is_some());
+    if says_more && plan.gpus.iter().any(is_changed) {
         let _ = writeln!(out, "{}", paint("GPUs", Paint::Bold, style));
         out.extend(plan.gpus.iter().map(|change| format!("  {}\n", format::format_gpus(change))));
         out.push('\n');
@@ -56,7 +69,7 @@ pub(super) fn by_severity<'p, 'r>(
         .deployments
         .iter()
         .zip(locations.iter().map(Option::as_ref))
-        .filter(|(deployment, _)| deployment.action != Action::Unchanged)
+        .filter(|(deployment, _)| deployment.action != Action::Unchanged || deployment.kept.is_some())
         .collect();
     shown.sort_by_key(|(deployment, _)| (Reverse(deployment.class), deployment.action));
     shown
@@ -92,17 +105,22 @@ fn format_deployment(
     let (sign, color) = match (deployment.action, deployment.class) {
         (Action::Created, _) => ("+", Paint::Green),
         (Action::Deleted, _) => ("-", Paint::Red),
-        (_, Some(class)) if is_alarming(class) => ("!", Paint::Red),
+        (Action::Unchanged, _) => ("=", Paint::Dim),
+        (_, Some(class)) if is_alarming(class) || is_partly_ignored(deployment) => ("!", Paint::Red),
         _ => ("~", Paint::Bold),
     };
     let title = paint(&format!("{sign} {}", format::title(&deployment.object)), Paint::Bold, style);
     let verdict = paint(verdict(deployment), color, style);
     let mut out = format!("{title}  {verdict}");
-    if deployment.action != Action::Changed {
+    if matches!(deployment.action, Action::Created | Action::Deleted) {
         let gpus: Vec<String> = deployment
             .gpus
             .iter()
-            .map(|gpus| format!("{} {}", gpus.before.max(gpus.after), printable(&gpus.resource)))
+            .map(|gpus| {
+                let memory = gpus.memory.map(|memory| format!(" ({} GiB)", memory.before.max(memory.after) >> 30));
+                let number = gpus.before.max(gpus.after);
+                format!("{number} {}{}", printable(&gpus.resource), memory.unwrap_or_default())
+            })
             .collect();
         let with = if gpus.is_empty() { String::new() } else { format!(" with {}", gpus.join(", ")) };
         let _ = write!(out, "  {}{with}", printable(&deployment.provider));
@@ -115,8 +133,16 @@ fn format_deployment(
     if let Some(selection) = &deployment.selection {
         out.extend(selection_lines(selection).into_iter().map(|line| format!("  {line}\n")));
     }
+    out.extend(format::interface_lines(deployment).map(|line| format!("  {line}\n")));
+    if let Some(kept) = &deployment.kept {
+        out.extend(kept_lines(kept).map(|line| format!("  {line}\n")));
+    }
     if deployment.action == Action::Changed {
         out.extend(deployment.gpus.iter().map(|gpus| format!("  GPUs: {}\n", format::format_gpus(gpus))));
+    }
+    if let Some(capacity) = deployment.capacity {
+        let capacity = format::format_capacity(capacity, deployment.action);
+        let _ = writeln!(out, "  sequences of the full context: {capacity}");
     }
     if deployment.action == Action::Deleted {
         out.extend(format::remaining_claims(deployment).map(|line| format!("  {line}\n")));
@@ -170,9 +196,22 @@ pub(super) fn selection_lines(selection: &SelectionChange) -> Vec<String> {
     lines
 }
 
+/// Formats a provider that stays although the rules prefer another one.
+pub(super) fn kept_lines(kept: &KeptProvider) -> impl Iterator<Item = String> {
+    let KeptProvider { provider, preferred } = kept;
+    let preferred_provider = printable(&preferred.provider);
+    let first = format!("provider: {} stays; a new deployment would get {preferred_provider}", printable(provider));
+    [first, format!("  because: {}", format::format_choice(preferred))].into_iter()
+}
+
 /// Returns the separator before `text`; nothing if it is empty.
 fn separator(text: &str) -> &'static str {
     if text.is_empty() { "" } else { "  " }
+}
+
+/// Whether a part of the change has no effect, so that the running model afterwards differs from the manifest.
+fn is_partly_ignored(deployment: &DeploymentPlan) -> bool {
+    deployment.changes.iter().flat_map(|change| &change.outputs).any(|output| output.class == ChangeClass::NoEffect)
 }
 
 /// Whether the running model may afterwards differ from the manifest.

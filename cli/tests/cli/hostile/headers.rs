@@ -29,7 +29,7 @@ fn look_alikes() {
         ("namespace: prod", "namespace: \u{ff50}rod", "a.yaml:5:14: error[KF0106]"),
         ("name: model", "name: mo\u{202e}led", "a.yaml:4:9: error[KF0106]"),
         ("type: vllm", "type: v\u{406}lm", "a.yaml:10:11: error[KF0103]"),
-        ("  engine:", "  \u{435}ngine:", "a.yaml:6:1: error[KF0206]"),
+        ("  engine:", "  \u{435}ngine:", "a.yaml:9:3: error[KF0102]"),
     ] {
         assert_rejected("a.yaml", model("model").replacen(from, to, 1), &[finding]);
         let sandbox = Sandbox::new().with("a.yaml", model("model").replacen(from, to, 1));

@@ -24,6 +24,15 @@ pub fn compile_alone(deployment: &Value) -> Compilation {
     compile(&sources, Thoroughness::Needed)
 }
 
+/// Returns the provider that the command line selects for a ModelDeployment beside a provider configuration.
+pub fn provider_with(config: &Value, deployment: &Value) -> String {
+    let mut sources = SourceSet::default();
+    sources.add("input.yaml", format!("{config}\n---\n{deployment}"));
+    let compilation = compile(&sources, Thoroughness::Needed);
+    let provider = compilation.decisions.first().and_then(|decision| decision.provider());
+    provider.unwrap_or_else(|| panic!("{deployment}: {:?}", compilation.diagnostics)).to_owned()
+}
+
 /// The CRDs that tests install, by the names under which the operator's messages show them.
 fn installed_crds() -> Vec<(String, String)> {
     let all = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].concat();

@@ -60,7 +60,7 @@ pub fn deployment(namespace: &str, number: usize) -> Value {
         }),
         // Dynamo, selected.
         1 => json!({
-            "model": {"id": "meta-llama/Llama-3.1-8B-Instruct"},
+            "model": {"id": "Qwen/Qwen3-4B"},
             "engine": {"type": "vllm", "contextLength": 8192},
             "resources": {"gpu": {"count": 1}, "memory": "32Gi"},
         }),
@@ -106,7 +106,7 @@ pub fn invalid(namespace: &str, name: &str) -> Value {
         "kind": "ModelDeployment",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
-            "model": {"id": "meta-llama/Llama-3.1-8B-Instruct"},
+            "model": {"id": "Qwen/Qwen3-4B"},
             "engine": {"type": "vllm", "args": {"tensor-parallel-size": "8"}},
             "resources": {"gpu": {"count": 1}, "memory": "32Gi"},
         },

@@ -59,7 +59,7 @@ pub fn cases() -> Vec<ProviderCase> {
             provider: "dynamo",
             kind: GRAPH,
             spec: json!({
-                "model": {"id": "meta-llama/Llama-3.1-8B-Instruct"}, "engine": {"type": "vllm"}, "resources": gpu,
+                "model": {"id": "Qwen/Qwen3-4B"}, "engine": {"type": "vllm"}, "resources": gpu,
             }),
             reason: "default → dynamo (GPU inference default)",
             running: json!({
@@ -83,7 +83,7 @@ pub fn cases() -> Vec<ProviderCase> {
             provider: "kuberay",
             kind: RAY_SERVICE,
             spec: json!({
-                "model": {"id": "meta-llama/Llama-3.1-8B-Instruct"},
+                "model": {"id": "Qwen/Qwen3-4B"},
                 "provider": {"name": "kuberay"}, "engine": {"type": "vllm"}, "resources": gpu,
             }),
             reason: "explicit provider selection",

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::cases::{assert_owned, cases, namespace, run};
 use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, NAMESPACE, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
-use crate::harness::cluster::{SOON, expect_text, uid};
+use crate::harness::cluster::{Namespace, SOON, expect_text, uid};
+use crate::harness::render::provider_with;
 use crate::harness::{eventually, stays};
 
 #[tokio::test]
@@ -65,6 +66,93 @@ async fn a_selection_stays() {
         1,
         "it is selected once"
     );
+}
+
+/// The API server adds the defaults of the CRD before the operator reads an object, and the command line reads what was
+/// written. `has()` must be true for the same fields in both.
+#[tokio::test]
+async fn has_gives_the_verdict_of_the_command_line() {
+    let Some(namespace) = namespace("has").await else { return };
+    // Other tests share the cluster, so the rules are limited to the names of this one.
+    let rule = |path: &str, priority: i32| {
+        let name = path.rsplit('.').next().unwrap().to_lowercase();
+        json!({"condition": format!("metadata.name.startsWith('has-{name}-') && has(spec.{path})"), "priority": priority})
+    };
+    let paths = ["serving.mode", "model.source", "engine.trustRemoteCode", "engine.contextLength", "scaling.replicas"];
+    let rules: Vec<Value> = paths.into_iter().zip(1000..).map(|(path, priority)| rule(path, priority)).collect();
+    let config = json!({
+        "apiVersion": PROVIDER_CONFIG.api_version, "kind": PROVIDER_CONFIG.kind, "metadata": {"name": "has"},
+        "spec": {
+            "capabilities": {"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true},
+            "selectionRules": rules,
+        },
+    });
+    namespace.apply(PROVIDER_CONFIG, &config).await.unwrap();
+    let now = k8s_openapi::jiff::Timestamp::now().to_string();
+    namespace
+        .patch_status(PROVIDER_CONFIG, "has", &json!({"ready": true, "version": "has:1", "lastHeartbeat": now}))
+        .await;
+    until_rules_apply(&namespace).await;
+    let mut selected = Vec::new();
+    for path in paths {
+        let (parent, field) = path.split_once('.').unwrap();
+        // The field written, only its parent written, and neither.
+        let value = match field {
+            "mode" => json!("aggregated"),
+            "source" => json!("huggingface"),
+            "trustRemoteCode" => json!(false),
+            _ => json!(1),
+        };
+        for (case, part) in [("field", json!({field: value})), ("parent", json!({})), ("none", Value::Null)] {
+            let mut spec = json!({
+                "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+            });
+            if let Value::Object(part) = part {
+                let written = spec.as_object_mut().unwrap().entry(parent).or_insert_with(|| json!({}));
+                written.as_object_mut().unwrap().extend(part);
+            }
+            let name = format!("has-{}-{case}", field.to_lowercase());
+            let deployment = json!({
+                "apiVersion": DEPLOYMENT.api_version, "kind": DEPLOYMENT.kind,
+                "metadata": {"name": name, "namespace": namespace.name}, "spec": spec,
+            });
+            let expected = provider_with(&config, &deployment);
+            namespace.deploy(&name, &spec).await;
+            namespace
+                .until(DEPLOYMENT, &name, "selected as on the command line", |deployment| {
+                    expect_text(&deployment["status"]["provider"]["name"], &expected)
+                        .map_err(|_| deployment["status"].to_string())
+                })
+                .await;
+            selected.push((name, expected));
+        }
+    }
+    let by_rule = selected.iter().filter(|(_, provider)| provider == "has").count();
+    assert!((paths.len()..selected.len()).contains(&by_rule), "the rules decide nothing: {selected:?}");
+    namespace.delete(PROVIDER_CONFIG, "has").await;
+}
+
+/// Waits until the operator selects by the rules of `has`. A selection stays, so each attempt is another deployment.
+async fn until_rules_apply(namespace: &Namespace) {
+    let spec = json!({
+        "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+        "serving": {"mode": "aggregated"},
+    });
+    for attempt in 0..50 {
+        let name = format!("has-mode-attempt-{attempt}");
+        namespace.deploy(&name, &spec).await;
+        let deployment = namespace
+            .until(DEPLOYMENT, &name, "selected", |deployment| {
+                let provider = &deployment["status"]["provider"]["name"];
+                if provider.is_string() { Ok(()) } else { Err(deployment["status"].to_string()) }
+            })
+            .await;
+        if deployment["status"]["provider"]["name"] == "has" {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the operator does not select by the rules");
 }
 
 #[tokio::test]

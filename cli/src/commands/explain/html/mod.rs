@@ -2,13 +2,14 @@
 
 mod flow;
 mod gpus;
+mod memory;
 mod section;
 
 use std::fmt::{self, Write as _};
 
 use kubefoundry_diagnostics::Diagnostic;
 
-use super::graph::Diagram;
+use super::graph::{Diagram, omission_note};
 use super::{LocatedDecision, Run, SourceLocator};
 use crate::style::{count, printable};
 
@@ -17,7 +18,7 @@ const STYLE: &str = include_str!("style.css");
 
 /// The content security policy: nothing is loaded, run, framed or submitted, and only [`STYLE`] applies. Should a name
 /// or a reason escape its quoting, it still has no effect.
-const POLICY: &str = "default-src 'none'; style-src 'sha256-WCe6fMiKRhixRQV8/Twqc1XkEBNQEkhSvn4NolgUkSE='; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'sha256-q5qO+naEtTC7DJcXgHq7BRSaeYepAazuk78iqt/T2MU='; base-uri 'none'; form-action 'none'";
 
 /// Displays text escaped for HTML, for use between tags or in a quoted attribute.
 pub(super) struct Text<'t>(pub(super) &'t str);
@@ -47,6 +48,9 @@ pub(super) fn html(
 ) -> String {
     let mut out = String::new();
     write_head(&mut out, decisions.len(), &run.summary());
+    if let Some(note) = omission_note(run.compilation.decisions.len()) {
+        let _ = writeln!(out, "<p class=\"error\">{}</p>", Text(note.trim_start_matches("kubefoundry: ").trim_end()));
+    }
     if run.compilation.has_errors() {
         out.push_str("<p class=\"error\">Because of the errors, <code>kubefoundry render</code> prints nothing.</p>\n");
     }

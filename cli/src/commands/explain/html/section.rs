@@ -8,7 +8,7 @@ use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::ir::FieldOrigin;
 
 use super::gpus::format_gpus;
-use super::{Text, flow};
+use super::{Text, flow, memory};
 use crate::commands::explain::graph::Diagram;
 use crate::commands::explain::{LocatedDecision, SourceLocator};
 use crate::style::count;
@@ -152,6 +152,7 @@ pub(super) fn write_deployment(
         (None, _) => out.push_str("<p class=\"lead\"><strong>No provider was selected.</strong></p>\n"),
     }
     flow::write_flow(out, index, diagram);
+    memory::write_memory(out, decision);
     if !findings.is_empty() {
         out.push_str("<h3>Findings</h3>\n");
         write_findings(out, findings, locator);

@@ -1,0 +1,62 @@
+//! `kubefoundry fit`: on which GPUs the models fit, and with how much context.
+
+mod figures;
+mod json;
+mod markdown;
+mod product;
+mod text;
+
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_facts::fit::WorkerFit;
+use serde_json::Map;
+
+pub(super) use figures::format_parts;
+pub(super) use json::to_json as worker_to_json;
+
+use super::located_decision::{LocatedDecision, locate_decisions};
+use super::source_locator::SourceLocator;
+use super::{CommandError, Run};
+use crate::args::{FailOn, FitArgs, TableFormat};
+use crate::console::{self, Console};
+use crate::exit::ExitStatus;
+
+/// A worker of a deployment.
+struct FitRow<'r> {
+    located: &'r LocatedDecision<'r>,
+    worker: &'r WorkerFit,
+}
+
+impl FitRow<'_> {
+    /// Returns the namespace and name of the deployment, with the role if there are several.
+    fn title(&self) -> String {
+        let object = &self.located.decision.object;
+        let name = kubefoundry_kubernetes::manifest::owner_name(object.namespace.as_deref(), &object.name);
+        match self.located.decision.workers.len() {
+            1 => name,
+            _ => format!("{name} ({})", self.worker.role),
+        }
+    }
+}
+
+pub(super) fn run(args: &FitArgs, console: &Console) -> Result<ExitStatus, CommandError> {
+    let run: Run<()> = Run::new(&args.input, Map::new(), Thoroughness::Everything)?;
+    let mut locator = SourceLocator::new(&run.sources);
+    let decisions: Vec<LocatedDecision<'_>> = locate_decisions(&run, &mut locator).collect();
+    let rows: Vec<FitRow<'_>> = decisions
+        .iter()
+        .flat_map(|located| located.decision.workers.iter().map(move |worker| FitRow { located, worker }))
+        .collect();
+    let report = match args.output {
+        TableFormat::Text => text::text(&rows, console.stdout_style()),
+        TableFormat::Json => json::json(&rows, &run),
+        TableFormat::Markdown => markdown::markdown(&rows),
+    };
+    console::print([&report])?;
+    if args.output != TableFormat::Json {
+        run.note_findings(args.diagnostics.diagnostics, console);
+    }
+    if rows.is_empty() && !run.has_failed() && args.output != TableFormat::Json {
+        console::note("The input has no ModelDeployment whose engine runs on GPUs.\n");
+    }
+    Ok(run.status(FailOn::Error))
+}

@@ -1,0 +1,159 @@
+//! Opens the wheels of a provider package, and finds what `pip` would refuse in the init container.
+//!
+//! A wheel is a ZIP archive with a folder `NAME-VERSION.dist-info`
+//! (<https://packaging.python.org/en/latest/specifications/binary-distribution-format/>). Only the list of members and
+//! METADATA are read, through a buffer of fixed size, so the size of a wheel does not matter.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use kubefoundry_llamastack::package::Wheel;
+use kubefoundry_yaml::text::one_line;
+use rawzip::{CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder};
+
+/// The most members of a wheel. PyTorch, one of the largest, has 13,000.
+const MAX_MEMBERS: usize = 200_000;
+
+/// The most bytes that the members of a wheel may take when they are unpacked.
+const MAX_UNPACKED_BYTES: u64 = 32 << 30;
+
+/// The most bytes of METADATA, packed and unpacked.
+const MAX_METADATA_BYTES: usize = 1 << 20;
+
+/// The first bytes of a file that Git LFS left in place of the content.
+const GIT_LFS_POINTER: &[u8] = b"version https://git-lfs";
+
+/// Opens a wheel, and returns why it cannot be installed, if so.
+pub(super) fn find_problem(path: &Path, wheel: &Wheel) -> Option<String> {
+    let problem = check(path, wheel).err()?;
+    Some(format!("{}: {}", one_line(wheel.file()), one_line(&problem)))
+}
+
+fn check(path: &Path, wheel: &Wheel) -> Result<(), String> {
+    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    check_beginning(&mut file)?;
+    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+    let archive = ZipArchive::from_file(file, &mut buffer).map_err(|error| format!("is not a ZIP archive: {error}"))?;
+    let members = read_members(&archive, &mut buffer)?;
+    let folder = members.dist_info(wheel)?;
+    let path = format!("{folder}/METADATA");
+    let metadata = members.metadata.ok_or_else(|| format!("has no file {path}"))?;
+    let metadata = read_member(&archive, metadata).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let (name, version) = (metadata_field(&metadata, "Name"), metadata_field(&metadata, "Version"));
+    let (Some(name), Some(version)) = (name, version) else {
+        return Err(format!("{path} has no Name and Version"));
+    };
+    if !wheel.is_release(&name, &version) {
+        return Err(format!("{path} is of {name} {version}, expected {} {}", wheel.name(), wheel.version()));
+    }
+    Ok(())
+}
+
+/// Finds the files that are most often in the place of a wheel.
+fn check_beginning(file: &mut File) -> Result<(), String> {
+    let mut beginning = Vec::new();
+    let length = u64::try_from(GIT_LFS_POINTER.len()).unwrap_or(u64::MAX);
+    file.take(length).read_to_end(&mut beginning).map_err(|error| error.to_string())?;
+    if beginning.is_empty() {
+        return Err("is empty, expected a ZIP archive".to_owned());
+    }
+    if beginning == GIT_LFS_POINTER {
+        return Err("is a pointer of Git LFS, expected the wheel itself: run git lfs pull".to_owned());
+    }
+    Ok(())
+}
+
+/// What the list of members says about a wheel.
+#[derive(Default)]
+struct Members {
+    /// The folders of metadata at the root.
+    dist_info: BTreeSet<String>,
+    /// Those of WHEEL, METADATA and RECORD that are in such a folder.
+    files: BTreeSet<String>,
+    metadata: Option<Member>,
+}
+
+/// A member whose content can be read.
+#[derive(Clone, Copy)]
+struct Member {
+    position: ZipArchiveEntryWayfinder,
+    compression: CompressionMethod,
+}
+
+impl Members {
+    /// Returns the folder of the metadata. `pip` requires exactly one, with these files in it.
+    fn dist_info(&self, wheel: &Wheel) -> Result<&str, String> {
+        let expected = format!("{}-{}.dist-info", wheel.name(), wheel.version());
+        let mut folders = self.dist_info.iter();
+        let folder = match (folders.next(), folders.next()) {
+            (Some(folder), None) => folder,
+            (None, _) => return Err(format!("has no folder {expected}")),
+            (Some(one), Some(other)) => return Err(format!("has the folders {one} and {other}, expected one")),
+        };
+        let missing = ["METADATA", "RECORD", "WHEEL"].into_iter().find(|file| !self.files.contains(*file));
+        missing.map_or(Ok(folder), |file| Err(format!("has no file {folder}/{file}")))
+    }
+}
+
+fn read_members(archive: &ZipArchive<FileReader>, buffer: &mut [u8]) -> Result<Members, String> {
+    let mut members = Members::default();
+    let (mut count, mut bytes) = (0, 0_u64);
+    let mut entries = archive.entries(buffer);
+    while let Some(entry) = entries.next_entry().map_err(|error| format!("has an invalid list of members: {error}"))? {
+        count += 1;
+        bytes = bytes.saturating_add(entry.uncompressed_size_hint());
+        if count > MAX_MEMBERS {
+            return Err(format!("has more than {MAX_MEMBERS} members"));
+        }
+        if bytes > MAX_UNPACKED_BYTES {
+            return Err(format!("has members of more than {MAX_UNPACKED_BYTES} bytes when they are unpacked"));
+        }
+        let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
+        if name.starts_with('/') || name.contains(['\\', '\0']) || name.split('/').any(|part| part == "..") {
+            return Err(format!("has the member {name:?}, expected a path below the root"));
+        }
+        let Some((folder, file)) = name.split_once('/').filter(|(folder, _)| folder.ends_with(".dist-info")) else {
+            continue;
+        };
+        members.dist_info.insert(folder.to_owned());
+        if matches!(file, "METADATA" | "RECORD" | "WHEEL") {
+            members.files.insert(file.to_owned());
+        }
+        if file == "METADATA" {
+            members.metadata = Some(Member { position: entry.wayfinder(), compression: entry.compression_method() });
+        }
+    }
+    Ok(members)
+}
+
+fn read_member(archive: &ZipArchive<FileReader>, member: Member) -> Result<String, String> {
+    let entry = archive.get_entry(member.position).map_err(|error| error.to_string())?;
+    let mut packed = Vec::new();
+    let limit = u64::try_from(MAX_METADATA_BYTES).unwrap_or(u64::MAX);
+    entry.reader().take(limit + 1).read_to_end(&mut packed).map_err(|error| error.to_string())?;
+    let too_long = || format!("it has more than {MAX_METADATA_BYTES} bytes");
+    if packed.len() > MAX_METADATA_BYTES {
+        return Err(too_long());
+    }
+    let bytes = match member.compression {
+        CompressionMethod::STORE => packed,
+        CompressionMethod::DEFLATE => {
+            use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_with_limit};
+            decompress_to_vec_with_limit(&packed, MAX_METADATA_BYTES).map_err(|error| match error.status {
+                TINFLStatus::HasMoreOutput => too_long(),
+                _ => error.to_string(),
+            })?
+        }
+        _ => return Err("it is neither stored nor deflated".to_owned()),
+    };
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns a field in the header of METADATA, which has the form of an e-mail message.
+fn metadata_field(metadata: &str, key: &str) -> Option<String> {
+    let header = metadata.lines().take_while(|line| !line.trim().is_empty());
+    let mut fields = header.filter_map(|line| line.split_once(':'));
+    fields.find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim().to_owned())
+}
