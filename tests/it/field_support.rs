@@ -36,7 +36,14 @@ fn values(field: &str, start: Start) -> (Value, Value) {
             let model = start.examples().model;
             (json!(model), json!(model.replace("org/model", "org/other")))
         }
-        "spec.model.servedName" | "spec.secrets.huggingFaceToken" => (json!("one"), json!("other")),
+        "spec.model.servedName"
+        | "spec.secrets.huggingFaceToken"
+        | "spec.gateway.httpRouteRef"
+        | "spec.gateway.modelName"
+        | "spec.podTemplate.spec.priorityClassName"
+        | "spec.podTemplate.spec.schedulerName"
+        | "spec.podTemplate.spec.serviceAccountName"
+        | "spec.podTemplate.spec.runtimeClassName" => (json!("one"), json!("other")),
         "spec.model.source" => (json!("huggingface"), json!("custom")),
         "spec.model.storage.volumes[]" => (
             json!([{"name": "v", "mountPath": "/one", "claimName": "c"}]),
@@ -67,9 +74,24 @@ fn values(field: &str, start: Start) -> (Value, Value) {
             (json!("32Gi"), json!("64Gi"))
         }
         "spec.resources.cpu" => (json!("4"), json!("8")),
+        "spec.resources.sharedMemory" => (json!("4Gi"), json!("8Gi")),
         "spec.env[]" => (json!([{"name": "A", "value": "1"}]), json!([{"name": "A", "value": "2"}])),
         "spec.podTemplate.metadata.labels.*" => (json!({"team": "one"}), json!({"team": "other"})),
         "spec.podTemplate.metadata.annotations.*" => (json!({"note": "one"}), json!({"note": "other"})),
+        "spec.podTemplate.spec.affinity" => {
+            let term = |weight: u32| {
+                json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": weight,
+                    "preference": {"matchExpressions": [{"key": "pool", "operator": "Exists"}]}}]}})
+            };
+            (term(1), term(2))
+        }
+        "spec.podTemplate.spec.topologySpreadConstraints[]" => {
+            let constraint = |skew: u32| {
+                json!([{"maxSkew": skew, "topologyKey": "topology.kubernetes.io/zone",
+                    "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "m"}}}])
+            };
+            (constraint(1), constraint(2))
+        }
         "spec.imagePullSecrets[]" => (json!([{"name": "one"}]), json!([{"name": "other"}])),
         "spec.nodeSelector.*" => (json!({"pool": "one"}), json!({"pool": "other"})),
         "spec.tolerations[]" => {
@@ -132,7 +154,12 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
 fn names_field(diagnostic: &Diagnostic, field: &str) -> bool {
     let path = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
     // The valid ids depend on the source, so the finding is at the id.
-    let field = if field == "spec.model.source" && path == "spec.model.id" { "spec.model.id" } else { parent(field) };
+    // An image that cannot run the engine is reported at the image.
+    let field = match (field, path.as_str()) {
+        ("spec.model.source", "spec.model.id") => "spec.model.id",
+        ("spec.engine.type", "spec.image") => "spec.image",
+        _ => parent(field),
+    };
     let inside = |outer: &str, inner: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };

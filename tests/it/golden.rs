@@ -83,7 +83,10 @@ fn document_order_changes_only_the_order() {
             let documents = yaml::parse(&source.text, &yaml::Limits::default()).documents;
             let slices: Vec<&str> =
                 documents.iter().rev().map(|document| &source.text[document.span.start..document.span.end]).collect();
-            reversed.add_for(source.purpose, source.name.clone(), slices.join("\n---\n"));
+            let id = reversed.add_for(source.purpose, source.name.clone(), slices.join("\n---\n"));
+            if let Some(subject) = source.subject {
+                reversed.set_subject(id, subject);
+            }
         }
         let objects = |sources: &SourceSet| {
             let compilation = compile_all(sources);

@@ -273,7 +273,10 @@ fn edited(sources: &SourceSet, finding: &Diagnostic, steps: &[Step]) -> Result<S
             Purpose::Options => with_options(&source.text, &options)?,
             _ => source.text.clone(),
         };
-        out.add_for(source.purpose, source.name.clone(), text);
+        let id = out.add_for(source.purpose, source.name.clone(), text);
+        if let Some(subject) = source.subject {
+            out.set_subject(id, subject);
+        }
     }
     for step in steps {
         if let Step::Add(text) = step {

@@ -559,7 +559,7 @@ impl Oracle<'_> {
             };
             Ok(settings.iter().flat_map(pair).collect())
         };
-        let program = Program::Argparse(vec![flags::vllm_for_image("")]);
+        let program = Program::Argparse(vec![flags::vllm_for_image("").0]);
         self.flags(&program.parse(&argv(harmless)?)?, &program.parse(&argv(found)?)?)
     }
 }
@@ -598,7 +598,7 @@ fn program(start: Start, image: &str) -> Program {
         }
         ("kaito", "llamacpp") => Program::LocalAi,
         // Every other provider starts the server of the engine's image.
-        (_, "vllm") => Program::Argparse(vec![flags::vllm_for_image(image)]),
+        (_, "vllm") => Program::Argparse(vec![flags::vllm_for_image(image).0]),
         (provider, engine) => panic!(
             "{provider} starts {engine} by a program that is not known here: add how it reads its command line to \
              `program` in tests/it/injection.rs"

@@ -19,6 +19,7 @@ mod actor;
 mod airunway;
 mod architecture;
 mod builtin;
+mod catch_table;
 mod codes;
 mod crds;
 mod crds_semantics;
@@ -26,6 +27,7 @@ mod docs;
 mod drift;
 
 mod field_support;
+mod fixes;
 mod golden;
 mod help;
 mod import;

@@ -175,13 +175,14 @@ fn check_accounts(old: &State, new: &State) -> Result<(), TestCaseError> {
             let has_moved = moved.iter().any(|(other, path)| other == object && overlap(told, path));
             prop_assert!(has_moved, "{object} {told} should change, but does not");
         }
-        let most_severe = deployment.changes.iter().map(|change| change.class).max();
+        let interface = [&deployment.endpoint, &deployment.model_name].into_iter().flatten().map(|change| change.class);
+        let most_severe = deployment.changes.iter().map(|change| change.class).chain(interface).max();
         prop_assert_eq!(deployment.class, most_severe.filter(|_| deployment.action == Action::Changed));
         prop_assert_eq!(deployment.action == Action::Unchanged, deployment.changes.is_empty());
     }
     prop_assert_eq!(seen + plan.summary.created + plan.summary.deleted, plan.deployments.len());
-    let gpus = |state: &State| -> u64 {
-        state.1.decisions.iter().flat_map(|decision| &decision.gpus).map(|gpus| gpus.count).sum()
+    let gpus = |state: &State| -> u128 {
+        state.1.decisions.iter().flat_map(|decision| &decision.gpus).map(|gpus| u128::from(gpus.count)).sum()
     };
     prop_assert_eq!((plan.summary.gpus_before, plan.summary.gpus_after), (gpus(old), gpus(new)));
     Ok(())

@@ -62,6 +62,9 @@ fn texts() -> Vec<(&'static str, Purpose, String)> {
             "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nimages: {docker.io: mirror.example.com}\n"
                 .to_owned(),
         ),
+        // The facts of the model decide whether `count: 2` is an error.
+        ("m/config.json", Purpose::ModelConfig, "{\"num_attention_heads\": 7}".to_owned()),
+        ("m/config.json", Purpose::ModelConfig, "{\"num_attention_heads\": 8}".to_owned()),
     ]
 }
 
@@ -141,7 +144,10 @@ proptest! {
             let mut sources = SourceSet::default();
             for text in &chosen {
                 let (name, purpose, text) = &texts[*text];
-                sources.add_for(*purpose, *name, text);
+                let id = sources.add_for(*purpose, *name, text);
+                if *purpose == Purpose::ModelConfig {
+                    sources.set_subject(id, "org/m");
+                }
             }
             let fresh = format!("{:#?}", compile(&sources, thoroughness));
             prop_assert_eq!(format!("{:#?}", session.compile(&sources, thoroughness)), fresh);

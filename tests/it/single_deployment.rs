@@ -132,8 +132,9 @@ fn a_session_gives_the_result_of_a_run() {
                     stored["metadata"].as_object_mut().unwrap().shift_remove("uid");
                 }
                 let compilation = run(&context, &deployment, thoroughness);
-                // Limits apply to texts, and ownerReferences need a uid.
-                let is_of_runs = |found: &Diagnostic| matches!(found.code.name, "limit-exceeded" | "owner-without-uid");
+                // Limits apply to texts, ownerReferences need a uid, and findings about options belong to the run.
+                let of_runs = ["limit-exceeded", "owner-without-uid", "unknown-runtime"];
+                let is_of_runs = |found: &Diagnostic| of_runs.contains(&found.code.name);
                 if !compilation.diagnostics.iter().any(is_of_runs) {
                     let found = differences(&session.validate(&stored, thoroughness), &compilation);
                     different.extend(found.into_iter().map(|it| format!("{}: {it}", folder.display())));

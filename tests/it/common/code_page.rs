@@ -156,7 +156,10 @@ impl<'t> Example<'t> {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_by_key(|(name, _)| (purpose(name) != Purpose::Options, purpose(name) == Purpose::Providers, *name));
         for (name, block) in files {
-            sources.add_for(purpose(name), *name, block.text);
+            let id = sources.add_for(purpose(name), *name, block.text);
+            if let Some(model) = name.strip_suffix("/config.json") {
+                sources.set_subject(id, model);
+            }
         }
         if let Some(found) = findings_of_command(code, &sources) {
             return (sources, found);
@@ -252,6 +255,8 @@ fn purpose(name: &str) -> Purpose {
         "kubefoundry.yaml" => Purpose::Options,
         name if name.starts_with("providers/") => Purpose::Providers,
         name if name.starts_with("crds/") => Purpose::Crds,
+        name if name.starts_with("cluster/") => Purpose::ClusterNodes,
+        name if name.ends_with("/config.json") => Purpose::ModelConfig,
         _ => Purpose::Input,
     }
 }

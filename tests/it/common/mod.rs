@@ -39,17 +39,31 @@ pub(crate) fn folders_in(path: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Reads the sources of a case: `kubefoundry.yaml` holds options, every other `.yaml` file is input, and `crds/`
-/// contains the CRDs of the cluster.
+/// Reads the sources of a case: `kubefoundry.yaml` holds options, every other `.yaml` file is input, `crds/`
+/// contains the CRDs of the cluster, and `cluster/` its nodes.
 pub(crate) fn read_case(folder: &Path) -> SourceSet {
     let mut sources = SourceSet::default();
     for (name, text) in texts(folder) {
         let purpose = if name == "kubefoundry.yaml" { Purpose::Options } else { Purpose::Input };
         sources.add_bytes(purpose, name, text);
     }
+    // `model-configs/ORG/NAME.json` is the config.json of ORG/NAME.
+    for organization in folder.join("model-configs").read_dir().into_iter().flatten().map(|entry| entry.unwrap()) {
+        let organization = organization.file_name().into_string().unwrap();
+        for (name, text) in texts(&folder.join("model-configs").join(&organization)) {
+            let model = format!("{organization}/{}", name.trim_end_matches(".json"));
+            let id = sources.add_bytes(Purpose::ModelConfig, format!("{model}/config.json"), text);
+            sources.set_subject(id, model);
+        }
+    }
     if folder.join("crds").is_dir() {
         for (name, text) in texts(&folder.join("crds")) {
             sources.add_bytes(Purpose::Crds, format!("crds/{name}"), text);
+        }
+    }
+    if folder.join("cluster").is_dir() {
+        for (name, text) in texts(&folder.join("cluster")) {
+            sources.add_bytes(Purpose::ClusterNodes, format!("cluster/{name}"), text);
         }
     }
     sources
