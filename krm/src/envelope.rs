@@ -2,6 +2,7 @@
 
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::text::printable;
 use kubefoundry_yaml::{Document, Failure, FailureKind, Limits, Node, Value};
 
 /// The API group of a `ResourceList`.
@@ -64,7 +65,8 @@ impl<'t> Envelope<'t> {
         let text_of = |key: &str| self.root().get(key).and_then(Node::as_str).unwrap_or_default();
         let (api_version, kind) = (text_of("apiVersion"), text_of("kind"));
         if kind != "ResourceList" {
-            let found = if kind.is_empty() { self.root().describe().to_owned() } else { format!("a {kind}") };
+            let found =
+                if kind.is_empty() { self.root().describe().to_owned() } else { format!("a {}", printable(kind)) };
             return Err(EnvelopeError::NotAResourceList(found));
         }
         let known =

@@ -204,7 +204,7 @@ mod tests {
             fields.dedup();
             fields
         };
-        let not_text = ["apiVersion", "kind", "metadata", "providers"];
+        let not_text = ["apiVersion", "kind", "metadata", "models", "providers"];
         let kubefoundry_kubernetes::wire::Shape::Object(shape) = kubefoundry_compiler::options::render::shape() else {
             panic!("an object")
         };

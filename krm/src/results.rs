@@ -6,6 +6,7 @@ use kubefoundry_compiler::Compilation;
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::text::printable;
 use kubefoundry_yaml::{Limits, Node, Value, parse};
 use serde_json::{Map, Value as Json, json};
 
@@ -23,7 +24,8 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(crate) fn to_line(&self) -> String {
-        format!("{}: {}\n", self.severity, self.message)
+        // Messages contain names and kinds of the input, which may be anything.
+        format!("{}: {}\n", self.severity, printable(&self.message))
     }
 
     /// Creates an error about the whole list.

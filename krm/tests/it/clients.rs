@@ -17,6 +17,8 @@ fn what_is_no_resource_list_is_echoed() {
         ("- a\n- b\n", "standard input is a list"),
         ("{}\n", "standard input is a mapping"),
         ("apiVersion: v1\nkind: List\nitems: []\n", "standard input is a List"),
+        // A kind cannot write lines of its own into the log of a CI.
+        ("kind: \"X\\u202e\\n::error::y\\e[2J\"\n", "standard input is a X\\u{202e}\\n::error::y\\u{1b}[2J"),
         ("kind: ResourceList\n---\nkind: ResourceList\n", "2 documents"),
         ("kind: ResourceList\n", "apiVersion \"\""),
         ("apiVersion: config.kubernetes.io/v2\nkind: ResourceList\nitems: []\n", "config.kubernetes.io/v2"),
