@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::hardware::{INSTANCE_TYPE_LABELS, PRODUCT_LABELS, WHOLE_GPUS};
+use super::hardware::{INSTANCE_TYPE_LABELS, PRODUCT_LABELS, WHOLE_GPUS, find_instance_type, find_product};
 use super::ir::{Deployment, KnownGpu, NodeGpu, Role, Worker};
 use super::placement::possible_nodes;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_facts::{gpu, gpu_by_label, gpu_names, gpus_named, instance_type};
+use kubefoundry_facts::{gpu, gpu_names, gpus_named};
 use kubefoundry_kubernetes::cluster_node::ClusterNode;
 use kubefoundry_kubernetes::quantity::billionths;
 use kubefoundry_kubernetes::wire::{Map, Syntax};
@@ -209,30 +209,31 @@ impl KnownGpus {
 impl KnownGpus {
     /// Returns the GPU of the nodes on which the pods of each role may run. Nothing is known if that is not known of
     /// each of these nodes.
-    fn gpus_of_cluster(&self, deployment: &Deployment, nodes: &[ClusterNode]) -> Vec<(Role, KnownGpu)> {
+    fn gpus_of_cluster(&self, deployment: &Deployment, nodes: &[ClusterNode]) -> Vec<(Role, Arc<KnownGpu>)> {
         let workers = deployment.workload.workers().into_iter();
         let workers = workers.filter(|worker| WHOLE_GPUS.contains(&worker.gpu_type.value.as_str()));
         let gpu_of = |worker: &Worker| {
             // Many nodes are alike, and a product is looked up once.
             let names: Option<BTreeSet<NodeName<'_>>> =
                 possible_nodes(deployment, worker, nodes).map(NodeName::of_node).collect();
-            let is_offered = |gpu: &KnownGpu| gpu.resource.as_deref() == Some(worker.gpu_type.value.as_str());
-            let gpus: Option<Vec<KnownGpu>> =
+            let is_offered = |gpu: &Arc<KnownGpu>| gpu.resource.as_deref() == Some(worker.gpu_type.value.as_str());
+            let gpus: Option<Vec<Arc<KnownGpu>>> =
                 names?.into_iter().map(|name| self.gpu_of_node(name).filter(is_offered)).collect();
             let gpus = gpus?;
             let named_by: Vec<&str> = gpus.iter().map(|gpu| gpu.named_by.as_str()).collect();
-            KnownGpu::any_of(format!("{} (nodes of the cluster)", named_by.join(" or ")), &gpus)
+            let named_by = format!("{} (nodes of the cluster)", named_by.join(" or "));
+            KnownGpu::any_of(named_by, gpus.iter().map(AsRef::as_ref)).map(Arc::new)
         };
         workers.filter_map(|worker| Some((worker.role, gpu_of(worker)?))).collect()
     }
 
-    fn gpu_of_node(&self, name: NodeName<'_>) -> Option<KnownGpu> {
+    fn gpu_of_node(&self, name: NodeName<'_>) -> Option<Arc<KnownGpu>> {
         match name {
             NodeName::Product(product) => match self.products.get(product) {
-                Some(own) => own.as_deref().cloned(),
-                None => gpu_by_label(product).map(|gpu| KnownGpu::from_gpu(product, &gpu)),
+                Some(own) => own.clone(),
+                None => find_product(product),
             },
-            NodeName::InstanceType(name) => KnownGpu::from_instance_type(&instance_type(name)?),
+            NodeName::InstanceType(name) => find_instance_type(name)?.gpu.clone(),
         }
     }
 }

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use super::fact_cache::FactCache;
 use super::ir::{Deployment, EngineType, ModelSource};
 use super::model_config::model_from_config;
 use super::wire::ModelDeployment;
 use crate::codes;
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_facts::fit::{Interval, Settings, weights};
 use kubefoundry_facts::{Model, kaito_preset_model};
 use kubefoundry_kubernetes::wire::Map;
 use kubefoundry_kubernetes::wire_object;
@@ -152,23 +154,19 @@ impl KnownModels {
     }
 }
 
-/// Finds the facts about a public model by its id, or by the name that KAITO has for it. Reading a line takes as long as a
-/// twentieth of a document, and many documents name the same model, so the models that were found are kept.
+/// Finds the facts about a public model by its id, or by the name that KAITO has for it.
 pub(crate) fn find_public_model(id: &str) -> Option<Arc<Model>> {
-    static FOUND: Mutex<BTreeMap<String, Option<Arc<Model>>>> = Mutex::new(BTreeMap::new());
-    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(model) = found.get(id) {
-        return model.clone();
-    }
-    let model = kubefoundry_facts::model(kaito_preset_model(id).unwrap_or(id)).map(Arc::new);
-    if found.len() < MAX_KEPT_MODELS {
-        found.insert(id.to_owned(), model.clone());
-    }
-    model
+    static MODELS: FactCache<String, Option<Arc<Model>>> = FactCache::new();
+    MODELS.get_or_find(id, || kubefoundry_facts::model(kaito_preset_model(id).unwrap_or(id)).map(Arc::new))
 }
 
-/// How many ids are kept with what is known about them.
-const MAX_KEPT_MODELS: usize = 1000;
+/// Returns the bytes of a model's weights with the numbers of its checkpoint.
+pub(crate) fn checkpoint_size(model: &Model) -> Interval {
+    static SIZES: FactCache<String, Interval> = FactCache::new();
+    let compute = || weights(model, &Settings::default());
+    // Only the ids of public models always mean the same facts.
+    if DESCRIBED_BY_USERS.contains(&&*model.source) { compute() } else { SIZES.get_or_find(&*model.id, compute) }
+}
 
 /// Variables that give a token for Hugging Face, or take models from elsewhere.
 const DOWNLOAD_VARIABLES: &[&str] = &[

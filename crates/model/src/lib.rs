@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod defaults;
 pub mod draft;
 pub mod engines;
+mod fact_cache;
 pub mod hardware;
 pub mod ir;
 pub mod known_gpus;

@@ -3,13 +3,13 @@
 //!
 //! Only versions that are exactly known, and whose packages were read, are checked.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::invocation::{ArgumentValue, Invocation};
 use super::launcher::Launcher;
 use super::profile::EngineProfile;
 use crate::codes;
+use crate::fact_cache::FactCache;
 use crate::ir::{Deployment, KnownGpu};
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
@@ -23,37 +23,25 @@ const CHECKPOINT_METHODS: &[&str] = &["awq", "compressed-tensors", "fp8", "gptq"
 /// The flags with which users choose another implementation of the architecture.
 const IMPLEMENTATION_FLAGS: &[&str] = &["model-impl", "tokenizer-mode", "io-processor-plugin"];
 
+/// A version of an engine, and the answers about its architectures that were found.
+struct EngineVersion {
+    facts: EngineFacts,
+    serves: FactCache<String, bool>,
+}
+
+/// Returns the engine's version that a launcher runs, if that is exactly known and its package was read.
+fn version_of(profile: &EngineProfile, launcher: &Launcher) -> Option<Arc<EngineVersion>> {
+    static VERSIONS: FactCache<(&'static str, &'static str), Option<Arc<EngineVersion>>> = FactCache::new();
+    let parser = launcher.parsers.iter().find(|parser| parser.table.program() == profile.table)?;
+    let (engine, version) = (profile.table, parser.table.version());
+    let find = || Some(Arc::new(EngineVersion { facts: engine_facts(engine, version)?, serves: FactCache::new() }));
+    VERSIONS.get_or_find(&(engine, version), find).filter(|_| launcher.is_exact)
+}
+
 /// Returns the facts about the engine's version that a launcher runs, if that is exactly known.
 pub(super) fn facts_of(profile: &EngineProfile, launcher: &Launcher) -> Option<EngineFacts> {
-    let parser = launcher.parsers.iter().find(|parser| parser.table.program() == profile.table)?;
-    engine_facts(profile.table, parser.table.version()).filter(|_| launcher.is_exact)
+    Some(version_of(profile, launcher)?.facts)
 }
-
-/// Returns whether a version of an engine serves one of the architectures of a model, or is not known. Verdicts are kept,
-/// because many documents ask for the same one.
-fn is_served(model: &Model, profile: &EngineProfile, launcher: &Launcher) -> bool {
-    static VERDICTS: Mutex<VerdictsByEngine> = Mutex::new(BTreeMap::new());
-    let Some(parser) = launcher.parsers.iter().find(|parser| parser.table.program() == profile.table) else {
-        return true;
-    };
-    let mut verdicts = VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let verdicts = verdicts.entry((profile.table, parser.table.version())).or_default();
-    if let Some(verdict) = verdicts.get(&*model.id) {
-        return *verdict;
-    }
-    let serves = |facts: EngineFacts| model.architectures.iter().any(|architecture| facts.serves(architecture));
-    let verdict = facts_of(profile, launcher).is_none_or(serves);
-    if verdicts.len() < MAX_KEPT_VERDICTS {
-        verdicts.insert(model.id.clone().into_owned(), verdict);
-    }
-    verdict
-}
-
-/// Whether a model is served, by its id, for each engine and version.
-type VerdictsByEngine = BTreeMap<(&'static str, &'static str), BTreeMap<String, bool>>;
-
-/// For how many models of a version of an engine the verdict is kept.
-const MAX_KEPT_VERDICTS: usize = 1000;
 
 /// Warns about an architecture that the version of the engine does not implement. It then tries the implementation of
 /// Transformers, which serves some of them, with less speed.
@@ -70,12 +58,16 @@ pub(super) fn check_architecture(
         || model.architectures.is_empty()
         || deployment.engine.trust_remote_code.value
         || is_chosen
-        || is_served(model, profile, launcher)
     {
         return;
     }
-    let Some(facts) = facts_of(profile, launcher) else { return };
+    let Some(version) = version_of(profile, launcher) else { return };
+    let facts = version.facts;
+    let serves = |architecture: &str| version.serves.get_or_find(architecture, || facts.serves(architecture));
     let names: Vec<&str> = model.architectures.iter().map(AsRef::as_ref).collect();
+    if names.iter().any(|architecture| serves(architecture)) {
+        return;
+    }
     let dropped = names.iter().find_map(|name| facts.last_version_with(name));
     let dropped = dropped.map_or_else(String::new, |version| format!("; {version} was the last version that did"));
     let (engine, version) = (profile.display_name, facts.version());

@@ -2,9 +2,9 @@
 
 use crate::codes;
 use crate::ir::{EngineType, Worker};
+use crate::known_models::checkpoint_size;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_facts::Model;
-use kubefoundry_facts::fit::{Settings, weights};
 use kubefoundry_kubernetes::quantity::billionths;
 
 /// The part of the weights that a pod's memory must have at least. In the manifests that Dynamo, KServe and KubeRay
@@ -24,7 +24,7 @@ pub(super) fn check_host_memory(model: &Model, engine: EngineType, worker: &Work
         return;
     };
     // Files have the numbers of the checkpoint, whatever the engine turns them into.
-    let size = weights(model, &Settings::default());
+    let size = checkpoint_size(model);
     if memory >= size.min / LEAST_PART {
         return;
     }

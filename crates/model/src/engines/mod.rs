@@ -62,8 +62,9 @@ pub fn profile(engine: EngineType) -> &'static EngineProfile {
 }
 
 /// Resolves all settings of the engine for one worker: typed fields, `engine.args`, `engine.extraArgs` and parallelism
-/// (docs/design/0007 to 0009). A setting that cannot be passed is omitted and reported as an error. The others are
-/// returned all the same, so that the provider finds its own errors in the same run.
+/// (docs/design/0007 to 0009), and checks them against what is known of the model, the GPU and the engine's version. A
+/// setting that cannot be passed is omitted and reported as an error. The others are returned all the same, so that the
+/// provider finds its own errors in the same run.
 ///
 /// The arguments include the model and the served name where the launcher [takes](Launcher::takes_model) them.
 pub fn resolve(
@@ -72,7 +73,9 @@ pub fn resolve(
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Invocation {
-    resolve_worker(deployment, worker, launcher, findings).0
+    let (invocation, are_sizes_valid) = resolve_settings(deployment, worker, launcher, findings);
+    check_settings(deployment, worker, launcher, (&invocation, are_sizes_valid), findings);
+    invocation
 }
 
 /// Describes the workers of a deployment for the questions on which GPUs they fit, and with how much context. Workers
@@ -84,9 +87,10 @@ pub fn describe_workers(deployment: &Deployment, launcher: &Launcher, findings: 
     }
     let workers = deployment.workload.workers().into_iter().filter(|worker| worker.gpu_count.value > 0);
     let describe = |worker: &Worker| {
-        let (invocation, is_split_known) = resolve_worker(deployment, worker, launcher, findings);
+        let (invocation, are_sizes_valid) = resolve_settings(deployment, worker, launcher, findings);
         let gpu = find_gpu(deployment, worker, launcher.instance_type.as_deref());
-        model_fit::describe_worker(gpu, worker, deployment, profile, &invocation, is_split_known)
+        let is_split_known = are_sizes_valid && launcher.splits_model;
+        model_fit::describe_worker(gpu.as_deref(), worker, deployment, profile, &invocation, is_split_known)
     };
     // Decisions of all deployments are kept, so none keeps more memory than it needs.
     let mut described: Vec<WorkerFit> = workers.map(describe).collect();
@@ -94,8 +98,8 @@ pub fn describe_workers(deployment: &Deployment, launcher: &Launcher, findings: 
     described
 }
 
-/// Resolves all settings of the engine for one worker. Also returns whether the parallel sizes are known.
-fn resolve_worker(
+/// Resolves all settings of the engine for one worker. Also returns whether no parallel size has an error.
+fn resolve_settings(
     deployment: &Deployment,
     worker: &Worker,
     launcher: &Launcher,
@@ -109,41 +113,50 @@ fn resolve_worker(
     }
     engine_args::add_engine_args(deployment, profile, launcher, &mut invocation, findings);
     let model = model_facts::applicable_facts(deployment, &invocation);
-    let gpu = model.and_then(|_| find_gpu(deployment, worker, launcher.instance_type.as_deref()));
-    // What follows from the model alone is the same for both roles, and is reported for the first of them.
-    if let Some(model) = model.filter(|_| worker.role != Role::Decode) {
-        model_facts::check_context(model, deployment, profile, &invocation, findings);
-        engine_support::check_architecture(model, deployment, profile, launcher, &invocation, findings);
-        if let Some(gpu) = &gpu {
-            engine_support::check_capability(model, gpu, profile, launcher, &invocation, findings);
-        }
-        chat_parsers::check_formats(model, launcher, &invocation, findings);
-        checkpoint::check_quantization(model, profile, launcher, &invocation, findings);
-        checkpoint::check_dtype(model, profile, launcher, &invocation, findings);
-    }
-    if worker.role != Role::Decode {
-        chat_parsers::check_tool_choice(profile, launcher, &invocation, findings);
-    }
-    // A program that chooses the GPUs chooses the memory as well.
-    if let Some(model) = model.filter(|_| launcher.splits_model) {
-        host_memory::check_host_memory(model, deployment.engine.kind, worker, findings);
-    }
     let errors = findings.error_count();
     parallelism::resolve_parallelism(worker, model, profile, launcher, &mut invocation, findings);
-    // With an error, the parallel sizes are not known.
-    if worker.role != Role::Decode && findings.error_count() == errors {
-        expert_parallelism::check_experts(model, profile, launcher, &invocation, findings);
-        if let Some(model) = model {
-            draft_model::check_draft_model(model, profile, launcher, &invocation, findings);
+    (invocation, findings.error_count() == errors)
+}
+
+/// Checks the settings of a worker against what is known of the model, the GPU and the engine's version. What follows
+/// from the model alone is the same for both roles, and is reported for the first of them.
+fn check_settings(
+    deployment: &Deployment,
+    worker: &Worker,
+    launcher: &Launcher,
+    (invocation, are_sizes_valid): (&Invocation, bool),
+    findings: &mut Findings<'_>,
+) {
+    let profile = profile(deployment.engine.kind);
+    let model = model_facts::applicable_facts(deployment, invocation);
+    let gpu = model.and_then(|_| find_gpu(deployment, worker, launcher.instance_type.as_deref()));
+    if worker.role != Role::Decode {
+        chat_parsers::check_tool_choice(profile, launcher, invocation, findings);
+        if are_sizes_valid {
+            expert_parallelism::check_experts(model, profile, launcher, invocation, findings);
         }
     }
-    // Parallel sizes with an error say nothing about the memory of a GPU, and neither do those that a program chooses.
-    let is_split_known = launcher.splits_model
-        && profile.parallelism.is_some()
-        && findings.error_count() == errors
-        && worker.gpu_count.value > 0;
-    if let Some((model, gpu)) = model.zip(gpu.as_ref()).filter(|_| is_split_known) {
-        model_fit::check_fit(model, gpu, worker, deployment, profile, &invocation, findings);
+    let Some(model) = model else { return };
+    if worker.role != Role::Decode {
+        model_facts::check_context(model, deployment, profile, invocation, findings);
+        engine_support::check_architecture(model, deployment, profile, launcher, invocation, findings);
+        if let Some(gpu) = &gpu {
+            engine_support::check_capability(model, gpu, profile, launcher, invocation, findings);
+        }
+        chat_parsers::check_formats(model, launcher, invocation, findings);
+        checkpoint::check_quantization(model, profile, launcher, invocation, findings);
+        checkpoint::check_dtype(model, profile, launcher, invocation, findings);
+        if are_sizes_valid {
+            draft_model::check_draft_model(model, profile, launcher, invocation, findings);
+        }
     }
-    (invocation, is_split_known)
+    // A program that chooses the GPUs chooses the memory and the parallel sizes as well.
+    if !launcher.splits_model {
+        return;
+    }
+    host_memory::check_host_memory(model, deployment.engine.kind, worker, findings);
+    let is_split_known = are_sizes_valid && profile.parallelism.is_some() && worker.gpu_count.value > 0;
+    if let Some(gpu) = gpu.filter(|_| is_split_known) {
+        model_fit::check_fit(model, &gpu, worker, deployment, profile, invocation, findings);
+    }
 }

@@ -47,7 +47,7 @@ pub(super) fn assess_fit(
 /// Describes a worker for the questions on which GPUs it fits, and with how much context. `is_split_known` tells whether
 /// the parallel sizes are those that run.
 pub(super) fn describe_worker(
-    gpu: Option<KnownGpu>,
+    gpu: Option<&KnownGpu>,
     worker: &Worker,
     deployment: &Deployment,
     profile: &EngineProfile,
@@ -65,7 +65,7 @@ pub(super) fn describe_worker(
     let gpu = gpu.filter(|_| is_whole);
     fit.gpu = gpu.map(|gpu| {
         let memory = Interval::between(gpu.min_memory, gpu.max_memory);
-        Box::new(WorkerGpu { name: gpu.named_by, memory })
+        Box::new(WorkerGpu { name: gpu.named_by.clone(), memory })
     });
     fit.layout = is_split_known.then(|| rank_layout(deployment.engine.kind, profile, invocation));
     let context = invocation.get(profile.context_length).and_then(|argument| argument.value.as_u32());
@@ -91,10 +91,13 @@ pub(super) fn check_fit(
     findings: &mut Findings<'_>,
 ) {
     let Some(assessment) = assess_fit(model, gpu, worker, deployment, profile, invocation) else { return };
+    if matches!(assessment.fit, Fit::Fits | Fit::Unknown) {
+        return;
+    }
     let Assessment { demand, budget, fit, .. } = assessment;
     let sum = format!("weights {}, KV cache {}, other {}", demand.weights, demand.kv_cache, demand.overhead);
     let path = worker.gpu_path().count();
-    let described = describe_worker(Some(gpu.clone()), worker, deployment, profile, invocation, true);
+    let described = describe_worker(Some(gpu), worker, deployment, profile, invocation, true);
     let numbers = described.fewest_gpus().unwrap_or_default();
     let asserts_context = demand.kv_cache != Interval::exactly(0);
     match fit {

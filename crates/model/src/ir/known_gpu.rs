@@ -55,10 +55,10 @@ impl KnownGpu {
 
     /// Returns what is true of each of several GPUs: memory from the least to the most, and what they agree on. `None`
     /// if there are no GPUs.
-    pub fn any_of(named_by: String, gpus: &[Self]) -> Option<Self> {
-        let (first, rest) = gpus.split_first()?;
-        let mut any = Self { named_by, ..first.clone() };
-        for gpu in rest {
+    pub fn any_of<'g>(named_by: String, gpus: impl IntoIterator<Item = &'g Self>) -> Option<Self> {
+        let mut gpus = gpus.into_iter();
+        let mut any = Self { named_by, ..gpus.next()?.clone() };
+        for gpu in gpus {
             any.min_memory = any.min_memory.min(gpu.min_memory);
             any.max_memory = any.max_memory.max(gpu.max_memory);
             any.capability = any.capability.filter(|capability| gpu.capability == Some(*capability));
@@ -75,7 +75,7 @@ pub struct NodeGpu {
     /// The GPU of the options that the node selector names by its product label.
     pub selected: Option<Arc<KnownGpu>>,
     /// The GPU of the nodes of the cluster on which the pods of a role may run.
-    pub of_cluster: Vec<(Role, KnownGpu)>,
+    pub of_cluster: Vec<(Role, Arc<KnownGpu>)>,
     /// The GPU that the options give for the nodes of the node selector.
     pub by_selector: Option<Arc<KnownGpu>>,
     /// The GPU that the options give for a deployment that names no nodes with another one.

@@ -8,13 +8,14 @@ use super::manifests::LabelSelector;
 use super::overrides::{self, Overrides};
 use super::settings::KaitoInstallation;
 use crate::codes;
+use crate::hardware::find_instance_type;
 use crate::ir::{Deployment, NVIDIA_GPU};
+use crate::known_models::checkpoint_size;
 use crate::placement::PodPlacement;
 use crate::provider::TranslationContext;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_facts::InstanceType;
-use kubefoundry_facts::fit::{Settings, weights};
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_yaml::text::closest;
 
@@ -94,7 +95,7 @@ pub(super) fn placement(deployment: &Deployment) -> PodPlacement {
 fn check_gpus(instance_type: &str, deployment: &Deployment, is_preset: bool, findings: &mut Findings<'_>) {
     let path = overrides::path().instance_type();
     let worker_gpus = deployment.workload.workers().iter().map(|worker| worker.gpu_count.value).max().unwrap_or(0);
-    let Some(facts) = kubefoundry_facts::instance_type(instance_type) else {
+    let Some(known) = find_instance_type(instance_type) else {
         let message = if instance_type.starts_with("Standard_D") && (is_preset || worker_gpus > 0) {
             format!("{path} is {instance_type}, and virtual machines of Azure's D series have no GPU")
         } else if !instance_type.starts_with("Standard_N") && !instance_type.starts_with("Standard_D") {
@@ -112,7 +113,8 @@ fn check_gpus(instance_type: &str, deployment: &Deployment, is_preset: bool, fin
         findings.report(&UNSUITABLE_INSTANCE_TYPE, &path, message).help(help);
         return;
     };
-    let resource = facts.gpu().map_or(NVIDIA_GPU, |gpu| gpu.resource);
+    let facts = &known.facts;
+    let resource = known.gpu.as_ref().and_then(|gpu| gpu.resource.as_deref()).unwrap_or(NVIDIA_GPU);
     let asked = deployment.workload.workers().into_iter().next().map_or(NVIDIA_GPU, |worker| &worker.gpu_type.value);
     if resource != asked && (is_preset || worker_gpus > 0) {
         let message = format!("{path} is {instance_type}, whose GPUs are {resource}, but a pod asks for {asked}");
@@ -122,7 +124,7 @@ fn check_gpus(instance_type: &str, deployment: &Deployment, is_preset: bool, fin
         return;
     }
     if is_preset {
-        check_preset(&facts, deployment, findings);
+        check_preset(facts, deployment, findings);
     }
     if !is_preset && worker_gpus > facts.gpus {
         let message = format!(
@@ -158,7 +160,7 @@ fn check_preset(facts: &InstanceType, deployment: &Deployment, findings: &mut Fi
         ));
     }
     let Some(model) = deployment.model.facts.as_deref() else { return };
-    let size = weights(model, &Settings::default());
+    let size = checkpoint_size(model);
     if size.min > facts.gpu_memory {
         let (memory, nodes) = (facts.gpu_memory >> 30, size.min.div_ceil(facts.gpu_memory));
         let path = overrides::path().instance_type();
