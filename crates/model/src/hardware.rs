@@ -57,7 +57,8 @@ pub(crate) fn find_product(label: &str) -> Option<Arc<KnownGpu>> {
 pub fn find_gpu(deployment: &Deployment, worker: &Worker, ordered: Option<&str>) -> Option<Arc<KnownGpu>> {
     let resource = worker.gpu_type.value.as_str();
     let known = &deployment.node_gpu;
-    let of_resource = |gpu: &&Arc<KnownGpu>| WHOLE_GPUS.contains(&resource) && gpu.resource.as_deref() == Some(resource);
+    let of_resource =
+        |gpu: &&Arc<KnownGpu>| WHOLE_GPUS.contains(&resource) && gpu.resource.as_deref() == Some(resource);
     if let Some(gpu) = known.selected.as_ref().filter(of_resource) {
         return Some(Arc::clone(gpu));
     }
@@ -105,8 +106,10 @@ pub(crate) fn check_vendor(deployment: &Deployment, findings: &mut Findings<'_>)
         return;
     }
     for (label, value) in &deployment.node_selector {
-        let by_label =
-            VENDOR_LABELS.iter().find(|(prefix, _)| label.starts_with(prefix)).map(|(_, resource)| Cow::Borrowed(*resource));
+        let by_label = VENDOR_LABELS
+            .iter()
+            .find(|(prefix, _)| label.starts_with(prefix))
+            .map(|(_, resource)| Cow::Borrowed(*resource));
         let by_type = || {
             let is_type = INSTANCE_TYPE_LABELS.contains(&label.as_str());
             if is_type { find_instance_type(value)?.gpu.as_ref()?.resource.clone() } else { None }

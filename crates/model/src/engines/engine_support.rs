@@ -54,11 +54,7 @@ pub(super) fn check_architecture(
     findings: &mut Findings<'_>,
 ) {
     let is_chosen = IMPLEMENTATION_FLAGS.iter().any(|flag| invocation.has(flag));
-    if !launcher.is_exact
-        || model.architectures.is_empty()
-        || deployment.engine.trust_remote_code.value
-        || is_chosen
-    {
+    if !launcher.is_exact || model.architectures.is_empty() || deployment.engine.trust_remote_code.value || is_chosen {
         return;
     }
     let Some(version) = version_of(profile, launcher) else { return };
