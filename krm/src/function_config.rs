@@ -42,11 +42,12 @@ const NUMBERS: [&str; 7] = [
     "limits.ruleBytes",
     "limits.ruleSteps",
 ];
-const STRINGS: [&str; 11] = [
+const STRINGS: [&str; 12] = [
     "actor.gatewayURL",
     "actor.kserveDefaultMode",
     "actor.runtimeScript",
     "actor.sidecarImage",
+    "gpus.default",
     "llamaStack.clusterRole",
     "llamaStack.image",
     "llamaStack.mergeMode",
@@ -56,7 +57,8 @@ const STRINGS: [&str; 11] = [
     "output",
 ];
 /// Keys that end with a name chosen by the user, such as a provider or an image prefix, and their documented form.
-const MAPS: [(&str, &str); 6] = [
+const MAPS: [(&str, &str); 7] = [
+    ("gpus.namespaces", "gpus.namespaces.NAMESPACE"),
     ("images", "images.PREFIX"),
     ("llamaStack.distributions", "llamaStack.distributions.NAME"),
     ("llamaStack.imageOverrides", "llamaStack.imageOverrides.NAME"),
@@ -225,6 +227,8 @@ mod tests {
         known.sort_unstable();
         assert_eq!(limits, known);
         assert_eq!(under("kaito"), ["nodeAutoProvisioning"]);
+        // Selectors and products are whole objects.
+        assert_eq!(under("gpus"), ["default", "namespaces.NAMESPACE"]);
         // Transports are whole objects.
         let mut actor = under("actor");
         actor.push("transports");
