@@ -78,9 +78,10 @@ fn search(file: &'static str, compare: impl Fn(&str) -> Ordering) -> Option<Line
     while start < end {
         let middle = file.get(start..start + (end - start) / 2)?.rfind('\n').map_or(start, |at| start + at + 1);
         let rest = file.get(middle..end)?;
-        let line = Line::new(rest.lines().next()?);
-        match compare(line.name) {
-            Ordering::Equal => return Some(line),
+        // Lines are long, and most of those that the search meets are not read to their end.
+        let (name, _) = rest.split_once([' ', '\n'])?;
+        match compare(name) {
+            Ordering::Equal => return rest.lines().next().map(Line::new),
             Ordering::Less => start = middle + rest.find('\n').map_or(rest.len(), |at| at + 1),
             Ordering::Greater => end = middle,
         }

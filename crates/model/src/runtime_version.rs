@@ -17,8 +17,13 @@ pub(crate) fn find_nearest(
     known: impl Iterator<Item = &'static str> + Clone,
     text: &str,
 ) -> Option<(&'static str, RuntimeMatch)> {
+    let find_same = |version: &str| known.clone().find(|known| *known == version);
+    // Most texts are a known version, and need not be read.
+    if let Some(same) = find_same(text) {
+        return Some((same, RuntimeMatch::Same));
+    }
     let version = leading_version(text)?;
-    if let Some(same) = known.clone().find(|known| *known == version) {
+    if let Some(same) = find_same(version) {
         return Some((same, RuntimeMatch::Same));
     }
     let older = known.clone().filter(|known| numbers(known) < numbers(version));
@@ -32,9 +37,10 @@ pub(crate) fn is_before(version: &str, other: &str) -> bool {
 }
 
 /// Returns the three numbers of a version, for comparison. A number that is too large counts as the largest.
-fn numbers(version: &str) -> Vec<u64> {
+fn numbers(version: &str) -> [u64; 3] {
     debug_assert!(is_version(version), "{version}");
-    version.split('.').map(|number| number.parse().unwrap_or(u64::MAX)).collect()
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(u64::MAX));
+    std::array::from_fn(|_| numbers.next().unwrap_or_default())
 }
 
 /// Returns the `MAJOR.MINOR.PATCH` at the start of a text, if nothing or a suffix follows it: `1.4.0`, `1.4.0-rc1`,

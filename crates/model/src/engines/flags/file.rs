@@ -23,8 +23,6 @@ pub(super) struct FlagFile {
     pub(super) program: &'static str,
     pub(super) text: &'static str,
     header: OnceLock<Header>,
-    /// The offset of each line in the entries.
-    line_starts: OnceLock<Vec<u32>>,
     /// The entries of each version, by its letter. Only scans need them.
     entries: [OnceLock<Vec<TableEntry>>; MAX_VERSIONS],
     /// The suggestions for unknown names, by version. A name is compared with hundreds of others to find one, and the
@@ -56,7 +54,6 @@ impl FlagFile {
             program,
             text,
             header: OnceLock::new(),
-            line_starts: OnceLock::new(),
             entries: [const { OnceLock::new() }; MAX_VERSIONS],
             suggestions: Mutex::new(BTreeMap::new()),
         }
@@ -97,19 +94,27 @@ impl FlagFile {
     /// Returns the entries of a name, one for each set of versions with the same facts.
     pub(super) fn entries_of<'n>(&self, name: &'n str) -> impl Iterator<Item = TableEntry> + use<'n> {
         let text = self.header().entries;
-        let line_starts = self.line_starts.get_or_init(|| {
-            let ends = memchr::memchr_iter(b'\n', text.as_bytes());
-            std::iter::once(0).chain(ends.map(|end| u32::try_from(end + 1).unwrap_or(u32::MAX))).collect()
-        });
-        let position = line_starts.partition_point(|start| {
-            let line = text.get(*start as usize..).unwrap_or_default();
+        let bytes = text.as_bytes();
+        // A binary search over bytes for the first line whose name is not less: the middle is moved to the start of its
+        // line. An index of the lines would cost a run over one document more than all of its searches.
+        let (mut start, mut end) = (0, bytes.len());
+        while start < end {
+            let middle = start + (end - start) / 2;
+            let before = bytes.get(start..middle).unwrap_or_default();
+            let line_start = memchr::memrchr(b'\n', before).map_or(start, |at| start + at + 1);
+            let line = text.get(line_start..).unwrap_or_default();
             let length = memchr::memchr(b' ', line.as_bytes()).unwrap_or(line.len());
-            let line_name = line.get(..length).unwrap_or_default();
-            !line_name.is_empty() && compare_names(line_name, name) == Ordering::Less
-        });
-        let start = line_starts.get(position).map_or(text.len(), |start| *start as usize);
-        let tail = text.get(start..).unwrap_or_default();
-        tail.lines().map(parse_entry).take_while(move |entry| compare_names(entry.name, name) == Ordering::Equal)
+            if compare_names(line.get(..length).unwrap_or_default(), name) == Ordering::Less {
+                start = line_start + memchr::memchr(b'\n', line.as_bytes()).map_or(line.len(), |at| at + 1);
+            } else {
+                end = line_start;
+            }
+        }
+        text.get(start..)
+            .unwrap_or_default()
+            .lines()
+            .map(parse_entry)
+            .take_while(move |entry| compare_names(entry.name, name) == Ordering::Equal)
     }
 
     /// Returns all entries of the version with this letter, sorted by name.
