@@ -79,7 +79,8 @@ fn search(file: &'static str, compare: impl Fn(&str) -> Ordering) -> Option<Line
         let middle = file.get(start..start + (end - start) / 2)?.rfind('\n').map_or(start, |at| start + at + 1);
         let rest = file.get(middle..end)?;
         // Lines are long, and most of those that the search meets are not read to their end.
-        let (name, _) = rest.split_once([' ', '\n'])?;
+        let length = rest.bytes().position(|byte| matches!(byte, b' ' | b'\n')).unwrap_or(rest.len());
+        let name = rest.get(..length)?;
         match compare(name) {
             Ordering::Equal => return rest.lines().next().map(Line::new),
             Ordering::Less => start = middle + rest.find('\n').map_or(rest.len(), |at| at + 1),

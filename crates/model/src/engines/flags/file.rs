@@ -5,12 +5,17 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use kubefoundry_yaml::text::closest;
 
 /// Maximum number of versions in a file. A version has a lower-case letter.
 const MAX_VERSIONS: usize = 26;
+
+/// Maximum number of searches without an index of the lines. An index makes a search cheaper by half, but costs as much
+/// as forty searches, and a run over one document has fewer.
+const MAX_SEARCHES_WITHOUT_INDEX: u32 = 32;
 
 /// Maximum number of suggestions that are kept.
 const MAX_KEPT_SUGGESTIONS: usize = 256;
@@ -23,6 +28,10 @@ pub(super) struct FlagFile {
     pub(super) program: &'static str,
     pub(super) text: &'static str,
     header: OnceLock<Header>,
+    /// How many names were searched.
+    searches: AtomicU32,
+    /// The offset of each line in the entries.
+    line_starts: OnceLock<Vec<u32>>,
     /// The entries of each version, by its letter. Only scans need them.
     entries: [OnceLock<Vec<TableEntry>>; MAX_VERSIONS],
     /// The suggestions for unknown names, by version. A name is compared with hundreds of others to find one, and the
@@ -54,6 +63,8 @@ impl FlagFile {
             program,
             text,
             header: OnceLock::new(),
+            searches: AtomicU32::new(0),
+            line_starts: OnceLock::new(),
             entries: [const { OnceLock::new() }; MAX_VERSIONS],
             suggestions: Mutex::new(BTreeMap::new()),
         }
@@ -94,27 +105,30 @@ impl FlagFile {
     /// Returns the entries of a name, one for each set of versions with the same facts.
     pub(super) fn entries_of<'n>(&self, name: &'n str) -> impl Iterator<Item = TableEntry> + use<'n> {
         let text = self.header().entries;
-        let bytes = text.as_bytes();
-        // A binary search over bytes for the first line whose name is not less: the middle is moved to the start of its
-        // line. An index of the lines would cost a run over one document more than all of its searches.
-        let (mut start, mut end) = (0, bytes.len());
-        while start < end {
-            let middle = start + (end - start) / 2;
-            let before = bytes.get(start..middle).unwrap_or_default();
-            let line_start = memchr::memrchr(b'\n', before).map_or(start, |at| start + at + 1);
-            let line = text.get(line_start..).unwrap_or_default();
-            let length = memchr::memchr(b' ', line.as_bytes()).unwrap_or(line.len());
-            if compare_names(line.get(..length).unwrap_or_default(), name) == Ordering::Less {
-                start = line_start + memchr::memchr(b'\n', line.as_bytes()).map_or(line.len(), |at| at + 1);
-            } else {
-                end = line_start;
-            }
-        }
+        let start = if self.searches.fetch_add(1, Relaxed) < MAX_SEARCHES_WITHOUT_INDEX {
+            find_without_index(text, name)
+        } else {
+            self.find_by_index(text, name)
+        };
         text.get(start..)
             .unwrap_or_default()
             .lines()
             .map(parse_entry)
             .take_while(move |entry| compare_names(entry.name, name) == Ordering::Equal)
+    }
+
+    /// Returns the start of the first line whose name is not less.
+    fn find_by_index(&self, text: &str, name: &str) -> usize {
+        let line_starts = self.line_starts.get_or_init(|| {
+            let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+            std::iter::once(0).chain(ends.map(|end| u32::try_from(end + 1).unwrap_or(u32::MAX))).collect()
+        });
+        let is_less = |start: &u32| {
+            let line = text.get(*start as usize..).unwrap_or_default();
+            !line.is_empty() && compare_names(name_of_line(line), name) == Ordering::Less
+        };
+        let position = line_starts.partition_point(is_less);
+        line_starts.get(position).map_or(text.len(), |start| *start as usize)
     }
 
     /// Returns all entries of the version with this letter, sorted by name.
@@ -167,6 +181,31 @@ impl FlagFile {
     }
 }
 
+/// Returns the start of the first line whose name is not less, by a binary search over bytes: the middle is moved to the
+/// start of its line.
+fn find_without_index(text: &str, name: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut start, mut end) = (0, bytes.len());
+    while start < end {
+        let middle = start + (end - start) / 2;
+        let before = bytes.get(start..middle).unwrap_or_default();
+        let line_start = memchr::memrchr(b'\n', before).map_or(start, |at| start + at + 1);
+        let line = text.get(line_start..).unwrap_or_default();
+        if compare_names(name_of_line(line), name) == Ordering::Less {
+            start = line_start + memchr::memchr(b'\n', line.as_bytes()).map_or(line.len(), |at| at + 1);
+        } else {
+            end = line_start;
+        }
+    }
+    start
+}
+
+/// Returns the name at the start of a line.
+fn name_of_line(line: &str) -> &str {
+    let length = memchr::memchr(b' ', line.as_bytes()).unwrap_or(line.len());
+    line.get(..length).unwrap_or_default()
+}
+
 fn parse_entry(line: &'static str) -> TableEntry {
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     let (versions, rest) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -176,4 +215,21 @@ fn parse_entry(line: &'static str) -> TableEntry {
 /// Compares a name in a file with a name that a user wrote, in which `_` equals `-`.
 fn compare_names(file_name: &str, name: &str) -> Ordering {
     file_name.bytes().cmp(name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_searches_find_the_same_line() {
+        let file = FlagFile::new("p", "#versions a=1\nabc * v\nabd * v\nabd b v\nb-c a v\n");
+        let text = file.header().entries;
+        for name in ["", "a", "abc", "abd", "abe", "b_c", "b-c", "c"] {
+            assert_eq!(find_without_index(text, name), file.find_by_index(text, name), "{name}");
+        }
+        assert_eq!(file.entries_of("abd").count(), 2);
+        assert_eq!(file.entries_of("b_c").count(), 1);
+        assert_eq!(file.entries_of("zzz").count(), 0);
+    }
 }
