@@ -128,7 +128,7 @@ pub(super) fn adapter(actor: &Actor, binding: &Binding, volumes: &Volumes, probe
     env.extend(binding.target_url.as_deref().map(|url| env_value("ASYA_TARGET_URL", url)));
     env.extend(runtime_environment(actor));
     let probes = probes.then(Probes::new);
-    let probe = |which: fn(&Probes) -> &Probe| probes.as_ref().map(|probes| which(probes).clone());
+    let probe = |which: fn(&Probes) -> &Probe| probes.as_ref().map(|probes| which(probes).clone().into());
     Container {
         name: Some(RUNTIME.to_owned()),
         image: Some(binding.image.clone()),

@@ -154,13 +154,29 @@ pub struct Container {
     pub volume_mounts: Vec<VolumeMount>,
     /// Tells when the container has started. The other probes wait for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub startup_probe: Option<Probe>,
+    pub startup_probe: Option<ContainerProbe>,
     /// Tells when the kubelet must restart the container.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub liveness_probe: Option<Probe>,
+    pub liveness_probe: Option<ContainerProbe>,
     /// Tells whether the container accepts requests.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub readiness_probe: Option<Probe>,
+    pub readiness_probe: Option<ContainerProbe>,
+}
+
+/// A probe of a container.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
+pub enum ContainerProbe {
+    /// A command of ours.
+    Command(Probe),
+    /// A probe as the user wrote it (core/v1 Probe).
+    Written(Value),
+}
+
+impl From<Probe> for ContainerProbe {
+    fn from(probe: Probe) -> Self {
+        Self::Command(probe)
+    }
 }
 
 /// A command by which the kubelet checks a container (core/v1 Probe).

@@ -133,6 +133,8 @@ pub struct Draft {
     pub pod_annotations: Map<String, Value>,
     /// `spec.resources.sharedMemory`.
     pub shared_memory: Option<String>,
+    /// `spec.probes`.
+    pub probes: Map<String, Value>,
     /// `spec.podTemplate.spec`.
     pub pod_spec: Map<String, Value>,
     /// The name of the Secret with the token.
@@ -236,6 +238,7 @@ impl Draft {
             pod_labels: Map::new(),
             pod_annotations: Map::new(),
             shared_memory: None,
+            probes: Map::new(),
             pod_spec: Map::new(),
             hugging_face_token: None,
             image_pull_secrets: Vec::new(),

@@ -172,14 +172,24 @@ impl Transform for ModelDeployments {
 }
 
 /// Returns the fields of the pods whose structure is that of Kubernetes, if they are written.
-fn free_form_pod_parts(deployment: &Deployment) -> impl Iterator<Item = PodPart> {
-    let spec = || ModelDeployment::path().spec().pod_template().spec();
+fn free_form_pod_parts(deployment: &Deployment) -> Vec<PodPart> {
+    let spec = || ModelDeployment::path().spec();
     let settings = &deployment.pod_spec;
-    let affinity = settings.affinity.as_ref().map(|_| PodPart { path: spec().affinity().into(), field: "affinity" });
+    let probes = &deployment.probes;
+    let mut parts = Vec::new();
+    let mut add = |is_written: bool, path: &dyn Fn() -> FieldPath, field| {
+        if is_written {
+            parts.push(PodPart { path: path(), field });
+        }
+    };
+    let pod = || spec().pod_template().spec();
+    add(settings.affinity.is_some(), &|| pod().affinity().into(), "affinity");
     let spreads = !settings.topology_spread_constraints.is_empty();
-    let spread = spreads
-        .then(|| PodPart { path: spec().topology_spread_constraints().into(), field: "topologySpreadConstraints" });
-    affinity.into_iter().chain(spread)
+    add(spreads, &|| pod().topology_spread_constraints().into(), "topologySpreadConstraints");
+    add(probes.startup.is_some(), &|| spec().probes().startup().into(), "containers.*.startupProbe");
+    add(probes.readiness.is_some(), &|| spec().probes().readiness().into(), "containers.*.readinessProbe");
+    add(probes.liveness.is_some(), &|| spec().probes().liveness().into(), "containers.*.livenessProbe");
+    parts
 }
 
 /// Reports a ModelDeployment of an unknown API group.

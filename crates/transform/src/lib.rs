@@ -214,7 +214,8 @@ pub struct TransformOutput<'d> {
 pub struct PodPart {
     /// The path of the part in the transformed object.
     pub path: FieldPath,
-    /// The field of core/v1 PodSpec that the part becomes, such as `volumes`; empty for a whole PodSpec.
+    /// The field of core/v1 PodSpec that the part becomes, such as `volumes` or `containers.*.startupProbe`; empty for a
+    /// whole PodSpec.
     pub field: &'static str,
 }
 

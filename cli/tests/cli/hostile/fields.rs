@@ -44,6 +44,10 @@ fn deployment() -> Value {
                 "secretKeyRef": {"name": "s", "key": "k", "optional": true},
                 "fileKeyRef": {"volumeName": "v", "path": "p", "key": "k", "optional": true},
             }}],
+            "probes": {
+                "startup": {"httpGet": {"path": "/", "port": 1}}, "readiness": {"exec": {"command": ["a"]}},
+                "liveness": {"tcpSocket": {"port": 1}},
+            },
             "podTemplate": {
                 "metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
                 "spec": {
@@ -293,7 +297,13 @@ fn kind(value: &Value) -> &'static str {
 
 /// Whether a field has the structure of Kubernetes, against which `pipeline::skeletons` checks it.
 fn is_free_form(pointer: &str) -> bool {
-    let fields = ["/spec/podTemplate/spec/affinity", "/spec/podTemplate/spec/topologySpreadConstraints/"];
+    let fields = [
+        "/spec/podTemplate/spec/affinity",
+        "/spec/podTemplate/spec/topologySpreadConstraints/",
+        "/spec/probes/startup",
+        "/spec/probes/readiness",
+        "/spec/probes/liveness",
+    ];
     fields.iter().any(|field| pointer.starts_with(field))
 }
 

@@ -7,8 +7,8 @@ use crate::wire::{ModelDeployment, StorageVolume};
 use serde_json::Value as Json;
 
 use super::{
-    Deployment, Engine, FieldOrigin, Leaf, Metadata, Model, NewClaim, PodSettings, ProviderRequest, Volume, Worker,
-    Workload,
+    Deployment, Engine, FieldOrigin, Leaf, Metadata, Model, NewClaim, PodSettings, Probes, ProviderRequest, Volume,
+    Worker, Workload,
 };
 use kubefoundry_kubernetes::wire::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, PathOf, ResourceFieldSelector,
@@ -46,6 +46,7 @@ impl Deployment {
             pod_labels,
             pod_annotations,
             shared_memory,
+            probes,
             pod_spec,
             hugging_face_token,
             image_pull_secrets,
@@ -75,6 +76,7 @@ impl Deployment {
         for (index, variable) in env.iter().enumerate() {
             leaves.add_variable(&spec().env().index(index), variable);
         }
+        leaves.add_probes(probes);
         leaves.add_pairs(&spec().pod_template().metadata().labels(), pod_labels);
         leaves.add_pairs(&spec().pod_template().metadata().annotations(), pod_annotations);
         leaves.add_pod_settings(pod_spec);
@@ -227,6 +229,17 @@ impl LeafList {
         self.add_leaf(worker.gpu_path().gpu_type(), gpu_type);
         self.add_optional(worker.memory_path(), memory.clone());
         self.add_optional(worker.cpu_path(), cpu.clone());
+    }
+
+    fn add_probes(&mut self, probes: &Probes) {
+        let Probes { startup, readiness, liveness } = probes;
+        let path = || ModelDeployment::path().spec().probes();
+        let paths = [path().startup().into(), path().readiness().into(), path().liveness().into()];
+        for (path, probe) in paths.into_iter().zip([startup, readiness, liveness]) {
+            if let Some(probe) = probe {
+                self.add_tree(path, probe);
+            }
+        }
     }
 
     fn add_pod_settings(&mut self, settings: &PodSettings) {

@@ -80,6 +80,8 @@ pub struct Deployment {
     pub pod_annotations: Vec<(String, String)>,
     /// The size of `/dev/shm` in the workers. `None` leaves it to the provider.
     pub shared_memory: Option<String>,
+    /// Probes of the engine's container in every worker.
+    pub probes: Probes,
     /// How the pods are scheduled and ended, and as whom they run.
     pub pod_spec: PodSettings,
     /// The name of the Secret whose keys become environment variables.
@@ -113,6 +115,18 @@ pub struct PodSettings {
     pub runtime_class_name: Option<String>,
     /// The seconds that a worker has to end.
     pub termination_grace_period_seconds: Option<u32>,
+}
+
+/// Probes of the engine's container. Their structure is that of Kubernetes, which the pipeline checks. `None` leaves a
+/// probe to the provider.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Probes {
+    /// Tells when the engine has started.
+    pub startup: Option<Node<'static>>,
+    /// Tells whether the engine accepts requests.
+    pub readiness: Option<Node<'static>>,
+    /// Tells when the kubelet must restart the container.
+    pub liveness: Option<Node<'static>>,
 }
 
 /// The metadata of a deployment.

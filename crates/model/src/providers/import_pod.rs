@@ -34,6 +34,7 @@ pub(super) fn import_pod(
         draft.node_selector.entry(label).or_insert(value);
     }
     draft.shared_memory = shared_memory_size(spec, container);
+    draft.probes = probes(container);
     draft.pod_spec = pod_settings(spec);
     draft.tolerations = items_at(spec, "/tolerations").to_vec();
     draft.image_pull_secrets = items_at(spec, "/imagePullSecrets").to_vec();
@@ -49,6 +50,19 @@ fn shared_memory_size(spec: &Value, container: &Value) -> Option<String> {
     let volume = items_at(spec, "/volumes").iter().find(|volume| string_at(volume, "/name") == Some(mount))?;
     let in_memory = string_at(volume, "/emptyDir/medium") == Some("Memory");
     quantity_at(volume, "/emptyDir/sizeLimit").filter(|_| in_memory)
+}
+
+/// The probes of a container, by their names in `spec.probes`.
+const PROBES: &[(&str, &str)] =
+    &[("startup", "startupProbe"), ("readiness", "readinessProbe"), ("liveness", "livenessProbe")];
+
+/// Returns `spec.probes` of a container, or of another object with probes.
+pub(super) fn probes(container: &Value) -> Map<String, Value> {
+    let written = PROBES.iter().filter_map(|(name, field)| {
+        let probe = container.get(*field).filter(|probe| !probe.is_null())?;
+        Some(((*name).to_owned(), probe.clone()))
+    });
+    written.collect()
 }
 
 /// The fields of `spec.podTemplate.spec` that only workers get.

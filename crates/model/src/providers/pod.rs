@@ -8,11 +8,13 @@ pub(crate) use volume::{
     storage_volumes,
 };
 
-use kubefoundry_kubernetes::pod::{Container, EnvFromSource, PodMetadata, PodSpec, ResourceRequirements, StringMap};
+use kubefoundry_kubernetes::pod::{
+    Container, ContainerProbe, EnvFromSource, PodMetadata, PodSpec, ResourceRequirements, StringMap,
+};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
 use kubefoundry_yaml::Node;
 
-use crate::ir::{Deployment, Worker};
+use crate::ir::{Deployment, Probes, Worker};
 
 /// Returns `spec.podTemplate.metadata` without the labels that upstream sets itself, or `None` if nothing is left.
 pub(crate) fn pod_metadata(deployment: &Deployment, reserved: &[&str]) -> Option<PodMetadata> {
@@ -58,15 +60,24 @@ pub(crate) fn auxiliary_pod_spec(deployment: &Deployment) -> PodSpec {
     }
 }
 
-/// Returns the container that is common to all workers of a deployment: the token's Secret, environment and storage
-/// mounts. The caller adds name, image, command, args, ports and resources.
+/// Returns the container that is common to all workers of a deployment: the token's Secret, environment, storage mounts
+/// and probes. The caller adds name, image, command, args, ports and resources.
 pub(crate) fn base_container(deployment: &Deployment) -> Container {
+    let Probes { startup, readiness, liveness } = &deployment.probes;
     Container {
+        startup_probe: written_probe(startup.as_ref()),
+        readiness_probe: written_probe(readiness.as_ref()),
+        liveness_probe: written_probe(liveness.as_ref()),
         env_from: token_env_from(deployment),
         env: deployment.env.clone(),
         volume_mounts: storage_mounts(deployment),
         ..Container::default()
     }
+}
+
+/// Returns a probe as the user wrote it.
+pub(crate) fn written_probe(probe: Option<&Node<'_>>) -> Option<ContainerProbe> {
+    Some(ContainerProbe::Written(probe?.to_json()))
 }
 
 /// Returns `envFrom` for the Secret in `spec.secrets.huggingFaceToken`, with all its keys (docs/specification.md

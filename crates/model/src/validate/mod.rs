@@ -92,6 +92,7 @@ pub fn validate_with_assumptions(
         shared_memory: shared_memory.map(str::to_owned),
         pod_labels: pod.labels,
         pod_annotations: pod.annotations,
+        probes: pod.probes,
         pod_spec: pod.settings,
         hugging_face_token: pod.hugging_face_token,
         image_pull_secrets: pod.image_pull_secrets,

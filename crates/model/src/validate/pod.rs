@@ -3,19 +3,20 @@
 use super::metadata::{RESERVED, pairs};
 use super::tolerations;
 use crate::codes;
-use crate::ir::{EnvVar, PodSettings, Toleration};
+use crate::ir::{EnvVar, PodSettings, Probes, Toleration};
 use crate::wire;
 use kubefoundry_kubernetes::check::environment;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
-use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Node, Value};
 
 /// The validated pod fields.
 pub(super) struct PodFields {
     pub(super) env: Vec<EnvVar>,
     pub(super) labels: Vec<(String, String)>,
     pub(super) annotations: Vec<(String, String)>,
+    pub(super) probes: Probes,
     pub(super) settings: PodSettings,
     pub(super) hugging_face_token: Option<String>,
     pub(super) image_pull_secrets: Vec<String>,
@@ -47,6 +48,7 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
         env: env.to_vec(),
         labels: labels.to_vec(),
         annotations: annotations.to_vec(),
+        probes: spec.probes.as_ref().map(probes).unwrap_or_default(),
         settings: spec
             .pod_template
             .as_ref()
@@ -57,6 +59,16 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
         image_pull_secrets: pull_secret_names(spec.image_pull_secrets.as_deref().unwrap_or_default()),
         node_selector: node_selector.to_vec(),
         tolerations: tolerations.to_vec(),
+    }
+}
+
+/// Returns the probes of the engine's container.
+fn probes(probes: &wire::Probes) -> Probes {
+    let written = |probe: &Option<Node<'static>>| probe.clone().filter(|probe| probe.value != Value::Null);
+    Probes {
+        startup: written(&probes.startup),
+        readiness: written(&probes.readiness),
+        liveness: written(&probes.liveness),
     }
 }
 

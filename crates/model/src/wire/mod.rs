@@ -11,7 +11,7 @@ pub use inference_provider_config::{
 };
 pub use model_deployment::{
     AccessMode, Engine, EngineType, Gateway, Gpu, MAX_ARGUMENTS, MAX_EXTRA_ARGUMENTS, Model, ModelDeployment,
-    ModelDeploymentSpec, ModelSource, PodTemplate, PodTemplateMetadata, PodTemplateSpec, Provider, Resources,
+    ModelDeploymentSpec, ModelSource, PodTemplate, PodTemplateMetadata, PodTemplateSpec, Probes, Provider, Resources,
     RoleScaling, Scaling, Secrets, Serving, ServingMode, Storage, StorageVolume, VolumePurpose,
 };
 pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, ReplicaStatus};

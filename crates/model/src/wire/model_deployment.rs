@@ -55,6 +55,8 @@ wire_object! {
         image: String = "image" [syntax(Syntax::Image)],
         /// Environment variables of the engine's containers.
         env: Vec<EnvVar> = "env" [max_items(256), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
+        /// Probes of the engine's container in every worker. They replace those of the provider.
+        probes: Probes = "probes" [not_in(&[AIRUNWAY])],
         /// Settings for the pods. Pods do not get the labels and annotations of the ModelDeployment itself.
         pod_template: PodTemplate = "podTemplate",
         /// Names of Secrets in the same namespace.
@@ -260,6 +262,18 @@ wire_object! {
         /// The size of `/dev/shm` in the workers of both serving modes, such as `16Gi`. It is memory, and counts towards
         /// the memory limit. Without it, the provider decides.
         shared_memory: String = "sharedMemory" [syntax(Syntax::Quantity), not_in(&[AIRUNWAY])],
+    }
+}
+wire_object! {
+    /// Probes of the engine's container, each a core/v1 Probe.
+    pub struct Probes {
+        /// Tells when the engine has started. The other probes wait for it, so a model that takes long to load needs no
+        /// long delay in them.
+        startup: Node<'static> = "startup",
+        /// Tells whether the engine accepts requests.
+        readiness: Node<'static> = "readiness",
+        /// Tells when the kubelet must restart the container.
+        liveness: Node<'static> = "liveness",
     }
 }
 wire_object! {

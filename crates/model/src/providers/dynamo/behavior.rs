@@ -59,6 +59,8 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     graph("spec.services.*.envs", RollingRestart, GENERATION),
     graph("spec.services.*.resources", RollingRestart, GENERATION),
     graph("spec.services.*.sharedMemory", RollingRestart, GENERATION),
+    graph("spec.services.*.livenessProbe", RollingRestart, GENERATION),
+    graph("spec.services.*.readinessProbe", RollingRestart, GENERATION),
     graph("spec.services.*.volumeMounts", RollingRestart, GENERATION),
     graph("spec.services.*.extraPodMetadata", RollingRestart, GENERATION),
     graph("spec.services.*.extraPodSpec", RollingRestart, GENERATION),

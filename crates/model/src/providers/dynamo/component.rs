@@ -1,5 +1,6 @@
 //! The components of a Dynamo graph, independent of the CRD version in which they are written.
 
+use crate::ir::Probes;
 use kubefoundry_kubernetes::pod::{PodMetadata, PodSpec, VolumeMount};
 use kubefoundry_kubernetes::wire::EnvVar;
 
@@ -33,6 +34,8 @@ pub(super) struct Component {
     pub(super) mounts: Vec<VolumeMount>,
     /// The size of `/dev/shm`. `None` leaves it to the operator.
     pub(super) shared_memory: Option<String>,
+    /// Probes that replace those of the operator.
+    pub(super) probes: Probes,
     /// The volume that the operator mounts as the engine's compilation cache.
     pub(super) compilation_cache: Option<CompilationCache>,
     /// Labels and annotations of the pods.

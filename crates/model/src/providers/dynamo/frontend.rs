@@ -5,7 +5,7 @@ use super::component::{Component, ComponentKind, ResourceAmounts};
 use super::image::DynamoRuntime;
 use super::overrides::{self, DynamoSettings};
 use super::storage;
-use crate::ir::Deployment;
+use crate::ir::{Deployment, Probes};
 use crate::providers::pod;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
@@ -67,6 +67,7 @@ pub(super) fn build_component(
         },
         mounts: storage.mounts,
         shared_memory: None,
+        probes: Probes::default(),
         compilation_cache: None,
         metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
         // The node selector is for GPU nodes, which a frontend would occupy without need. The nodes where it may run

@@ -161,6 +161,9 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         let size = if component.is_v1alpha1 { "/sharedMemory/size" } else { "/sharedMemorySize" };
         draft.shared_memory = quantity_at(component.value, size).or(draft.shared_memory);
         if component.is_v1alpha1 {
+            // The operator applies a probe of the service after those of the container
+            // (internal/dynamo/graph.go).
+            draft.probes.extend(import_pod::probes(component.value));
             draft.hugging_face_token = string_at(component.value, "/envFromSecret").map(str::to_owned);
         }
         import_compilation_cache(component, source, &mut draft);

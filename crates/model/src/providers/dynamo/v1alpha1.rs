@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::component::{Component, ComponentKind, Graph, ResourceAmounts};
 use crate::ir::NVIDIA_GPU;
-use kubefoundry_kubernetes::pod::{Container, PodMetadata, PodSpec, serialize_entries};
+use crate::providers::pod::written_probe;
+use kubefoundry_kubernetes::pod::{Container, ContainerProbe, PodMetadata, PodSpec, serialize_entries};
 use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The `spec` of a graph.
@@ -44,6 +45,10 @@ struct Service {
     resources: ServiceResources,
     #[serde(skip_serializing_if = "Option::is_none")]
     shared_memory: Option<SharedMemory>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    liveness_probe: Option<ContainerProbe>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    readiness_probe: Option<ContainerProbe>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     volume_mounts: Vec<ClaimMount>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,6 +157,8 @@ impl From<Component> for Service {
             envs: component.env,
             resources: ServiceResources { limits: component.limits.into(), requests: component.requests.into() },
             shared_memory: component.shared_memory.map(|size| SharedMemory { size }),
+            liveness_probe: written_probe(component.probes.liveness.as_ref()),
+            readiness_probe: written_probe(component.probes.readiness.as_ref()),
             volume_mounts: cache.into_iter().collect(),
             extra_pod_metadata: component.metadata,
             extra_pod_spec: ExtraPodSpec {
@@ -161,6 +168,8 @@ impl From<Component> for Service {
                     command: component.command,
                     args: component.args,
                     volume_mounts: component.mounts,
+                    // A service has no field for it.
+                    startup_probe: written_probe(component.probes.startup.as_ref()),
                     ..Container::default()
                 },
             },

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::component::{Component, ComponentKind, Graph, ResourceAmounts};
+use crate::providers::pod::written_probe;
 use kubefoundry_kubernetes::pod::{Container, EnvFromSource, PodSpec, PodTemplate, ResourceRequirements, StringMap};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
 
@@ -63,6 +64,9 @@ impl From<Component> for ComponentEntry {
                 ..ResourceRequirements::default()
             },
             volume_mounts: component.mounts,
+            startup_probe: written_probe(component.probes.startup.as_ref()),
+            liveness_probe: written_probe(component.probes.liveness.as_ref()),
+            readiness_probe: written_probe(component.probes.readiness.as_ref()),
             ..Container::default()
         };
         Self {

@@ -54,6 +54,7 @@ pub(super) fn build_component(
         requests,
         mounts: storage.mounts,
         shared_memory: deployment.shared_memory.clone(),
+        probes: deployment.probes.clone(),
         compilation_cache: storage.compilation_cache,
         metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
         pod: PodSpec { volumes: storage.volumes, ..pod::base_pod_spec(deployment) },

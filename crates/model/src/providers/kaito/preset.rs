@@ -100,8 +100,12 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     let spec = || ModelDeployment::path().spec();
     let pod = || spec().pod_template().spec();
     let settings = &deployment.pod_spec;
-    let fields: [(bool, FieldPath); 11] = [
+    let probes = &deployment.probes;
+    let fields: [(bool, FieldPath); 14] = [
         (deployment.shared_memory.is_some(), spec().resources().shared_memory().into()),
+        (probes.startup.is_some(), spec().probes().startup().into()),
+        (probes.readiness.is_some(), spec().probes().readiness().into()),
+        (probes.liveness.is_some(), spec().probes().liveness().into()),
         (!settings.topology_spread_constraints.is_empty(), pod().topology_spread_constraints().into()),
         (settings.priority_class_name.is_some(), pod().priority_class_name().into()),
         (settings.scheduler_name.is_some(), pod().scheduler_name().into()),

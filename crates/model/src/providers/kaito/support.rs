@@ -98,6 +98,9 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(spec().resources().shared_memory(), Partly, "template: size of a volume at /dev/shm; preset: refused"),
         row(spec().image(), Rendered, "the template's image; required for llamacpp; without it, vLLM is a preset"),
         row(spec().env(), Partly, "template: environment of the container; preset: refused"),
+        row(spec().probes().startup(), Partly, "template: startup probe of the container; preset: refused"),
+        row(spec().probes().readiness(), Partly, "template: readiness probe of the container; preset: refused"),
+        row(spec().probes().liveness(), Partly, "template: liveness probe of the container; preset: refused"),
         row(
             spec().pod_template().metadata().labels(),
             Partly,
