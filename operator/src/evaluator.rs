@@ -175,9 +175,9 @@ impl SnapshotBuilder {
         self.build(state, None).await.ok_or_else(|| "the options or the CRDs are invalid".to_owned())
     }
 
-    /// Publishes a new snapshot whenever its sources differ. Never returns. The kinds that a snapshot writes are
-    /// watched before it is published.
-    pub(crate) async fn follow(self, sender: watch::Sender<Arc<Snapshot>>, upstream: Arc<Upstream>) {
+    /// Publishes a new snapshot whenever the options, the CRDs or the provider configurations change. Never returns. The
+    /// kinds that a snapshot renders are watched before it is published.
+    pub(crate) async fn publish_changes(self, sender: watch::Sender<Arc<Snapshot>>, upstream: Arc<Upstream>) {
         let mut options = sender.borrow().state.options.clone();
         let mut refused = None;
         let mut last_check = None;

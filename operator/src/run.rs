@@ -282,7 +282,7 @@ impl Startup {
         let upstream = Upstream::new(client.clone(), providers.collect(), groups.clone());
         first.watch(&upstream);
         let (sender, snapshots) = watch::channel(first);
-        background.spawn(builder.follow(sender, Arc::clone(&upstream)));
+        background.spawn(builder.publish_changes(sender, Arc::clone(&upstream)));
         for (group, writer) in groups.iter().zip(writers) {
             let (queues, metrics) = (Arc::clone(&group.queues), Arc::clone(metrics));
             background.spawn(follow_deployments(client.clone(), group.resource.clone(), writer, queues, metrics));

@@ -138,8 +138,9 @@ pub struct SchemaViolation {
 }
 
 impl SchemaViolation {
-    fn refused(path: FieldPath, actual: &str, expected: &str) -> Self {
-        Self::new(path, format!("{actual}, expected {expected}"))
+    /// Creates the violation of a field with an unexpected value. The predicate says what was found: `is missing`.
+    fn unexpected(path: FieldPath, predicate: &str, expected: &str) -> Self {
+        Self::new(path, format!("{predicate}, expected {expected}"))
     }
 
     /// Creates the violation of a required field that is absent.

@@ -66,7 +66,7 @@ fn check_duplicates(schema: &Value, items: &[Value], at: &WalkPath<'_>, out: &mu
                 if keys.is_empty() { "value".to_owned() } else { keys.join(" and ") }
             );
             let expected = "unique items, because the API server treats the list as a set or map";
-            out.push(SchemaViolation::refused(at.index(position).to_field_path(), &predicate, expected));
+            out.push(SchemaViolation::unexpected(at.index(position).to_field_path(), &predicate, expected));
         }
     }
 }
@@ -80,12 +80,12 @@ fn check_embedded(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation
         && (version.is_empty() || version.matches('/').count() > 1)
     {
         let actual = format!("is {:?}", shorten(version));
-        out.push(SchemaViolation::refused(path.key("apiVersion"), &actual, "a version, or a group and a version"));
+        out.push(SchemaViolation::unexpected(path.key("apiVersion"), &actual, "a version, or a group and a version"));
     }
     if let Some(kind) = text("kind")
         && let Err(expected) = names::dns_1035_label(&kind.to_lowercase())
     {
-        out.push(SchemaViolation::refused(path.key("kind"), &format!("is {:?}", shorten(kind)), expected));
+        out.push(SchemaViolation::unexpected(path.key("kind"), &format!("is {:?}", shorten(kind)), expected));
     }
     if let Some(metadata) = value.get("metadata") {
         metadata::check_fields(metadata, &path.key("metadata"), false, out);

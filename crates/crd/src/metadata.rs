@@ -35,7 +35,7 @@ pub(super) fn check(object: &Value, out: &mut Vec<SchemaViolation>) {
     let path = FieldPath::parse("metadata");
     match object.get("metadata") {
         Some(metadata) => check_fields(metadata, &path, true, out),
-        None => out.push(SchemaViolation::refused(path, "is missing", "a mapping with a name")),
+        None => out.push(SchemaViolation::unexpected(path, "is missing", "a mapping with a name")),
     }
 }
 
@@ -82,7 +82,7 @@ fn check_text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> SyntaxRes
         _ => Some("a string"),
     };
     if let Some(expected) = expected {
-        out.push(SchemaViolation::refused(path.clone(), &format!("is {}", shorten(&value.to_string())), expected));
+        out.push(SchemaViolation::unexpected(path.clone(), &format!("is {}", shorten(&value.to_string())), expected));
     }
 }
 
@@ -96,14 +96,14 @@ fn check_string_map(
 ) {
     let Some(entries) = value.as_object() else {
         if !value.is_null() {
-            out.push(SchemaViolation::refused(path.clone(), "is not a mapping", "a mapping of strings"));
+            out.push(SchemaViolation::unexpected(path.clone(), "is not a mapping", "a mapping of strings"));
         }
         return;
     };
     for (name, value) in entries {
         let path = path.key(name.clone());
         if let Err(expected) = check_key(name) {
-            out.push(SchemaViolation::refused(path.clone(), "is not a valid key", expected));
+            out.push(SchemaViolation::unexpected(path.clone(), "is not a valid key", expected));
         }
         check_text(value, &path, &check_value, out);
     }

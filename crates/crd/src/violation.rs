@@ -66,7 +66,7 @@ pub(super) fn refused_value(
     SchemaViolation {
         value: value.as_str().map(str::to_owned),
         is_wrong_type: matches!(reason, RefusalReason::Type(_)) && !value.is_null(),
-        ..SchemaViolation::refused(path, &format!("is {}", describe_value(value)), &expected)
+        ..SchemaViolation::unexpected(path, &format!("is {}", describe_value(value)), &expected)
     }
 }
 

@@ -171,6 +171,6 @@ impl<'t> MappingFrame<'t> {
 }
 
 fn merge_override_failure(key: &str, span: Span, other: Span) -> Failure {
-    let message = format!("the key {key:?} is merged through `<<` and set again");
+    let message = format!("the key {key:?} is merged through `<<` and set directly, expected one of the two");
     Failure::new(FailureKind::MergeOverride, span, message).with_related(other, "also set here")
 }

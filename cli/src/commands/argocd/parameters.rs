@@ -319,7 +319,7 @@ pub(super) fn announcement() -> Value {
 mod tests {
     use super::*;
 
-    fn given(variables: &[(&str, &str)]) -> Result<Value, ParameterError> {
+    fn read_variables(variables: &[(&str, &str)]) -> Result<Value, ParameterError> {
         let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         Ok(read(variables)?.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into())
     }
@@ -328,24 +328,30 @@ mod tests {
     #[test]
     fn reads_the_list_and_both_kinds_of_variables() {
         let list = r#"[{"name":"runtimes","map":{"dynamo":"1.4.0"}},{"name":"strict","string":"true"}]"#;
-        assert_eq!(given(&[(APP, list)]).unwrap(), json!({"runtimes": {"dynamo": "1.4.0"}, "strict": true}));
+        assert_eq!(read_variables(&[(APP, list)]).unwrap(), json!({"runtimes": {"dynamo": "1.4.0"}, "strict": true}));
         assert_eq!(
-            given(&[("PARAM_RUNTIMES_DYNAMO", "1.4.0"), ("PARAM_STRICT", "true"), ("PARAMETER", "x")]).unwrap(),
+            read_variables(&[("PARAM_RUNTIMES_DYNAMO", "1.4.0"), ("PARAM_STRICT", "true"), ("PARAMETER", "x")])
+                .unwrap(),
             json!({"runtimes": {"dynamo": "1.4.0"}, "strict": true})
         );
         assert_eq!(
-            given(&[("ARGOCD_ENV_IMAGES", "nvcr.io=mirror/nvcr, docker.io=mirror/hub"), ("HOME", "/")]).unwrap(),
+            read_variables(&[("ARGOCD_ENV_IMAGES", "nvcr.io=mirror/nvcr, docker.io=mirror/hub"), ("HOME", "/")])
+                .unwrap(),
             json!({"images": {"nvcr.io": "mirror/nvcr", "docker.io": "mirror/hub"}})
         );
         // Argo CD sets the PARAM_* variable in addition to the list.
         let listed = r#"[{"name":"images","map":{"nvcr.io":"mirror"}}]"#;
         assert_eq!(
-            given(&[(APP, listed), ("PARAM_IMAGES_NVCR_IO", "mirror"), ("ARGOCD_ENV_SEVERITIES_KF0504", "off")])
-                .unwrap(),
+            read_variables(&[
+                (APP, listed),
+                ("PARAM_IMAGES_NVCR_IO", "mirror"),
+                ("ARGOCD_ENV_SEVERITIES_KF0504", "off")
+            ])
+            .unwrap(),
             json!({"images": {"nvcr.io": "mirror"}, "severities": {"KF0504": "off"}})
         );
         for nothing in ["null", "[]", ""] {
-            assert_eq!(given(&[(APP, nothing)]).unwrap(), json!({}), "{nothing:?}");
+            assert_eq!(read_variables(&[(APP, nothing)]).unwrap(), json!({}), "{nothing:?}");
         }
     }
 
@@ -354,15 +360,15 @@ mod tests {
     fn the_list_overrides_variables() {
         let list = r#"[{"name":"output","string":"append"}]"#;
         let all = [("ARGOCD_ENV_OUTPUT", "generated"), ("PARAM_OUTPUT", "replace"), (APP, list)];
-        assert_eq!(given(&all).unwrap(), json!({"output": "append"}));
-        assert_eq!(given(&all[..2]).unwrap(), json!({"output": "replace"}));
+        assert_eq!(read_variables(&all).unwrap(), json!({"output": "append"}));
+        assert_eq!(read_variables(&all[..2]).unwrap(), json!({"output": "replace"}));
     }
 
     /// Argo CD also flattens misspelled names; the error must quote the name in the list.
     #[test]
     fn quotes_a_misspelled_parameter_as_written() {
         let list = r#"[{"name":"strikt","string":"true"}]"#;
-        let error = given(&[("PARAM_STRIKT", "true"), (APP, list)]).unwrap_err();
+        let error = read_variables(&[("PARAM_STRIKT", "true"), (APP, list)]).unwrap_err();
         assert_eq!(error, ParameterError::Unknown { variable: APP.to_owned(), name: "strikt".to_owned() });
     }
 
@@ -403,7 +409,7 @@ mod tests {
             ("PARAM_IMAGES", "nvcr.io", "parameter images is \"nvcr.io\", expected a map, or key=value,key=value"),
         ];
         for (variable, value, expected) in cases {
-            let error = given(&[(variable, value)]).unwrap_err().to_string();
+            let error = read_variables(&[(variable, value)]).unwrap_err().to_string();
             assert!(error.contains(expected), "{variable}={value}: {error}");
         }
     }
@@ -421,7 +427,7 @@ mod tests {
                 _ => json!({"name": parameter["name"], "string": "true"}),
             })
             .collect();
-        let read = given(&[(APP, &Value::from(list).to_string())]).unwrap();
+        let read = read_variables(&[(APP, &Value::from(list).to_string())]).unwrap();
         assert_eq!(read.as_object().unwrap().len(), PARAMETERS.len());
     }
 }

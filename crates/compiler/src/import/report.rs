@@ -119,7 +119,7 @@ fn report_difference(
     };
     match (original, rendered) {
         (Some(original), Some(rendered)) => {
-            let message = format!("{path} is {}, but the import renders {}", show(original), show(rendered));
+            let message = format!("{path} is {}, but rendering the import gives {}", show(original), show(rendered));
             add_finding(findings, &codes::IMPORT_CHANGES, message, CHANGE);
         }
         (Some(original), None) if path.segments().is_empty() => {
@@ -135,12 +135,12 @@ fn report_difference(
             add_finding(findings, &codes::NOT_IMPORTED, message, help);
         }
         (None, Some(rendered)) if path.segments().is_empty() => {
-            let message = format!("the import also renders {}", kind_and_name(rendered));
+            let message = format!("rendering the import adds {}", kind_and_name(rendered));
             add_finding(findings, &codes::IMPORT_ADDS, message, ADD);
         }
         (None, rendered) => {
             let rendered = rendered.as_ref().map(show).unwrap_or_default();
-            add_finding(findings, &codes::IMPORT_ADDS, format!("the import also renders {path}: {rendered}"), ADD);
+            add_finding(findings, &codes::IMPORT_ADDS, format!("rendering the import adds {path}: {rendered}"), ADD);
         }
     }
 }

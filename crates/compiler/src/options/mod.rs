@@ -250,7 +250,7 @@ fn check_runtime(
             );
             findings
                 .report(&codes::UNKNOWN_RUNTIME, path, message)
-                .help("upgrade kubefoundry, or check the flags against the release notes");
+                .help("upgrade kubefoundry, or check the flags against the release notes of the runtime");
             true
         }
         Some((_, RuntimeMatch::Oldest)) | None => check_known_value(version, "", runtimes, path, findings),

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn another_object_is_a_recreation() {
+    fn a_changed_name_or_kind_means_a_new_object() {
         let object =
             |kind: &str, name: &str| json!({"apiVersion": "ray.io/v1", "kind": kind, "metadata": {"name": name}});
         let classes_by_name = classes("kuberay", &object("RayService", "m"), &object("RayService", "n"));

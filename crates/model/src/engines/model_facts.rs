@@ -76,7 +76,7 @@ pub(super) fn check_tensor_parallelism(
         _ => (parts, format!("it has {heads} attention heads{kv_heads}")),
     };
     let message = format!(
-        "{} cannot split {} into {parts} parts: {why}, expected {}",
+        "{} cannot split {} into {parts} parts, expected {}: {why}",
         profile.display_name,
         model.id,
         one_of(&expected)
@@ -137,7 +137,7 @@ pub(super) fn check_context(
     };
     findings
         .report(&codes::CONTEXT_BEYOND_MODEL, &argument.path, message)
-        .help(format!("set it to at most {positions}, or scale the positions with {scaling}"));
+        .help(format!("set it to at most {positions}, or configure rope scaling with {scaling}"));
 }
 
 fn allows_long_context(deployment: &Deployment) -> bool {

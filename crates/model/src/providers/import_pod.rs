@@ -111,8 +111,8 @@ pub(super) fn token_secret(container: &Value) -> Option<String> {
 /// Imports the resources of a worker from its container.
 pub(super) fn import_resources(container: &Value, worker: &mut WorkerDraft) {
     worker.cpu = quantity_at(container, "/resources/requests/cpu");
-    // A rendering makes the memory a request and a limit. A request alone would thus get a limit, which can end the
-    // worker, so the import leaves it out.
+    // A rendering writes the memory as both request and limit. An imported request would therefore get a limit, which can
+    // get the worker killed, so a request alone is left out.
     worker.memory = quantity_at(container, "/resources/limits/memory");
     let limits = container.pointer("/resources/limits").and_then(Value::as_object);
     let gpu = limits.into_iter().flatten().find(|(name, _)| name.contains('/'));

@@ -89,7 +89,8 @@ impl<'t> Builder<'t> {
         matches!(self.stack.last(), Some(Frame { contents: OpenCollection::Mapping(frame), .. }) if frame.awaits_key())
     }
 
-    /// Corrects the parser's span: it puts block scalars after their header and absent values before their colon.
+    /// Corrects a span from the parser, which starts block scalars after their header and puts absent values before the
+    /// colon.
     fn scalar_span(&self, style: ScalarStyle, span: Span, absent: bool) -> Span {
         if absent {
             let key_end = match self.stack.last() {

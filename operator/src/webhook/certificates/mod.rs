@@ -91,7 +91,7 @@ impl CertificateManager {
         }
     }
 
-    /// Runs until the shutdown.
+    /// Watches the Secret, and renews, shares and serves its certificate until the shutdown.
     pub(super) async fn run(self, shutdown: Shutdown) {
         let mut stopped = std::pin::pin!(signaled(shutdown));
         let mut secrets = std::pin::pin!(watcher::watch_object(self.secrets.clone(), SECRET).default_backoff());

@@ -240,7 +240,7 @@ impl FlagTable {
         flag
     }
 
-    /// Returns this version's entry of a name.
+    /// Returns the entry for a name in this version.
     fn find(&self, name: &str) -> Option<TableEntry> {
         self.file.entries_of(name).find(|entry| self.file.covers(entry, self.version))
     }
