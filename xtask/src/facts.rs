@@ -13,11 +13,11 @@ mod source;
 mod tests;
 mod wheel;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
+use crate::generated_files::{refuse_stale_files, write_stale_files};
 use wheel::Package;
 
 /// The folder of the sources, relative to the workspace.
@@ -77,28 +77,13 @@ impl<'a> Request<'a> {
 
 /// Writes every stale file.
 fn write(root: &Path) -> Result<String, Failure> {
-    let mut report = String::new();
-    for (path, text) in generate(root)? {
-        let is_fresh = fs::read_to_string(&path).is_ok_and(|old| old == text);
-        if !is_fresh {
-            fs::write(&path, &text).map_err(|error| broken(&path, &error))?;
-        }
-        let _ = writeln!(report, "{} {}", if is_fresh { "unchanged" } else { "wrote    " }, path.display());
-    }
-    Ok(report)
+    write_stale_files(&generate(root)?)
 }
 
 /// Fails if [`write`] would change a file.
 fn check(root: &Path) -> Result<String, Failure> {
     let generated = generate(root)?;
-    let stale: Vec<String> = generated
-        .iter()
-        .filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text))
-        .map(|(path, _)| path.display().to_string())
-        .collect();
-    if !stale.is_empty() {
-        return Err(Failure::Unmet(format!("stale, run `cargo xtask facts`: {}", stale.join(", "))));
-    }
+    refuse_stale_files(&generated, "facts")?;
     let bytes: usize = generated.iter().map(|(_, text)| text.len()).sum();
     if bytes > MAX_DATA_BYTES {
         return Err(Failure::Unmet(format!("the facts take {bytes} bytes, at most {MAX_DATA_BYTES} are allowed")));

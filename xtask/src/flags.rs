@@ -20,8 +20,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
+use crate::generated_files::{refuse_stale_files, write_stale_files};
 use delta::Facts;
-use store::{Store, write_file};
+use store::Store;
 use tables::{PACKAGES, TABLES, Table};
 use version::Version;
 use wheel::Reading;
@@ -100,28 +101,13 @@ fn read_wheel(package: &str, version: &str, file: Option<&str>) -> Result<Readin
 
 /// Writes every stale table.
 fn write(root: &Path) -> Result<String, Failure> {
-    let mut report = String::new();
-    for (path, text) in generate(root)? {
-        let is_fresh = fs::read_to_string(&path).is_ok_and(|old| old == text);
-        if !is_fresh {
-            write_file(&path, &text)?;
-        }
-        let _ = writeln!(report, "{} {}", if is_fresh { "unchanged" } else { "wrote    " }, path.display());
-    }
-    Ok(report)
+    write_stale_files(&generate(root)?)
 }
 
 /// Fails if a file of facts has a wrong hash, or if [`write`] would change a table.
 fn check(root: &Path) -> Result<String, Failure> {
     let generated = generate(root)?;
-    let stale: Vec<String> = generated
-        .iter()
-        .filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text))
-        .map(|(path, _)| path.display().to_string())
-        .collect();
-    if !stale.is_empty() {
-        return Err(Failure::Unmet(format!("stale, run `cargo xtask flags`: {}", stale.join(", "))));
-    }
+    refuse_stale_files(&generated, "flags")?;
     Store::new(root).pins()?;
     let bytes: usize = generated.iter().map(|(_, text)| text.len()).sum();
     if bytes > MAX_TABLE_BYTES {

@@ -11,6 +11,7 @@ mod facts;
 mod flags;
 mod fuzz;
 mod generate;
+mod generated_files;
 mod instructions;
 mod upstream;
 

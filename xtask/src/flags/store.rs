@@ -126,7 +126,7 @@ impl Store {
     }
 }
 
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| broken(path, &error))
 }
 
