@@ -75,11 +75,17 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         }
         "spec.resources.cpu" => (json!("4"), json!("8")),
         "spec.resources.sharedMemory" => (json!("4Gi"), json!("8Gi")),
-        "spec.env[]" => (json!([{"name": "A", "value": "1"}]), json!([{"name": "A", "value": "2"}])),
+        "spec.env[]" | "spec.frontend.env[]" => {
+            (json!([{"name": "A", "value": "1"}]), json!([{"name": "A", "value": "2"}]))
+        }
         "spec.probes.startup" | "spec.probes.readiness" | "spec.probes.liveness" => {
             let probe = |seconds: u32| json!({"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": seconds});
             (probe(5), probe(15))
         }
+        "spec.frontend.replicas" => (json!(1), json!(2)),
+        "spec.frontend.args.*" => (json!({"migration-limit": "1"}), json!({"migration-limit": "2"})),
+        "spec.frontend.resources.requests.*" => (json!({"cpu": "1"}), json!({"cpu": "3"})),
+        "spec.frontend.resources.limits.*" => (json!({"cpu": "3"}), json!({"cpu": "4"})),
         "spec.podTemplate.metadata.labels.*" => (json!({"team": "one"}), json!({"team": "other"})),
         "spec.podTemplate.metadata.annotations.*" => (json!({"note": "one"}), json!({"note": "other"})),
         "spec.podTemplate.spec.affinity" => {

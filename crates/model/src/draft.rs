@@ -135,6 +135,8 @@ pub struct Draft {
     pub shared_memory: Option<String>,
     /// `spec.probes`.
     pub probes: Map<String, Value>,
+    /// `spec.frontend`.
+    pub frontend: Map<String, Value>,
     /// `spec.podTemplate.spec`.
     pub pod_spec: Map<String, Value>,
     /// The name of the Secret with the token.
@@ -239,6 +241,7 @@ impl Draft {
             pod_annotations: Map::new(),
             shared_memory: None,
             probes: Map::new(),
+            frontend: Map::new(),
             pod_spec: Map::new(),
             hugging_face_token: None,
             image_pull_secrets: Vec::new(),

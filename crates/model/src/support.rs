@@ -40,6 +40,9 @@ pub enum Support {
     Refused,
 }
 
+/// The note of the rows of `spec.frontend` for a provider whose workers serve HTTP themselves.
+const NO_FRONTEND: &str = "refused: the provider has no frontend of its own";
+
 /// Returns how most providers treat each field of the specification (docs/specification.md, MD-1). A row applies to
 /// every provider whose own table has no row for the field.
 pub fn default_rows() -> Vec<FieldSupport> {
@@ -126,6 +129,11 @@ pub fn default_rows() -> Vec<FieldSupport> {
         row(spec().image_pull_secrets(), Rendered, "pull secrets of all pods"),
         row(spec().node_selector(), Rendered, "node selector of the workers"),
         row(spec().tolerations(), Rendered, "tolerations of all pods"),
+        row(spec().frontend().replicas(), Refused, NO_FRONTEND),
+        row(spec().frontend().args(), Refused, NO_FRONTEND),
+        row(spec().frontend().env(), Refused, NO_FRONTEND),
+        row(spec().frontend().resources().requests(), Refused, NO_FRONTEND),
+        row(spec().frontend().resources().limits(), Refused, NO_FRONTEND),
         row(
             spec().gateway().enabled(),
             Ignored,

@@ -17,9 +17,11 @@ fn crds_are_structural() {
 fn check(schema: &Value, path: &str) {
     let fields = schema.as_object().unwrap_or_else(|| panic!("{path} is no schema"));
     let has = |key: &str| fields.contains_key(key);
-    for key in ["$ref", "definitions", "patternProperties", "dependencies", "if", "const", "id", "nullable"] {
+    for key in ["$ref", "definitions", "patternProperties", "dependencies", "if", "const", "id"] {
         assert!(!has(key), "{path} has {key}");
     }
+    // Everywhere else null means absent, as the API server drops it.
+    assert!(!has("nullable") || path.ends_with(".additionalProperties"), "{path} has nullable");
     let int_or_string = schema["x-kubernetes-int-or-string"] == true;
     let kept = schema["x-kubernetes-preserve-unknown-fields"] == true;
     assert!(has("type") || int_or_string || kept, "{path} has no type");

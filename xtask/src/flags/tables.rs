@@ -28,6 +28,13 @@ pub(crate) const PACKAGES: &[&str] = &["vllm", "sglang", "ai-dynamo", "ray"];
 
 pub(crate) const TABLES: &[Table] = &[
     Table {
+        name: "dynamo-frontend",
+        title: "dynamo.frontend",
+        source: "flags transcribed from the sources at 021d616; other versions differ",
+        package: None,
+        is_uncertain: true,
+    },
+    Table {
         name: "dynamo-sglang",
         title: "dynamo.sglang",
         source: "ai-dynamo wheels of exactly these versions",

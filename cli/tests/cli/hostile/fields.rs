@@ -61,6 +61,10 @@ fn deployment() -> Value {
             "imagePullSecrets": [{"name": "s"}],
             "nodeSelector": {"a": "b"},
             "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute", "tolerationSeconds": 1}],
+            "frontend": {
+                "replicas": 1, "args": {"migration-limit": "1"}, "env": [{"name": "A", "value": "b"}],
+                "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}},
+            },
             "gateway": {"enabled": true, "httpRouteRef": "r", "modelName": "m"},
         },
     })
@@ -334,6 +338,8 @@ fn wrong_types_in_every_field() {
             let is_fine = match pointer.as_str() {
                 "/spec/model/storage/volumes/0/size"
                 | "/spec/env/0/valueFrom/resourceFieldRef/divisor"
+                | "/spec/frontend/resources/requests/cpu"
+                | "/spec/frontend/resources/limits/cpu"
                 | "/llamaStack/volumeSizeLimit"
                 | "/llamaStack/initResources/requests/cpu"
                 | "/llamaStack/initResources/limits/cpu" => kind(value) == "integer",

@@ -215,6 +215,7 @@ impl DocumentBuilder<'_> {
         insert(&mut spec, "image", self.draft.image.as_deref().filter(|_| self.with_image));
         insert_non_empty(&mut spec, "env", Value::Array(self.env.to_vec()));
         insert_non_empty(&mut spec, "probes", Value::Object(self.draft.probes.clone()));
+        insert_non_empty(&mut spec, "frontend", Value::Object(self.draft.frontend.clone()));
         let mut pods = Map::new();
         insert_non_empty(&mut pods, "labels", Value::Object(self.draft.pod_labels.clone()));
         insert_non_empty(&mut pods, "annotations", Value::Object(self.draft.pod_annotations.clone()));

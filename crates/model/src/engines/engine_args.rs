@@ -10,6 +10,7 @@ use super::{config_keys, exposed_secrets, flag_value, refused_flags, unknown_fla
 use crate::codes;
 use crate::ir::Deployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
+use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 use serde::de::IgnoredAny;
 
@@ -24,14 +25,28 @@ pub(super) fn add_engine_args(
     for user_flag in
         user_flags::from_args(deployment).into_iter().chain(user_flags::from_extra_args(deployment, launcher, findings))
     {
-        add_flag(&user_flag, profile, launcher, invocation, findings);
+        add_flag(&user_flag, Some(profile), launcher, invocation, findings);
     }
 }
 
-/// Checks one flag and adds it: a known flag, a configuration key, or an unknown flag to pass on.
+/// Adds flags of a program beside the engine, which no field of the engine sets.
+pub(super) fn add_program_args(
+    arguments: &[(String, String)],
+    path: &FieldPath,
+    launcher: &Launcher,
+    invocation: &mut Invocation,
+    findings: &mut Findings<'_>,
+) {
+    for user_flag in user_flags::from_mapping(arguments, path) {
+        add_flag(&user_flag, None, launcher, invocation, findings);
+    }
+}
+
+/// Checks one flag and adds it: a known flag, a configuration key, or an unknown flag to pass on. A program without a
+/// profile is no engine.
 fn add_flag(
     user_flag: &UserFlag<'_>,
-    profile: &'static EngineProfile,
+    profile: Option<&'static EngineProfile>,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
@@ -56,9 +71,11 @@ fn add_flag(
             }
         }
         Meaning::Several(names) => report_ambiguous(user_flag, &names, launcher, findings),
-        Meaning::Unknown => match &launcher.config_keys {
-            Some(keys) => config_keys::add_config_key(user_flag, keys, profile, launcher, invocation, findings),
-            None => add_unknown(user_flag, profile, launcher, invocation, findings),
+        Meaning::Unknown => match (&launcher.config_keys, profile) {
+            (Some(keys), Some(profile)) => {
+                config_keys::add_config_key(user_flag, keys, profile, launcher, invocation, findings);
+            }
+            _ => add_unknown(user_flag, profile, launcher, invocation, findings),
         },
     }
 }
@@ -149,7 +166,7 @@ fn convert_switch(
 /// Passes on a flag that no table has. The finding about it is an error where the tables are complete.
 fn add_unknown(
     user_flag: &UserFlag<'_>,
-    profile: &'static EngineProfile,
+    profile: Option<&'static EngineProfile>,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,

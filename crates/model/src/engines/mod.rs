@@ -49,6 +49,7 @@ use super::hardware::find_gpu;
 use super::ir::{Deployment, EngineType, Role, Worker};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_facts::fit::WorkerFit;
+use kubefoundry_yaml::field_path::FieldPath;
 use profile::EngineProfile;
 
 /// Returns the profile of an engine: the names of its settings.
@@ -75,6 +76,19 @@ pub fn resolve(
 ) -> Invocation {
     let (invocation, are_sizes_valid) = resolve_settings(deployment, worker, launcher, findings);
     check_settings(deployment, worker, launcher, (&invocation, are_sizes_valid), findings);
+    invocation
+}
+
+/// Resolves the flags of a program that runs beside the engine, such as a frontend. `arguments` are the flags by name,
+/// and `path` is the field that holds them. A flag that cannot be passed is omitted and reported as an error.
+pub fn resolve_program(
+    arguments: &[(String, String)],
+    path: &FieldPath,
+    launcher: &Launcher,
+    findings: &mut Findings<'_>,
+) -> Invocation {
+    let mut invocation = Invocation::new(launcher.separate_values);
+    engine_args::add_program_args(arguments, path, launcher, &mut invocation, findings);
     invocation
 }
 

@@ -35,7 +35,7 @@ fn report_print_and_exit(user_flag: &UserFlag<'_>, name: &str, launcher: &Launch
 pub(super) fn is_refused(
     user_flag: &UserFlag<'_>,
     flag: Flag,
-    profile: &'static EngineProfile,
+    profile: Option<&'static EngineProfile>,
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> bool {
@@ -62,6 +62,7 @@ pub(super) fn is_refused(
         }
         return true;
     }
+    let Some(profile) = profile else { return false };
     let model = ModelDeployment::path().spec().model();
     let field = if name == profile.model {
         model.id()

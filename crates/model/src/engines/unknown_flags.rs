@@ -15,7 +15,7 @@ use kubefoundry_yaml::text::shorten;
 pub(super) fn report_unknown(
     user_flag: &UserFlag<'_>,
     name: &str,
-    profile: &'static EngineProfile,
+    profile: Option<&'static EngineProfile>,
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) {
@@ -68,8 +68,8 @@ pub(super) fn report_unknown_key(
 
 /// Returns what to write instead of a flag: the answer of the list, the replacement that the table of another version
 /// names, or the closest name.
-fn advice(name: &str, profile: &'static EngineProfile, launcher: &Launcher) -> Option<String> {
-    if let Some(answer) = answer(name, profile, launcher) {
+fn advice(name: &str, profile: Option<&'static EngineProfile>, launcher: &Launcher) -> Option<String> {
+    if let Some(answer) = profile.and_then(|profile| answer(name, profile, launcher)) {
         return Some(answer);
     }
     if let Some(flags) = launcher.replacement(name) {

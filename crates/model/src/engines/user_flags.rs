@@ -31,13 +31,14 @@ pub(super) enum UserFlagValue<'u> {
     Several(Vec<&'u str>),
 }
 
-/// Returns the flags of `engine.args`, sorted by name: a YAML mapping has no order, so the output must not depend on
-/// one.
+/// Returns the flags of `engine.args`.
 pub(super) fn from_args(deployment: &Deployment) -> Vec<UserFlag<'_>> {
-    let base = FieldPath::from(ModelDeployment::path().spec().engine().args());
-    let mut flags: Vec<UserFlag<'_>> = deployment
-        .engine
-        .args
+    from_mapping(&deployment.engine.args, &ModelDeployment::path().spec().engine().args())
+}
+
+/// Returns the flags of a mapping, sorted by name: a YAML mapping has no order, so the output must not depend on one.
+pub(super) fn from_mapping<'u>(arguments: &'u [(String, String)], base: &FieldPath) -> Vec<UserFlag<'u>> {
+    let mut flags: Vec<UserFlag<'u>> = arguments
         .iter()
         .map(|(name, value)| UserFlag {
             name,

@@ -7,8 +7,8 @@ use crate::wire::{ModelDeployment, StorageVolume};
 use serde_json::Value as Json;
 
 use super::{
-    Deployment, Engine, FieldOrigin, Leaf, Metadata, Model, NewClaim, PodSettings, Probes, ProviderRequest, Volume,
-    Worker, Workload,
+    Deployment, Engine, FieldOrigin, Frontend, Leaf, Metadata, Model, NewClaim, PodSettings, Probes, ProviderRequest,
+    Volume, Worker, Workload,
 };
 use kubefoundry_kubernetes::wire::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, PathOf, ResourceFieldSelector,
@@ -53,6 +53,7 @@ impl Deployment {
             node_selector,
             node_gpu: _,
             tolerations,
+            frontend,
             gateway,
         } = self;
         let mut leaves = LeafList(Vec::new());
@@ -88,6 +89,7 @@ impl Deployment {
         for (index, toleration) in tolerations.iter().enumerate() {
             leaves.add_toleration(&spec().tolerations().index(index), toleration);
         }
+        leaves.add_frontend(frontend);
         if let Some(gateway) = gateway {
             leaves.add_leaf(spec().gateway().enabled(), gateway);
         }
@@ -229,6 +231,24 @@ impl LeafList {
         self.add_leaf(worker.gpu_path().gpu_type(), gpu_type);
         self.add_optional(worker.memory_path(), memory.clone());
         self.add_optional(worker.cpu_path(), cpu.clone());
+    }
+
+    fn add_frontend(&mut self, frontend: &Frontend) {
+        let Frontend { replicas, args, env, requests, limits } = frontend;
+        let path = || ModelDeployment::path().spec().frontend();
+        self.add_optional(path().replicas(), *replicas);
+        self.add_pairs(&path().args(), args);
+        for (index, variable) in env.iter().enumerate() {
+            self.add_variable(&path().env().index(index), variable);
+        }
+        let resources = || path().resources();
+        let lists: [(FieldPath, _); 2] =
+            [(resources().requests().into(), requests), (resources().limits().into(), limits)];
+        for (path, amounts) in lists {
+            for (resource, amount) in amounts {
+                self.add_written(path.key(resource.clone()), amount.clone());
+            }
+        }
     }
 
     fn add_probes(&mut self, probes: &Probes) {

@@ -1,10 +1,12 @@
 //! A deployment after validation: defaults are applied, choices are made, and each value knows its origin.
 
+mod frontend;
 mod known_gpu;
 mod leaves;
 
 use std::sync::Arc;
 
+pub use frontend::{Frontend, ResourceAmount};
 pub use known_gpu::{KnownGpu, NodeGpu};
 pub use leaves::LeafEntry;
 
@@ -94,6 +96,8 @@ pub struct Deployment {
     pub node_gpu: NodeGpu,
     /// The node taints that the pods tolerate.
     pub tolerations: Vec<Toleration>,
+    /// What the user says about the frontend.
+    pub frontend: Frontend,
     /// Whether the model should be reachable through a Gateway. `None` without `spec.gateway`.
     pub gateway: Option<Leaf<bool>>,
 }

@@ -73,3 +73,13 @@ pub(super) fn warn_about_ignored_pod_labels(
         findings.report(&codes::FIELD_IGNORED, FieldRef::key(&path), message).help("remove it");
     }
 }
+
+/// Reports `spec.frontend`, for a provider whose workers serve HTTP themselves.
+pub(super) fn refuse_frontend(deployment: &Deployment, provider: &str, findings: &mut Findings<'_>) {
+    for path in deployment.frontend.written_fields() {
+        let message = format!("{path} cannot be rendered: {provider} has no frontend whose settings could be chosen");
+        findings
+            .report(&codes::FIELD_NOT_SUPPORTED, &path, message)
+            .help("remove it, or set spec.provider.name to dynamo");
+    }
+}

@@ -7,7 +7,7 @@ use crate::ir::{Engine, EngineType, FieldOrigin, Leaf};
 use crate::wire;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
-use kubefoundry_kubernetes::wire::{Argument, StringEnum as _};
+use kubefoundry_kubernetes::wire::{Argument, Map, StringEnum as _};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Validates the engine. `default` is the type of a deployment that names none. Returns `None` without a type.
@@ -43,12 +43,7 @@ pub(super) fn validate_engine(
         check.findings.report(&codes::REMOTE_CODE_TRUSTED, path, message).help(help);
     }
     let context_length = wire.context_length.and_then(|length| validate_context_length(length, check));
-    let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
-    let args = limit_entries(args, wire::MAX_ARGUMENTS, &path.clone().args(), check);
-    let keys: BTreeSet<&str> = args.iter().map(|(key, _)| key.as_str()).collect();
-    for key in &keys {
-        validate_argument_key(key, &keys, check);
-    }
+    let args = validate_arguments(wire.args.as_ref(), &path.clone().args().into(), check);
     let extra_args = limit_entries(
         wire.extra_args.as_deref().unwrap_or_default(),
         wire::MAX_EXTRA_ARGUMENTS,
@@ -66,9 +61,23 @@ pub(super) fn validate_engine(
             .map(Leaf::written)
             .or_else(|| check.effective_api_group().prefix_caching.map(Leaf::defaulted)),
         enforce_eager: Leaf::or_default(wire.enforce_eager, false),
-        args: args.iter().map(|(key, Argument(value))| (key.clone(), value.clone())).collect(),
+        args,
         extra_args: extra_args.iter().map(|Argument(element)| element.clone()).collect(),
     })
+}
+
+/// Validates the keys of a mapping of flags, and returns its entries. Values depend on the program.
+pub(super) fn validate_arguments(
+    arguments: Option<&Map<Argument>>,
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) -> Vec<(String, String)> {
+    let arguments = limit_entries(arguments.map_or(&[][..], |map| &map.0), wire::MAX_ARGUMENTS, path, check);
+    let keys: BTreeSet<&str> = arguments.iter().map(|(key, _)| key.as_str()).collect();
+    for key in &keys {
+        validate_argument_key(key, &keys, path, check);
+    }
+    arguments.iter().map(|(key, Argument(value))| (key.clone(), value.clone())).collect()
 }
 
 /// Returns the first `max` entries of a list of arguments, and reports a longer list.
@@ -93,12 +102,11 @@ fn validate_context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u
 /// The key of `engine.args` by which airunway names a GGUF file for llama.cpp.
 const AIRUNWAY_GGUF_URL: &str = "ggufUrl";
 
-/// Checks that a key of `engine.args` is a flag name without leading dashes (docs/design/0007).
-fn validate_argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
+/// Checks that a key of a mapping of flags is a flag name without leading dashes (docs/design/0007).
+fn validate_argument_key(key: &str, keys: &BTreeSet<&str>, path: &FieldPath, check: &mut Checker<'_, '_>) {
     if is_flag_name(key) {
         return;
     }
-    let path = FieldPath::from(wire::ModelDeployment::path().spec().engine().args());
     let place = FieldRef::key(&path.key(key.to_owned()));
     let bare = key.trim_start_matches(['-', '.']);
     let rename = is_flag_name(bare) && !keys.contains(bare);

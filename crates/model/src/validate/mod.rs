@@ -8,6 +8,7 @@
 //! `kubefoundry_kubernetes` check the syntax of values, and its `Checker` turns their results into findings.
 
 mod engine;
+mod frontend;
 mod metadata;
 mod model;
 mod pod;
@@ -70,6 +71,7 @@ pub fn validate_with_assumptions(
     let engine = engine::validate_engine(spec.engine.as_ref(), assumptions.engine, &mut check);
     let workload = workload::validate_workload(spec, assumptions.has_gpu, &mut check);
     let pod = pod::validate_pod(spec, &mut check);
+    let frontend = frontend::validate_frontend(spec.frontend.as_ref(), &mut check);
     let (mode_origin, workload) = workload?;
     if let Some(model) = &model {
         storage::warn_about_single_node_claims(&model.volumes, &workload, &mut check);
@@ -99,6 +101,7 @@ pub fn validate_with_assumptions(
         node_selector: pod.node_selector,
         node_gpu: NodeGpu::default(),
         tolerations: pod.tolerations,
+        frontend,
         gateway: spec.gateway.as_ref().map(|gateway| Leaf::or_default(gateway.enabled, true)),
     })
 }

@@ -7,7 +7,7 @@ use crate::ir::{EnvVar, PodSettings, Probes, Toleration};
 use crate::wire;
 use kubefoundry_kubernetes::check::environment;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
-use kubefoundry_kubernetes::wire::LocalObjectReference;
+use kubefoundry_kubernetes::wire::{ListPath, LocalObjectReference, PathOf};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
@@ -27,8 +27,7 @@ pub(super) struct PodFields {
 /// Validates the pod fields except the image.
 pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> PodFields {
     let env = spec.env.as_deref().unwrap_or_default();
-    environment::check_environment(&wire::ModelDeployment::path().spec().env(), env, check);
-    warn_about_secrets(env, check);
+    validate_environment(&wire::ModelDeployment::path().spec().env(), env, check);
     let metadata = spec.pod_template.as_ref().and_then(|template| template.metadata.as_ref());
     let labels = pairs(metadata.and_then(|metadata| metadata.labels.as_ref()));
     let labels_path = FieldPath::from(wire::ModelDeployment::path().spec().pod_template().metadata().labels());
@@ -101,13 +100,19 @@ const SECRET_VARIABLES: &[&str] = &[
     "WANDB_API_KEY",
 ];
 
+/// Checks the variables of a container, and warns about secrets in them.
+pub(super) fn validate_environment(path: &ListPath<PathOf<EnvVar>>, env: &[EnvVar], check: &mut Checker<'_, '_>) {
+    environment::check_environment(path, env, check);
+    warn_about_secrets(path, env, check);
+}
+
 /// Warns about variables with a secret as a literal value. `$(NAME)` is the value of another variable.
-fn warn_about_secrets(env: &[EnvVar], check: &mut Checker<'_, '_>) {
+fn warn_about_secrets(list: &ListPath<PathOf<EnvVar>>, env: &[EnvVar], check: &mut Checker<'_, '_>) {
     for (index, variable) in env.iter().enumerate() {
         let name = variable.name.as_deref().unwrap_or_default();
         let is_literal = |value: &str| !value.is_empty() && !value.starts_with("$(");
         if SECRET_VARIABLES.contains(&name) && variable.value.as_deref().is_some_and(is_literal) {
-            let path = wire::ModelDeployment::path().spec().env().index(index).value();
+            let path = list.clone().index(index).value();
             let help = if matches!(name, "HF_TOKEN" | "HUGGING_FACE_HUB_TOKEN") {
                 "remove the variable, and set spec.secrets.huggingFaceToken to the name of a Secret with the key HF_TOKEN"
             } else {

@@ -2,7 +2,7 @@
 
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{
-    Argument, EnvVar, IntegerOrString, LocalObjectReference, Map, ObjectMeta, Syntax, Toleration,
+    Argument, EnvVar, IntegerOrString, LocalObjectReference, Map, ObjectMeta, Shape, Syntax, Toleration,
 };
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
@@ -16,6 +16,9 @@ pub const MAX_ARGUMENTS: usize = 512;
 
 /// The maximum number of elements in `engine.extraArgs`.
 pub const MAX_EXTRA_ARGUMENTS: usize = 256;
+
+/// Quantities by resource, where `null` removes a default.
+const OPTIONAL_AMOUNTS: Shape = Shape::Map(&Shape::OneOf(&[Shape::IntegerOrString, Shape::Literal("null")]));
 
 wire_object! {
     /// A model to serve, with its engine and its resources. kubefoundry renders it to objects of the serving stack that
@@ -67,6 +70,9 @@ wire_object! {
         node_selector: Map<String> = "nodeSelector" [max_entries(512)],
         /// Node taints that the pods tolerate.
         tolerations: Vec<Toleration> = "tolerations" [max_items(256)],
+        /// The frontend: the HTTP server in front of the workers, which chooses a worker for each request. Only Dynamo
+        /// has one.
+        frontend: Frontend = "frontend" [not_in(&[AIRUNWAY])],
         /// Gateway API integration. Nothing is rendered for it: a warning says so, unless `enabled` is `false`.
         gateway: Gateway = "gateway",
     }
@@ -319,6 +325,33 @@ wire_object! {
         /// The name of the Secret with the HuggingFace token. All its keys become environment variables, so store the
         /// token under the key `HF_TOKEN`.
         hugging_face_token: String = "huggingFaceToken" [syntax(Syntax::DnsSubdomain)],
+    }
+}
+wire_object! {
+    /// The HTTP server in front of the workers.
+    pub struct Frontend {
+        /// The number of frontends, 1 by default. Several frontends with KV routing tell each other where they sent
+        /// which requests.
+        replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
+        /// Flags of the frontend by name without leading dashes, with values as strings: `router-mode: kv`. A switch
+        /// takes `""` or `"true"`; `"false"` turns it off if the frontend supports that.
+        args: Map<Argument> = "args" [max_entries(MAX_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
+        /// Environment variables of the frontend. They replace variables of the same name that the frontend gets from
+        /// `spec.env` or from the provider.
+        env: Vec<EnvVar> = "env" [max_items(256), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
+        /// The resources of each frontend.
+        resources: FrontendResources = "resources",
+    }
+}
+wire_object! {
+    /// The resources of a frontend, as in a core/v1 ResourceRequirements. They are merged into the provider's defaults
+    /// by resource.
+    pub struct FrontendResources {
+        /// The amounts that are reserved, as quantities by resource. `null` removes the provider's default, which is
+        /// `cpu: "2"` and `memory: 4Gi` for Dynamo.
+        requests: Map<Node<'static>> = "requests" [max_entries(64), shape(OPTIONAL_AMOUNTS)],
+        /// The upper bounds, as quantities by resource. The provider has no defaults for them.
+        limits: Map<Node<'static>> = "limits" [max_entries(64), shape(OPTIONAL_AMOUNTS)],
     }
 }
 wire_object! {

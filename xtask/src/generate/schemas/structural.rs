@@ -94,6 +94,11 @@ fn value(shape: &Shape, facets: &Facets, api_group: &ApiGroup) -> Result<Value, 
             let list: Vec<&str> = words.values.iter().map(|(word, _)| *word).collect();
             json!({"type": "string", "enum": list})
         }
+        Shape::OneOf([shape, Shape::Literal("null")]) => {
+            let mut schema = value(shape, facets, api_group)?;
+            schema["nullable"] = json!(true);
+            schema
+        }
         // A structural schema cannot express "string or object". It can preserve unknown fields and require the fields
         // that every object must have; API servers do not apply `required` to a string.
         Shape::OneOf(shapes) => {

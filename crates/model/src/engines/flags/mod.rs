@@ -14,7 +14,9 @@ mod value;
 pub use flag::{Flag, FlagGroup, FlagKind, Repetition, ValueType};
 pub use replacements::{Replacement, ReplacingField, replacement};
 pub use table::{FlagTable, Spelling};
-pub use tables::{llama_server, sglang, tables_by_version, trtllm_keys, vllm, vllm_for_image, wrapper};
+pub use tables::{
+    dynamo_frontend, llama_server, sglang, tables_by_version, trtllm_keys, vllm, vllm_for_image, wrapper,
+};
 pub use value::ValueProblem;
 
 #[cfg(test)]

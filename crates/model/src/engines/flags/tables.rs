@@ -7,6 +7,7 @@ static LLAMA_SERVER: FlagFile = FlagFile::new("llama-server", include_str!("data
 static SGLANG: FlagFile = FlagFile::new("sglang", include_str!("data/sglang.txt"));
 static TRTLLM: FlagFile = FlagFile::new("trtllm", include_str!("data/trtllm.txt"));
 static VLLM: FlagFile = FlagFile::new("vllm", include_str!("data/vllm.txt"));
+static DYNAMO_FRONTEND: FlagFile = FlagFile::new("dynamo-frontend", include_str!("data/dynamo-frontend.txt"));
 static DYNAMO_SGLANG: FlagFile = FlagFile::new("dynamo-sglang", include_str!("data/dynamo-sglang.txt"));
 static DYNAMO_TRTLLM: FlagFile = FlagFile::new("dynamo-trtllm", include_str!("data/dynamo-trtllm.txt"));
 static DYNAMO_VLLM: FlagFile = FlagFile::new("dynamo-vllm", include_str!("data/dynamo-vllm.txt"));
@@ -29,6 +30,9 @@ pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
     FlagTable::new(WRAPPERS.iter().find(|file| file.program == program)?, version)
 }
 
+/// The flags of programs that run beside an engine.
+pub(super) static PROGRAMS: &[&FlagFile] = &[&DYNAMO_FRONTEND];
+
 /// Returns every known version of an engine (`vllm`, `sglang`, `trtllm`, `llama-server`) or of a program that wraps one
 /// (`dynamo-vllm`) with its table, oldest first. Empty for an unknown program.
 ///
@@ -39,7 +43,7 @@ pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
 /// assert_eq!(flags::tables_by_version("vim").count(), 0);
 /// ```
 pub fn tables_by_version(program: &str) -> impl Iterator<Item = (&'static str, FlagTable)> {
-    let mut files = ENGINES.iter().chain(WRAPPERS);
+    let mut files = ENGINES.iter().chain(WRAPPERS).chain(PROGRAMS);
     files.find(|file| file.program == program).copied().into_iter().flat_map(FlagTable::by_version)
 }
 
@@ -96,6 +100,16 @@ pub fn sglang(version: &str) -> Option<FlagTable> {
 /// ```
 pub fn llama_server() -> FlagTable {
     FlagTable::newest(&LLAMA_SERVER)
+}
+
+/// Returns the flags of Dynamo's frontend. They change between releases, so it may have others.
+///
+/// ```
+/// use kubefoundry_model::engines::flags;
+/// assert!(flags::dynamo_frontend().lookup("no-kv-events").is_some_and(|(flag, _)| flag.name == "kv-events"));
+/// ```
+pub fn dynamo_frontend() -> FlagTable {
+    FlagTable::newest(&DYNAMO_FRONTEND)
 }
 
 /// Returns the main configuration keys of TensorRT-LLM's `LLM` class, which has more.

@@ -1,10 +1,10 @@
 use super::file::FlagFile;
-use super::tables::{ENGINES, WRAPPERS};
+use super::tables::{ENGINES, PROGRAMS, WRAPPERS};
 use super::*;
 
 /// Returns every committed file.
 fn files() -> impl Iterator<Item = &'static FlagFile> {
-    WRAPPERS.iter().chain(ENGINES).copied()
+    PROGRAMS.iter().chain(WRAPPERS).chain(ENGINES).copied()
 }
 
 fn known_versions(file: &FlagFile) -> Vec<&'static str> {

@@ -9,4 +9,5 @@ declare_codes! {
     ROUTER_MODE_NONE = "KF0704" "dynamo-router-mode-none" Warning "routerMode none, which Dynamo does not support";
     ROUTER_MODE_IN_ENVIRONMENT = "KF0705" "dynamo-router-mode-in-environment" Warning "DYN_ROUTER_MODE set where no router reads it";
     RUNTIME_VERSION_REQUIRED = "KF0706" "dynamo-runtime-version-required" Error "a custom image without a version, which the installed operator rejects";
+    FRONTEND_IN_TWO_PLACES = "KF0720" "dynamo-frontend-in-two-places" Error "a setting of the frontend that differs from the override of the same meaning";
 }

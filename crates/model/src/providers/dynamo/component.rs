@@ -64,6 +64,8 @@ pub(super) struct ResourceAmounts {
     pub(super) memory: Option<String>,
     /// The number of GPUs and their resource name.
     pub(super) gpu: Option<(u32, String)>,
+    /// Amounts of other resources by name.
+    pub(super) others: Vec<(String, String)>,
 }
 
 /// A claim that keeps the compilation results of the engine.

@@ -5,7 +5,6 @@ use crate::wire::ModelDeployment;
 use serde_json::{Value, json};
 
 use super::backend::DynamoEngine;
-use super::overrides;
 use super::trtllm;
 use crate::codes;
 use crate::engines::{ArgumentValue, Invocation};
@@ -17,13 +16,13 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// The stack that a worker is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct WorkerStack {
+pub(super) struct WorkerStack<'s> {
     pub(super) engine: DynamoEngine,
     pub(super) role: Role,
     /// The Dynamo release whose flags the worker takes.
     pub(super) release: &'static Release,
-    /// Whether the frontend routes requests by the content of KV caches.
-    pub(super) kv_routing: bool,
+    /// The field that makes the frontend route requests by the content of KV caches, if it does.
+    pub(super) kv_routing: Option<&'s FieldPath>,
 }
 
 /// The port of SGLang's bootstrap server, as in the upstream examples. Without it, Dynamo chooses a random port.
@@ -35,29 +34,29 @@ const PAGE_SIZE_TOKENS: u32 = 16;
 /// Adds the flags that the stack needs to a worker's flags. Returns `None` after reporting a conflict.
 pub(super) fn add_stack_flags(
     invocation: &mut Invocation,
-    stack: WorkerStack,
+    stack: WorkerStack<'_>,
     deployment: &Deployment,
     findings: &mut Findings<'_>,
 ) -> Option<()> {
     // Decode workers publish nothing: the router matches prompts against the caches of the workers that read prompts.
-    let publishes = stack.kv_routing && stack.role != Role::Decode;
+    let publishes = stack.kv_routing.filter(|_| stack.role != Role::Decode);
     // Prefill and decode have the same user flags, so only prefill reports conflicts.
     let is_valid = stack.role == Role::Decode
         || [
             check_mode_is_unset(invocation, findings),
-            !publishes || check_prefix_caching(invocation, stack, deployment, findings),
+            publishes.is_none_or(|path| check_prefix_caching(path, invocation, stack, deployment, findings)),
             stack.engine != DynamoEngine::Sglang || check_sglang_flags(invocation, stack, findings),
         ] == [true; 3];
     let is_valid = is_valid
         & (stack.engine != DynamoEngine::Vllm || nixl::complete_transfer_config(invocation, stack.role, findings))
-        & (!publishes || check_published_events(invocation, stack, findings));
+        & publishes.is_none_or(|path| check_published_events(path, invocation, stack, findings));
     if stack.role != Role::Aggregated {
         add_disaggregation_flags(invocation, stack);
     }
-    if publishes {
+    if publishes.is_some() {
         publish_kv_events(invocation, stack);
     }
-    if stack.engine == DynamoEngine::Sglang && (stack.role != Role::Aggregated || stack.kv_routing) {
+    if stack.engine == DynamoEngine::Sglang && (stack.role != Role::Aggregated || stack.kv_routing.is_some()) {
         invocation.set_default("page-size", ArgumentValue::Number(PAGE_SIZE_TOKENS.into()));
     }
     if stack.engine == DynamoEngine::Trtllm {
@@ -80,7 +79,7 @@ fn check_mode_is_unset(invocation: &Invocation, findings: &mut Findings<'_>) -> 
 }
 
 /// Reports flags on which `dynamo.sglang` exits, and a `--host` that decode workers could not reach.
-fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack, findings: &mut Findings<'_>) -> bool {
+fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack<'_>, findings: &mut Findings<'_>) -> bool {
     // Two tool-call parsers would both parse the calls. Since 1.3.0 two reasoning parsers are allowed: SGLang's then
     // guides decoding (`_validate_parser_flags` in dynamo/sglang/args.py of 1.2.1 and 1.3.1).
     let pairs: &[(&str, &str)] = if stack.release.is_before("1.3.0") {
@@ -113,7 +112,7 @@ fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack, findings: &mu
 }
 
 /// Adds the flags of a role in disaggregated mode.
-fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack) {
+fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack<'_>) {
     let text = |value: &str| ArgumentValue::Text(value.to_owned());
     invocation.set_default("disaggregation-mode", text(stack.role.as_str()));
     match stack.engine {
@@ -134,7 +133,7 @@ fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack) {
 
 /// Adds the flag that makes a worker publish KV cache events. Without events a KV router knows no cache, and does not
 /// fall back to predictions (router overview of Dynamo's documentation).
-fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack) {
+fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>) {
     match stack.engine {
         DynamoEngine::Vllm => {
             let events = json!({
@@ -159,7 +158,12 @@ fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack) {
 }
 
 /// Reports KV routing with a `kv-events-config` of the user that leaves the events of vLLM off, as its default does.
-fn check_published_events(invocation: &Invocation, stack: WorkerStack, findings: &mut Findings<'_>) -> bool {
+fn check_published_events(
+    path: &FieldPath,
+    invocation: &Invocation,
+    stack: WorkerStack<'_>,
+    findings: &mut Findings<'_>,
+) -> bool {
     let Some(argument) = invocation.get("kv-events-config").filter(|_| stack.engine == DynamoEngine::Vllm) else {
         return true;
     };
@@ -167,10 +171,9 @@ fn check_published_events(invocation: &Invocation, stack: WorkerStack, findings:
     if settings.get("enable_kv_cache_events") == Some(&Value::Bool(true)) {
         return true;
     }
-    let path = overrides::path().router_mode();
     let message = format!("{path} is kv, but --kv-events-config does not enable KV cache events");
     findings
-        .report(&codes::KV_ROUTING_WITHOUT_PREFIX_CACHE, &path, message)
+        .report(&codes::KV_ROUTING_WITHOUT_PREFIX_CACHE, path, message)
         .related(&argument.path, "events are off here")
         .help("add \"enable_kv_cache_events\": true to the object, or remove the flag: it is set for KV routing");
     false
@@ -179,18 +182,18 @@ fn check_published_events(invocation: &Invocation, stack: WorkerStack, findings:
 /// Reports KV routing without prefix caching: Dynamo would drop the events of the workers and mention it only in its
 /// log.
 fn check_prefix_caching(
+    path: &FieldPath,
     invocation: &Invocation,
-    stack: WorkerStack,
+    stack: WorkerStack<'_>,
     deployment: &Deployment,
     findings: &mut Findings<'_>,
 ) -> bool {
     let Some(cause) = find_disabled_prefix_cache(invocation, stack.engine, deployment) else {
         return true;
     };
-    let path = overrides::path().router_mode();
     let message = format!("{path} is kv, but {cause} turns prefix caching off");
     findings
-        .report(&codes::KV_ROUTING_WITHOUT_PREFIX_CACHE, &path, message)
+        .report(&codes::KV_ROUTING_WITHOUT_PREFIX_CACHE, path, message)
         .related(&cause, "prefix caching is turned off here")
         .help(format!("remove {cause}: a KV router looks for the worker that has the prefix of a prompt in its cache"));
     false

@@ -2,6 +2,7 @@
 
 use super::codes::ROUTER_MODE_IN_ENVIRONMENT;
 use super::component::{Component, ComponentKind, ResourceAmounts};
+use super::frontend_settings::ROUTER_MODE_FLAG;
 use super::image::DynamoRuntime;
 use super::overrides::{self, DynamoSettings};
 use super::storage;
@@ -10,21 +11,28 @@ use crate::providers::pod;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::pod::{PodSpec, env_value};
+use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The component's name, from which the operator derives the Service's: `<graph>-frontend`.
 pub(super) const NAME: &str = "Frontend";
 
 /// The variable for the router mode: how workers are chosen.
-const ROUTER_MODE: &str = "DYN_ROUTER_MODE";
+pub(super) const ROUTER_MODE: &str = "DYN_ROUTER_MODE";
 
 /// The variable that makes the routers of several frontends share the requests that they have routed. Without it each
 /// router counts only its own requests and may take a busy worker for a free one. It needs the event plane, as KV
 /// events do (`kv_router_args.py` of ai-dynamo 1.1.1, 1.4.0 and 1.6.1; router operations of Dynamo's documentation).
-const REPLICA_SYNC: &str = "DYN_ROUTER_REPLICA_SYNC";
+pub(super) const REPLICA_SYNC: &str = "DYN_ROUTER_REPLICA_SYNC";
+
+/// The flag that sets the same as [`REPLICA_SYNC`], and wins over it.
+const REPLICA_SYNC_FLAG: &str = "router-replica-sync";
+
+/// What the operator runs in a frontend without a command (deploy/operator/internal/dynamo/component_frontend.go).
+pub(super) const PROGRAM: &[&str] = &["python3", "-m", "dynamo.frontend"];
 
 /// The variables of `spec.env` that the frontend gets too, because it fetches tokenizers from the hub. The other
 /// variables are for the engine.
-const HUB_VARIABLES: &[&str] = &[
+pub(super) const HUB_VARIABLES: &[&str] = &[
     "HF_ENDPOINT",
     "HF_TOKEN",
     "HTTP_PROXY",
@@ -43,28 +51,20 @@ pub(super) fn build_component(
     settings: &DynamoSettings,
 ) -> Component {
     let storage = storage::frontend_storage(deployment);
-    let mut env: Vec<_> = settings.router_mode.map(|mode| env_value(ROUTER_MODE, mode.as_str())).into_iter().collect();
-    if settings.routes_by_kv() && settings.frontend_replicas > 1 {
-        env.push(env_value(REPLICA_SYNC, "true"));
-    }
-    let for_hub = |name: &Option<String>| name.as_deref().is_some_and(|name| HUB_VARIABLES.contains(&name));
-    env.extend(deployment.env.iter().filter(|variable| for_hub(&variable.name)).cloned());
+    let args = settings.frontend.invocation.argv();
     Component {
         name: NAME,
         kind: ComponentKind::Frontend,
-        replicas: settings.frontend_replicas,
+        replicas: settings.frontend.replicas,
         image: runtime.image.clone(),
         runtime_version: settings.runtime_version.clone(),
-        command: Vec::new(),
-        args: Vec::new(),
+        // Arguments replace those of the operator, which name the module.
+        command: PROGRAM.iter().filter(|_| !args.is_empty()).map(|word| (*word).to_owned()).collect(),
+        args,
         env_from_secret: deployment.hugging_face_token.clone(),
-        env,
-        limits: ResourceAmounts::default(),
-        requests: ResourceAmounts {
-            cpu: Some(settings.frontend_cpu.clone()),
-            memory: Some(settings.frontend_memory.clone()),
-            gpu: None,
-        },
+        env: environment(deployment, settings),
+        limits: amounts(&settings.frontend.limits),
+        requests: amounts(&settings.frontend.requests),
         mounts: storage.mounts,
         shared_memory: None,
         probes: Probes::default(),
@@ -73,6 +73,38 @@ pub(super) fn build_component(
         // The node selector is for GPU nodes, which a frontend would occupy without need. The nodes where it may run
         // can still be tainted.
         pod: PodSpec { volumes: storage.volumes, ..pod::auxiliary_pod_spec(deployment) },
+    }
+}
+
+/// Returns the variables of the provider, those of `spec.env` for the hub, and those of `spec.frontend.env`, which
+/// replace the others by name.
+fn environment(deployment: &Deployment, settings: &DynamoSettings) -> Vec<EnvVar> {
+    let has_flag = |name: &str| settings.frontend.invocation.has(name);
+    let mode = settings.router_mode.filter(|_| !has_flag(ROUTER_MODE_FLAG));
+    let mut env: Vec<_> = mode.map(|mode| env_value(ROUTER_MODE, mode.as_str())).into_iter().collect();
+    if settings.routes_by_kv() && settings.frontend.replicas > 1 && !has_flag(REPLICA_SYNC_FLAG) {
+        env.push(env_value(REPLICA_SYNC, "true"));
+    }
+    let for_hub = |name: &Option<String>| name.as_deref().is_some_and(|name| HUB_VARIABLES.contains(&name));
+    env.extend(deployment.env.iter().filter(|variable| for_hub(&variable.name)).cloned());
+    for variable in &deployment.frontend.env {
+        match env.iter_mut().find(|existing| existing.name == variable.name) {
+            Some(existing) => existing.clone_from(variable),
+            None => env.push(variable.clone()),
+        }
+    }
+    env
+}
+
+/// Sorts amounts into those for which Dynamo's v1alpha1 has fields, and others.
+fn amounts(list: &[(String, String)]) -> ResourceAmounts {
+    let find = |resource: &str| list.iter().find(|(name, _)| name == resource).map(|(_, amount)| amount.clone());
+    let is_other = |(name, _): &&(String, String)| !matches!(name.as_str(), "cpu" | "memory");
+    ResourceAmounts {
+        cpu: find("cpu"),
+        memory: find("memory"),
+        gpu: None,
+        others: list.iter().filter(is_other).cloned().collect(),
     }
 }
 

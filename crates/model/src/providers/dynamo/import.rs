@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::backend::Backend;
+use super::frontend::{HUB_VARIABLES, REPLICA_SYNC, ROUTER_MODE};
+use super::frontend_settings::{DEFAULT_REQUESTS, ROUTER_MODE_FLAG, is_reserved_flag, is_reserved_variable};
 use super::runtimes::RELEASES;
 use super::{RUNTIMES, frontend, image, runtimes};
 use crate::draft::{
@@ -20,10 +22,6 @@ const CONFIG_FLAG: &str = "override-engine-args";
 /// The flag that gives a worker its role, and its value for a worker that does both.
 const MODE_FLAG: &str = "disaggregation-mode";
 const AGGREGATED_MODE: &str = "agg";
-/// What the operator runs in a frontend without a command (deploy/operator/internal/dynamo/component_frontend.go).
-const FRONTEND_PROGRAM: &[&str] = &["python3", "-m", "dynamo.frontend"];
-/// The flag of the frontend that chooses how requests are routed.
-const ROUTER_MODE_FLAG: &str = "router-mode";
 
 /// A component of either CRD version.
 struct GraphComponent<'v> {
@@ -194,7 +192,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         draft.equivalents.renames.pairs.push((frontend.name.to_owned(), frontend::NAME.to_owned()));
         import_frontend(frontend, &mut draft);
         import_pod::keep_shared_settings(frontend.pod, &mut draft);
-        draft.equivalents.default_program = FRONTEND_PROGRAM;
+        draft.equivalents.default_program = frontend::PROGRAM;
     }
     // The operator derives the framework from the command of the workers.
     let names_module = command_lines.iter().all(|line| line.program.iter().any(|word| word.starts_with("dynamo.")));
@@ -282,26 +280,33 @@ fn import_compilation_cache(component: &GraphComponent<'_>, source: &ImportSourc
     import_pod::add_claim_volume(&name, "compilationCache", path, claim, false, source, draft);
 }
 
-/// Imports the settings of the frontend that differ from the defaults.
+/// Imports the settings of the frontend that differ from the defaults: as overrides, which every API group has, if there
+/// is one of the same meaning, and otherwise as `spec.frontend`.
 fn import_frontend(frontend: &GraphComponent<'_>, draft: &mut Draft) {
-    let mode = frontend.env().into_iter().find(|variable| string_at(variable, "/name") == Some("DYN_ROUTER_MODE"));
-    let mode = mode.as_ref().and_then(|mode| string_at(mode, "/value"));
-    // The flag means the same as the variable, and wins over it.
+    let env = frontend.env();
+    let mode = env.iter().find(|variable| string_at(variable, "/name") == Some(ROUTER_MODE));
+    let mode = mode.and_then(|mode| string_at(mode, "/value"));
     let flags = frontend.command_line().map(|line| flags_from_argv(&line.texts())).unwrap_or_default();
+    let mut args = frontend_args(&flags, draft);
+    // The flag means the same as the variable, and wins over it. It is an override unless it stands among other flags.
     let flag = flags.iter().find(|flag| flag.name == ROUTER_MODE_FLAG && flag.value().is_some());
-    if let Some(flag) = flag {
-        draft.equivalents.default_flags.push(flag.clone());
+    match flag.and_then(ImportedFlag::value) {
+        Some(mode) if !args.is_empty() => drop(args.insert(ROUTER_MODE_FLAG.to_owned(), json!(mode))),
+        written => {
+            if let Some(mode) = written.or(mode) {
+                draft.overrides.insert("routerMode".to_owned(), json!(mode));
+            }
+            draft.equivalents.default_flags.extend(flag.cloned());
+        }
     }
-    if let Some(mode) = flag.and_then(ImportedFlag::value).or(mode) {
-        draft.overrides.insert("routerMode".to_owned(), json!(mode));
-    }
+    args.sort_keys();
     let mut settings = Map::new();
     if let Some(replicas) = count_at(frontend.value, "/replicas").filter(|replicas| *replicas != 1) {
         settings.insert("replicas".to_owned(), json!(replicas));
     }
     let (cpu, memory) = frontend.requests();
     let mut resources = Map::new();
-    for (field, amount, default) in [("cpu", cpu, "2"), ("memory", memory, "4Gi")] {
+    for ((field, default), amount) in DEFAULT_REQUESTS.into_iter().zip([cpu, memory]) {
         if let Some(amount) = amount.filter(|amount| amount != default) {
             resources.insert(field.to_owned(), json!(amount));
         }
@@ -312,4 +317,85 @@ fn import_frontend(frontend: &GraphComponent<'_>, draft: &mut Draft) {
     if !settings.is_empty() {
         draft.overrides.insert("frontend".to_owned(), Value::Object(settings));
     }
+    let env: Vec<Value> = env.into_iter().filter(|variable| is_frontend_variable(variable, &args, draft)).collect();
+    let resources = frontend_resources(frontend);
+    for (field, value) in [("args", Value::Object(args)), ("env", Value::Array(env)), ("resources", resources)] {
+        let is_empty = value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty);
+        if !is_empty {
+            draft.frontend.insert(field.to_owned(), value);
+        }
+    }
+}
+
+/// Flags of the frontend with the value that the operator gives it (component_frontend.go and frontend_args.py).
+const FRONTEND_DEFAULTS: &[(&str, &str)] = &[("http-host", "0.0.0.0"), ("http-port", "8000")];
+
+/// Returns the flags of the frontend that `spec.frontend.args` can say. Those that users may not set stay what the
+/// result lacks, unless they say what the operator sets.
+fn frontend_args(flags: &[ImportedFlag], draft: &mut Draft) -> Map<String, Value> {
+    let mut args = Map::new();
+    for flag in flags {
+        let is_default =
+            FRONTEND_DEFAULTS.iter().any(|(name, value)| flag.name == *name && flag.value() == Some(*value));
+        if flag.name == ROUTER_MODE_FLAG {
+            continue;
+        }
+        if is_default {
+            draft.equivalents.default_flags.push(flag.clone());
+            continue;
+        }
+        let is_name = flag.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        if !is_name || is_reserved_flag(&flag.name) {
+            continue;
+        }
+        match flag.values.as_slice() {
+            [] => drop(args.insert(flag.name.clone(), json!(""))),
+            [value] => drop(args.insert(flag.name.clone(), json!(value))),
+            _ => {}
+        }
+    }
+    args
+}
+
+/// Returns whether `spec.frontend.env` says a variable: nothing else sets it, and users may set it.
+fn is_frontend_variable(variable: &Value, args: &Map<String, Value>, draft: &Draft) -> bool {
+    let Some(name) = string_at(variable, "/name") else { return false };
+    let is_common = HUB_VARIABLES.contains(&name) && draft.env.contains(variable);
+    let replicas = draft.overrides.get("frontend").and_then(|settings| count_at(settings, "/replicas")).unwrap_or(1);
+    let is_synchronized = name == REPLICA_SYNC
+        && replicas > 1
+        && (draft.overrides.get("routerMode") == Some(&json!("kv"))
+            || args.get(ROUTER_MODE_FLAG) == Some(&json!("kv")))
+        && string_at(variable, "/value") == Some("true");
+    !is_common && !is_synchronized && !is_reserved_variable(name)
+}
+
+/// Returns `spec.frontend.resources`: limits, requests that no override says, and `null` for a default that the frontend
+/// does not have.
+fn frontend_resources(frontend: &GraphComponent<'_>) -> Value {
+    let owner = if frontend.is_v1alpha1 { frontend.value } else { frontend.container };
+    let amounts = |list: &str| -> Map<String, Value> {
+        let written = owner.pointer(&format!("/resources/{list}")).and_then(Value::as_object);
+        let own = written.into_iter().flatten().filter(|(name, value)| {
+            // v1alpha1 has the GPUs and other resources in fields of their own.
+            !(frontend.is_v1alpha1 && matches!(name.as_str(), "gpu" | "gpuType" | "custom" | "claims")
+                || value.is_null())
+        });
+        let others = owner.pointer(&format!("/resources/{list}/custom")).and_then(Value::as_object);
+        let others = others.filter(|_| frontend.is_v1alpha1).into_iter().flatten();
+        own.chain(others).map(|(name, amount)| (name.clone(), amount.clone())).collect()
+    };
+    let mut requests = amounts("requests");
+    let has = |requests: &Map<String, Value>, name: &str| requests.contains_key(name);
+    let absent: Vec<&str> =
+        DEFAULT_REQUESTS.iter().map(|(name, _)| *name).filter(|name| !has(&requests, name)).collect();
+    requests.retain(|name, _| !DEFAULT_REQUESTS.iter().any(|(known, _)| known == name));
+    requests.extend(absent.into_iter().map(|name| (name.to_owned(), Value::Null)));
+    let mut resources = Map::new();
+    for (field, amounts) in [("requests", requests), ("limits", amounts("limits"))] {
+        if !amounts.is_empty() {
+            resources.insert(field.to_owned(), Value::Object(amounts));
+        }
+    }
+    Value::Object(resources)
 }

@@ -12,6 +12,7 @@ pub mod codes;
 mod component;
 mod flags;
 mod frontend;
+mod frontend_settings;
 mod image;
 mod import;
 pub mod overrides;

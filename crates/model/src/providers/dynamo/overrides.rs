@@ -1,6 +1,7 @@
 //! `spec.provider.overrides` for Dynamo (docs/specification.md MD-5.1, docs/design/0012).
 
 use super::codes::ROUTER_MODE_NONE;
+use super::frontend_settings::{FrontendOverrides, FrontendSettings};
 use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::overrides;
@@ -9,6 +10,7 @@ use crate::runtime_version::is_version;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::wire::{PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
+use kubefoundry_yaml::field_path::FieldPath;
 
 wire_object! {
     /// Settings for Dynamo only.
@@ -63,14 +65,14 @@ string_enum! {
     }
 }
 
-/// The overrides after defaulting.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The overrides and `spec.frontend` after defaulting.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct DynamoSettings {
-    /// `DYN_ROUTER_MODE`, if the user sets it.
+    /// How the frontend routes, if the user says it.
     pub(super) router_mode: Option<RouterMode>,
-    pub(super) frontend_replicas: u32,
-    pub(super) frontend_cpu: String,
-    pub(super) frontend_memory: String,
+    /// The field that sets the router mode.
+    pub(super) router_mode_path: FieldPath,
+    pub(super) frontend: FrontendSettings,
     /// `runtimeVersionOverride`, if the user sets it.
     pub(super) runtime_version: Option<String>,
 }
@@ -93,13 +95,21 @@ pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>
     let Overrides { router_mode, frontend, runtime_version } = overrides::read(deployment, findings);
     let Frontend { replicas, resources } = frontend.unwrap_or_default();
     let FrontendResources { cpu, memory } = resources.unwrap_or_default();
-    DynamoSettings {
+    let overridden = FrontendOverrides {
         router_mode: router_mode.map(|mode| supported_mode(mode, findings)),
-        frontend_replicas: replicas.and_then(|count| check_frontend_replicas(count, findings)).unwrap_or(1),
-        frontend_cpu: read_quantity(cpu, &path().frontend().resources().cpu(), findings)
-            .unwrap_or_else(|| "2".to_owned()),
-        frontend_memory: read_quantity(memory, &path().frontend().resources().memory(), findings)
-            .unwrap_or_else(|| "4Gi".to_owned()),
+        replicas: replicas.and_then(|count| check_frontend_replicas(count, findings)),
+        cpu: read_quantity(cpu, &path().frontend().resources().cpu(), findings),
+        memory: read_quantity(memory, &path().frontend().resources().memory(), findings),
+    };
+    let frontend = FrontendSettings::merge(deployment, &overridden, findings);
+    let (router_mode, router_mode_path) = match frontend.router_mode() {
+        Some((mode, path)) => (Some(mode), path),
+        None => (overridden.router_mode, path().router_mode().into()),
+    };
+    DynamoSettings {
+        router_mode,
+        router_mode_path,
+        frontend,
         runtime_version: runtime_version.filter(|version| check_version(version, findings)),
     }
 }

@@ -11,7 +11,7 @@ const fn reserved(flag: &'static str, why: &'static str, help: &'static str) -> 
 
 const PLACE: &str = "tells the frontend where the worker is, and Dynamo's operator sets it";
 const REMOVE: &str = "remove the flag";
-const PLANE: &str = "must be the same for the frontend, whose arguments cannot be set";
+const PLANE: &str = "must be the same for the frontend, whose flag is refused too";
 const NODES: &str = "is for workers on several nodes, which kubefoundry does not render";
 const ONE_POD: &str = "remove the flag: a worker is one pod";
 const MODE: &str = "is already set from spec.serving.mode";

@@ -30,7 +30,7 @@ const RESERVED_VARIABLES: &[(&str, &str, &str)] = &[
 ];
 
 const PLACE: &str = "tells the frontend where the worker is, and Dynamo's operator sets it";
-const PLANE: &str = "must be the same for the frontend, whose environment cannot be set";
+const PLANE: &str = "must be the same for the frontend, whose variable is refused too";
 const NODES: &str = "is for workers on several nodes, which kubefoundry does not render";
 const CONNECTOR: &str = "sets the flag --connector, which is already replaced by --kv-transfer-config";
 const MODE: &str = "is already set from spec.serving.mode";

@@ -58,6 +58,23 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             Rendered,
             "environment of the workers; variables for access to the hub (HF_ENDPOINT, proxies) also on the frontend",
         ),
+        row(spec().frontend().replicas(), Rendered, "replicas of the frontend; an override that differs is refused"),
+        row(
+            spec().frontend().args(),
+            Partly,
+            "flags of the frontend; flags that the operator sets, and an override of the router mode that differs, are refused",
+        ),
+        row(
+            spec().frontend().env(),
+            Partly,
+            "environment of the frontend; variables that the operator sets, and DYN_ROUTER_MODE, are refused",
+        ),
+        row(
+            spec().frontend().resources().requests(),
+            Rendered,
+            "requests of the frontend, over cpu 2 and memory 4Gi; null removes one of these",
+        ),
+        row(spec().frontend().resources().limits(), Rendered, "limits of the frontend"),
         row(
             spec().node_selector(),
             Rendered,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::component::{Component, ComponentKind, Graph, ResourceAmounts};
 use crate::ir::NVIDIA_GPU;
 use crate::providers::pod::written_probe;
-use kubefoundry_kubernetes::pod::{Container, ContainerProbe, PodMetadata, PodSpec, serialize_entries};
+use kubefoundry_kubernetes::pod::{Container, ContainerProbe, PodMetadata, PodSpec, StringMap, serialize_entries};
 use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The `spec` of a graph.
@@ -88,18 +88,20 @@ struct ResourceItem {
     gpu_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<String>,
+    #[serde(skip_serializing_if = "StringMap::is_empty")]
+    custom: StringMap,
 }
 
 impl ResourceItem {
     fn is_empty(&self) -> bool {
-        self.cpu.is_none() && self.gpu.is_none() && self.memory.is_none()
+        self.cpu.is_none() && self.gpu.is_none() && self.memory.is_none() && self.custom.is_empty()
     }
 }
 
 impl From<ResourceAmounts> for ResourceItem {
-    fn from(ResourceAmounts { cpu, memory, gpu }: ResourceAmounts) -> Self {
+    fn from(ResourceAmounts { cpu, memory, gpu, others }: ResourceAmounts) -> Self {
         let (gpu, gpu_type) = gpu.map(|(count, name)| (count.to_string(), name)).unzip();
-        Self { cpu, gpu, gpu_type: gpu_type.filter(|name| name != NVIDIA_GPU), memory }
+        Self { cpu, gpu, gpu_type: gpu_type.filter(|name| name != NVIDIA_GPU), memory, custom: StringMap(others) }
     }
 }
 

@@ -91,9 +91,9 @@ impl From<Component> for ComponentEntry {
     }
 }
 
-fn to_resource_list(ResourceAmounts { cpu, memory, gpu }: ResourceAmounts) -> StringMap {
+fn to_resource_list(ResourceAmounts { cpu, memory, gpu, others }: ResourceAmounts) -> StringMap {
     let gpu = gpu.map(|(count, name)| (name, count.to_string()));
     let cpu = cpu.map(|amount| ("cpu".to_owned(), amount));
     let memory = memory.map(|amount| ("memory".to_owned(), amount));
-    StringMap([cpu, gpu, memory].into_iter().flatten().collect())
+    StringMap([cpu, gpu, memory].into_iter().flatten().chain(others).collect())
 }

@@ -28,7 +28,7 @@ pub(super) fn build_component(
         engine: backend.engine,
         role: worker.role,
         release: runtime.release,
-        kv_routing: settings.routes_by_kv(),
+        kv_routing: settings.routes_by_kv().then_some(&settings.router_mode_path),
     };
     flags::add_stack_flags(&mut invocation, stack, deployment, findings)?;
 
@@ -88,6 +88,9 @@ fn limits_and_requests(worker: &Worker) -> (ResourceAmounts, ResourceAmounts) {
         cpu: None,
         memory: worker.memory.clone(),
         gpu: (gpus > 0).then(|| (gpus, worker.gpu_type.value.clone())),
+        others: Vec::new(),
     };
-    (limits, ResourceAmounts { cpu: worker.cpu.clone(), memory: worker.memory.clone(), gpu: None })
+    let requests =
+        ResourceAmounts { cpu: worker.cpu.clone(), memory: worker.memory.clone(), ..ResourceAmounts::default() };
+    (limits, requests)
 }

@@ -33,7 +33,7 @@ use crate::ir::{Deployment, EngineType, Worker, Workload};
 use crate::provider::{
     CustomKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
-use crate::providers::{model_alias, pod};
+use crate::providers::{metadata, model_alias, pod};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
@@ -118,6 +118,7 @@ impl Provider for Kaito {
         let deployment = &*without_default_caching(deployment);
         let overrides = overrides::read_overrides(deployment, findings);
         refuse_affinity(deployment, findings);
+        metadata::refuse_frontend(deployment, "KAITO", findings);
         let kind = workload::choose_kind(deployment, worker, &overrides, findings);
         let is_preset = deployment.image.is_none() && deployment.engine.kind == EngineType::Vllm;
         let nodes = Nodes::choose(deployment, &overrides, is_preset, context, findings);

@@ -34,6 +34,7 @@ pub(super) fn check_deployment(deployment: &Deployment, release: &Release, findi
         "remove spec.image, or use an image with Ray and vLLM, such as rayproject/ray-llm",
         findings,
     );
+    metadata::refuse_frontend(deployment, "KubeRay", findings);
     check_name(deployment, findings);
     check_model(deployment, findings);
     metadata::warn_about_ignored_pod_labels(deployment, "KubeRay", &RESERVED_POD_LABELS, findings);

@@ -1,0 +1,77 @@
+//! Validation of the frontend, as far as it needs no provider.
+
+use super::engine::validate_arguments;
+use super::pod::validate_environment;
+use crate::codes;
+use crate::ir::{Frontend, ResourceAmount};
+use crate::wire;
+use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::labels::label_key;
+use kubefoundry_kubernetes::quantity;
+use kubefoundry_kubernetes::wire::Map;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Node, Value};
+
+/// Validates the frontend, and returns what the user says about it.
+pub(super) fn validate_frontend(frontend: Option<&wire::Frontend>, check: &mut Checker<'_, '_>) -> Frontend {
+    let Some(wire::Frontend { replicas, args, env, resources }) = frontend else { return Frontend::default() };
+    let path = || wire::ModelDeployment::path().spec().frontend();
+    let env = env.as_deref().unwrap_or_default();
+    validate_environment(&path().env(), env, check);
+    let requests = resources.as_ref().and_then(|resources| resources.requests.as_ref());
+    let limits = resources.as_ref().and_then(|resources| resources.limits.as_ref());
+    Frontend {
+        replicas: replicas.and_then(|count| validate_replicas(count, check)),
+        args: validate_arguments(args.as_ref(), &path().args().into(), check),
+        env: env.to_vec(),
+        requests: validate_amounts(requests, &path().resources().requests().into(), check),
+        limits: validate_amounts(limits, &path().resources().limits().into(), check),
+    }
+}
+
+fn validate_replicas(count: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
+    let checked = u32::try_from(count).ok();
+    if checked.is_none() {
+        let path = wire::ModelDeployment::path().spec().frontend().replicas();
+        let message = format!("{path} is {count}, expected at least 0");
+        check.findings.report(&codes::OUT_OF_RANGE, &path, message).help("remove it to run one frontend");
+    }
+    checked
+}
+
+/// Validates quantities by resource (`ValidateResourceRequirements` in
+/// `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`). `null` stands for a removed default.
+fn validate_amounts(
+    amounts: Option<&Map<Node<'static>>>,
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) -> Vec<ResourceAmount> {
+    let entries = amounts.map_or(&[][..], |map| &map.0);
+    let mut checked = Vec::new();
+    for (resource, node) in entries {
+        let at = path.key(resource.clone());
+        check.check_key(&codes::INVALID_NAME, path, resource, label_key(resource));
+        let amount = match &node.value {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone().into_owned()),
+            Value::Integer(number) => Some(number.to_string()),
+            _ => {
+                let message = format!("{at} is {}, expected a quantity or null", node.describe());
+                check
+                    .findings
+                    .report(&codes::WRONG_TYPE, &at, message)
+                    .help("write cpu as \"2\" or 500m, memory as 4Gi");
+                continue;
+            }
+        };
+        let is_valid = amount.as_deref().is_none_or(|amount| {
+            let result = quantity::quantity(amount)
+                .and_then(|()| if amount.starts_with('-') { Err("a quantity that is not negative") } else { Ok(()) });
+            check.check_syntax(&codes::INVALID_QUANTITY, &at, amount, result)
+        });
+        if is_valid {
+            checked.push((resource.clone(), amount));
+        }
+    }
+    checked
+}
