@@ -110,6 +110,7 @@ fn counts_are_those_of_the_packages() {
     assert_eq!(
         counts,
         [
+            ("dynamo-frontend stored-main-021d616", 80),
             ("dynamo-sglang 1.0.0", 26),
             ("dynamo-sglang 1.0.1", 26),
             ("dynamo-sglang 1.0.2", 26),
