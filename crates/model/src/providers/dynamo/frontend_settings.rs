@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use super::codes::FRONTEND_IN_TWO_PLACES;
 use super::overrides::{self, RouterMode};
+use super::reserved_flags::{REMOVE, reserved};
+use super::reserved_variables::{REMOVE as REMOVE_VARIABLE, ReservedVariable, check_variables};
 use crate::codes;
 use crate::engines::flags::dynamo_frontend;
 use crate::engines::{self, ArgumentValue, Invocation, Launcher, Parser, RefusedFlag};
@@ -47,7 +49,7 @@ impl FrontendSettings {
         let path = || ModelDeployment::path().spec().frontend();
         let written = &deployment.frontend;
         let invocation = engines::resolve_program(&written.args, &path().args(), &launcher(), findings);
-        check_environment(deployment, findings);
+        check_variables(&written.env, &path().env(), RESERVED_VARIABLES, findings);
         let overrides = || overrides::path().frontend();
         if let (Some(count), Some(other)) = (written.replicas, overridden.replicas) {
             report_difference(count == other, &path().replicas(), &overrides().replicas(), findings);
@@ -105,12 +107,6 @@ fn launcher() -> Launcher {
 /// (components/src/dynamo/frontend/main.py).
 const CHAT_PROCESSOR_FLAGS: &[&str] = &["reasoning-parser", "tool-call-parser"];
 
-const fn reserved(flag: &'static str, why: &'static str, help: &'static str) -> RefusedFlag {
-    RefusedFlag { flag, code: &codes::RESERVED_ARGUMENT, why, help }
-}
-
-const REMOVE: &str = "remove the flag";
-const REMOVE_VARIABLE: &str = "remove the variable";
 const ADDRESS: &str = "is the address to which the operator's Service and probes connect, and the operator sets it";
 const PLACE: &str = "tells the frontend where the workers are, and Dynamo's operator sets it";
 const PLANE: &str = "must be the same for the workers, whose flag is refused too";
@@ -134,7 +130,7 @@ const RESERVED_FLAGS: &[RefusedFlag] = &[
 ];
 
 /// The variables that set the same as a reserved flag, and the router mode, which decides what workers publish.
-const RESERVED_VARIABLES: &[(&str, &str, &str)] = &[
+const RESERVED_VARIABLES: &[ReservedVariable] = &[
     ("DYNAMO_PORT", ADDRESS, REMOVE_VARIABLE),
     ("DYN_DISCOVERY_BACKEND", PLACE, REMOVE_VARIABLE),
     ("DYN_EVENT_PLANE", PLANE, REMOVE_VARIABLE),
@@ -163,17 +159,6 @@ pub(super) fn is_reserved_variable(name: &str) -> bool {
 /// Returns whether a flag of the frontend is refused.
 pub(super) fn is_reserved_flag(name: &str) -> bool {
     RESERVED_FLAGS.iter().any(|reserved| reserved.flag == name)
-}
-
-/// Reports variables of `spec.frontend.env` that would override what the operator or this provider sets.
-fn check_environment(deployment: &Deployment, findings: &mut Findings<'_>) {
-    for (index, variable) in deployment.frontend.env.iter().enumerate() {
-        let reserved = RESERVED_VARIABLES.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
-        if let Some((name, why, help)) = reserved {
-            let path = ModelDeployment::path().spec().frontend().env().index(index).name();
-            findings.report(&codes::RESERVED_ARGUMENT, &path, format!("{name} {why}")).help(*help);
-        }
-    }
 }
 
 /// Merges amounts by resource. `None` removes one.

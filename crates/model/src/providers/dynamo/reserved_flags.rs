@@ -5,12 +5,13 @@
 use crate::codes;
 use crate::engines::RefusedFlag;
 
-const fn reserved(flag: &'static str, why: &'static str, help: &'static str) -> RefusedFlag {
+/// Returns a flag that another field or the operator sets.
+pub(super) const fn reserved(flag: &'static str, why: &'static str, help: &'static str) -> RefusedFlag {
     RefusedFlag { flag, code: &codes::RESERVED_ARGUMENT, why, help }
 }
 
 const PLACE: &str = "tells the frontend where the worker is, and Dynamo's operator sets it";
-const REMOVE: &str = "remove the flag";
+pub(super) const REMOVE: &str = "remove the flag";
 const PLANE: &str = "must be the same for the frontend, whose flag is refused too";
 const NODES: &str = "is for workers on several nodes, which kubefoundry does not render";
 const ONE_POD: &str = "remove the flag: a worker is one pod";

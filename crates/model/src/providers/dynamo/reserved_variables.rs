@@ -5,10 +5,14 @@ use crate::codes;
 use crate::ir::Deployment;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::wire::{EnvVar, ListPath, PathOf};
 
-/// The variables, with the reasons why they cannot be set and the helps (`env_var` in dynamo/*/backend_args.py and
+/// A variable, the reason why it cannot be set, and the help.
+pub(super) type ReservedVariable = (&'static str, &'static str, &'static str);
+
+/// The variables of the workers (`env_var` in dynamo/*/backend_args.py and
 /// dynamo/common/configuration/groups/runtime_args.py of ai-dynamo 1.0.0 to 1.6.1).
-const RESERVED_VARIABLES: &[(&str, &str, &str)] = &[
+const RESERVED_VARIABLES: &[ReservedVariable] = &[
     ("DYN_NAMESPACE", PLACE, REMOVE),
     ("DYN_ENDPOINT", PLACE, REMOVE),
     ("DYN_DISCOVERY_BACKEND", PLACE, REMOVE),
@@ -36,16 +40,26 @@ const CONNECTOR: &str = "sets the flag --connector, which is already replaced by
 const MODE: &str = "is already set from spec.serving.mode";
 const MODEL: &str = "is already set from spec.model.id";
 const SERVED_NAME: &str = "is already set from spec.model.servedName";
-const REMOVE: &str = "remove the variable";
+pub(super) const REMOVE: &str = "remove the variable";
 const ROLES: &str =
     "remove the variable, and set spec.serving.mode: disaggregated with spec.scaling.prefill and spec.scaling.decode";
 
 /// Reports variables of `spec.env` that would override what the operator or this provider sets.
 pub(super) fn check_environment(deployment: &Deployment, findings: &mut Findings<'_>) {
-    for (index, variable) in deployment.env.iter().enumerate() {
-        let reserved = RESERVED_VARIABLES.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
+    check_variables(&deployment.env, &ModelDeployment::path().spec().env(), RESERVED_VARIABLES, findings);
+}
+
+/// Reports variables of the list `path` that are among `reserved`.
+pub(super) fn check_variables(
+    env: &[EnvVar],
+    path: &ListPath<PathOf<EnvVar>>,
+    reserved: &[ReservedVariable],
+    findings: &mut Findings<'_>,
+) {
+    for (index, variable) in env.iter().enumerate() {
+        let reserved = reserved.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
         if let Some((name, why, help)) = reserved {
-            let path = ModelDeployment::path().spec().env().index(index).name();
+            let path = path.clone().index(index).name();
             findings.report(&codes::RESERVED_ARGUMENT, &path, format!("{name} {why}")).help(*help);
         }
     }
