@@ -92,7 +92,15 @@ fn objects_fit_older_crds_or_the_finding_names_the_field() {
         (
             "0.4.1",
             &["nvidia.com/v1alpha1"][..],
-            &["gpuType", "pvcs", "runtimeVersionOverride", "sharedMemory", "subComponentType", "volumeMounts"][..],
+            &[
+                "claims",
+                "gpuType",
+                "pvcs",
+                "runtimeVersionOverride",
+                "sharedMemory",
+                "subComponentType",
+                "volumeMounts",
+            ][..],
         ),
         ("1.2.0", &["nvidia.com/v1alpha1", "nvidia.com/v1beta1"], &["annotations", "labels", "runtimeVersionOverride"]),
     ];

@@ -58,8 +58,14 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         "spec.engine.contextLength" => (json!(4096), json!(8192)),
         "spec.engine.image" => (Value::Null, json!(other_image)),
         "spec.image" => (start.image.map_or(Value::Null, |image| json!(image)), json!(other_image)),
-        "spec.engine.args.*" => (json!({argument: "8"}), json!({argument: "16"})),
-        "spec.engine.extraArgs[]" => (json!([format!("--{argument}=8")]), json!([format!("--{argument}=16")])),
+        "spec.engine.args.*" | "spec.scaling.prefill.engine.args.*" | "spec.scaling.decode.engine.args.*" => {
+            (json!({argument: "8"}), json!({argument: "16"}))
+        }
+        "spec.engine.extraArgs[]"
+        | "spec.scaling.prefill.engine.extraArgs[]"
+        | "spec.scaling.decode.engine.extraArgs[]" => {
+            (json!([format!("--{argument}=8")]), json!([format!("--{argument}=16")]))
+        }
         "spec.serving.mode" => {
             let other = if start.mode == "aggregated" { "disaggregated" } else { "aggregated" };
             (json!(start.mode), json!(other))
@@ -75,14 +81,34 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         }
         "spec.resources.cpu" => (json!("4"), json!("8")),
         "spec.resources.sharedMemory" => (json!("4Gi"), json!("8Gi")),
-        "spec.env[]" | "spec.frontend.env[]" => {
+        "spec.resources.requests.*"
+        | "spec.scaling.prefill.resources.requests.*"
+        | "spec.scaling.decode.resources.requests.*" => {
+            (json!({"ephemeral-storage": "1Gi"}), json!({"ephemeral-storage": "2Gi"}))
+        }
+        "spec.resources.limits.*"
+        | "spec.scaling.prefill.resources.limits.*"
+        | "spec.scaling.decode.resources.limits.*" => (json!({"rdma/ib": 1}), json!({"rdma/ib": 2})),
+        "spec.resources.claims[]"
+        | "spec.scaling.prefill.resources.claims[]"
+        | "spec.scaling.decode.resources.claims[]" => {
+            (json!([{"name": "nic"}]), json!([{"name": "nic", "request": "one"}]))
+        }
+        "spec.podTemplate.spec.resourceClaims[]" => (
+            json!([{"name": "nic", "resourceClaimName": "one"}]),
+            json!([{"name": "nic", "resourceClaimTemplateName": "other"}]),
+        ),
+        "spec.env[]" | "spec.frontend.env[]" | "spec.scaling.prefill.env[]" | "spec.scaling.decode.env[]" => {
             (json!([{"name": "A", "value": "1"}]), json!([{"name": "A", "value": "2"}]))
         }
         "spec.probes.startup" | "spec.probes.readiness" | "spec.probes.liveness" => {
             let probe = |seconds: u32| json!({"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": seconds});
             (probe(5), probe(15))
         }
-        "spec.frontend.replicas" => (json!(1), json!(2)),
+        "spec.frontend.replicas"
+        | "spec.resources.nodes"
+        | "spec.scaling.prefill.nodes"
+        | "spec.scaling.decode.nodes" => (json!(1), json!(2)),
         "spec.frontend.args.*" => (json!({"migration-limit": "1"}), json!({"migration-limit": "2"})),
         "spec.frontend.resources.requests.*" => (json!({"cpu": "1"}), json!({"cpu": "3"})),
         "spec.frontend.resources.limits.*" => (json!({"cpu": "3"}), json!({"cpu": "4"})),
@@ -145,6 +171,11 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     }
     if field == "spec.engine.image" && !value.is_null() {
         document["spec"].as_object_mut().unwrap().remove("image");
+    }
+    // In aggregated mode, the fields of a role are ignored.
+    if field.ends_with(".claims[]") && !(start.mode == "aggregated" && field.contains(".scaling.")) {
+        document["spec"]["podTemplate"]["spec"]["resourceClaims"] =
+            json!([{"name": "nic", "resourceClaimName": "nic"}]);
     }
     let mut node = &mut document;
     for key in parent(field).split('.') {

@@ -234,6 +234,18 @@ const POD: &[Field] = &[
         set(doc, "spec.tolerations.+", json!({"key": "a", "operator": "Exists", "effect": text}));
     }),
     field("spec.resources.memory", |doc, _, text| set(doc, "spec.resources.memory", text)),
+    field("spec.resources.requests", |doc, _, text| {
+        set(doc, "spec.resources.requests", one("ephemeral-storage", text));
+    }),
+    field("spec.resources.limits", |doc, _, text| set(doc, "spec.resources.limits", one(format!("rdma/{text}"), "1"))),
+    field("spec.resources.claims", |doc, _, text| {
+        set(doc, "spec.podTemplate.spec.resourceClaims.+", json!({"name": text, "resourceClaimName": "c"}));
+        set(doc, "spec.resources.claims.+", json!({"name": text}));
+    }),
+    field("spec.podTemplate.spec.resourceClaims", |doc, _, text| {
+        set(doc, "spec.podTemplate.spec.resourceClaims.+", json!({"name": "c", "resourceClaimName": text}));
+        set(doc, "spec.resources.claims.+", json!({"name": "c"}));
+    }),
     field("spec.resources.gpu.type", |doc, _, text| set(doc, "spec.resources.gpu.type", format!("nvidia.com/{text}"))),
 ];
 

@@ -50,6 +50,17 @@ fn nodes_apply_to_the_new_side_of_a_plan() {
     assert!(ran.err.contains("KF0224") && ran.err.contains("offers 4 nvidia.com/gpu"), "{}", ran.err);
 }
 
+/// A worker on two nodes needs room for two pods, on one node or on two.
+#[test]
+fn a_worker_on_several_nodes_needs_room_for_all_its_pods() {
+    let on_two = |gpus: u32| model(gpus).replace("}}\n", "}, nodes: 2}\n");
+    let sandbox = sandbox().with("two.yaml", on_two(4)).with("halves.yaml", on_two(2));
+    let lint = |file: &str| sandbox.run(&["lint", file, "--config", "o.yaml", "--cluster", "dump"]).out;
+    let found = lint("two.yaml");
+    assert!(found.contains("KF0224") && found.contains("can run only 1 of the 2 pods"), "{found}");
+    assert!(!lint("halves.yaml").contains("KF0224"), "{}", lint("halves.yaml"));
+}
+
 /// A dump that cannot be used is wrong usage, and so is standard input that is read for two things.
 #[test]
 fn unusable_nodes_are_wrong_usage() {

@@ -105,6 +105,27 @@ fn roles_have_rows_of_their_own() {
     assert_eq!(ran.out.matches("PRODUCT").count(), 1, "{}", ran.out);
 }
 
+/// A worker on two nodes has the GPUs of both, and flags of a role count for that role.
+#[test]
+fn nodes_and_flags_of_roles_count() {
+    let fit_of = |report: &Value, row: usize| report["workers"][row]["fit"].as_str().unwrap().to_owned();
+    let one = llama(&ON_L4.replace("L4", "A10G"));
+    let two = one.replace("memory: 256Gi", "memory: 256Gi, nodes: 2");
+    let sandbox = sandbox(&[("one.yaml", one), ("two.yaml", two)]);
+    let (one, two) = (report(&sandbox, &["fit", "one.yaml"]), report(&sandbox, &["fit", "two.yaml"]));
+    assert_eq!((fit_of(&one, 0), fit_of(&two, 0)), ("cannot".to_owned(), "fits".to_owned()), "{one} {two}");
+    assert_eq!(two["workers"][0]["gpus"], 8, "{two}");
+    let more = "  serving: {mode: disaggregated}
+  scaling:
+    prefill: {gpu: {count: 4}, memory: 64Gi}
+    decode: {gpu: {count: 4}, memory: 64Gi, engine: {args: {gpu-memory-utilization: \"0.3\"}}}
+";
+    let text = llama(&format!("{ON_H100}{more}")).replace("  resources: {gpu: {count: 4}, memory: 256Gi}\n", "");
+    let sandbox = sandbox.with("roles.yaml", &text);
+    let roles = report(&sandbox, &["fit", "roles.yaml"]);
+    assert_eq!((fit_of(&roles, 0), fit_of(&roles, 1)), ("fits".to_owned(), "cannot".to_owned()), "{roles}");
+}
+
 #[test]
 fn an_input_without_gpus_has_no_rows() {
     let ran = sandbox(&[]).with("broken.yaml", broken("b")).run(&["fit", "broken.yaml"]).exits(1);

@@ -116,6 +116,9 @@ pub struct PodSpec {
     /// The seconds between the signal to end and the kill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<u32>,
+    /// Claims for devices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_claims: Vec<PodResourceClaim>,
 }
 
 /// A container (core/v1 Container).
@@ -260,6 +263,23 @@ pub struct ResourceRequirements {
 pub struct ResourceClaim {
     /// The claim's name in the pod.
     pub name: String,
+    /// The request of the claim that the container uses. Without it, the container uses all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+}
+
+/// A claim for devices of a pod (core/v1 PodResourceClaim).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodResourceClaim {
+    /// The name by which containers use the claim.
+    pub name: String,
+    /// An existing ResourceClaim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_claim_name: Option<String>,
+    /// The template from which the pod gets its own claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_claim_template_name: Option<String>,
 }
 
 impl ResourceRequirements {

@@ -36,6 +36,10 @@ declare_codes! {
     OTHER_VENDORS_NODES = "KF0223" "other-vendors-nodes" Warning "nodes with GPUs of another vendor than the resource";
     NO_NODE_FITS = "KF0224" "no-node-fits" Warning "a worker that no node of the cluster can run";
     SMALL_HOST_MEMORY = "KF0225" "small-host-memory" Warning "a pod whose memory is far too small for the weights";
+    INVALID_RESOURCES = "KF0226" "invalid-resources" Error "requests and limits that Kubernetes refuses together";
+    NOTHING_TO_REMOVE = "KF0227" "nothing-to-remove" Error "a null of a role that removes nothing";
+    INVALID_CLAIM = "KF0228" "invalid-claim" Error "a claim for devices without one source, or one that the pod does not have";
+    UNUSED_CLAIM = "KF0222" "unused-claim" Warning "a claim for devices that no container uses";
     REMOTE_CODE_TRUSTED = "KF0229" "remote-code-trusted" Warning "trustRemoteCode in the group of airunway, which warns about it";
 
     // Engine arguments
@@ -54,6 +58,7 @@ declare_codes! {
     DEPRECATED_ARGUMENT = "KF0313" "deprecated-argument" Warning "a flag that the engine will drop";
     EXPOSED_SECRET = "KF0314" "exposed-secret" Warning "a secret that is written as plain text";
     DOUBTFUL_ARGUMENT = "KF0315" "doubtful-argument" Warning "a flag that the runtime probably does not have";
+    ROLES_DIFFER = "KF0317" "roles-differ" Error "an engine setting that prefill and decode must share, with different values";
     MODEL_CANNOT_BE_SPLIT = "KF0320" "model-cannot-be-split" Error "a tensor parallel size that the model's heads do not take";
     CONTEXT_BEYOND_MODEL = "KF0321" "context-beyond-model" Error "a context longer than the model's positions";
     MODEL_DOES_NOT_FIT = "KF0322" "model-does-not-fit" Error "a model that needs more memory than its GPUs have";

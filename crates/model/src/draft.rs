@@ -219,6 +219,13 @@ pub struct WorkerDraft {
     pub memory: Option<String>,
     /// CPU request of each replica.
     pub cpu: Option<String>,
+    /// Nodes that each replica spans.
+    pub nodes: u32,
+    /// Requests, limits and claims of the container that the other fields do not state, as in a core/v1
+    /// ResourceRequirements.
+    pub resources: Map<String, Value>,
+    /// Environment variables of the container. Empty if they are those of the draft.
+    pub env: Vec<Value>,
     /// All flags of the engine, those of typed fields included.
     pub flags: Vec<ImportedFlag>,
 }
@@ -258,6 +265,17 @@ impl Draft {
 impl WorkerDraft {
     /// Creates one replica of a role without GPUs.
     pub fn new(role: Role) -> Self {
-        Self { role, replicas: 1, gpu_count: 0, gpu_type: None, memory: None, cpu: None, flags: Vec::new() }
+        Self {
+            role,
+            replicas: 1,
+            gpu_count: 0,
+            gpu_type: None,
+            memory: None,
+            cpu: None,
+            nodes: 1,
+            resources: Map::new(),
+            env: Vec::new(),
+            flags: Vec::new(),
+        }
     }
 }

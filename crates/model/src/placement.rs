@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::ir::{Deployment, Role, Worker};
+use super::ir::{Amount, ContainerResources, Deployment, Role, Worker, amount_of};
 use crate::codes;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
@@ -70,11 +70,15 @@ fn amount(resource: &str, billionths: i128) -> String {
 
 /// Returns what a worker's pod asks for, by resource, in billionths.
 fn requests(worker: &Worker) -> Vec<(&str, i128)> {
-    let quantity = |text: &Option<String>| text.as_deref().and_then(billionths);
     let gpus = i128::from(worker.gpu_count.value) * 1_000_000_000;
     let gpus = Some((worker.gpu_type.value.as_str(), gpus)).filter(|(_, count)| *count > 0);
-    let others = [("memory", quantity(&worker.memory)), ("cpu", quantity(&worker.cpu))];
-    gpus.into_iter().chain(others.into_iter().filter_map(|(name, asked)| Some((name, asked?)))).collect()
+    // The API server sets a request that is absent to the limit.
+    let ContainerResources { requests, limits, .. } = &worker.container;
+    let is_requested = |limit: &&Amount| amount_of(requests, &limit.resource).is_none();
+    let others = requests.iter().chain(limits.iter().filter(is_requested));
+    let others = others.filter_map(|amount| Some((amount.resource.as_str(), billionths(&amount.quantity)?)));
+    let others = others.filter(|(resource, _)| *resource != worker.gpu_type.value);
+    gpus.into_iter().chain(others).collect()
 }
 
 fn labels_in_the_way<'a>(deployment: &'a Deployment, node: &'a ClusterNode) -> impl Iterator<Item = Obstacle<'a>> {
@@ -118,6 +122,27 @@ pub(crate) fn possible_nodes<'a>(
     })
 }
 
+/// Warns about a worker on several nodes for whose pods the cluster has too few GPUs. A node with enough GPUs can run
+/// several of them.
+fn check_node_count(deployment: &Deployment, worker: &Worker, nodes: &[ClusterNode], findings: &mut Findings<'_>) {
+    let asked = requests(worker);
+    let pods_on = |node: &ClusterNode| {
+        let offered = |name: &str| node.allocatable.get(name).copied().unwrap_or_default();
+        asked.iter().filter_map(|(name, amount)| offered(name).checked_div(*amount)).min().unwrap_or_default()
+    };
+    let pods: i128 = possible_nodes(deployment, worker, nodes).map(pods_on).sum();
+    let wanted = worker.nodes.value;
+    // Where no pod fits, the nearest node is described.
+    if wanted == 1 || worker.replicas.value == 0 || pods == 0 || pods >= i128::from(wanted) {
+        return;
+    }
+    let path = worker.nodes_path();
+    let message = format!(
+        "{path} is {wanted}, but the nodes of the cluster can run only {pods} of the {wanted} pods of a worker"
+    );
+    findings.report(&codes::NO_NODE_FITS, &path, message).help("ask for at most what the nodes offer, or add nodes");
+}
+
 /// Warns about workers that no node of the cluster can run, and says what the nearest node lacks.
 pub(crate) fn check_nodes(
     deployment: &Deployment,
@@ -129,6 +154,9 @@ pub(crate) fn check_nodes(
         return;
     }
     for worker in deployment.workload.workers() {
+        if placement == PodPlacement::Scheduled {
+            check_node_count(deployment, worker, nodes, findings);
+        }
         let obstacles = |node| {
             let mut all: Vec<Obstacle<'_>> = labels_in_the_way(deployment, node).collect();
             if placement == PodPlacement::Scheduled {
@@ -150,9 +178,11 @@ pub(crate) fn check_nodes(
             Obstacle::Label { .. } => spec.node_selector().into(),
             Obstacle::Taint(_) => spec.tolerations().into(),
             Obstacle::Cordon => FieldRef::from(spec),
-            Obstacle::Resource { name: "memory", .. } => worker.memory_path().into(),
-            Obstacle::Resource { name: "cpu", .. } => spec.resources().cpu().into(),
-            Obstacle::Resource { .. } => worker.gpu_path().count().into(),
+            Obstacle::Resource { name, .. } => {
+                let ContainerResources { requests, limits, .. } = &worker.container;
+                let amount = amount_of(requests, name).or_else(|| amount_of(limits, name));
+                FieldRef::value(&amount.map_or_else(|| worker.gpu_count_path(), |amount| amount.path.clone()))
+            }
         };
         let help = match first {
             Obstacle::Label { .. } => "select labels that nodes of the cluster have, or label a node".to_owned(),

@@ -416,7 +416,7 @@ fn metadata(deployment: &Deployment) -> Map<String, Value> {
 /// Returns the values of `spec.resources.gpu.count` and `type`, which are always bound.
 fn bound_gpus(workload: &Workload) -> (u64, &str) {
     match workload {
-        Workload::Aggregated(worker) => (u64::from(worker.gpu_count.value), &worker.gpu_type.value),
+        Workload::Aggregated(worker) => (bound_count(worker), &worker.gpu_type.value),
         Workload::Disaggregated { prefill, .. } => (gpus_when_scaled_up(workload), &prefill.gpu_type.value),
     }
 }
@@ -424,8 +424,14 @@ fn bound_gpus(workload: &Workload) -> (u64, &str) {
 /// Counts the GPUs of both roles. A role that is scaled to zero counts as one replica: rules for CPU models must not
 /// match a deployment that needs GPUs once it is scaled up.
 fn gpus_when_scaled_up(workload: &Workload) -> u64 {
-    let gpus = |worker: &&Worker| u64::from(worker.replicas.value.max(1)) * u64::from(worker.gpu_count.value);
+    let gpus = |worker: &&Worker| u64::from(worker.replicas.value.max(1)) * bound_count(worker);
     workload.workers().iter().map(gpus).sum()
+}
+
+/// Returns the number of GPUs of a replica on one node. Claims count as one GPU: rules for CPU models must not match
+/// them.
+fn bound_count(worker: &Worker) -> u64 {
+    u64::from(worker.gpu_count.value).max(u64::from(worker.has_gpus()))
 }
 
 /// Removes fields that are `null`, which means absent.

@@ -397,7 +397,7 @@ impl DeploymentRun<'_> {
 fn count_gpus(deployment: &Deployment, ordered: Option<&str>) -> Vec<GpuCount> {
     let mut all: Vec<GpuCount> = Vec::new();
     for worker in deployment.workload.workers() {
-        let count = u64::from(worker.replicas.value) * u64::from(worker.gpu_count.value);
+        let count = u64::from(worker.replicas.value) * u64::from(worker.total_gpus());
         let resource = worker.gpu_type.value.as_str();
         let gpu = hardware::find_gpu(deployment, worker, ordered).filter(|_| hardware::WHOLE_GPUS.contains(&resource));
         let memory = gpu.map(|gpu| gpu.max_memory.saturating_mul(count));

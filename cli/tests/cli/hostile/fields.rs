@@ -12,7 +12,14 @@ use crate::sandbox::{Ran, Sandbox, model};
 
 /// A ModelDeployment that sets every field.
 fn deployment() -> Value {
-    let role = json!({"replicas": 1, "gpu": {"count": 1, "type": "nvidia.com/gpu"}, "memory": "32Gi"});
+    let resources = json!({
+        "requests": {"cpu": "1"}, "limits": {"cpu": "2"}, "claims": [{"name": "c", "request": "r"}],
+    });
+    let role = json!({
+        "replicas": 1, "gpu": {"count": 1, "type": "nvidia.com/gpu"}, "memory": "32Gi", "nodes": 1,
+        "engine": {"args": {"seed": "1"}, "extraArgs": ["--x"]}, "env": [{"name": "A", "value": "b"}],
+        "resources": resources,
+    });
     json!({
         "apiVersion": "kubefoundry.ai/v1alpha1",
         "kind": "ModelDeployment",
@@ -35,7 +42,10 @@ fn deployment() -> Value {
             },
             "serving": {"mode": "aggregated"},
             "scaling": {"replicas": 1, "prefill": role, "decode": role},
-            "resources": {"gpu": {"count": 1, "type": "nvidia.com/gpu"}, "memory": "1Gi", "cpu": "1", "sharedMemory": "1Mi"},
+            "resources": {
+                "gpu": {"count": 1, "type": "nvidia.com/gpu"}, "memory": "1Gi", "cpu": "1", "sharedMemory": "1Mi", "nodes": 1,
+                "requests": {"cpu": "1"}, "limits": {"cpu": "2"}, "claims": [{"name": "c", "request": "r"}],
+            },
             "image": "a/b:1",
             "env": [{"name": "A", "value": "b", "valueFrom": {
                 "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"},
@@ -55,6 +65,7 @@ fn deployment() -> Value {
                     "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
                     "priorityClassName": "p", "schedulerName": "s", "serviceAccountName": "a", "runtimeClassName": "r",
                     "terminationGracePeriodSeconds": 1,
+                    "resourceClaims": [{"name": "c", "resourceClaimName": "c", "resourceClaimTemplateName": "c"}],
                 },
             },
             "secrets": {"huggingFaceToken": "s"},
@@ -167,6 +178,10 @@ fn documents_set_every_field() {
         ("/spec/serving", model::Serving::FIELDS),
         ("/spec/scaling", model::Scaling::FIELDS),
         ("/spec/scaling/prefill", model::RoleScaling::FIELDS),
+        ("/spec/scaling/prefill/engine", model::RoleEngine::FIELDS),
+        ("/spec/scaling/prefill/resources", model::RoleResources::FIELDS),
+        ("/spec/resources/claims/0", model::ContainerClaim::FIELDS),
+        ("/spec/podTemplate/spec/resourceClaims/0", model::PodResourceClaim::FIELDS),
         ("/spec/resources", model::Resources::FIELDS),
         ("/spec/resources/gpu", model::Gpu::FIELDS),
         ("/spec/env/0", kubernetes::EnvVar::FIELDS),
@@ -338,6 +353,12 @@ fn wrong_types_in_every_field() {
             let is_fine = match pointer.as_str() {
                 "/spec/model/storage/volumes/0/size"
                 | "/spec/env/0/valueFrom/resourceFieldRef/divisor"
+                | "/spec/resources/requests/cpu"
+                | "/spec/resources/limits/cpu"
+                | "/spec/scaling/prefill/resources/requests/cpu"
+                | "/spec/scaling/prefill/resources/limits/cpu"
+                | "/spec/scaling/decode/resources/requests/cpu"
+                | "/spec/scaling/decode/resources/limits/cpu"
                 | "/spec/frontend/resources/requests/cpu"
                 | "/spec/frontend/resources/limits/cpu"
                 | "/llamaStack/volumeSizeLimit"

@@ -184,7 +184,7 @@ fn resources(wire: ActorResources, path: &FieldPath, check: &mut Checker<'_, '_>
     };
     let (limits, requests) = (read(wire.limits, "limits"), read(wire.requests, "requests"));
     let claims = wire.claims.unwrap_or_default().into_iter();
-    let claims = claims.map(|claim| ResourceClaim { name: claim.name.unwrap_or_default() }).collect();
+    let claims = claims.map(|claim| ResourceClaim { name: claim.name.unwrap_or_default(), request: None }).collect();
     ResourceRequirements { limits, requests, claims }
 }
 

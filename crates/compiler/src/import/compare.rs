@@ -92,15 +92,13 @@ fn unify_pods(value: &mut Value) {
     }
 }
 
-/// Removes requests of extended resources that are equal to their limits, because Kubernetes sets them.
+/// Removes requests that are equal to their limits, because Kubernetes sets them. A request of CPUs stays, because the
+/// field of a ModelDeployment for CPUs is only a request.
 fn remove_repeated_requests(resources: &mut Map<String, Value>) {
     let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else { return };
     let Some(requests) = resources.get_mut("requests").and_then(Value::as_object_mut) else { return };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    // `gpu` is Dynamo's short name of an extended resource.
-    let is_extended = |name: &str| name.contains('/') || name == "gpu";
-    requests
-        .retain(|name, amount| !is_extended(name) || limits.get(name).is_none_or(|limit| text(limit) != text(amount)));
+    requests.retain(|name, amount| name == "cpu" || limits.get(name).is_none_or(|limit| text(limit) != text(amount)));
 }
 
 /// Removes the pull policy of a container if it is the one that Kubernetes derives from the tag of the image.

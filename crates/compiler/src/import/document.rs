@@ -175,6 +175,58 @@ pub(super) fn user_flags(imported: &[Vec<ImportedFlag>], rendered: &[Vec<Importe
     first.into_iter().filter(in_all).collect()
 }
 
+/// Returns the flags of each kind of worker that the user supplied and that `common` does not have.
+pub(super) fn role_flags(
+    imported: &[Vec<ImportedFlag>],
+    rendered: &[Vec<ImportedFlag>],
+    common: &[ImportedFlag],
+) -> Vec<Vec<ImportedFlag>> {
+    let is_same_flag =
+        |one: &ImportedFlag, other: &ImportedFlag| one.name == other.name && same_values(&one.values, &other.values);
+    let own = imported.iter().enumerate().map(|(position, flags)| {
+        let added = rendered.get(position).map_or(&[][..], Vec::as_slice);
+        let is_own = |flag: &&ImportedFlag| !added.iter().chain(common).any(|other| is_same_flag(other, flag));
+        flags.iter().filter(is_own).cloned().collect()
+    });
+    own.collect()
+}
+
+/// What the user supplied to the workers, beside what a rendering adds on its own.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Supplied {
+    /// Environment variables of all workers.
+    pub(super) env: Vec<Value>,
+    /// Flags of all workers.
+    pub(super) flags: Vec<ImportedFlag>,
+    /// Environment variables of each kind of worker only.
+    pub(super) role_env: Vec<Vec<Value>>,
+    /// Flags of each kind of worker only.
+    pub(super) role_flags: Vec<Vec<ImportedFlag>>,
+}
+
+impl Supplied {
+    /// Divides the variables of the workers of a draft. `added` are those that a rendering adds to each.
+    pub(super) fn divide_env(&mut self, draft: &Draft, added: Option<&Draft>) {
+        let own = |draft: &Draft, position: usize| -> Vec<Value> {
+            let worker = draft.workers.get(position);
+            worker.map(|worker| worker.env.clone()).filter(|env| !env.is_empty()).unwrap_or_else(|| draft.env.clone())
+        };
+        let supplied: Vec<Vec<Value>> = (0..draft.workers.len().max(1))
+            .map(|position| {
+                let added = added.map(|added| own(added, position)).unwrap_or_default();
+                own(draft, position).into_iter().filter(|variable| !added.contains(variable)).collect()
+            })
+            .collect();
+        let name = |variable: &Value| variable.get("name").cloned();
+        // Where the values differ, a role replaces the first one.
+        let in_all =
+            |variable: &&Value| supplied.iter().all(|env| env.iter().any(|other| name(other) == name(variable)));
+        self.env = supplied.first().into_iter().flatten().filter(in_all).cloned().collect();
+        let is_own = |variable: &&Value| !self.env.contains(variable);
+        self.role_env = supplied.iter().map(|env| env.iter().filter(is_own).cloned().collect()).collect();
+    }
+}
+
 /// Builds a document from a draft.
 pub(super) struct DocumentBuilder<'w> {
     pub(super) api_group: &'static ApiGroup,
@@ -185,8 +237,7 @@ pub(super) struct DocumentBuilder<'w> {
     pub(super) provider: Option<&'static str>,
     /// Whether the document sets the image.
     pub(super) with_image: bool,
-    pub(super) env: &'w [Value],
-    pub(super) flags: &'w [ImportedFlag],
+    pub(super) supplied: &'w Supplied,
     /// Whether the default of the API group enables prefix caching.
     pub(super) has_default_caching: bool,
     /// Whether the object identifies its model as a HuggingFace model.
@@ -213,7 +264,7 @@ impl DocumentBuilder<'_> {
         self.insert_workload(&mut spec);
         self.insert_shared_memory(&mut spec);
         insert(&mut spec, "image", self.draft.image.as_deref().filter(|_| self.with_image));
-        insert_non_empty(&mut spec, "env", Value::Array(self.env.to_vec()));
+        insert_non_empty(&mut spec, "env", Value::Array(self.supplied.env.clone()));
         insert_non_empty(&mut spec, "probes", Value::Object(self.draft.probes.clone()));
         insert_non_empty(&mut spec, "frontend", Value::Object(self.draft.frontend.clone()));
         let mut pods = Map::new();
@@ -303,26 +354,7 @@ impl DocumentBuilder<'_> {
         if *enforce_eager {
             engine.insert("enforceEager".to_owned(), json!(true));
         }
-        let (mut args, mut extra) = (Map::new(), Vec::new());
-        // `engine.args` accepts only valid flag names.
-        let is_name = |name: &str| {
-            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
-        };
-        let is_named = |flag: &&ImportedFlag| !flag.name.trim_matches('-').is_empty() && is_name(&flag.name);
-        for flag in self.flags.iter().filter(is_named) {
-            match flag.values.as_slice() {
-                [] => drop(args.insert(flag.name.clone(), json!(""))),
-                [value] => drop(args.insert(flag.name.clone(), json!(on_one_line(value)))),
-                values => {
-                    extra.push(format!("--{}", flag.name));
-                    extra.extend(values.iter().cloned());
-                }
-            }
-        }
-        // The order of flags has no meaning, so sorting makes the document independent of the imported order.
-        args.sort_keys();
-        insert_non_empty(&mut engine, "args", Value::Object(args));
-        insert_non_empty(&mut engine, "extraArgs", json!(extra));
+        insert_flags(&mut engine, &self.supplied.flags);
         engine
     }
 
@@ -340,24 +372,41 @@ impl DocumentBuilder<'_> {
             }
             insert(&mut fields, "memory", worker.memory.as_deref());
             insert(&mut fields, "cpu", worker.cpu.as_deref());
+            if worker.nodes > 1 {
+                fields.insert("nodes".to_owned(), json!(worker.nodes));
+            }
             fields
         };
         if let [one] = self.draft.workers.as_slice() {
             if one.replicas != 1 {
                 spec.insert("scaling".to_owned(), json!({"replicas": one.replicas}));
             }
-            insert_non_empty(spec, "resources", Value::Object(worker(one)));
+            let mut resources = worker(one);
+            resources.extend(one.resources.clone());
+            insert_non_empty(spec, "resources", Value::Object(resources));
             return;
         }
         let mut scaling = Map::new();
-        for role in &self.draft.workers {
+        for (position, role) in self.draft.workers.iter().enumerate() {
             let mut fields = Map::new();
             if role.replicas != 1 {
                 fields.insert("replicas".to_owned(), json!(role.replicas));
             }
             fields.extend(worker(role));
+            let mut resources = role.resources.clone();
             // The roles in `scaling` have no field for CPUs.
-            fields.shift_remove("cpu");
+            if let Some(cpu) = fields.shift_remove("cpu") {
+                let requests = resources.entry("requests").or_insert_with(|| Value::Object(Map::new()));
+                if let Some(requests) = requests.as_object_mut() {
+                    requests.insert("cpu".to_owned(), cpu);
+                }
+            }
+            insert_non_empty(&mut fields, "resources", Value::Object(resources));
+            let mut engine = Map::new();
+            insert_flags(&mut engine, self.supplied.role_flags.get(position).map_or(&[][..], Vec::as_slice));
+            insert_non_empty(&mut fields, "engine", Value::Object(engine));
+            let env = self.supplied.role_env.get(position).cloned().unwrap_or_default();
+            insert_non_empty(&mut fields, "env", Value::Array(env));
             let name = if role.role == Role::Prefill { "prefill" } else { "decode" };
             scaling.insert(name.to_owned(), Value::Object(fields));
         }
@@ -414,4 +463,28 @@ fn insert_non_empty(fields: &mut Map<String, Value>, key: &str, value: Value) {
     if !is_empty {
         fields.insert(key.to_owned(), value);
     }
+}
+
+/// Inserts flags as `args` or, if a mapping cannot express them, as `extraArgs`.
+fn insert_flags(engine: &mut Map<String, Value>, flags: &[ImportedFlag]) {
+    let (mut args, mut extra) = (Map::new(), Vec::new());
+    // `engine.args` accepts only valid flag names.
+    let is_name = |name: &str| {
+        name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
+    };
+    let is_named = |flag: &&ImportedFlag| !flag.name.trim_matches('-').is_empty() && is_name(&flag.name);
+    for flag in flags.iter().filter(is_named) {
+        match flag.values.as_slice() {
+            [] => drop(args.insert(flag.name.clone(), json!(""))),
+            [value] => drop(args.insert(flag.name.clone(), json!(on_one_line(value)))),
+            values => {
+                extra.push(format!("--{}", flag.name));
+                extra.extend(values.iter().cloned());
+            }
+        }
+    }
+    // The order of flags has no meaning, so sorting makes the document independent of the imported order.
+    args.sort_keys();
+    insert_non_empty(engine, "args", Value::Object(args));
+    insert_non_empty(engine, "extraArgs", json!(extra));
 }

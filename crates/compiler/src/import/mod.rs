@@ -27,7 +27,7 @@ use crate::options::Options;
 use crate::options::render;
 use crate::pipeline::{Compilation, compile_as, read_options};
 use crate::trace::change::FieldChange;
-use document::{DocumentBuilder, EngineSettings, user_flags};
+use document::{DocumentBuilder, EngineSettings, Supplied, role_flags, user_flags};
 use input::ParsedObject;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
@@ -359,12 +359,7 @@ impl<'s> Importer<'s> {
         let settings = EngineSettings::from_draft(draft);
         let is_hugging_face = is_hugging_face(object);
         let provider_name = Some(self.provider.name());
-        let build = |settings: &EngineSettings,
-                     has_default_caching,
-                     provider,
-                     with_image,
-                     env: &[Value],
-                     flags: &[ImportedFlag]| {
+        let build = |settings: &EngineSettings, has_default_caching, provider, with_image, supplied: &Supplied| {
             let metadata = &metadata;
             DocumentBuilder {
                 api_group,
@@ -373,15 +368,15 @@ impl<'s> Importer<'s> {
                 settings,
                 provider,
                 with_image,
-                env,
-                flags,
+                supplied,
                 has_default_caching,
                 is_hugging_face,
             }
             .document()
         };
+        let nothing = Supplied::default();
         let reread = |settings: &EngineSettings, has_default_caching| {
-            self.reread(&build(settings, has_default_caching, provider_name, draft.image.is_some(), &[], &[]))
+            self.reread(&build(settings, has_default_caching, provider_name, draft.image.is_some(), &nothing))
         };
         let settings = &settings.keep_deprecated_switch(draft, |settings| reread(settings, true));
         // Not every provider renders a flag for a default of the API group.
@@ -389,32 +384,35 @@ impl<'s> Importer<'s> {
         let has_default_caching = !sets_default
             || reread(settings, true)
                 .is_some_and(|reread| EngineSettings::from_draft(&reread).prefix_caching == settings.prefix_caching);
-        let build = |provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
-            build(settings, has_default_caching, provider, with_image, env, flags)
+        let build = |provider, with_image, supplied: &Supplied| {
+            build(settings, has_default_caching, provider, with_image, supplied)
         };
-        let minimal = self.reread(&build(provider_name, !draft.has_default_image, &[], &[]));
+        let minimal = self.reread(&build(provider_name, !draft.has_default_image, &nothing));
         let is_default = minimal.as_ref().is_some_and(|minimal| minimal.image == draft.image);
         let with_image = draft.image.is_some() && !(draft.has_default_image && is_default);
-        let minimal = if with_image { self.reread(&build(provider_name, true, &[], &[])) } else { minimal };
-        let (added_env, added_flags) = minimal.map_or_else(Default::default, |minimal| {
-            let flags: Vec<Vec<ImportedFlag>> = minimal.workers.iter().map(|worker| worker.flags.clone()).collect();
-            (minimal.env, flags)
+        let minimal = if with_image { self.reread(&build(provider_name, true, &nothing)) } else { minimal };
+        let added_flags = minimal.as_ref().map_or_else(Vec::new, |minimal| {
+            minimal.workers.iter().map(|worker| worker.flags.clone()).collect::<Vec<Vec<ImportedFlag>>>()
         });
-        let env: Vec<Value> = draft.env.iter().filter(|variable| !added_env.contains(variable)).cloned().collect();
-        let mut flags = user_flags(&settings.rest, &added_flags);
-        let reread = |sizes: &[ImportedFlag]| self.reread(&build(provider_name, with_image, &[], sizes));
-        parallelism::write_sizes(draft, &settings.rest, &mut flags, reread).map_err(Refusal::Reason)?;
+        let mut supplied = Supplied::default();
+        supplied.divide_env(draft, minimal.as_ref());
+        supplied.flags = user_flags(&settings.rest, &added_flags);
+        if draft.workers.len() > 1 {
+            supplied.role_flags = role_flags(&settings.rest, &added_flags, &supplied.flags);
+        }
+        let reread = |sizes: &Supplied| self.reread(&build(provider_name, with_image, sizes));
+        parallelism::write_sizes(draft, &settings.rest, &mut supplied, reread).map_err(Refusal::Reason)?;
         // The provider is provider_name only if automatic selection would give another one.
         let reason = string_entries_at(object, "/metadata/annotations").remove(&api_group.label("selected-reason"));
         if let Some(Value::String(reason)) = reason {
-            let deployment = build(None, with_image, &env, &flags);
+            let deployment = build(None, with_image, &supplied);
             if let Ok(rendering) = self.render(&deployment)
                 && rendering.reason.as_deref() == Some(reason.as_str())
             {
                 return Ok((deployment, rendering));
             }
         }
-        self.remove_refused_parts(build(provider_name, with_image, &env, &flags), omissions).map_err(Refusal::Invalid)
+        self.remove_refused_parts(build(provider_name, with_image, &supplied), omissions).map_err(Refusal::Invalid)
     }
 
     /// Removes the flags, variables and other separable parts for which a deployment is refused. Returns the deployment

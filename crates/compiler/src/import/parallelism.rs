@@ -1,6 +1,7 @@
 //! Keeps the parallel sizes of imported workers: a size that an object does not state is 1, but a rendering derives the
 //! tensor parallel size from the GPUs.
 
+use super::document::Supplied;
 use kubefoundry_model::draft::Draft;
 use kubefoundry_model::engines::{ImportedFlag, profile};
 use kubefoundry_model::ir::EngineType;
@@ -18,31 +19,47 @@ fn size_names(engine: EngineType) -> impl Iterator<Item = &'static str> {
     flags.into_iter().flat_map(|flags| [Some(flags.tensor), Some(flags.pipeline), flags.data]).flatten()
 }
 
-/// Writes the tensor parallel size to `flags` if the size that a rendering derives is another one. `imported` are the
-/// flags of each worker in the object, and `reread` renders sizes and imports the result.
+/// Writes the tensor parallel size of the workers if the size that a rendering derives is another one: to all of them,
+/// or to a role if the roles have different sizes. `imported` are the flags of each worker in the object, and `reread`
+/// renders sizes and imports the result.
 ///
 /// # Errors
 /// Returns the reason if the workers have sizes that no deployment renders.
 pub(super) fn write_sizes(
     draft: &Draft,
     imported: &[Vec<ImportedFlag>],
-    flags: &mut Vec<ImportedFlag>,
-    reread: impl Fn(&[ImportedFlag]) -> Option<Draft>,
+    supplied: &mut Supplied,
+    reread: impl Fn(&Supplied) -> Option<Draft>,
 ) -> Result<(), String> {
     let names: Vec<&str> = size_names(draft.engine).collect();
     let Some(tensor) = names.first() else { return Ok(()) };
-    let only_sizes = |flags: &[ImportedFlag]| -> Vec<ImportedFlag> {
+    let sizes = |flags: &[ImportedFlag]| -> Vec<ImportedFlag> {
         flags.iter().filter(|flag| names.contains(&flag.name.as_str())).cloned().collect()
     };
+    let only_sizes = |supplied: &Supplied| Supplied {
+        flags: sizes(&supplied.flags),
+        role_flags: supplied.role_flags.iter().map(|flags| sizes(flags)).collect(),
+        ..Supplied::default()
+    };
     // A deployment that is refused has its own errors.
-    let Some(rendered) = reread(&only_sizes(flags)) else { return Ok(()) };
+    let Some(rendered) = reread(&only_sizes(supplied)) else { return Ok(()) };
     let mut tensor_sizes = imported.iter().map(|flags| size(flags, tensor));
     let first = tensor_sizes.next().unwrap_or(DEFAULT_SIZE);
-    if find_change(draft, imported, &rendered, tensor).is_some() && tensor_sizes.all(|size| size == first) {
-        flags.retain(|flag| flag.name != *tensor);
-        flags.push(ImportedFlag::with_value(*tensor, first));
+    if find_change(draft, imported, &rendered, tensor).is_some() {
+        if tensor_sizes.all(|size| size == first) {
+            for flags in supplied.role_flags.iter_mut().chain([&mut supplied.flags]) {
+                flags.retain(|flag| flag.name != *tensor);
+            }
+            supplied.flags.push(ImportedFlag::with_value(*tensor, first));
+        } else {
+            supplied.flags.retain(|flag| flag.name != *tensor);
+            for (flags, imported) in supplied.role_flags.iter_mut().zip(imported) {
+                flags.retain(|flag| flag.name != *tensor);
+                flags.push(ImportedFlag::with_value(*tensor, size(imported, tensor)));
+            }
+        }
     }
-    let Some(rendered) = reread(&only_sizes(flags)) else { return Ok(()) };
+    let Some(rendered) = reread(&only_sizes(supplied)) else { return Ok(()) };
     match names.iter().find_map(|name| find_change(draft, imported, &rendered, name)) {
         Some(change) => Err(change),
         None => Ok(()),

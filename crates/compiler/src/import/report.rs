@@ -131,8 +131,7 @@ fn report_difference(
                 Some(reason) => format!("{path} is {}, which is not imported: {reason}", show(original)),
                 None => format!("{path} is {}, which cannot be expressed in the ModelDeployment", show(original)),
             };
-            let help = if is_memory_request(path, original) { SET_MEMORY } else { KEEP };
-            add_finding(findings, &codes::NOT_IMPORTED, message, help);
+            add_finding(findings, &codes::NOT_IMPORTED, message, KEEP);
         }
         (None, Some(rendered)) if path.segments().is_empty() => {
             let message = format!("rendering the import adds {}", kind_and_name(rendered));
@@ -145,15 +144,6 @@ fn report_difference(
     }
 }
 
-/// Returns whether a field is a memory request, or requests of which memory is one.
-fn is_memory_request(path: &FieldPath, value: &Value) -> bool {
-    let text = path.to_string();
-    text.ends_with("requests.memory") || text.ends_with("requests") && value.get("memory").is_some()
-}
-
-/// A rendering makes the memory both the request and the limit, so an import does not take over a request alone.
-const SET_MEMORY: &str =
-    "set the memory in the ModelDeployment if the workers may have it as their limit, or patch the rendered object";
 pub(super) const KEEP: &str = "if you need it, patch the rendered object, for example with kustomize";
 const CHANGE: &str = "check that the rendered value is acceptable, or patch the rendered object";
 const ADD: &str = "check that it does no harm, or patch the rendered object";

@@ -16,7 +16,7 @@ pub use objects::{
 };
 pub use path::{HasPath, ListPath, MapPath, PathOf, Pattern, ValuePath, typed_path};
 pub use reader::{
-    Argument, IntegerOrString, Map, Read, Reader, StringEnum, read_string_enum, report_field_outside_group,
+    Argument, IntegerOrString, Map, Nullable, Read, Reader, StringEnum, read_string_enum, report_field_outside_group,
     report_unknown_field, report_wrong_type,
 };
 pub use shape::{Describe, EnumShape, FieldShape, ObjectShape, Shape};

@@ -8,7 +8,7 @@ use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-use super::reader::{Argument, IntegerOrString, Map};
+use super::reader::{Argument, IntegerOrString, Map, Nullable};
 
 /// A wire type with a path type.
 ///
@@ -148,6 +148,10 @@ impl_value_path! { String, Argument, bool, i32, i64, IntegerOrString, Node<'stat
 
 impl<T: HasPath> HasPath for Vec<T> {
     type Path = ListPath<T::Path>;
+}
+
+impl<T: HasPath> HasPath for Nullable<T> {
+    type Path = T::Path;
 }
 
 impl<T: HasPath> HasPath for Map<T> {

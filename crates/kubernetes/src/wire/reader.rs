@@ -327,6 +327,21 @@ impl<T> Default for Map<T> {
     }
 }
 
+/// A value of a mapping, or `null`, which removes a value that is set elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nullable<T>(pub Option<T>);
+
+impl<T: Read> Read for Nullable<T> {
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        if node.value == Value::Null {
+            return Some(Self(None));
+        }
+        T::read(node, path, reader).map(|value| Self(Some(value)))
+    }
+}
+
 impl<T: Read> Read for Map<T> {
     const EXPECTED: &'static str = "a mapping";
 

@@ -6,7 +6,7 @@
 //! [`string_enum!`]: crate::string_enum
 
 use super::facets::{Facet, Facets};
-use super::reader::{Argument, IntegerOrString, Map};
+use super::reader::{Argument, IntegerOrString, Map, Nullable};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
@@ -186,6 +186,9 @@ impl Describe for Node<'static> {
 }
 impl<T: Describe> Describe for Vec<T> {
     const SHAPE: Shape = Shape::List(&T::SHAPE);
+}
+impl<T: Describe> Describe for Nullable<T> {
+    const SHAPE: Shape = Shape::OneOf(&[T::SHAPE, Shape::Literal("null")]);
 }
 impl<T: Describe> Describe for Map<T> {
     const SHAPE: Shape = Shape::Map(&T::SHAPE);

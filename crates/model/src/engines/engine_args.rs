@@ -8,23 +8,23 @@ use super::profile::EngineProfile;
 use super::user_flags::{self, UserFlag, UserFlagValue};
 use super::{config_keys, exposed_secrets, flag_value, refused_flags, unknown_flags};
 use crate::codes;
-use crate::ir::Deployment;
+use crate::ir::{Deployment, Worker};
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 use serde::de::IgnoredAny;
 
-/// Adds the arguments of `engine.args`, then those of `engine.extraArgs`.
+/// Adds the arguments of `engine.args`, then those of `engine.extraArgs`, each with those of the worker's role.
 pub(super) fn add_engine_args(
     deployment: &Deployment,
+    worker: &Worker,
     profile: &'static EngineProfile,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    for user_flag in
-        user_flags::from_args(deployment).into_iter().chain(user_flags::from_extra_args(deployment, launcher, findings))
-    {
+    let named = user_flags::from_args(deployment, worker, launcher, findings);
+    for user_flag in named.into_iter().chain(user_flags::from_extra_args(deployment, worker, launcher, findings)) {
         add_flag(&user_flag, Some(profile), launcher, invocation, findings);
     }
 }

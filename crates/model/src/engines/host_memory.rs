@@ -1,7 +1,7 @@
 //! Checks whether the memory of a pod is enough to load a model.
 
 use crate::codes;
-use crate::ir::{EngineType, Worker};
+use crate::ir::{Amount, EngineType, Worker};
 use crate::known_models::checkpoint_size;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_facts::Model;
@@ -19,7 +19,7 @@ const LEAST_PART: u64 = 8;
 /// GPU.
 pub(super) fn check_host_memory(model: &Model, engine: EngineType, worker: &Worker, findings: &mut Findings<'_>) {
     let maps_files = matches!(engine, EngineType::Vllm | EngineType::Sglang) && worker.gpu_count.value > 0;
-    let Some(written) = worker.memory.as_deref().filter(|_| maps_files) else { return };
+    let Some(Amount { quantity: written, path, .. }) = worker.memory_limit().filter(|_| maps_files) else { return };
     let Some(memory) = billionths(written).and_then(|amount| u64::try_from(amount / 1_000_000_000).ok()) else {
         return;
     };
@@ -28,11 +28,10 @@ pub(super) fn check_host_memory(model: &Model, engine: EngineType, worker: &Work
     if memory >= size.min / LEAST_PART {
         return;
     }
-    let path = worker.memory_path();
     let message = format!(
         "{path} is {written}, less than an eighth of the weights of {} ({size}), which pass through it",
         model.id
     );
     let enough = size.min.div_ceil(1 << 30);
-    findings.report(&codes::SMALL_HOST_MEMORY, &path, message).help(format!("set {path} to {enough}Gi"));
+    findings.report(&codes::SMALL_HOST_MEMORY, path, message).help(format!("set {path} to {enough}Gi"));
 }

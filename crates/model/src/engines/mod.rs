@@ -31,6 +31,7 @@ mod parallelism;
 pub mod profile;
 mod refused_flags;
 mod sglang;
+mod shared_settings;
 #[cfg(test)]
 mod tests;
 mod trtllm;
@@ -43,10 +44,11 @@ pub use imported_command::{CommandLine, CommandWord, UnreadableScript};
 pub use imported_flags::{ImportedFlag, flags_from_argv, flags_from_keywords};
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
 pub use launcher::{Charset, ConfigKeys, Launcher, Parser, RefusedFlag, SeparateValues, ServerFlagRefusal, ValueForm};
+pub(crate) use shared_settings::check_shared_settings;
 pub(crate) use user_flags::looks_like_flag;
 
 use super::hardware::find_gpu;
-use super::ir::{Deployment, EngineType, Role, Worker};
+use super::ir::{Deployment, EngineType, Role, RoleEngine, Worker};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -125,7 +127,7 @@ fn resolve_settings(
     for argument in &invocation.arguments {
         flag_value::is_acceptable(argument, launcher, findings);
     }
-    engine_args::add_engine_args(deployment, profile, launcher, &mut invocation, findings);
+    engine_args::add_engine_args(deployment, worker, profile, launcher, &mut invocation, findings);
     let model = model_facts::applicable_facts(deployment, &invocation);
     let errors = findings.error_count();
     parallelism::resolve_parallelism(worker, model, profile, launcher, &mut invocation, findings);
@@ -144,14 +146,16 @@ fn check_settings(
     let profile = profile(deployment.engine.kind);
     let model = model_facts::applicable_facts(deployment, invocation);
     let gpu = model.and_then(|_| find_gpu(deployment, worker, launcher.instance_type.as_deref()));
-    if worker.role != Role::Decode {
+    // Flags of its own can give the second role what the first does not have.
+    let is_first = worker.role != Role::Decode || worker.engine != RoleEngine::default();
+    if is_first {
         chat_parsers::check_tool_choice(profile, launcher, invocation, findings);
         if are_sizes_valid {
             expert_parallelism::check_experts(model, profile, launcher, invocation, findings);
         }
     }
     let Some(model) = model else { return };
-    if worker.role != Role::Decode {
+    if is_first {
         model_facts::check_context(model, deployment, profile, invocation, findings);
         engine_support::check_architecture(model, deployment, profile, launcher, invocation, findings);
         if let Some(gpu) = &gpu {

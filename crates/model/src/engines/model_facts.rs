@@ -61,7 +61,7 @@ pub(super) fn check_tensor_parallelism(
     if suits_heads && divided_block.is_none() {
         return true;
     }
-    let gpus = worker.gpu_count.value;
+    let gpus = worker.total_gpus();
     let mut sizes = model.tensor_parallel_sizes(gpus);
     sizes.retain(|size| model.divided_block(*size, spreads_experts).is_none());
     let expected: Vec<String> = sizes.iter().map(u32::to_string).collect();
@@ -81,7 +81,7 @@ pub(super) fn check_tensor_parallelism(
         model.id,
         one_of(&expected)
     );
-    let path = flag.clone().unwrap_or_else(|| worker.gpu_path().count().into());
+    let path = flag.clone().unwrap_or_else(|| worker.gpu_count_path());
     findings.report(&codes::MODEL_CANNOT_BE_SPLIT, &path, message).help(sizes_help(&sizes, worker, profile));
     false
 }
@@ -89,12 +89,12 @@ pub(super) fn check_tensor_parallelism(
 /// Returns the lines to write instead of a size that the model does not take: the largest size that does, and as many
 /// copies as use the remaining GPUs.
 fn sizes_help(sizes: &[u32], worker: &Worker, profile: &EngineProfile) -> String {
-    let gpus = worker.gpu_count.value;
+    let gpus = worker.total_gpus();
     let largest = sizes.last().copied().unwrap_or(1);
     // The arguments are those of both roles, which may have different numbers of GPUs.
     let flags = profile.parallelism.as_ref().filter(|_| worker.role == Role::Aggregated);
     let data = flags.and_then(|flags| Some((flags.tensor, flags.data?)));
-    let count = worker.gpu_path().count();
+    let count = worker.gpu_count_path();
     let replicas = worker.replicas_path();
     let copies = sizes.iter().rev().find(|size| gpus.is_multiple_of(**size)).map(|size| (*size, gpus / *size));
     match (data, copies) {

@@ -59,7 +59,7 @@ pub(super) fn describe_worker(
     let is_offloaded = OFFLOADING_FLAGS.iter().any(|flag| invocation.has(flag));
     let resource = worker.gpu_type.value.as_str();
     let is_whole = WHOLE_GPUS.contains(&resource);
-    let mut fit = WorkerFit::new(worker.role.as_str(), id, resource, worker.gpu_count.value, worker.replicas.value);
+    let mut fit = WorkerFit::new(worker.role.as_str(), id, resource, worker.total_gpus(), worker.replicas.value);
     fit.facts.clone_from(&deployment.model.facts);
     fit.facts.take_if(|_| is_offloaded || applicable_facts(deployment, invocation).is_none());
     let gpu = gpu.filter(|_| is_whole);
@@ -96,7 +96,7 @@ pub(super) fn check_fit(
     }
     let Assessment { demand, budget, fit, .. } = assessment;
     let sum = format!("weights {}, KV cache {}, other {}", demand.weights, demand.kv_cache, demand.overhead);
-    let path = worker.gpu_path().count();
+    let path = worker.gpu_count_path();
     let described = describe_worker(Some(gpu), worker, deployment, profile, invocation, true);
     let numbers = described.fewest_gpus().unwrap_or_default();
     let asserts_context = demand.kv_cache != Interval::exactly(0);
@@ -116,7 +116,7 @@ pub(super) fn check_fit(
             let tokens = tokens.and_then(|(left, cache)| left.saturating_mul(1000).checked_div(cache.min));
             let context = tokens.filter(|tokens| *tokens > 0 && asserts_context);
             findings
-                .report(&codes::MODEL_DOES_NOT_FIT, path, message)
+                .report(&codes::MODEL_DOES_NOT_FIT, &path, message)
                 .help(fitting_sizes(numbers.0, context, "may fit"));
         }
         Fit::Marginal => {
@@ -129,7 +129,7 @@ pub(super) fn check_fit(
             );
             let context = described.assess().and_then(|assessment| assessment.largest_context);
             let context = context.filter(|_| asserts_context);
-            findings.report(&codes::MODEL_MAY_NOT_FIT, path, message).help(fitting_sizes(
+            findings.report(&codes::MODEL_MAY_NOT_FIT, &path, message).help(fitting_sizes(
                 numbers.1,
                 context,
                 "surely fits",

@@ -20,7 +20,7 @@ pub(super) fn resolve_parallelism(
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    let gpus = worker.gpu_count.value;
+    let gpus = worker.total_gpus();
     let Some(flags) = profile.parallelism.as_ref().filter(|_| gpus > 0 && launcher.splits_model) else {
         return;
     };
@@ -29,7 +29,7 @@ pub(super) fn resolve_parallelism(
     let data = if sizes.data_inside_tensor { 1 } else { sizes.data.unwrap_or(1) };
     let pipeline = sizes.pipeline.unwrap_or(1);
     let outer = u64::from(pipeline) * u64::from(data);
-    let path = first_size_path(flags, invocation).unwrap_or_else(|| worker.gpu_path().count().into());
+    let path = first_size_path(flags, invocation).unwrap_or_else(|| worker.gpu_count_path());
     let tensor = if let Some(tensor) = sizes.tensor {
         tensor
     } else {
@@ -67,10 +67,7 @@ pub(super) fn resolve_parallelism(
                     worker.role.as_str()
                 ),
             )
-            .help(format!(
-                "lower the sizes, or set {} to {ranks} if one node has that many GPUs: a worker is one pod",
-                worker.gpu_path().count()
-            ));
+            .help(help_for_more_gpus(worker, ranks));
         return;
     }
     if ranks < u64::from(gpus) {
@@ -85,30 +82,53 @@ pub(super) fn resolve_parallelism(
                     worker.role.as_str()
                 ),
             )
-            .help(format!("raise the sizes, or set {} to {ranks}", worker.gpu_path().count()));
+            .help(help_for_fewer_gpus(worker, ranks));
     }
     if sizes.tensor.is_none() && tensor > 1 {
         // The derived flag goes before the user's flags, with the other arguments that come from fields.
         let position = invocation
             .arguments
             .iter()
-            .position(|argument| is_user_flag(&argument.path))
+            .position(|argument| is_user_flag(&argument.path, worker))
             .unwrap_or(invocation.arguments.len());
         invocation.arguments.insert(
             position,
             Argument {
                 name: flags.tensor.to_owned(),
                 value: ArgumentValue::Number(tensor.into()),
-                path: worker.gpu_path().count().into(),
+                path: worker.gpu_count_path(),
             },
         );
     }
     invocation.parallelism = Parallelism { tensor, pipeline, data };
 }
 
-fn is_user_flag(path: &FieldPath) -> bool {
-    path.starts_with(&ModelDeployment::path().spec().engine().args())
-        || path.starts_with(&ModelDeployment::path().spec().engine().extra_args())
+fn help_for_more_gpus(worker: &Worker, ranks: u64) -> String {
+    let (count, nodes) = (worker.gpu_count_path(), worker.nodes_path());
+    let per_node = ranks.div_ceil(u64::from(worker.nodes.value));
+    if worker.nodes.value > 1 {
+        format!("lower the sizes, or set {count} to {per_node} or {nodes} to a larger number")
+    } else {
+        format!(
+            "lower the sizes, or set {count} to {ranks} if one node has that many GPUs, or set {nodes} to the number \
+             of nodes that a worker spans"
+        )
+    }
+}
+
+fn help_for_fewer_gpus(worker: &Worker, ranks: u64) -> String {
+    let nodes = u64::from(worker.nodes.value);
+    if ranks.is_multiple_of(nodes) {
+        format!("raise the sizes, or set {} to {}", worker.gpu_count_path(), ranks / nodes)
+    } else {
+        format!("raise the sizes, or lower {} or {}", worker.gpu_count_path(), worker.nodes_path())
+    }
+}
+
+fn is_user_flag(path: &FieldPath, worker: &Worker) -> bool {
+    let engine = ModelDeployment::path().spec().engine();
+    let is_common = path.starts_with(&engine.clone().args()) || path.starts_with(&engine.extra_args());
+    is_common || worker.role_path().is_some_and(|role| path.starts_with(&FieldPath::from(role.engine())))
 }
 
 /// The parallel sizes that the user sets.

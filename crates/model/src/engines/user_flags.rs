@@ -4,9 +4,9 @@ use super::flags::{FlagKind, Repetition};
 use super::launcher::Launcher;
 use super::lookup::{KnownFlag, Meaning};
 use crate::codes;
-use crate::ir::Deployment;
+use crate::ir::{Deployment, Worker};
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::Findings;
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
@@ -31,38 +31,90 @@ pub(super) enum UserFlagValue<'u> {
     Several(Vec<&'u str>),
 }
 
-/// Returns the flags of `engine.args`.
-pub(super) fn from_args(deployment: &Deployment) -> Vec<UserFlag<'_>> {
-    from_mapping(&deployment.engine.args, &ModelDeployment::path().spec().engine().args())
+/// Returns the flags of `engine.args`, and those of the worker's role, which replace flags of the same meaning and
+/// remove those that they set to `null`.
+pub(super) fn from_args<'u>(
+    deployment: &'u Deployment,
+    worker: &'u Worker,
+    launcher: &Launcher,
+    findings: &mut Findings<'_>,
+) -> Vec<UserFlag<'u>> {
+    let mut flags = from_mapping(&deployment.engine.args, &ModelDeployment::path().spec().engine().args());
+    let Some(path) = worker.role_path().filter(|_| !worker.engine.args.is_empty()) else { return flags };
+    let base = FieldPath::from(path.engine().args());
+    for (name, value) in &worker.engine.args {
+        let meaning = canonical_name(name, launcher);
+        let common = flags.len();
+        flags.retain(|flag| canonical_name(flag.name, launcher) != meaning || flag.path.starts_with(&base));
+        if value.is_none() && flags.len() == common {
+            let at = base.key(name.clone());
+            let message = format!("{at} is null, but spec.engine.args does not set --{meaning}");
+            let reported = findings.report(&codes::NOTHING_TO_REMOVE, FieldRef::key(&at), message);
+            reported.help("remove the key: null removes only a flag of spec.engine.args");
+        }
+        let Some(value) = value else { continue };
+        flags.push(user_flag(name, value, &base));
+    }
+    sort_by_name(&mut flags);
+    flags
+}
+
+/// Returns the name under which a flag is compared with others: two spellings of one flag have the same.
+fn canonical_name(name: &str, launcher: &Launcher) -> String {
+    match launcher.lookup(name, true) {
+        Meaning::One(known) => known.flag.name.to_owned(),
+        Meaning::Several(_) | Meaning::Unknown => name.replace('_', "-"),
+    }
+}
+
+fn user_flag<'u>(name: &'u str, value: &'u str, base: &FieldPath) -> UserFlag<'u> {
+    UserFlag {
+        name,
+        value: if value.is_empty() { UserFlagValue::Absent } else { UserFlagValue::Single(value) },
+        path: base.key(name.to_owned()),
+        from_mapping: true,
+    }
+}
+
+fn sort_by_name(flags: &mut [UserFlag<'_>]) {
+    flags.sort_by_key(|flag| flag.name.replace('_', "-"));
 }
 
 /// Returns the flags of a mapping, sorted by name: a YAML mapping has no order, so the output must not depend on one.
 pub(super) fn from_mapping<'u>(arguments: &'u [(String, String)], base: &FieldPath) -> Vec<UserFlag<'u>> {
-    let mut flags: Vec<UserFlag<'u>> = arguments
-        .iter()
-        .map(|(name, value)| UserFlag {
-            name,
-            value: if value.is_empty() { UserFlagValue::Absent } else { UserFlagValue::Single(value) },
-            path: base.key(name.clone()),
-            from_mapping: true,
-        })
-        .collect();
-    flags.sort_by_key(|flag| flag.name.replace('_', "-"));
+    let mut flags: Vec<UserFlag<'u>> = arguments.iter().map(|(name, value)| user_flag(name, value, base)).collect();
+    sort_by_name(&mut flags);
     flags
 }
 
-/// Returns the flags of `engine.extraArgs` in input order: `--flag`, `--flag=value`, or a flag followed by its values.
-/// Only the flag tables tell whether the element after `--flag` is its value.
+/// Returns the flags of `engine.extraArgs`, then those of the worker's role.
 pub(super) fn from_extra_args<'u>(
     deployment: &'u Deployment,
+    worker: &'u Worker,
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Vec<UserFlag<'u>> {
     let base = FieldPath::from(ModelDeployment::path().spec().engine().extra_args());
+    let mut flags = from_elements(&deployment.engine.extra_args, &base, launcher, findings);
+    if let Some(path) = worker.role_path() {
+        let base = FieldPath::from(path.engine().extra_args());
+        flags.extend(from_elements(&worker.engine.extra_args, &base, launcher, findings));
+    }
+    flags
+}
+
+/// Returns the flags of the list at `base` in input order: `--flag`, `--flag=value`, or a flag followed by its values.
+/// Only the flag tables tell whether the element after `--flag` is its value.
+fn from_elements<'u>(
+    elements: &'u [String],
+    base: &FieldPath,
+    launcher: &Launcher,
+    findings: &mut Findings<'_>,
+) -> Vec<UserFlag<'u>> {
     let mut flags = Vec::new();
     // An unknown flag takes no value. It is kept to explain the element that follows it.
     let mut preceding_unknown = None;
-    let mut elements = deployment.engine.extra_args.iter().enumerate().peekable();
+    let mut elements = elements.iter().enumerate().peekable();
     while let Some((index, element)) = elements.next() {
         let path = base.index(index);
         let unknown_flag: Option<&str> = preceding_unknown.take().filter(|_| !looks_like_flag(element));

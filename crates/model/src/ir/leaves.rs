@@ -3,16 +3,16 @@
 //!
 //! The functions destructure each struct without `..`, so that a new field does not compile until it is listed here.
 
-use crate::wire::{ModelDeployment, StorageVolume};
+use crate::wire::{ContainerClaim, ModelDeployment, PodResourceClaim, StorageVolume};
 use serde_json::Value as Json;
 
 use super::{
     Deployment, Engine, FieldOrigin, Frontend, Leaf, Metadata, Model, NewClaim, PodSettings, Probes, ProviderRequest,
-    Volume, Worker, Workload,
+    RoleEngine, Volume, Worker, Workload, WrittenResources,
 };
 use kubefoundry_kubernetes::wire::{
-    ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, PathOf, ResourceFieldSelector,
-    SecretKeySelector, Toleration,
+    ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, ListPath, PathOf,
+    ResourceFieldSelector, SecretKeySelector, Toleration,
 };
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
@@ -45,6 +45,7 @@ impl Deployment {
             env,
             pod_labels,
             pod_annotations,
+            resources,
             shared_memory,
             probes,
             pod_spec,
@@ -73,6 +74,8 @@ impl Deployment {
         leaves.add(spec().serving().mode(), workload.mode().as_str(), *mode_origin);
         leaves.add_workload(workload);
         leaves.add_optional(spec().resources().shared_memory(), shared_memory.clone());
+        let amounts = [spec().resources().requests().into(), spec().resources().limits().into()];
+        leaves.add_resources(amounts, &spec().resources().claims(), resources);
         leaves.add_optional(spec().image(), spec_image.cloned());
         for (index, variable) in env.iter().enumerate() {
             leaves.add_variable(&spec().env().index(index), variable);
@@ -225,12 +228,64 @@ impl LeafList {
     }
 
     fn add_worker(&mut self, worker: &Worker) {
-        let Worker { role: _, replicas, gpu_count, gpu_type, memory, cpu } = worker;
+        let Worker {
+            role: _,
+            replicas,
+            gpu_count,
+            gpu_type,
+            nodes,
+            memory,
+            cpu,
+            written,
+            container: _,
+            gpu_limit: _,
+            engine,
+            env,
+        } = worker;
         self.add_leaf(worker.replicas_path(), replicas);
         self.add_leaf(worker.gpu_path().count(), gpu_count);
         self.add_leaf(worker.gpu_path().gpu_type(), gpu_type);
+        // A default that is not part of every deployment would be in every explanation.
+        self.add_optional(worker.nodes_path(), nodes.is_written().then_some(nodes.value));
         self.add_optional(worker.memory_path(), memory.clone());
         self.add_optional(worker.cpu_path(), cpu.clone());
+        let Some(path) = worker.role_path() else { return };
+        let RoleEngine { args, extra_args } = engine;
+        let args_path = FieldPath::from(path.clone().engine().args());
+        for (name, value) in args {
+            self.add_written(args_path.key(name.clone()), value.clone());
+        }
+        for (index, element) in extra_args.iter().enumerate() {
+            self.add_written(path.clone().engine().extra_args().index(index), element.clone());
+        }
+        for (index, variable) in env.iter().enumerate() {
+            self.add_variable(&path.clone().env().index(index), variable);
+        }
+        let resources = || path.clone().resources();
+        self.add_resources(
+            [resources().requests().into(), resources().limits().into()],
+            &resources().claims(),
+            written,
+        );
+    }
+
+    fn add_resources(
+        &mut self,
+        [requests_path, limits_path]: [FieldPath; 2],
+        claims_path: &ListPath<PathOf<ContainerClaim>>,
+        resources: &WrittenResources,
+    ) {
+        let WrittenResources { requests, limits, claims } = resources;
+        for (path, amounts) in [(requests_path, requests), (limits_path, limits)] {
+            for (resource, amount) in amounts {
+                self.add_written(path.key(resource.clone()), amount.clone());
+            }
+        }
+        for (index, ContainerClaim { name, request }) in claims.iter().enumerate() {
+            let path = claims_path.clone().index(index);
+            self.add_optional(path.clone().name(), name.clone());
+            self.add_optional(path.request(), request.clone());
+        }
     }
 
     fn add_frontend(&mut self, frontend: &Frontend) {
@@ -271,6 +326,7 @@ impl LeafList {
             service_account_name,
             runtime_class_name,
             termination_grace_period_seconds,
+            resource_claims,
         } = settings;
         let path = || ModelDeployment::path().spec().pod_template().spec();
         if let Some(affinity) = affinity {
@@ -284,6 +340,13 @@ impl LeafList {
         self.add_optional(path().service_account_name(), service_account_name.clone());
         self.add_optional(path().runtime_class_name(), runtime_class_name.clone());
         self.add_optional(path().termination_grace_period_seconds(), *termination_grace_period_seconds);
+        for (index, claim) in resource_claims.iter().enumerate() {
+            let PodResourceClaim { name, resource_claim_name, resource_claim_template_name } = claim;
+            let path = path().resource_claims().index(index);
+            self.add_optional(path.clone().name(), name.clone());
+            self.add_optional(path.clone().resource_claim_name(), resource_claim_name.clone());
+            self.add_optional(path.resource_claim_template_name(), resource_claim_template_name.clone());
+        }
     }
 
     fn add_variable(&mut self, path: &PathOf<EnvVar>, variable: &EnvVar) {

@@ -3,15 +3,17 @@
 mod frontend;
 mod known_gpu;
 mod leaves;
+mod resources;
 
 use std::sync::Arc;
 
 pub use frontend::{Frontend, ResourceAmount};
 pub use known_gpu::{KnownGpu, NodeGpu};
 pub use leaves::LeafEntry;
+pub use resources::{Amount, ContainerResources, WrittenResources, amount_of};
 
-pub use crate::wire::{AccessMode, EngineType, ModelSource, ServingMode, VolumePurpose};
-use crate::wire::{Gpu, ModelDeployment};
+pub use crate::wire::{AccessMode, ContainerClaim, EngineType, ModelSource, ServingMode, VolumePurpose};
+use crate::wire::{Gpu, ModelDeployment, PodResourceClaim, RoleScaling};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 pub use kubefoundry_kubernetes::wire::{EnvVar, Toleration};
 use kubefoundry_kubernetes::wire::{PathOf, ValuePath};
@@ -80,6 +82,8 @@ pub struct Deployment {
     pub pod_labels: Vec<(String, String)>,
     /// Additional annotations of the pods.
     pub pod_annotations: Vec<(String, String)>,
+    /// What the user says about the resources of the workers of every role. [`Worker::container`] has the result.
+    pub resources: WrittenResources,
     /// The size of `/dev/shm` in the workers. `None` leaves it to the provider.
     pub shared_memory: Option<String>,
     /// Probes of the engine's container in every worker.
@@ -119,6 +123,8 @@ pub struct PodSettings {
     pub runtime_class_name: Option<String>,
     /// The seconds that a worker has to end.
     pub termination_grace_period_seconds: Option<u32>,
+    /// The claims for devices of a worker's pod.
+    pub resource_claims: Vec<PodResourceClaim>,
 }
 
 /// Probes of the engine's container. Their structure is that of Kubernetes, which the pipeline checks. `None` leaves a
@@ -230,6 +236,7 @@ pub struct Engine {
 
 /// The workers of a deployment.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "only one workload of a run exists at a time")]
 pub enum Workload {
     /// One kind of worker reads prompts and generates answers.
     Aggregated(Worker),
@@ -275,14 +282,44 @@ pub struct Worker {
     pub gpu_count: Leaf<u32>,
     /// The extended resource of the GPUs, such as `nvidia.com/gpu`.
     pub gpu_type: Leaf<String>,
-    /// The memory request and limit of each replica.
+    /// The number of nodes that each replica spans, with `gpu_count` GPUs on each.
+    pub nodes: Leaf<u32>,
+    /// The memory request and limit of each replica, as the field for both says.
     pub memory: Option<String>,
-    /// The CPU request of each replica.
+    /// The CPU request of each replica, as the field for it says.
     pub cpu: Option<String>,
+    /// What the user says about the resources of this role only.
+    pub written: WrittenResources,
+    /// The resources of the engine's container, after merging all fields.
+    pub container: ContainerResources,
+    /// The limit that counts the GPUs, if no other field does.
+    pub gpu_limit: Option<FieldPath>,
+    /// Engine flags of this role.
+    pub engine: RoleEngine,
+    /// Environment variables of this role.
+    pub env: Vec<EnvVar>,
+}
+
+/// Engine flags of one role.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RoleEngine {
+    /// Flags by name, in input order. `None` removes a flag of `engine.args`.
+    pub args: Vec<(String, Option<String>)>,
+    /// Elements that follow those of `engine.extraArgs`.
+    pub extra_args: Vec<String>,
 }
 
 /// The default GPU resource name.
 pub const NVIDIA_GPU: &str = "nvidia.com/gpu";
+
+/// The GPU resources of the common device plugins.
+pub const GPU_RESOURCES: &[&str] =
+    &["amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi", NVIDIA_GPU, "nvidia.com/gpu.shared"];
+
+/// Returns whether a resource is the GPUs of a common device plugin.
+pub fn is_known_gpu(resource: &str) -> bool {
+    GPU_RESOURCES.contains(&resource) || resource.starts_with("nvidia.com/mig-")
+}
 
 impl Worker {
     /// Returns the path of the GPU fields of this role.
@@ -302,6 +339,47 @@ impl Worker {
             Role::Aggregated => spec.resources().memory(),
             Role::Prefill => spec.scaling().prefill().memory(),
             Role::Decode => spec.scaling().decode().memory(),
+        }
+    }
+
+    /// Returns whether each replica has GPUs: a number of an extended resource, or claims, of which only their driver
+    /// knows the devices.
+    pub fn has_gpus(&self) -> bool {
+        self.gpu_count.value > 0 || !self.container.claims.is_empty()
+    }
+
+    /// Returns the path of the field that counts the GPUs.
+    pub fn gpu_count_path(&self) -> FieldPath {
+        self.gpu_limit.clone().unwrap_or_else(|| self.gpu_path().count().into())
+    }
+
+    /// Returns the number of GPUs of each replica on all its nodes.
+    pub fn total_gpus(&self) -> u32 {
+        self.gpu_count.value.saturating_mul(self.nodes.value)
+    }
+
+    /// Returns the path of the number of nodes.
+    pub fn nodes_path(&self) -> ValuePath {
+        let spec = ModelDeployment::path().spec();
+        match self.role {
+            Role::Aggregated => spec.resources().nodes(),
+            Role::Prefill => spec.scaling().prefill().nodes(),
+            Role::Decode => spec.scaling().decode().nodes(),
+        }
+    }
+
+    /// Returns the memory limit of each replica's pods.
+    pub fn memory_limit(&self) -> Option<&Amount> {
+        amount_of(&self.container.limits, "memory")
+    }
+
+    /// Returns the path of the fields of a role. `None` for aggregated workers.
+    pub fn role_path(&self) -> Option<PathOf<RoleScaling>> {
+        let scaling = ModelDeployment::path().spec().scaling();
+        match self.role {
+            Role::Aggregated => None,
+            Role::Prefill => Some(scaling.prefill()),
+            Role::Decode => Some(scaling.decode()),
         }
     }
 
@@ -340,10 +418,6 @@ impl Workload {
 
     /// Returns whether any worker has GPUs. This is the meaning of "GPU" in selection (docs/design/0006).
     pub fn uses_gpu(&self) -> bool {
-        let has_gpu = |worker: &Worker| worker.gpu_count.value > 0;
-        match self {
-            Self::Aggregated(worker) => has_gpu(worker),
-            Self::Disaggregated { prefill, decode } => has_gpu(prefill) || has_gpu(decode),
-        }
+        self.workers().into_iter().any(Worker::has_gpus)
     }
 }

@@ -3,10 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::draft::{
-    Draft, ImportSource, WorkerDraft, count_at, items_at, quantity_at, required_node_labels, string_at,
-    string_entries_at,
+    Draft, ImportSource, WorkerDraft, items_at, quantity_at, required_node_labels, string_at, string_entries_at,
 };
-use crate::ir::NVIDIA_GPU;
+use crate::ir::{NVIDIA_GPU, is_known_gpu};
 
 /// The variables that name the directories of model caches.
 const MODEL_CACHE_VARIABLES: &[&str] = &["HF_HOME", "LLAMA_CACHE"];
@@ -66,7 +65,8 @@ pub(super) fn probes(container: &Value) -> Map<String, Value> {
 }
 
 /// The fields of `spec.podTemplate.spec` that only workers get.
-const WORKER_FIELDS: &[&str] = &["topologySpreadConstraints", "runtimeClassName", "terminationGracePeriodSeconds"];
+const WORKER_FIELDS: &[&str] =
+    &["topologySpreadConstraints", "runtimeClassName", "terminationGracePeriodSeconds", "resourceClaims"];
 
 /// The fields of `spec.podTemplate.spec` that all pods get.
 const SHARED_FIELDS: &[&str] = &["priorityClassName", "schedulerName", "serviceAccountName"];
@@ -110,16 +110,47 @@ pub(super) fn token_secret(container: &Value) -> Option<String> {
 
 /// Imports the resources of a worker from its container.
 pub(super) fn import_resources(container: &Value, worker: &mut WorkerDraft) {
-    worker.cpu = quantity_at(container, "/resources/requests/cpu");
-    // A rendering writes the memory as both request and limit. An imported request would therefore get a limit, which can
-    // get the worker killed, so a request alone is left out.
-    worker.memory = quantity_at(container, "/resources/limits/memory");
-    let limits = container.pointer("/resources/limits").and_then(Value::as_object);
-    let gpu = limits.into_iter().flatten().find(|(name, _)| name.contains('/'));
-    if let Some((name, amount)) = gpu {
-        worker.gpu_count = count_at(&json!([amount]), "/0").unwrap_or(0);
-        worker.gpu_type = Some(name.clone()).filter(|name| name != NVIDIA_GPU);
+    let amounts = |field: &str| -> Vec<(String, String)> {
+        let amounts = container.pointer(&format!("/resources/{field}")).and_then(Value::as_object);
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        amounts.into_iter().flatten().map(|(resource, amount)| (resource.clone(), text(amount))).collect()
+    };
+    let (mut limits, mut requests) = (amounts("limits"), amounts("requests"));
+    let gpu = limits.iter().position(|(resource, _)| is_gpu(resource));
+    if let Some((resource, amount)) = gpu.map(|position| limits.remove(position)) {
+        worker.gpu_count = amount.parse().unwrap_or(0);
+        requests.retain(|(name, request)| *name != resource || *request != amount);
+        worker.gpu_type = Some(resource).filter(|name| name != NVIDIA_GPU);
     }
+    // The API server sets an absent request to the limit.
+    requests.retain(|(resource, amount)| {
+        resource == "cpu" || !limits.iter().any(|(other, limit)| other == resource && limit == amount)
+    });
+    let take = |amounts: &mut Vec<(String, String)>, resource: &str| {
+        let position = amounts.iter().position(|(name, _)| name == resource)?;
+        Some(amounts.remove(position).1)
+    };
+    worker.cpu = take(&mut requests, "cpu");
+    // The field for memory is both the request and the limit.
+    if !requests.iter().any(|(resource, _)| resource == "memory") {
+        worker.memory = take(&mut limits, "memory");
+    }
+    worker.resources = Map::new();
+    for (field, amounts) in [("requests", requests), ("limits", limits)] {
+        if !amounts.is_empty() {
+            let amounts: Map<String, Value> = amounts.into_iter().map(|(name, amount)| (name, json!(amount))).collect();
+            worker.resources.insert(field.to_owned(), Value::Object(amounts));
+        }
+    }
+    let claims = items_at(container, "/resources/claims");
+    if !claims.is_empty() {
+        worker.resources.insert("claims".to_owned(), json!(claims));
+    }
+}
+
+/// Returns whether a resource is GPUs, as opposed to network interfaces, which are extended resources too.
+fn is_gpu(resource: &str) -> bool {
+    resource.contains('/') && (is_known_gpu(resource) || resource.contains("gpu"))
 }
 
 /// Imports the claims that a container mounts.

@@ -9,12 +9,14 @@ pub(crate) use volume::{
 };
 
 use kubefoundry_kubernetes::pod::{
-    Container, ContainerProbe, EnvFromSource, PodMetadata, PodSpec, ResourceRequirements, StringMap,
+    Container, ContainerProbe, EnvFromSource, PodMetadata, PodResourceClaim, PodSpec, ResourceClaim,
+    ResourceRequirements, StringMap,
 };
-use kubefoundry_kubernetes::wire::LocalObjectReference;
+use kubefoundry_kubernetes::wire::{EnvVar, LocalObjectReference};
 use kubefoundry_yaml::Node;
 
-use crate::ir::{Deployment, Probes, Worker};
+use crate::ir::{Amount, ContainerClaim, ContainerResources, Deployment, Probes, Worker};
+use crate::wire;
 
 /// Returns `spec.podTemplate.metadata` without the labels that upstream sets itself, or `None` if nothing is left.
 pub(crate) fn pod_metadata(deployment: &Deployment, reserved: &[&str]) -> Option<PodMetadata> {
@@ -42,6 +44,7 @@ pub(crate) fn base_pod_spec(deployment: &Deployment) -> PodSpec {
             .collect(),
         runtime_class_name: deployment.pod_spec.runtime_class_name.clone(),
         termination_grace_period_seconds: deployment.pod_spec.termination_grace_period_seconds,
+        resource_claims: pod_resource_claims(deployment),
         ..auxiliary_pod_spec(deployment)
     }
 }
@@ -60,19 +63,32 @@ pub(crate) fn auxiliary_pod_spec(deployment: &Deployment) -> PodSpec {
     }
 }
 
-/// Returns the container that is common to all workers of a deployment: the token's Secret, environment, storage mounts
-/// and probes. The caller adds name, image, command, args, ports and resources.
-pub(crate) fn base_container(deployment: &Deployment) -> Container {
+/// Returns the container of a worker as far as providers agree: the token's Secret, environment, resources, storage
+/// mounts and probes. The caller adds name, image, command, args and ports.
+pub(crate) fn base_container(deployment: &Deployment, worker: &Worker) -> Container {
     let Probes { startup, readiness, liveness } = &deployment.probes;
     Container {
         startup_probe: written_probe(startup.as_ref()),
         readiness_probe: written_probe(readiness.as_ref()),
         liveness_probe: written_probe(liveness.as_ref()),
         env_from: token_env_from(deployment),
-        env: deployment.env.clone(),
+        resources: resource_requirements(worker),
+        env: worker_env(deployment, worker),
         volume_mounts: storage_mounts(deployment),
         ..Container::default()
     }
+}
+
+/// Returns `spec.env` with the variables of the worker's role, which replace variables of the same name.
+pub(crate) fn worker_env(deployment: &Deployment, worker: &Worker) -> Vec<EnvVar> {
+    let mut env = deployment.env.clone();
+    for variable in &worker.env {
+        match env.iter_mut().find(|existing| existing.name == variable.name) {
+            Some(existing) => existing.clone_from(variable),
+            None => env.push(variable.clone()),
+        }
+    }
+    env
 }
 
 /// Returns a probe as the user wrote it.
@@ -93,23 +109,42 @@ pub(crate) fn image_pull_secrets(deployment: &Deployment) -> Vec<LocalObjectRefe
 }
 
 /// Returns the resources of a worker: cpu is a request, memory a request and a limit, GPUs are a limit
-/// (docs/design/0010). The API server sets the request of an extended resource to its limit.
-pub(crate) fn resource_requirements(worker: &Worker) -> ResourceRequirements {
-    let mut resources = ResourceRequirements::default();
-    if let Some(cpu) = &worker.cpu {
-        resources.requests.push("cpu", cpu);
-    }
-    if let Some(memory) = &worker.memory {
-        resources.limits.push("memory", memory);
-        resources.requests.push("memory", memory);
-    }
+/// (docs/design/0010), and what the fields for requests, limits and claims say. The API server sets the request of an
+/// extended resource to its limit.
+fn resource_requirements(worker: &Worker) -> ResourceRequirements {
+    let ContainerResources { requests, limits, claims } = &worker.container;
+    let amounts = |amounts: &[Amount]| {
+        StringMap(amounts.iter().map(|amount| (amount.resource.clone(), amount.quantity.clone())).collect())
+    };
+    let mut limits = amounts(limits);
     if worker.gpu_count.value > 0 {
-        resources.limits.push(&worker.gpu_type.value, worker.gpu_count.value.to_string());
+        // Memory comes first, other resources follow the GPUs.
+        let position = usize::from(limits.0.first().is_some_and(|(resource, _)| resource == "memory"));
+        limits.0.insert(position, (worker.gpu_type.value.clone(), worker.gpu_count.value.to_string()));
     }
-    resources
+    ResourceRequirements { limits, requests: amounts(requests), claims: container_claims(claims) }
+}
+
+/// Returns the claims that a container uses.
+pub(crate) fn container_claims(claims: &[ContainerClaim]) -> Vec<ResourceClaim> {
+    let entry = |claim: &ContainerClaim| ResourceClaim {
+        name: claim.name.clone().unwrap_or_default(),
+        request: claim.request.clone(),
+    };
+    claims.iter().map(entry).collect()
+}
+
+/// Returns the claims for devices of a worker's pod.
+fn pod_resource_claims(deployment: &Deployment) -> Vec<PodResourceClaim> {
+    let entry = |claim: &wire::PodResourceClaim| PodResourceClaim {
+        name: claim.name.clone().unwrap_or_default(),
+        resource_claim_name: claim.resource_claim_name.clone(),
+        resource_claim_template_name: claim.resource_claim_template_name.clone(),
+    };
+    deployment.pod_spec.resource_claims.iter().map(entry).collect()
 }
 
 /// Returns whether every worker has GPUs.
 pub(crate) fn has_gpus(deployment: &Deployment) -> bool {
-    deployment.workload.workers().into_iter().all(|worker| worker.gpu_count.value > 0)
+    deployment.workload.workers().into_iter().all(Worker::has_gpus)
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::codes;
-use crate::ir::{Engine, EngineType, FieldOrigin, Leaf};
+use crate::ir::{Engine, EngineType, FieldOrigin, Leaf, RoleEngine};
 use crate::wire;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
-use kubefoundry_kubernetes::wire::{Argument, Map, StringEnum as _};
+use kubefoundry_kubernetes::wire::{Argument, Map, Nullable, PathOf, StringEnum as _};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Validates the engine. `default` is the type of a deployment that names none. Returns `None` without a type.
@@ -44,13 +44,10 @@ pub(super) fn validate_engine(
     }
     let context_length = wire.context_length.and_then(|length| validate_context_length(length, check));
     let args = validate_arguments(wire.args.as_ref(), &path.clone().args().into(), check);
-    let extra_args = limit_entries(
-        wire.extra_args.as_deref().unwrap_or_default(),
-        wire::MAX_EXTRA_ARGUMENTS,
-        &path.extra_args(),
-        check,
-    );
-    validate_extra_arguments(extra_args, check);
+    let extra_path = FieldPath::from(path.extra_args());
+    let extra_args = wire.extra_args.as_deref().unwrap_or_default();
+    let extra_args = limit_entries(extra_args, wire::MAX_EXTRA_ARGUMENTS, &extra_path, check);
+    validate_extra_arguments(extra_args, &extra_path, check);
     Some(Engine {
         kind: wire.engine_type.or(default)?,
         kind_origin: if wire.engine_type.is_some() { FieldOrigin::Written } else { FieldOrigin::Derived },
@@ -66,6 +63,27 @@ pub(super) fn validate_engine(
     })
 }
 
+/// Validates the engine flags of a role at `path`. Whether a `null` removes something depends on the flag table.
+pub(super) fn validate_role_engine(
+    wire: Option<&wire::RoleEngine>,
+    path: &PathOf<wire::RoleEngine>,
+    check: &mut Checker<'_, '_>,
+) -> RoleEngine {
+    let Some(wire) = wire else { return RoleEngine::default() };
+    let args_path = FieldPath::from(path.clone().args());
+    let args = limit_entries(wire.args.as_ref().map_or(&[][..], |map| &map.0), wire::MAX_ARGUMENTS, &args_path, check);
+    validate_argument_keys(args.iter().map(|(key, _)| key.as_str()), &args_path, check);
+    let elements = wire.extra_args.as_deref().unwrap_or_default();
+    let extra_path = FieldPath::from(path.clone().extra_args());
+    let elements = limit_entries(elements, wire::MAX_EXTRA_ARGUMENTS, &extra_path, check);
+    validate_extra_arguments(elements, &extra_path, check);
+    let value = |value: &Nullable<Argument>| value.0.as_ref().map(|Argument(value)| value.clone());
+    RoleEngine {
+        args: args.iter().map(|(key, argument)| (key.clone(), value(argument))).collect(),
+        extra_args: elements.iter().map(|Argument(element)| element.clone()).collect(),
+    }
+}
+
 /// Validates the keys of a mapping of flags, and returns its entries. Values depend on the program.
 pub(super) fn validate_arguments(
     arguments: Option<&Map<Argument>>,
@@ -73,11 +91,15 @@ pub(super) fn validate_arguments(
     check: &mut Checker<'_, '_>,
 ) -> Vec<(String, String)> {
     let arguments = limit_entries(arguments.map_or(&[][..], |map| &map.0), wire::MAX_ARGUMENTS, path, check);
-    let keys: BTreeSet<&str> = arguments.iter().map(|(key, _)| key.as_str()).collect();
+    validate_argument_keys(arguments.iter().map(|(key, _)| key.as_str()), path, check);
+    arguments.iter().map(|(key, Argument(value))| (key.clone(), value.clone())).collect()
+}
+
+fn validate_argument_keys<'k>(keys: impl Iterator<Item = &'k str>, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let keys: BTreeSet<&str> = keys.collect();
     for key in &keys {
         validate_argument_key(key, &keys, path, check);
     }
-    arguments.iter().map(|(key, Argument(value))| (key.clone(), value.clone())).collect()
 }
 
 /// Returns the first `max` entries of a list of arguments, and reports a longer list.
@@ -146,8 +168,7 @@ fn is_flag_name(key: &str) -> bool {
 
 /// Checks the rules for `engine.extraArgs` that are common to all engines: the first element is a flag, and no element
 /// ends option parsing.
-fn validate_extra_arguments(elements: &[Argument], check: &mut Checker<'_, '_>) {
-    let path = FieldPath::from(wire::ModelDeployment::path().spec().engine().extra_args());
+fn validate_extra_arguments(elements: &[Argument], path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, Argument(element)) in elements.iter().enumerate() {
         let checked = if element.is_empty() {
             Err("a flag or the value of one")

@@ -8,9 +8,8 @@ use crate::wire;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::labels::label_key;
 use kubefoundry_kubernetes::quantity;
-use kubefoundry_kubernetes::wire::Map;
+use kubefoundry_kubernetes::wire::{IntegerOrString, Map, Nullable};
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::{Node, Value};
 
 /// Validates the frontend, and returns what the user says about it.
 pub(super) fn validate_frontend(frontend: Option<&wire::Frontend>, check: &mut Checker<'_, '_>) -> Frontend {
@@ -41,29 +40,17 @@ fn validate_replicas(count: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
 
 /// Validates quantities by resource (`ValidateResourceRequirements` in
 /// `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`). `null` stands for a removed default.
-fn validate_amounts(
-    amounts: Option<&Map<Node<'static>>>,
+pub(super) fn validate_amounts(
+    amounts: Option<&Map<Nullable<IntegerOrString>>>,
     path: &FieldPath,
     check: &mut Checker<'_, '_>,
 ) -> Vec<ResourceAmount> {
     let entries = amounts.map_or(&[][..], |map| &map.0);
     let mut checked = Vec::new();
-    for (resource, node) in entries {
+    for (resource, Nullable(amount)) in entries {
         let at = path.key(resource.clone());
         check.check_key(&codes::INVALID_NAME, path, resource, label_key(resource));
-        let amount = match &node.value {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone().into_owned()),
-            Value::Integer(number) => Some(number.to_string()),
-            _ => {
-                let message = format!("{at} is {}, expected a quantity or null", node.describe());
-                check
-                    .findings
-                    .report(&codes::WRONG_TYPE, &at, message)
-                    .help("write cpu as \"2\" or 500m, memory as 4Gi");
-                continue;
-            }
-        };
+        let amount = amount.as_ref().map(|IntegerOrString(amount)| amount.clone());
         let is_valid = amount.as_deref().is_none_or(|amount| {
             let result = quantity::quantity(amount)
                 .and_then(|()| if amount.starts_with('-') { Err("a quantity that is not negative") } else { Ok(()) });

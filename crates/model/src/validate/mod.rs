@@ -12,6 +12,7 @@ mod frontend;
 mod metadata;
 mod model;
 mod pod;
+mod resources;
 mod shared_memory;
 mod storage;
 #[cfg(test)]
@@ -69,10 +70,12 @@ pub fn validate_with_assumptions(
     let model = model::validate_model(spec, name, image.is_some(), &mut check);
     let provider = validate_provider(spec, &mut check);
     let engine = engine::validate_engine(spec.engine.as_ref(), assumptions.engine, &mut check);
-    let workload = workload::validate_workload(spec, assumptions.has_gpu, &mut check);
+    let resources = resources::validate_common(spec, &mut check);
+    let workload = workload::validate_workload(spec, assumptions.has_gpu, &resources, &mut check);
     let pod = pod::validate_pod(spec, &mut check);
     let frontend = frontend::validate_frontend(spec.frontend.as_ref(), &mut check);
     let (mode_origin, workload) = workload?;
+    resources::check_claims(&workload.workers(), &pod.settings.resource_claims, &resources, &mut check);
     if let Some(model) = &model {
         storage::warn_about_single_node_claims(&model.volumes, &workload, &mut check);
     }
@@ -91,6 +94,7 @@ pub fn validate_with_assumptions(
         workload,
         image,
         env: pod.env,
+        resources,
         shared_memory: shared_memory.map(str::to_owned),
         pod_labels: pod.labels,
         pod_annotations: pod.annotations,

@@ -84,6 +84,7 @@ fn pod_settings(spec: &wire::PodTemplateSpec) -> PodSettings {
         termination_grace_period_seconds: spec
             .termination_grace_period_seconds
             .and_then(|seconds| u32::try_from(seconds).ok()),
+        resource_claims: spec.resource_claims.clone().unwrap_or_default(),
     }
 }
 

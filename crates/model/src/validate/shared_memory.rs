@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::codes;
-use crate::ir::{Volume, Workload};
+use crate::ir::{Amount, Volume, Workload};
 use crate::wire::ModelDeployment;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::quantity;
@@ -15,11 +15,10 @@ use kubefoundry_kubernetes::quantity;
 pub(super) fn check_shared_memory(size: &str, workload: &Workload, volumes: &[Volume], check: &mut Checker<'_, '_>) {
     let path = ModelDeployment::path().spec().resources().shared_memory();
     for worker in workload.workers() {
-        let Some(memory) = &worker.memory else { continue };
+        let Some(Amount { quantity: memory, path: limit, .. }) = worker.memory_limit() else { continue };
         if !matches!(quantity::compare(size, memory), Some(Ordering::Greater | Ordering::Equal)) {
             continue;
         }
-        let limit = worker.memory_path();
         let message = format!(
             "{path} is {size}, and {limit} is {memory}: a worker is killed before it fills its shared memory, which \
              counts towards the limit"
@@ -27,7 +26,7 @@ pub(super) fn check_shared_memory(size: &str, workload: &Workload, volumes: &[Vo
         check
             .findings
             .report(&codes::LARGE_SHARED_MEMORY, &path, message)
-            .related(&limit, "the memory limit")
+            .related(limit, "the memory limit")
             .help(format!("raise {limit} above the size of the shared memory and what the engine itself needs"));
     }
     let mount = volumes.iter().position(|volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm");

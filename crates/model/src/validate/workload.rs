@@ -1,8 +1,14 @@
 //! Validation of serving mode, replicas, GPUs, memory and CPU (docs/specification.md, MD-2).
 
+use super::engine::validate_role_engine;
+use super::pod::validate_environment;
+use super::resources;
 use crate::codes;
 use crate::engines::profile;
-use crate::ir::{EngineType, FieldOrigin, Leaf, NVIDIA_GPU, Role, ServingMode, Worker, Workload};
+use crate::ir::{
+    ContainerResources, EngineType, FieldOrigin, GPU_RESOURCES, Leaf, NVIDIA_GPU, Role, RoleEngine, ServingMode,
+    Worker, Workload, WrittenResources, is_known_gpu,
+};
 use crate::wire;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
@@ -17,8 +23,11 @@ struct WrittenWorker<'w> {
     gpu: Option<&'w wire::Gpu>,
     memory: Option<&'w str>,
     cpu: Option<&'w str>,
+    nodes: Option<i32>,
     /// The number of GPUs if none is written.
     assumed_gpus: u32,
+    /// The fields that only roles have.
+    role: Option<&'w wire::RoleScaling>,
 }
 
 /// Validates the serving mode and the workers of each role. With `has_gpu`, an aggregated worker without a GPU count has
@@ -27,6 +36,7 @@ struct WrittenWorker<'w> {
 pub(super) fn validate_workload(
     spec: &wire::ModelDeploymentSpec,
     has_gpu: bool,
+    common: &WrittenResources,
     check: &mut Checker<'_, '_>,
 ) -> Option<(FieldOrigin, Workload)> {
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
@@ -46,6 +56,11 @@ pub(super) fn validate_workload(
     if mode_unread {
         return None;
     }
+    let mut complete = |worker: Option<Worker>| Some(complete_resources(worker?, common, check));
+    let (aggregated, prefill, decode) = match mode.value {
+        ServingMode::Aggregated => (complete(aggregated), None, None),
+        ServingMode::Disaggregated => (None, complete(prefill), complete(decode)),
+    };
     let scaling_path = wire::ModelDeployment::path().spec().scaling();
     let workload = match mode.value {
         ServingMode::Aggregated => {
@@ -60,7 +75,7 @@ pub(super) fn validate_workload(
         ServingMode::Disaggregated => {
             warn_about_ignored_scaling(&[scaling_path.replicas().into()], mode.value, check);
             refuse_resources(check);
-            require_roles(check);
+            require_roles([prefill.as_ref(), decode.as_ref()], check);
             require_gpu(engine, Role::Prefill, prefill.as_ref(), check);
             require_gpu(engine, Role::Decode, decode.as_ref(), check);
             let (prefill, decode) = (prefill?, decode?);
@@ -91,6 +106,8 @@ fn written_aggregated(spec: &wire::ModelDeploymentSpec, assumed_gpus: u32) -> Wr
         gpu: resources.and_then(|resources| resources.gpu.as_ref()),
         memory: resources.and_then(|resources| resources.memory.as_deref()),
         cpu: resources.and_then(|resources| resources.cpu.as_deref()),
+        nodes: resources.and_then(|resources| resources.nodes),
+        role: None,
     }
 }
 
@@ -100,7 +117,9 @@ fn written_role(scaling: Option<&wire::RoleScaling>) -> WrittenWorker<'_> {
         gpu: scaling.gpu.as_ref(),
         memory: scaling.memory.as_deref(),
         cpu: None,
+        nodes: scaling.nodes,
         assumed_gpus: 0,
+        role: Some(scaling),
     })
 }
 
@@ -111,9 +130,23 @@ fn validate_worker(role: Role, written: &WrittenWorker<'_>, check: &mut Checker<
         replicas: Leaf::defaulted(1),
         gpu_count: Leaf::defaulted(0),
         gpu_type: Leaf::defaulted(NVIDIA_GPU.to_owned()),
+        nodes: Leaf::defaulted(1),
         memory: non_empty(written.memory).map(str::to_owned),
         cpu: non_empty(written.cpu).map(str::to_owned),
+        written: WrittenResources::default(),
+        container: ContainerResources::default(),
+        gpu_limit: None,
+        engine: RoleEngine::default(),
+        env: Vec::new(),
     };
+    if let (Some(role), Some(path)) = (written.role, worker.role_path()) {
+        worker.engine = validate_role_engine(role.engine.as_ref(), &path.clone().engine(), check);
+        let env = role.env.as_deref().unwrap_or_default();
+        validate_environment(&path.env(), env, check);
+        worker.env = env.to_vec();
+        worker.written = resources::validate_role(role.resources.as_ref(), &worker, check);
+    }
+    let nodes = validate_nodes(written.nodes, &worker, check);
     let ceilings = check.effective_api_group().ceilings.as_ref();
     let replicas = validate_count(written.replicas, &worker.replicas_path(), 1, check);
     let gpu_count =
@@ -134,12 +167,37 @@ fn validate_worker(role: Role, written: &WrittenWorker<'_>, check: &mut Checker<
     if let Some(count) = &gpu_count {
         check.check_maximum(&worker.gpu_path().count(), count.value, ceilings.map(|ceilings| ceilings.gpus));
     }
-    Some(Worker { replicas: replicas?, gpu_count: gpu_count?, ..worker })
+    Some(Worker { replicas: replicas?, gpu_count: gpu_count?, nodes: nodes?, ..worker })
 }
 
-/// The GPU resources of the common device plugins.
-const GPU_RESOURCES: &[&str] =
-    &["amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi", NVIDIA_GPU, "nvidia.com/gpu.shared"];
+/// Validates the number of nodes. Returns `None` if it is not positive or could not be read.
+fn validate_nodes(written: Option<i32>, worker: &Worker, check: &mut Checker<'_, '_>) -> Option<Leaf<u32>> {
+    let path = worker.nodes_path();
+    let Some(written) = written else { return check.is_absent(&path).then_some(Leaf::defaulted(1)) };
+    let nodes = u32::try_from(written).ok().filter(|nodes| *nodes > 0);
+    if nodes.is_none() {
+        let message = format!("{path} is {written}, expected at least 1");
+        check.findings.report(&codes::OUT_OF_RANGE, &path, message);
+    }
+    nodes.map(Leaf::written)
+}
+
+/// Merges the resources of a worker, and takes the number of GPUs from the limits if no other field has it.
+fn complete_resources(mut worker: Worker, common: &WrittenResources, check: &mut Checker<'_, '_>) -> Worker {
+    worker.container = resources::merge(&worker, common, check);
+    if !worker.gpu_type.is_written() && !worker.gpu_count.is_written() {
+        let limits = worker.container.limits.iter().map(|limit| limit.resource.as_str());
+        if let Some(resource) = limits.clone().find(|resource| is_known_gpu(resource)) {
+            worker.gpu_type = Leaf::derived(resource.to_owned());
+        }
+    }
+    if let Some((count, limit)) = resources::take_gpus(&mut worker, check) {
+        worker.gpu_count = Leaf::derived(count);
+        worker.gpu_limit = Some(limit);
+    }
+    resources::check_container(&worker, check);
+    worker
+}
 
 /// The most GPUs of a node that is sold: NVIDIA's DGX-2 and HGX-2, and AWS' Trainium instances. Others have 8.
 const MAX_NODE_GPUS: u32 = 16;
@@ -147,9 +205,8 @@ const MAX_NODE_GPUS: u32 = 16;
 /// Warns about a GPU resource that looks like a misspelled one, and about more GPUs than a node has.
 fn warn_about_gpus(worker: &Worker, count: Option<&Leaf<u32>>, check: &mut Checker<'_, '_>) {
     let gpu_type = worker.gpu_type.value.as_str();
-    let is_known = GPU_RESOURCES.contains(&gpu_type) || gpu_type.starts_with("nvidia.com/mig-");
     if worker.gpu_type.is_written()
-        && !is_known
+        && !is_known_gpu(gpu_type)
         && let Some(meant) = closest(gpu_type, GPU_RESOURCES.iter().copied())
     {
         let path = worker.gpu_path().gpu_type();
@@ -161,13 +218,14 @@ fn warn_about_gpus(worker: &Worker, count: Option<&Leaf<u32>>, check: &mut Check
     if let Some(count) = count.filter(|count| count.value > MAX_NODE_GPUS && !fraction) {
         let path = worker.gpu_path().count();
         let message = format!(
-            "{path} is {}, but a worker is one pod, and no known node has more than {MAX_NODE_GPUS} GPUs",
+            "{path} is {}, but no known node has more than {MAX_NODE_GPUS} GPUs, and a pod runs on one node",
             count.value
         );
+        let nodes = worker.nodes_path();
         check
             .findings
             .report(&codes::OVERSIZED_POD, &path, message)
-            .help("lower the count: kubefoundry does not render workers on several nodes yet");
+            .help(format!("lower the count, and set {nodes} to the number of nodes that a worker spans"));
     }
 }
 
@@ -194,7 +252,7 @@ fn validate_count(
 fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, check: &mut Checker<'_, '_>) {
     let Some(profile) = engine.map(profile).filter(|profile| profile.requires_gpu) else { return };
     let message = format!("{} engine requires GPU (set resources.gpu.count > 0)", profile.display_name);
-    let Some(worker) = worker.filter(|worker| worker.gpu_count.value == 0) else { return };
+    let Some(worker) = worker.filter(|worker| !worker.has_gpus()) else { return };
     if role == Role::Aggregated {
         check.findings.report(&codes::ENGINE_REQUIRES_GPU, worker.gpu_path().count(), message);
     } else if worker.gpu_count.is_written() {
@@ -228,7 +286,9 @@ fn refuse_resources(check: &mut Checker<'_, '_>) {
         check.findings.report(&codes::RESOURCES_AND_ROLES, FieldRef::key(&gpu), message);
     }
     let resources = wire::ModelDeployment::path().spec().resources();
-    for (field, path) in [("memory", resources.clone().memory()), ("cpu", resources.cpu())] {
+    let fields =
+        [("memory", resources.clone().memory()), ("cpu", resources.clone().cpu()), ("nodes", resources.nodes())];
+    for (field, path) in fields {
         if check.is_present(&path) && !check.is_empty_text(&path) {
             let message = format!(
                 "Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"
@@ -238,11 +298,12 @@ fn refuse_resources(check: &mut Checker<'_, '_>) {
     }
 }
 
-fn require_roles(check: &mut Checker<'_, '_>) {
+/// Reports missing fields of the roles. `workers` are prefill and decode, whose resources can state the same.
+fn require_roles(workers: [Option<&Worker>; 2], check: &mut Checker<'_, '_>) {
     let scaling = wire::ModelDeployment::path().spec().scaling();
     let roles = [("prefill", scaling.clone().prefill()), ("decode", scaling.clone().decode())];
     let mut incomplete = false;
-    for (role, path) in roles {
+    for ((role, path), worker) in roles.into_iter().zip(workers) {
         if check.is_absent(&path) {
             incomplete = true;
             continue;
@@ -251,7 +312,11 @@ fn require_roles(check: &mut Checker<'_, '_>) {
         let memory = check.effective_api_group().expects_role_memory.then_some(("memory", &codes::ROLE_WITHOUT_MEMORY));
         for (field, code) in [("gpu.count", &codes::ROLE_FIELD_REQUIRED)].into_iter().chain(memory) {
             let path = path.join(field);
-            if check.is_absent_or_empty(&path) {
+            let is_in_resources = worker.is_some_and(|worker| match field {
+                "memory" => worker.memory_limit().is_some(),
+                _ => worker.has_gpus(),
+            });
+            if check.is_absent_or_empty(&path) && !is_in_resources {
                 check.findings.report(code, &path, format!("Disaggregated mode requires scaling.{role}.{field}"));
             }
         }

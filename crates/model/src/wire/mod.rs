@@ -10,10 +10,10 @@ pub use inference_provider_config::{
     InferenceProviderConfigSpec, InferenceProviderConfigStatus, SelectionRule,
 };
 pub use model_deployment::{
-    AccessMode, Engine, EngineType, Frontend, FrontendResources, Gateway, Gpu, MAX_ARGUMENTS, MAX_EXTRA_ARGUMENTS,
-    Model, ModelDeployment, ModelDeploymentSpec, ModelSource, PodTemplate, PodTemplateMetadata, PodTemplateSpec,
-    Probes, Provider, Resources, RoleScaling, Scaling, Secrets, Serving, ServingMode, Storage, StorageVolume,
-    VolumePurpose,
+    AccessMode, ContainerClaim, Engine, EngineType, Frontend, FrontendResources, Gateway, Gpu, MAX_ARGUMENTS,
+    MAX_EXTRA_ARGUMENTS, Model, ModelDeployment, ModelDeploymentSpec, ModelSource, PodResourceClaim, PodTemplate,
+    PodTemplateMetadata, PodTemplateSpec, Probes, Provider, Resources, RoleEngine, RoleResources, RoleScaling, Scaling,
+    Secrets, Serving, ServingMode, Storage, StorageVolume, VolumePurpose,
 };
 pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, ReplicaStatus};
 

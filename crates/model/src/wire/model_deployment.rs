@@ -2,7 +2,7 @@
 
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{
-    Argument, EnvVar, IntegerOrString, LocalObjectReference, Map, ObjectMeta, Shape, Syntax, Toleration,
+    Argument, EnvVar, IntegerOrString, LocalObjectReference, Map, Nullable, ObjectMeta, Syntax, Toleration,
 };
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
@@ -16,9 +16,6 @@ pub const MAX_ARGUMENTS: usize = 512;
 
 /// The maximum number of elements in `engine.extraArgs`.
 pub const MAX_EXTRA_ARGUMENTS: usize = 256;
-
-/// Quantities by resource, where `null` removes a default.
-const OPTIONAL_AMOUNTS: Shape = Shape::Map(&Shape::OneOf(&[Shape::IntegerOrString, Shape::Literal("null")]));
 
 wire_object! {
     /// A model to serve, with its engine and its resources. kubefoundry renders it to objects of the serving stack that
@@ -244,6 +241,57 @@ wire_object! {
         /// The memory request and limit of each worker, such as `64Gi`. A role without it causes a warning, and its
         /// workers have neither.
         memory: String = "memory" [syntax(Syntax::Quantity)],
+        /// The number of nodes that each worker spans, 1 by default. A worker has `gpu.count` GPUs on each node.
+        nodes: i32 = "nodes" [minimum(1), checked_by(&codes::OUT_OF_RANGE), not_in(&[AIRUNWAY])],
+        /// Engine flags of this role.
+        engine: RoleEngine = "engine" [not_in(&[AIRUNWAY])],
+        /// Environment variables of this role. They replace variables of the same name in `spec.env`.
+        env: Vec<EnvVar> = "env" [max_items(256), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY), not_in(&[AIRUNWAY])],
+        /// Requests, limits and claims of each worker of this role. They are merged into those of `spec.resources`.
+        resources: RoleResources = "resources" [not_in(&[AIRUNWAY])],
+    }
+}
+wire_object! {
+    /// Engine flags of one role, in addition to those of `spec.engine`.
+    pub struct RoleEngine {
+        /// Flags by name without leading dashes, as in `spec.engine.args`. A flag replaces the one of the same meaning
+        /// there, also if it is spelled differently; `null` removes it.
+        args: Map<Nullable<Argument>> = "args" [max_entries(MAX_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
+        /// Flags as on a command line. They follow those of `spec.engine.extraArgs`.
+        extra_args: Vec<Argument> = "extraArgs" [max_items(MAX_EXTRA_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
+    }
+}
+wire_object! {
+    /// Resources of one role, as in a core/v1 ResourceRequirements.
+    pub struct RoleResources {
+        /// The amounts that are reserved, as quantities by resource. `null` removes an amount of
+        /// `spec.resources.requests`.
+        requests: Map<Nullable<IntegerOrString>> = "requests" [max_entries(64)],
+        /// The upper bounds, as quantities by resource. `null` removes one of `spec.resources.limits`.
+        limits: Map<Nullable<IntegerOrString>> = "limits" [max_entries(64)],
+        /// The claims that the container uses, in addition to those of `spec.resources.claims`.
+        claims: Vec<ContainerClaim> = "claims" [max_items(64), list_key("name")],
+    }
+}
+wire_object! {
+    /// A claim of the pod that a container uses (core/v1 ResourceClaim).
+    pub struct ContainerClaim {
+        /// The name of an entry of `podTemplate.spec.resourceClaims`.
+        name: String = "name" [required(), syntax(Syntax::DnsLabel)],
+        /// The request of the claim that the container uses. Without it, the container uses all of them.
+        request: String = "request" [syntax(Syntax::DnsLabel)],
+    }
+}
+wire_object! {
+    /// A claim for devices, such as GPUs or network interfaces, that a driver allocates to a pod (core/v1
+    /// PodResourceClaim). Set exactly one source.
+    pub struct PodResourceClaim {
+        /// The name by which containers use the claim.
+        name: String = "name" [required(), syntax(Syntax::DnsLabel)],
+        /// The name of a ResourceClaim in the same namespace, which all pods share.
+        resource_claim_name: String = "resourceClaimName" [syntax(Syntax::DnsSubdomain)],
+        /// The name of a ResourceClaimTemplate in the same namespace, from which each pod gets its own claim.
+        resource_claim_template_name: String = "resourceClaimTemplateName" [syntax(Syntax::DnsSubdomain)],
     }
 }
 wire_object! {
@@ -268,6 +316,17 @@ wire_object! {
         /// The size of `/dev/shm` in the workers of both serving modes, such as `16Gi`. It is memory, and counts towards
         /// the memory limit. Without it, the provider decides.
         shared_memory: String = "sharedMemory" [syntax(Syntax::Quantity), not_in(&[AIRUNWAY])],
+        /// The number of nodes that each replica spans in aggregated mode, 1 by default. A replica has `gpu.count` GPUs
+        /// on each node.
+        nodes: i32 = "nodes" [minimum(1), checked_by(&codes::OUT_OF_RANGE), not_in(&[AIRUNWAY])],
+        /// The amounts that the workers of both serving modes reserve, as quantities by resource, as in a core/v1
+        /// ResourceRequirements. They replace the requests of `memory` and `cpu`.
+        requests: Map<IntegerOrString> = "requests" [max_entries(64), not_in(&[AIRUNWAY])],
+        /// The upper bounds of the workers of both serving modes, as quantities by resource. They replace the limit of
+        /// `memory`. GPUs can be counted here instead of in `gpu.count`.
+        limits: Map<IntegerOrString> = "limits" [max_entries(64), not_in(&[AIRUNWAY])],
+        /// The claims of `podTemplate.spec.resourceClaims` that the engine's container uses.
+        claims: Vec<ContainerClaim> = "claims" [max_items(64), list_key("name"), not_in(&[AIRUNWAY])],
     }
 }
 wire_object! {
@@ -308,6 +367,9 @@ wire_object! {
         runtime_class_name: String = "runtimeClassName" [syntax(Syntax::DnsSubdomain)],
         /// How many seconds a worker has to finish its requests before it is killed. Kubernetes' default is 30.
         termination_grace_period_seconds: i32 = "terminationGracePeriodSeconds" [minimum(0)],
+        /// The claims for devices of each worker. `spec.resources.claims` and the `resources.claims` of roles give them
+        /// to the engine's container.
+        resource_claims: Vec<PodResourceClaim> = "resourceClaims" [max_items(64), list_key("name")],
     }
 }
 wire_object! {
@@ -349,9 +411,9 @@ wire_object! {
     pub struct FrontendResources {
         /// The amounts that are reserved, as quantities by resource. `null` removes the provider's default, which is
         /// `cpu: "2"` and `memory: 4Gi` for Dynamo.
-        requests: Map<Node<'static>> = "requests" [max_entries(64), shape(OPTIONAL_AMOUNTS)],
+        requests: Map<Nullable<IntegerOrString>> = "requests" [max_entries(64)],
         /// The upper bounds, as quantities by resource. The provider has no defaults for them.
-        limits: Map<Node<'static>> = "limits" [max_entries(64), shape(OPTIONAL_AMOUNTS)],
+        limits: Map<Nullable<IntegerOrString>> = "limits" [max_entries(64)],
     }
 }
 wire_object! {

@@ -346,9 +346,15 @@ fn conditions(object: &str) -> Result<Option<Value>, Failure> {
 /// Returns the fields that a serving mode and an engine require.
 fn workload() -> Vec<Value> {
     let disaggregated = json!({"required": ["serving"], "properties": {"serving": {"required": ["mode"], "properties": {"mode": {"enum": ["disaggregated"]}}}}});
-    let role = json!({"type": "object", "required": ["gpu"], "properties": {"gpu": {"type": "object", "required": ["count"]}}});
+    // Limits can count GPUs, and claims can be for GPUs; `lint` looks at their names.
+    let in_resources = json!({"type": "object", "anyOf": [{"required": ["limits"]}, {"required": ["claims"]}]});
+    let count = json!({"required": ["gpu"], "properties": {"gpu": {"type": "object", "required": ["count"]}}});
+    let own_resources = json!({"required": ["resources"], "properties": {"resources": in_resources}});
+    let role = json!({"type": "object", "anyOf": [count, own_resources]});
+    let any_role = json!({"type": "object"});
     let gpu_engine = json!({"required": ["engine"], "properties": {"engine": {"required": ["type"], "properties": {"type": {"enum": ["vllm", "sglang", "trtllm"]}}}}});
-    let gpus = json!({"type": "object", "required": ["gpu"], "properties": {"gpu": {"type": "object", "required": ["count"], "properties": {"count": {"minimum": 1}}}}});
+    let positive = json!({"type": "object", "required": ["gpu"], "properties": {"gpu": {"type": "object", "required": ["count"], "properties": {"count": {"minimum": 1}}}}});
+    let gpus = json!({"type": "object", "anyOf": [positive, in_resources]});
     // The instance type of a KAITO preset counts the GPUs.
     let on_instance_type = json!({"required": ["provider"], "properties": {"provider": {"required": ["name", "overrides"], "properties": {"name": {"enum": ["kaito"]}, "overrides": {"type": "object", "required": ["instanceType"]}}}}});
     let needs_gpus = json!({"allOf": [gpu_engine, {"not": on_instance_type}]});
@@ -357,8 +363,10 @@ fn workload() -> Vec<Value> {
         "then": {
             "required": ["scaling"],
             "properties": {
-                "scaling": {"type": "object", "required": ["prefill", "decode"], "properties": {"prefill": role, "decode": role}},
+                "scaling": {"type": "object", "required": ["prefill", "decode"], "properties": {"prefill": any_role, "decode": any_role}},
             },
+            "if": own_resources,
+            "else": {"properties": {"scaling": {"properties": {"prefill": role, "decode": role}}}},
         },
         "else": {"if": needs_gpus, "then": {"required": ["resources"], "properties": {"resources": gpus}}},
     })]

@@ -11,6 +11,8 @@ const CLAIM: &str = "PersistentVolumeClaim";
 
 /// Components cannot be added or removed.
 const TOPOLOGY: &str = "internal/webhook/validation/dynamographdeployment.go: component topology is immutable";
+/// A component stays on one node or on several.
+const NODES: &str = "internal/webhook/validation/dynamographdeployment.go: node topology is immutable";
 /// Scaling does not start a new generation of workers.
 const SCALING: &str = "internal/dynamo/hash.go: replicas are not hashed";
 /// Any other change of a pod starts a new generation.
@@ -50,6 +52,8 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     graph("spec.services.*.componentType", RollingRestart, GENERATION),
     graph("spec.services.*.subComponentType", RollingRestart, GENERATION),
     graph("spec.services.*.replicas", InPlace, SCALING),
+    graph("spec.services.*.multinode", Refused, NODES),
+    graph("spec.services.*.multinode.nodeCount", RollingRestart, GENERATION),
     graph(
         "spec.services.*.runtimeVersionOverride",
         RollingRestart,
@@ -70,6 +74,8 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     graph("spec.components.*.name", Refused, TOPOLOGY),
     graph("spec.components.*.type", RollingRestart, GENERATION),
     graph("spec.components.*.replicas", InPlace, SCALING),
+    graph("spec.components.*.multinode", Refused, NODES),
+    graph("spec.components.*.multinode.nodeCount", RollingRestart, GENERATION),
     graph(
         "spec.components.*.runtimeVersionOverride",
         RollingRestart,

@@ -1,8 +1,9 @@
 //! The components of a Dynamo graph, independent of the CRD version in which they are written.
 
 use crate::ir::Probes;
-use kubefoundry_kubernetes::pod::{PodMetadata, PodSpec, VolumeMount};
+use kubefoundry_kubernetes::pod::{PodMetadata, PodSpec, ResourceClaim, VolumeMount};
 use kubefoundry_kubernetes::wire::EnvVar;
+use serde::Serialize;
 
 /// A whole graph, which `v1alpha1` and `v1beta1` both write.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +21,8 @@ pub(super) struct Component {
     pub(super) name: &'static str,
     pub(super) kind: ComponentKind,
     pub(super) replicas: u32,
+    /// The number of nodes that each replica spans.
+    pub(super) nodes: u32,
     pub(super) image: String,
     /// `runtimeVersionOverride`.
     pub(super) runtime_version: Option<String>,
@@ -31,6 +34,8 @@ pub(super) struct Component {
     pub(super) env: Vec<EnvVar>,
     pub(super) limits: ResourceAmounts,
     pub(super) requests: ResourceAmounts,
+    /// Claims of the pod that the container uses.
+    pub(super) claims: Vec<ResourceClaim>,
     pub(super) mounts: Vec<VolumeMount>,
     /// The size of `/dev/shm`. `None` leaves it to the operator.
     pub(super) shared_memory: Option<String>,
@@ -66,6 +71,20 @@ pub(super) struct ResourceAmounts {
     pub(super) gpu: Option<(u32, String)>,
     /// Amounts of other resources by name.
     pub(super) others: Vec<(String, String)>,
+}
+
+/// The nodes of a component whose replicas span several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Multinode {
+    node_count: u32,
+}
+
+impl Multinode {
+    /// Returns `None` for a component of one node, which has no such field.
+    pub(super) fn new(nodes: u32) -> Option<Self> {
+        (nodes > 1).then_some(Self { node_count: nodes })
+    }
 }
 
 /// A claim that keeps the compilation results of the engine.

@@ -56,6 +56,7 @@ pub(super) fn build_component(
         name: NAME,
         kind: ComponentKind::Frontend,
         replicas: settings.frontend.replicas,
+        nodes: 1,
         image: runtime.image.clone(),
         runtime_version: settings.runtime_version.clone(),
         // Arguments replace those of the operator, which name the module.
@@ -65,6 +66,7 @@ pub(super) fn build_component(
         env: environment(deployment, settings),
         limits: amounts(&settings.frontend.limits),
         requests: amounts(&settings.frontend.requests),
+        claims: Vec::new(),
         mounts: storage.mounts,
         shared_memory: None,
         probes: Probes::default(),

@@ -81,17 +81,39 @@ impl<'v> GraphComponent<'v> {
     fn worker(&self, role: Role, arguments: &[String]) -> WorkerDraft {
         let mut worker = WorkerDraft::new(role);
         if self.is_v1alpha1 {
-            import_pod::import_resources(self.value, &mut worker);
-            worker.gpu_count = count_at(self.value, "/resources/limits/gpu").unwrap_or(0);
-            let kind = string_at(self.value, "/resources/limits/gpuType").map(str::to_owned);
-            worker.gpu_type = kind.filter(|kind| kind != NVIDIA_GPU);
+            import_pod::import_resources(&container_resources(self.value), &mut worker);
         } else {
             import_pod::import_resources(self.container, &mut worker);
         }
         worker.replicas = count_at(self.value, "/replicas").unwrap_or(1);
+        worker.nodes = count_at(self.value, "/multinode/nodeCount").unwrap_or(1).max(1);
+        worker.env = self.env();
         worker.flags = read_flags(arguments);
         worker
     }
+}
+
+/// Returns a container with the resources of a service of `v1alpha1`, which names GPUs and other extended resources in
+/// fields of their own.
+fn container_resources(service: &Value) -> Value {
+    let amounts = |field: &str| -> Map<String, Value> {
+        let item = service.pointer(&format!("/resources/{field}"));
+        let mut amounts = Map::new();
+        for (name, amount) in item.and_then(Value::as_object).into_iter().flatten() {
+            match (name.as_str(), amount) {
+                ("gpuType", _) => {}
+                ("gpu", _) => {
+                    let resource = item.and_then(|item| string_at(item, "/gpuType")).unwrap_or(NVIDIA_GPU);
+                    amounts.insert(resource.to_owned(), amount.clone());
+                }
+                ("custom", Value::Object(custom)) => amounts.extend(custom.clone()),
+                _ => drop(amounts.insert(name.clone(), amount.clone())),
+            }
+        }
+        amounts
+    };
+    let claims = items_at(service, "/resources/claims");
+    json!({"resources": {"limits": amounts("limits"), "requests": amounts("requests"), "claims": claims}})
 }
 
 /// Reads the flags of a worker. Each key of TensorRT-LLM's configuration becomes a flag.
@@ -135,15 +157,6 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
             )));
         }
     };
-    for (_, component) in &roles {
-        if let Some(nodes) = count_at(component.value, "/multinode/nodeCount").filter(|nodes| *nodes > 1) {
-            let reason = format!(
-                "each replica of {} spans {nodes} nodes, which a ModelDeployment cannot express",
-                component.name
-            );
-            return Err(ImportRefusal(reason));
-        }
-    }
     let mut command_lines = Vec::new();
     for (_, component) in &roles {
         let line = component.command_line();

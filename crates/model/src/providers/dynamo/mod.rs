@@ -29,15 +29,14 @@ mod worker;
 
 use crate::wire::ModelDeployment;
 use backend::Backend;
-use component::Graph;
+use component::{Component, Graph};
 
 use super::known_images::{self, ImageContents};
 use super::metadata;
 use super::pod::{self, has_gpus};
 use crate::codes as shared_codes;
 use crate::draft::{Draft, ImportRefusal, ImportSource};
-use crate::engines;
-use crate::engines::Launcher;
+use crate::engines::{self, Invocation, Launcher};
 use crate::ir::{Deployment, ModelSource};
 use crate::placement::PodPlacement;
 use crate::provider::{
@@ -169,15 +168,18 @@ fn build_graph(
     let runtime = image::choose_runtime(deployment, backend, &settings, context, findings);
     frontend::check_environment(deployment, findings);
     storage::check_volumes(deployment, findings);
-    let workers: Vec<_> = deployment
+    let workers: Vec<Option<(Component, Invocation)>> = deployment
         .workload
         .workers()
         .into_iter()
         .map(|worker| worker::build_component(deployment, worker, backend, &runtime, &settings, findings))
         .collect();
+    if let [Some((_, prefill)), Some((_, decode))] = workers.as_slice() {
+        engines::check_shared_settings(deployment.engine.kind, prefill, decode, findings);
+    }
     let mut components = vec![frontend::build_component(deployment, &runtime, &settings)];
     for worker in workers {
-        components.push(worker?);
+        components.push(worker?.0);
     }
     Some(Graph { backend_framework: backend.framework, components })
 }

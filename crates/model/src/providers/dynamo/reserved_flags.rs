@@ -13,8 +13,9 @@ pub(super) const fn reserved(flag: &'static str, why: &'static str, help: &'stat
 const PLACE: &str = "tells the frontend where the worker is, and Dynamo's operator sets it";
 pub(super) const REMOVE: &str = "remove the flag";
 const PLANE: &str = "must be the same for the frontend, whose flag is refused too";
-const NODES: &str = "is for workers on several nodes, which kubefoundry does not render";
-const ONE_POD: &str = "remove the flag: a worker is one pod";
+const NODES: &str = "is a flag of workers on several nodes, to which Dynamo's operator adds it";
+const SET_NODES: &str =
+    "remove the flag, and set spec.resources.nodes, or the nodes of a role in spec.scaling, to the number of nodes";
 const MODE: &str = "is already set from spec.serving.mode";
 const ROLES: &str =
     "remove the flag, and set spec.serving.mode: disaggregated with spec.scaling.prefill and spec.scaling.decode";
@@ -27,9 +28,11 @@ pub(super) const RESERVED_FLAGS: &[RefusedFlag] = &[
     reserved("request-plane", PLANE, REMOVE),
     reserved("response-plane", PLANE, REMOVE),
     reserved("event-plane", PLANE, REMOVE),
-    reserved("headless", NODES, ONE_POD),
-    reserved("nnodes", NODES, ONE_POD),
-    reserved("node-rank", NODES, ONE_POD),
+    reserved("headless", NODES, SET_NODES),
+    reserved("nnodes", NODES, SET_NODES),
+    reserved("node-rank", NODES, SET_NODES),
+    reserved("master-addr", NODES, SET_NODES),
+    reserved("dist-init-addr", NODES, SET_NODES),
     reserved("is-prefill-worker", MODE, ROLES),
     reserved("is-decode-worker", MODE, ROLES),
 ];

@@ -44,9 +44,14 @@ pub(super) const REMOVE: &str = "remove the variable";
 const ROLES: &str =
     "remove the variable, and set spec.serving.mode: disaggregated with spec.scaling.prefill and spec.scaling.decode";
 
-/// Reports variables of `spec.env` that would override what the operator or this provider sets.
+/// Reports variables of `spec.env` and of roles that would override what the operator or this provider sets.
 pub(super) fn check_environment(deployment: &Deployment, findings: &mut Findings<'_>) {
     check_variables(&deployment.env, &ModelDeployment::path().spec().env(), RESERVED_VARIABLES, findings);
+    for worker in deployment.workload.workers() {
+        if let Some(role) = worker.role_path() {
+            check_variables(&worker.env, &role.env(), RESERVED_VARIABLES, findings);
+        }
+    }
 }
 
 /// Reports variables of the list `path` that are among `reserved`.

@@ -3,10 +3,12 @@
 
 use serde::Serialize;
 
-use super::component::{Component, ComponentKind, Graph, ResourceAmounts};
+use super::component::{Component, ComponentKind, Graph, Multinode, ResourceAmounts};
 use crate::ir::NVIDIA_GPU;
 use crate::providers::pod::written_probe;
-use kubefoundry_kubernetes::pod::{Container, ContainerProbe, PodMetadata, PodSpec, StringMap, serialize_entries};
+use kubefoundry_kubernetes::pod::{
+    Container, ContainerProbe, PodMetadata, PodSpec, ResourceClaim, StringMap, serialize_entries,
+};
 use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The `spec` of a graph.
@@ -35,6 +37,8 @@ struct Service {
     #[serde(skip_serializing_if = "Option::is_none")]
     sub_component_type: Option<&'static str>,
     replicas: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multinode: Option<Multinode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime_version_override: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,11 +72,13 @@ struct ServiceResources {
     limits: ResourceItem,
     #[serde(skip_serializing_if = "ResourceItem::is_empty")]
     requests: ResourceItem,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    claims: Vec<ResourceClaim>,
 }
 
 impl ServiceResources {
     fn is_empty(&self) -> bool {
-        self.limits.is_empty() && self.requests.is_empty()
+        self.limits.is_empty() && self.requests.is_empty() && self.claims.is_empty()
     }
 }
 
@@ -154,10 +160,15 @@ impl From<Component> for Service {
             component_type,
             sub_component_type,
             replicas: component.replicas,
+            multinode: Multinode::new(component.nodes),
             runtime_version_override: component.runtime_version,
             env_from_secret: component.env_from_secret,
             envs: component.env,
-            resources: ServiceResources { limits: component.limits.into(), requests: component.requests.into() },
+            resources: ServiceResources {
+                limits: component.limits.into(),
+                requests: component.requests.into(),
+                claims: component.claims,
+            },
             shared_memory: component.shared_memory.map(|size| SharedMemory { size }),
             liveness_probe: written_probe(component.probes.liveness.as_ref()),
             readiness_probe: written_probe(component.probes.readiness.as_ref()),

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::component::{Component, ComponentKind, Graph, ResourceAmounts};
+use super::component::{Component, ComponentKind, Graph, Multinode, ResourceAmounts};
 use crate::providers::pod::written_probe;
 use kubefoundry_kubernetes::pod::{Container, EnvFromSource, PodSpec, PodTemplate, ResourceRequirements, StringMap};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
@@ -25,6 +25,8 @@ struct ComponentEntry {
     name: &'static str,
     r#type: &'static str,
     replicas: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multinode: Option<Multinode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime_version_override: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +63,7 @@ impl From<Component> for ComponentEntry {
             resources: ResourceRequirements {
                 limits: to_resource_list(component.limits),
                 requests: to_resource_list(component.requests),
-                ..ResourceRequirements::default()
+                claims: component.claims,
             },
             volume_mounts: component.mounts,
             startup_probe: written_probe(component.probes.startup.as_ref()),
@@ -78,6 +80,7 @@ impl From<Component> for ComponentEntry {
                 ComponentKind::Decode => "decode",
             },
             replicas: component.replicas,
+            multinode: Multinode::new(component.nodes),
             runtime_version_override: component.runtime_version,
             shared_memory_size: component.shared_memory,
             compilation_cache: component

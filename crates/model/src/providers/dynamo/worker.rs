@@ -6,14 +6,15 @@ use super::flags;
 use super::image::DynamoRuntime;
 use super::overrides::DynamoSettings;
 use super::{runtimes, storage};
-use crate::engines;
-use crate::ir::{Deployment, EngineType, Role, Worker};
+use crate::engines::{self, Invocation};
+use crate::ir::{Amount, Deployment, EngineType, Role, Worker};
 use crate::providers::pod;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::pod::{PodSpec, env_field, set_default_env};
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// Builds the component of a role. Returns `None` after reporting why it cannot run.
+/// Builds the component of a role, and returns it with the settings of its engine. Returns `None` after reporting why
+/// it cannot run.
 pub(super) fn build_component(
     deployment: &Deployment,
     worker: &Worker,
@@ -21,7 +22,7 @@ pub(super) fn build_component(
     runtime: &DynamoRuntime,
     settings: &DynamoSettings,
     findings: &mut Findings<'_>,
-) -> Option<Component> {
+) -> Option<(Component, Invocation)> {
     let launcher = runtimes::launcher(backend.kind, runtime.release, runtime.is_exact);
     let mut invocation = engines::resolve(deployment, worker, &launcher, findings);
     let stack = flags::WorkerStack {
@@ -36,7 +37,7 @@ pub(super) fn build_component(
     let name = names.iter().find(|(role, _)| *role == worker.role).map(|(_, name)| *name);
     let storage = storage::worker_storage(deployment);
     let (limits, requests) = limits_and_requests(worker);
-    Some(Component {
+    let component = Component {
         name: name.unwrap_or_default(),
         kind: match worker.role {
             Role::Aggregated => ComponentKind::Worker,
@@ -44,21 +45,24 @@ pub(super) fn build_component(
             Role::Decode => ComponentKind::Decode,
         },
         replicas: worker.replicas.value,
+        nodes: worker.nodes.value,
         image: runtime.image.clone(),
         runtime_version: settings.runtime_version.clone(),
         command: backend.command(),
         args: invocation.argv(),
         env_from_secret: deployment.hugging_face_token.clone(),
-        env: environment(deployment, worker.role, storage.env),
+        env: environment(deployment, worker, storage.env),
         limits,
         requests,
+        claims: pod::container_claims(&worker.container.claims),
         mounts: storage.mounts,
         shared_memory: deployment.shared_memory.clone(),
         probes: deployment.probes.clone(),
         compilation_cache: storage.compilation_cache,
         metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
         pod: PodSpec { volumes: storage.volumes, ..pod::base_pod_spec(deployment) },
-    })
+    };
+    Some((component, invocation))
 }
 
 /// Returns the name of the component of each role.
@@ -68,29 +72,36 @@ pub(super) fn component_names(deployment: &Deployment, backend: &Backend) -> Vec
 }
 
 /// Returns `spec.env` and the variables that the stack needs. Variables of the user win.
-fn environment(deployment: &Deployment, role: Role, storage: Vec<EnvVar>) -> Vec<EnvVar> {
-    let mut env = deployment.env.clone();
+fn environment(deployment: &Deployment, worker: &Worker, storage: Vec<EnvVar>) -> Vec<EnvVar> {
+    let mut env = pod::worker_env(deployment, worker);
     for variable in storage {
         set_default_env(&mut env, variable);
     }
     // With the default, `localhost`, other pods could not fetch KV blocks (vllm/envs.py).
-    if deployment.engine.kind == EngineType::Vllm && role != Role::Aggregated {
+    if deployment.engine.kind == EngineType::Vllm && worker.role != Role::Aggregated {
         set_default_env(&mut env, env_field("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP"));
     }
     env
 }
 
 /// Returns the limits and the requests: cpu is a request, memory a request and a limit, GPUs are a limit
-/// (docs/design/0010).
+/// (docs/design/0010), and what the fields for requests and limits say.
 fn limits_and_requests(worker: &Worker) -> (ResourceAmounts, ResourceAmounts) {
     let gpus = worker.gpu_count.value;
-    let limits = ResourceAmounts {
-        cpu: None,
-        memory: worker.memory.clone(),
-        gpu: (gpus > 0).then(|| (gpus, worker.gpu_type.value.clone())),
-        others: Vec::new(),
-    };
-    let requests =
-        ResourceAmounts { cpu: worker.cpu.clone(), memory: worker.memory.clone(), ..ResourceAmounts::default() };
-    (limits, requests)
+    let gpu = (gpus > 0).then(|| (gpus, worker.gpu_type.value.clone()));
+    let limits = ResourceAmounts { gpu, ..named_amounts(&worker.container.limits) };
+    (limits, named_amounts(&worker.container.requests))
+}
+
+/// Sorts amounts into Dynamo's fields.
+fn named_amounts(amounts: &[Amount]) -> ResourceAmounts {
+    let mut named = ResourceAmounts::default();
+    for Amount { resource, quantity, .. } in amounts {
+        match resource.as_str() {
+            "cpu" => named.cpu = Some(quantity.clone()),
+            "memory" => named.memory = Some(quantity.clone()),
+            _ => named.others.push((resource.clone(), quantity.clone())),
+        }
+    }
+    named
 }

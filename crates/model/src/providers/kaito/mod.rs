@@ -116,6 +116,7 @@ impl Provider for Kaito {
         };
         let errors = findings.error_count();
         let deployment = &*without_default_caching(deployment);
+        let worker = &*nodes::on_one_node(worker, deployment.image.is_some(), findings);
         let overrides = overrides::read_overrides(deployment, findings);
         refuse_affinity(deployment, findings);
         metadata::refuse_frontend(deployment, "KAITO", findings);

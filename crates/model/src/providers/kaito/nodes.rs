@@ -1,5 +1,7 @@
 //! The nodes of a workload: instance type and node labels, and checks of them against the cluster's KAITO.
 
+use std::borrow::Cow;
+
 use super::codes::{
     INSTANCE_TYPE_MISSING, INSTANCE_TYPE_REFUSED, INSTANCE_TYPE_REQUIRED, MODEL_NEEDS_NODES, SELECTS_EVERY_NODE,
     UNSUITABLE_INSTANCE_TYPE,
@@ -9,7 +11,7 @@ use super::overrides::{self, Overrides};
 use super::settings::KaitoInstallation;
 use crate::codes;
 use crate::hardware::find_instance_type;
-use crate::ir::{Deployment, NVIDIA_GPU};
+use crate::ir::{Deployment, Leaf, NVIDIA_GPU, Worker};
 use crate::known_models::checkpoint_size;
 use crate::placement::PodPlacement;
 use crate::provider::TranslationContext;
@@ -79,6 +81,34 @@ impl Nodes {
         };
         Self { instance_type, label_selector: LabelSelector { match_labels } }
     }
+}
+
+/// Returns the worker with the nodes that KAITO gives it, and warns if the deployment asks for others.
+///
+/// A template is one pod of a StatefulSet (pkg/workspace/manifests/manifests.go). For a preset, KAITO's planner counts
+/// the nodes by the size of the model and the memory of the instance type, and starts a Ray cluster over them
+/// (pkg/workspace/estimator and pkg/model/interface.go, `buildVLLMInferenceCommand`).
+pub(super) fn on_one_node<'w>(worker: &'w Worker, is_template: bool, findings: &mut Findings<'_>) -> Cow<'w, Worker> {
+    if worker.nodes.value == 1 {
+        return Cow::Borrowed(worker);
+    }
+    let path = worker.nodes_path();
+    let (message, help) = if is_template {
+        (
+            format!("{path} has no effect: KAITO runs a template in one pod on one node"),
+            "remove it, and use a preset (without an image), whose nodes KAITO plans, or provider dynamo or kuberay",
+        )
+    } else {
+        (
+            format!(
+                "{path} has no effect: KAITO's planner chooses the number of nodes by the size of the model and the \
+                 memory of the instance type"
+            ),
+            "remove it, and choose the number of nodes by spec.provider.overrides.instanceType",
+        )
+    };
+    findings.report(&codes::FIELD_IGNORED, FieldRef::key(&path), message).help(help);
+    Cow::Owned(Worker { nodes: Leaf::defaulted(1), ..worker.clone() })
 }
 
 /// Returns what decides on which nodes the pods of a deployment run. With an instance type, KAITO orders nodes if too

@@ -9,7 +9,7 @@ use super::overrides::Overrides;
 use crate::codes;
 use crate::engines;
 use crate::engines::Launcher;
-use crate::ir::{Deployment, Worker};
+use crate::ir::{Deployment, ResourceAmount, Worker};
 use crate::provider::TranslationContext;
 use crate::providers::image::is_nvidia;
 use crate::wire::ModelDeployment;
@@ -31,7 +31,7 @@ pub(super) fn build_inference(
     findings: &mut Findings<'_>,
 ) -> Option<(Inference, Option<Manifest>)> {
     refuse_pod_fields(deployment, findings);
-    check_resources(worker, findings);
+    check_resources(deployment, worker, findings);
     let name = preset_name(deployment, findings);
     let launcher = Launcher { instance_type: overrides.instance_type.clone(), ..base_images::launcher(context) };
     let settings = resolve_settings(deployment, worker, &launcher, findings);
@@ -101,7 +101,9 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     let pod = || spec().pod_template().spec();
     let settings = &deployment.pod_spec;
     let probes = &deployment.probes;
-    let fields: [(bool, FieldPath); 14] = [
+    let fields: [(bool, FieldPath); 16] = [
+        (!deployment.resources.claims.is_empty(), spec().resources().claims().into()),
+        (!settings.resource_claims.is_empty(), pod().resource_claims().into()),
         (deployment.shared_memory.is_some(), spec().resources().shared_memory().into()),
         (probes.startup.is_some(), spec().probes().startup().into()),
         (probes.readiness.is_some(), spec().probes().readiness().into()),
@@ -136,14 +138,21 @@ fn refuse_field(path: &FieldPath, findings: &mut Findings<'_>) {
 }
 
 /// Reports resources, which have no effect on a preset, and GPUs of other vendors than NVIDIA.
-fn check_resources(worker: &Worker, findings: &mut Findings<'_>) {
+fn check_resources(deployment: &Deployment, worker: &Worker, findings: &mut Findings<'_>) {
     let gpu_type = &worker.gpu_type;
     if !is_nvidia(&gpu_type.value) {
         let path = worker.gpu_path().gpu_type();
         let message = format!("{path} is {:?}, but KAITO presets run on NVIDIA GPUs only", gpu_type.value);
         findings.report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message).help(USE_AN_IMAGE);
     }
-    let fields: [(bool, FieldPath); 4] = [
+    let resources = || ModelDeployment::path().spec().resources();
+    let written = &deployment.resources;
+    let is_of_gpus = |(resource, _): &ResourceAmount| *resource == gpu_type.value;
+    let counts_gpus = written.limits.iter().any(is_of_gpus) && worker.gpu_count.value == 1;
+    let others = written.limits.len() > usize::from(counts_gpus);
+    let fields: [(bool, FieldPath); 6] = [
+        (!written.requests.is_empty(), resources().requests().into()),
+        (others, resources().limits().into()),
         // vLLM requires GPUs, so a count of 1 says that the model needs them and cannot be avoided.
         (worker.gpu_count.is_written() && worker.gpu_count.value != 1, worker.gpu_path().count().into()),
         (gpu_type.is_written() && is_nvidia(&gpu_type.value), worker.gpu_path().gpu_type().into()),

@@ -1,6 +1,6 @@
 //! Support for each field of a deployment. "preset" is vLLM without an image, "template" every deployment with one.
 
-use crate::support::Support::{Partly, Refused, Rendered};
+use crate::support::Support::{Ignored, Partly, Refused, Rendered};
 use crate::support::{FieldSupport, refused_role, row, spec};
 
 /// Returns the fields that KAITO treats differently from [the default](crate::support::default_rows).
@@ -75,10 +75,24 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         refused_role(spec().scaling().prefill().gpu().count()),
         refused_role(spec().scaling().prefill().gpu().gpu_type()),
         refused_role(spec().scaling().prefill().memory()),
+        refused_role(spec().scaling().prefill().nodes()),
+        refused_role(spec().scaling().prefill().engine().args()),
+        refused_role(spec().scaling().prefill().engine().extra_args()),
+        refused_role(spec().scaling().prefill().env()),
+        refused_role(spec().scaling().prefill().resources().requests()),
+        refused_role(spec().scaling().prefill().resources().limits()),
+        refused_role(spec().scaling().prefill().resources().claims()),
         refused_role(spec().scaling().decode().replicas()),
         refused_role(spec().scaling().decode().gpu().count()),
         refused_role(spec().scaling().decode().gpu().gpu_type()),
         refused_role(spec().scaling().decode().memory()),
+        refused_role(spec().scaling().decode().nodes()),
+        refused_role(spec().scaling().decode().engine().args()),
+        refused_role(spec().scaling().decode().engine().extra_args()),
+        refused_role(spec().scaling().decode().env()),
+        refused_role(spec().scaling().decode().resources().requests()),
+        refused_role(spec().scaling().decode().resources().limits()),
+        refused_role(spec().scaling().decode().resources().claims()),
         row(
             spec().resources().gpu().count(),
             Partly,
@@ -96,6 +110,14 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         ),
         row(spec().resources().cpu(), Partly, "template: CPU request; preset: an info, the instance type decides"),
         row(spec().resources().shared_memory(), Partly, "template: size of a volume at /dev/shm; preset: refused"),
+        row(
+            spec().resources().nodes(),
+            Ignored,
+            "values above 1 are ignored with a warning: a template is one pod, and KAITO plans the nodes of a preset",
+        ),
+        row(spec().resources().requests(), Partly, "template: requests of the container; preset: an info"),
+        row(spec().resources().limits(), Partly, "template: limits of the container; preset: an info"),
+        row(spec().resources().claims(), Partly, "template: claims of the container; preset: refused"),
         row(spec().image(), Rendered, "the template's image; required for llamacpp; without it, vLLM is a preset"),
         row(spec().env(), Partly, "template: environment of the container; preset: refused"),
         row(spec().probes().startup(), Partly, "template: startup probe of the container; preset: refused"),
@@ -130,6 +152,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             Partly,
             "template: of the pod; preset: refused",
         ),
+        row(spec().pod_template().spec().resource_claims(), Partly, "template: of the pod; preset: refused"),
         row(
             spec().secrets().hugging_face_token(),
             Rendered,

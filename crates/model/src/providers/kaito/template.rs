@@ -64,8 +64,7 @@ pub(super) fn build_template(
         command,
         args,
         ports: vec![ContainerPort { container_port: PORT, name: None }],
-        resources: pod::resource_requirements(worker),
-        ..pod::base_container(deployment)
+        ..pod::base_container(deployment, worker)
     };
     add_cache_environment(deployment, cache_variable, &mut container.env, findings);
     // The node selector is written as the workload's label selector, from which KAITO creates a node affinity.

@@ -81,30 +81,23 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         import_pod::import_resources(container, &mut worker);
         worker.replicas = count_replicas(model, group);
         worker.flags = engine_flags(model);
-        check_nodes(group, &worker)?;
+        worker.nodes = count_nodes(group, &worker);
+        worker.env = import_pod::last_variable_per_name(items_at(container, "/env"));
         draft.workers.push(worker);
     }
     import_head(source, &mut draft);
     Ok(draft)
 }
 
-/// Refuses a model whose parallel ranks need the GPUs of several workers, and a group whose replicas have several
-/// hosts.
-fn check_nodes(group: &Value, worker: &WorkerDraft) -> Result<(), ImportRefusal> {
+/// Returns the number of nodes over which a replica is spread: its parallel ranks may need the GPUs of several workers,
+/// and the replicas of a group may have several hosts.
+fn count_nodes(group: &Value, worker: &WorkerDraft) -> u32 {
     let parallelism = profile(EngineType::Vllm).parallelism.as_ref();
     let names = parallelism.into_iter().flat_map(|flags| [Some(flags.tensor), Some(flags.pipeline), flags.data]);
     let size = |name: &str| worker.flags.iter().find(|flag| flag.name == name)?.value()?.parse::<u32>().ok();
     let ranks = names.flatten().filter_map(size).fold(1_u32, u32::saturating_mul);
     let hosts = count_at(group, "/numOfHosts").unwrap_or(1);
-    let nodes = if worker.gpu_count > 0 { ranks.div_ceil(worker.gpu_count) } else { 1 }.max(hosts);
-    if nodes > 1 {
-        return Err(ImportRefusal(format!(
-            "its model spans {nodes} nodes: it has {ranks} parallel ranks, and a worker has {} GPUs; a ModelDeployment \
-             cannot express that",
-            worker.gpu_count
-        )));
-    }
-    Ok(())
+    ranks.checked_div(worker.gpu_count).map_or(1, |_| ranks.div_ceil(worker.gpu_count)).max(hosts)
 }
 
 fn role_name(role: Role) -> &'static str {

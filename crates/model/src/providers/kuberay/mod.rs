@@ -29,7 +29,7 @@ use worker::WorkerGroup;
 
 use super::pod;
 use crate::draft::{Draft, ImportRefusal, ImportSource};
-use crate::engines::Launcher;
+use crate::engines::{self, Launcher};
 use crate::ir::{Deployment, EngineType};
 use crate::placement::PodPlacement;
 use crate::provider::{
@@ -109,6 +109,9 @@ impl Provider for KubeRay {
         let workers = deployment.workload.workers().into_iter();
         let groups: Vec<Option<WorkerGroup<'_>>> =
             workers.map(|worker| WorkerGroup::resolve(deployment, worker, &runtime, findings)).collect();
+        if let [Some(prefill), Some(decode)] = groups.as_slice() {
+            engines::check_shared_settings(EngineType::Vllm, &prefill.invocation, &decode.invocation, findings);
+        }
         // KubeRay runs vLLM on GPUs only, even if a configuration in the input claims otherwise.
         if findings.error_count() > errors_before || !pod::has_gpus(deployment) {
             return None;

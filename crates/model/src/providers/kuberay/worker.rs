@@ -6,7 +6,7 @@ use super::overrides::AcceleratorType;
 use super::{checks, flags, runtimes, start_params};
 use crate::engines;
 use crate::engines::{ArgumentValue, Invocation, Parallelism};
-use crate::ir::{Deployment, Role, Worker};
+use crate::ir::{ContainerResources, Deployment, Role, Worker, amount_of};
 use crate::providers::nixl;
 use crate::providers::pod;
 use kubefoundry_diagnostics::Findings;
@@ -73,13 +73,14 @@ impl WorkerGroup<'_> {
         has_autoscaler: bool,
     ) -> WorkerGroupSpec {
         let worker = self.worker;
-        let replicas = worker.replicas.value;
+        // A replica has a pod on each of its nodes; Ray's placement group finds the GPUs of all of them.
+        let nodes = worker.nodes.value;
+        let replicas = worker.replicas.value.saturating_mul(nodes);
         let mut container = Container {
             name: Some("ray-worker".to_owned()),
             image: Some(image.to_owned()),
-            resources: pod::resource_requirements(worker),
-            env: environment(deployment),
-            ..pod::base_container(deployment)
+            env: environment(deployment, worker),
+            ..pod::base_container(deployment, worker)
         };
         let mut spec = pod::base_pod_spec(deployment);
         // KubeRay adds a volume of the size of the memory limit only where none is mounted
@@ -94,8 +95,8 @@ impl WorkerGroup<'_> {
             group_name: Self::group_name(worker.role),
             replicas,
             min_replicas: replicas,
-            // A group that is scaled to zero grows to one pod at the first request.
-            max_replicas: replicas.max(1),
+            // A group that is scaled to zero grows to one replica at the first request.
+            max_replicas: replicas.max(nodes),
             ray_start_params: self.start_params(accelerator, has_autoscaler),
             template: PodTemplate { metadata: pod::pod_metadata(deployment, &checks::RESERVED_POD_LABELS), spec },
         }
@@ -108,12 +109,16 @@ impl WorkerGroup<'_> {
             params.push("num-cpus", cpus.to_string());
         }
         // KubeRay and the autoscaler count GPUs only by a limit whose name ends in `gpu`.
-        if !worker.gpu_type.value.ends_with("gpu") {
+        let bundles = bundle_count(self.invocation.parallelism).div_ceil(u64::from(worker.nodes.value));
+        if worker.gpu_count.value == 0 {
+            // Claims count no GPUs.
+            params.push("num-gpus", bundles.to_string());
+        } else if !worker.gpu_type.value.ends_with("gpu") {
             params.push("num-gpus", worker.gpu_count.value.to_string());
         }
         let mut resources = Vec::new();
         if let Some(resource) = Self::role_resource(worker.role) {
-            resources.push((resource.to_owned(), bundle_count(self.invocation.parallelism)));
+            resources.push((resource.to_owned(), bundles));
         }
         // Ray detects the GPU model on a running pod; the autoscaler needs it before.
         if let Some(accelerator) = accelerator.filter(|_| has_autoscaler) {
@@ -139,8 +144,11 @@ fn bundle_count(parallelism: Parallelism) -> u64 {
 /// With less, the application waits forever. The autoscaler also refuses a group without a CPU count.
 fn logical_cpus(worker: &Worker, parallelism: Parallelism, has_autoscaler: bool) -> Option<u32> {
     let needed = parallelism.data.saturating_add(1);
-    let is_enough = match &worker.cpu {
-        Some(cpu) => is_at_least(cpu, needed),
+    // KubeRay counts the limit, or else the request (controllers/ray/common/pod.go, `addWellKnownAcceleratorResources`).
+    let ContainerResources { requests, limits, .. } = &worker.container;
+    let cpu = amount_of(limits, "cpu").or_else(|| amount_of(requests, "cpu"));
+    let is_enough = match cpu {
+        Some(cpu) => is_at_least(&cpu.quantity, needed),
         None => !has_autoscaler,
     };
     (!is_enough).then_some(needed)
@@ -156,10 +164,10 @@ fn is_at_least(quantity: &str, needed: u32) -> bool {
     number.parse::<f64>().map_or(true, |number| (number * scale).ceil() >= f64::from(needed))
 }
 
-/// Returns `spec.env` and the variables for caches that the user does not set. They are set on the container instead of
+/// Returns the variables of the user and those for caches that the user does not set. They are set on the container instead of
 /// in Serve's `runtime_env`, so that secrets stay references and Ray's own processes see them too.
-fn environment(deployment: &Deployment) -> Vec<EnvVar> {
-    let mut env = deployment.env.clone();
+fn environment(deployment: &Deployment, worker: &Worker) -> Vec<EnvVar> {
+    let mut env = pod::worker_env(deployment, worker);
     for variable in pod::model_cache_home(deployment).into_iter().chain(pod::compilation_cache_root(deployment)) {
         set_default_env(&mut env, variable);
     }

@@ -4,15 +4,13 @@
 use kubefoundry_cel::Limits;
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::catalog::{Candidate, Catalog};
-use kubefoundry_model::ir::ServingMode;
+use kubefoundry_model::ir::{GPU_RESOURCES, ServingMode};
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire::EngineType;
 
 use super::Rule;
 
 const DISAGGREGATED: &str = "has(self.serving) && has(self.serving.mode) && self.serving.mode == 'disaggregated'";
-const AGGREGATED_GPUS: &str = "has(self.resources) && has(self.resources.gpu) && has(self.resources.gpu.count) && \
-                               self.resources.gpu.count > 0";
 const ON_KAITO: &str = "has(self.provider) && has(self.provider.name) && self.provider.name == 'kaito'";
 const ROLES: [&str; 2] = ["prefill", "decode"];
 
@@ -27,9 +25,11 @@ pub(super) fn rules() -> Vec<Rule> {
             "Cannot specify both resources.gpu and scaling.prefill/decode",
         ),
     ];
-    for field in ["memory", "cpu"] {
+    for (field, empty) in
+        [("memory", " || self.resources.memory == ''"), ("cpu", " || self.resources.cpu == ''"), ("nodes", "")]
+    {
         rules.push(disaggregated(
-            &format!("!has(self.resources) || !has(self.resources.{field}) || self.resources.{field} == ''"),
+            &format!("!has(self.resources) || !has(self.resources.{field}){empty}"),
             &format!("Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"),
         ));
     }
@@ -41,10 +41,41 @@ pub(super) fn rules() -> Vec<Rule> {
         let no_role = format!("!has(self.scaling) || !has(self.scaling.{role})");
         let count = format!("has(self.scaling.{role}.gpu) && has(self.scaling.{role}.gpu.count)");
         let message = format!("Disaggregated mode requires scaling.{role}.gpu.count");
-        rules.push(disaggregated(&format!("{no_role} || ({count})"), &message));
+        rules.push(disaggregated(&format!("{no_role} || ({count}) || {}", role_gpus(role)), &message));
     }
     rules.push(one_vendor());
     rules
+}
+
+/// Returns the expression that the resources at a path have GPUs: by a limit of a known resource, or by claims.
+fn has_gpus(path: &str) -> String {
+    let known = GPU_RESOURCES.iter().map(|resource| format!("'{resource}'")).collect::<Vec<_>>().join(", ");
+    format!(
+        "(has({path}.limits) && {path}.limits.exists(name, name in [{known}] || name.startsWith('nvidia.com/mig-')) || \
+         has({path}.claims) && {path}.claims.size() > 0)"
+    )
+}
+
+/// Returns the expression that the common resources have GPUs in a field for all workers.
+fn common_gpus() -> String {
+    format!("(has(self.resources) && {})", has_gpus("self.resources"))
+}
+
+/// Returns the expression that a role, which exists, has GPUs in its resources or the common ones.
+fn role_gpus(role: &str) -> String {
+    let own = has_gpus(&format!("self.scaling.{role}.resources"));
+    format!("(has(self.scaling.{role}.resources) && {own} || {})", common_gpus())
+}
+
+/// Returns the expression that aggregated workers have GPUs.
+fn aggregated_gpus() -> String {
+    let typed = "has(self.resources.limits) && has(self.resources.gpu) && has(self.resources.gpu.type) && \
+                 self.resources.gpu.type in self.resources.limits";
+    format!(
+        "has(self.resources) && (has(self.resources.gpu) && has(self.resources.gpu.count) && \
+         self.resources.gpu.count > 0 || {typed} || {})",
+        has_gpus("self.resources")
+    )
 }
 
 /// Returns a rule that applies in disaggregated mode only.
@@ -60,15 +91,16 @@ fn engine_requires_gpu(engine: &str, display: &str) -> Rule {
     let without = ROLES.map(|role| {
         format!(
             "(has(self.scaling) && has(self.scaling.{role}) && has(self.scaling.{role}.gpu) && \
-             has(self.scaling.{role}.gpu.count) && self.scaling.{role}.gpu.count == 0)"
+             has(self.scaling.{role}.gpu.count) && self.scaling.{role}.gpu.count == 0 && !{})",
+            role_gpus(role)
         )
     });
     let [prefill, decode] = without;
     let is = engine_is(engine);
     // The instance type of a KAITO preset counts the GPUs. A rule cannot read `overrides`, which have no schema in a
     // CRD; `lint` and the operator look at the instance type.
-    let other_count =
-        if engine == "vllm" { format!("({AGGREGATED_GPUS}) || ({ON_KAITO})") } else { AGGREGATED_GPUS.to_owned() };
+    let gpus = aggregated_gpus();
+    let other_count = if engine == "vllm" { format!("({gpus}) || ({ON_KAITO})") } else { gpus };
     Rule::new(
         format!("!({is}) || ({DISAGGREGATED} ? !{prefill} && !{decode} : {other_count})"),
         format!("{display} engine requires GPU (set resources.gpu.count > 0)"),
@@ -116,7 +148,7 @@ pub(super) fn provider_rules() -> Vec<Rule> {
         }
         if candidate.engines.iter().all(|support| !support.cpu) {
             // The roles of disaggregated mode have counts of their own, which other rules require.
-            let gpus = format!("({DISAGGREGATED} || {AGGREGATED_GPUS})");
+            let gpus = format!("({DISAGGREGATED} || {})", aggregated_gpus());
             let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
             rules.push(refuse(&format!("!{gpus}"), message));
         }
