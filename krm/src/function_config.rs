@@ -24,8 +24,9 @@ pub(crate) struct FunctionConfig {
 }
 
 /// Boolean keys of `data` in a ConfigMap. All keys are field paths of `Render`.
-const BOOLEANS: [&str; 7] = [
+const BOOLEANS: [&str; 8] = [
     "allowEmpty",
+    "kaito.gatewayAPIInferenceExtension",
     "kaito.nodeAutoProvisioning",
     "llamaStack.nativeExtraProviders",
     "llamaStack.networkPolicy",
@@ -33,7 +34,8 @@ const BOOLEANS: [&str; 7] = [
     "prune",
     "strict",
 ];
-const NUMBERS: [&str; 7] = [
+const NUMBERS: [&str; 8] = [
+    "gateway.endpointPicker.port",
     "limits.aliasNodes",
     "limits.depth",
     "limits.documentBytes",
@@ -42,11 +44,15 @@ const NUMBERS: [&str; 7] = [
     "limits.ruleBytes",
     "limits.ruleSteps",
 ];
-const STRINGS: [&str; 12] = [
+const STRINGS: [&str; 16] = [
     "actor.gatewayURL",
     "actor.kserveDefaultMode",
     "actor.runtimeScript",
     "actor.sidecarImage",
+    "gateway.endpointPicker.name",
+    "gateway.name",
+    "gateway.namespace",
+    "gateway.sectionName",
     "gpus.default",
     "llamaStack.clusterRole",
     "llamaStack.image",
@@ -226,7 +232,13 @@ mod tests {
         let mut known = render::Limits::FIELDS.to_vec();
         known.sort_unstable();
         assert_eq!(limits, known);
-        assert_eq!(under("kaito"), ["nodeAutoProvisioning"]);
+        assert_eq!(under("kaito"), ["gatewayAPIInferenceExtension", "nodeAutoProvisioning"]);
+        let mut gateway: Vec<&str> = under("gateway").iter().map(|key| key.split('.').next().unwrap()).collect();
+        gateway.sort_unstable();
+        gateway.dedup();
+        let mut known = kubefoundry_model::gateway::GatewayOptions::FIELDS.to_vec();
+        known.sort_unstable();
+        assert_eq!(gateway, known);
         // Selectors and products are whole objects.
         assert_eq!(under("gpus"), ["default", "namespaces.NAMESPACE"]);
         // Transports are whole objects.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_model::gateway;
 use kubefoundry_model::providers::PROVIDERS;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -99,6 +100,19 @@ impl Snapshot {
                     labels: None,
                 });
             }
+        }
+        for kind in gateway::KINDS {
+            let is_it = |it: &&Definition| (&*it.group, &*it.kind) == kind.group_kind();
+            let definition = self.state.definitions.values().find(is_it);
+            kinds.extend(definition.map(|definition| WatchedKind {
+                group: kind.group.to_owned(),
+                version: "v1".to_owned(),
+                kind: kind.kind.to_owned(),
+                plural: kind.plural.to_owned(),
+                definition: definition.uid.clone(),
+                provider: None,
+                labels: None,
+            }));
         }
         kinds
     }

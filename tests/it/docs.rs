@@ -37,15 +37,23 @@ fn yaml(page: &str) -> impl Iterator<Item = (&str, &str)> {
     blocks(page).into_iter().filter(|block| block.language == "yaml").map(|block| (block.lead, block.text))
 }
 
+/// Every object is accepted with the options that the page shows before it.
 #[test]
 fn every_model_deployment_in_the_documentation_is_accepted() {
     let mut count = 0;
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         let mut last = None;
+        let mut options = "";
         for (lead, block) in yaml(&text) {
-            if ["kind: ModelDeployment", "kind: LlamaStackDistribution"].iter().any(|kind| block.contains(kind)) {
+            if block.contains("kind: Render\n") {
+                options = block;
+            } else if ["kind: ModelDeployment", "kind: LlamaStackDistribution"].iter().any(|kind| block.contains(kind))
+            {
                 let mut sources = SourceSet::default();
+                if !options.is_empty() {
+                    sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+                }
                 sources.add("page.yaml", block);
                 let compilation = compile_all(&sources);
                 let messages: Vec<&str> = compilation.diagnostics.iter().map(|found| found.message.as_str()).collect();

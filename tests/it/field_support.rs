@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::common::start::{Start, testing};
 use kubefoundry_compiler::field_reference::find_field;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
-use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::wire::Shape;
 use kubefoundry_model::providers::PROVIDERS;
@@ -27,6 +27,10 @@ enum Fate {
     Silent,
 }
 
+/// The options that fields need: a Gateway.
+const OPTIONS: &str =
+    "{apiVersion: config.kubefoundry.ai/v1alpha1, kind: Render, gateway: {name: g, endpointPicker: {name: p}}}";
+
 /// Returns two values of a field for a document. `null` omits the field.
 fn values(field: &str, start: Start) -> (Value, Value) {
     let argument = start.examples().number;
@@ -38,12 +42,13 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         }
         "spec.model.servedName"
         | "spec.secrets.huggingFaceToken"
-        | "spec.gateway.httpRouteRef"
         | "spec.gateway.modelName"
         | "spec.podTemplate.spec.priorityClassName"
         | "spec.podTemplate.spec.schedulerName"
         | "spec.podTemplate.spec.serviceAccountName"
         | "spec.podTemplate.spec.runtimeClassName" => (json!("one"), json!("other")),
+        // The name only says that the route is the user's own.
+        "spec.gateway.httpRouteRef" => (Value::Null, json!("route")),
         "spec.model.source" => (json!("huggingface"), json!("custom")),
         "spec.model.storage.volumes[]" => (
             json!([{"name": "v", "mountPath": "/one", "claimName": "c"}]),
@@ -189,6 +194,7 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     yaml::to_yaml(&document, &mut text);
     let mut sources = SourceSet::default();
     sources.add("field.yaml", text);
+    sources.add_for(Purpose::Options, "options.yaml", OPTIONS);
     compile(&sources, Thoroughness::Needed)
 }
 

@@ -12,6 +12,7 @@ use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{Compilation, Renderer, YamlText, compile_as};
 use kubefoundry_compiler::plan::{Action, Applier, ChangeClass, Plan, PlanInput, plan};
 use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_model::gateway;
 use kubefoundry_model::provider::{Behavior, Reaction};
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
@@ -319,19 +320,22 @@ fn behavior_tables_cover_every_rendered_field() {
         let mut all = Vec::new();
         paths(&object, &FieldPath::root(), &mut all);
         for path in all.iter().filter(|path| !["apiVersion", "kind"].contains(&path.to_string().as_str())) {
-            let row = Behavior::find(behaviors, kind, path);
+            let find = |behaviors| Behavior::find(behaviors, kind, path);
+            let row = find(behaviors).or_else(|| find(gateway::BEHAVIORS));
             if row.is_none() {
                 wrong.insert(format!("no row for {kind} {path}: say what upstream does when it changes"));
             }
             // Parent fields count, too.
             let mut path = path.clone();
             while !path.segments().is_empty() {
-                used.extend(Behavior::find(behaviors, kind, &path).map(|row| (row.kind, row.path)));
+                let find = |behaviors| Behavior::find(behaviors, kind, &path);
+                used.extend(find(behaviors).or_else(|| find(gateway::BEHAVIORS)).map(|row| (row.kind, row.path)));
                 path = path.parent();
             }
         }
     }
-    for row in PROVIDERS.iter().flat_map(|provider| provider.info().behaviors).filter(|row| row.path != "apiVersion") {
+    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().behaviors);
+    for row in of_providers.chain(gateway::BEHAVIORS).filter(|row| row.path != "apiVersion") {
         if !used.contains(&(row.kind, row.path)) {
             wrong.insert(format!(
                 "no case writes {} {}: add one to testdata/golden, or remove the row",

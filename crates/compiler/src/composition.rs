@@ -9,6 +9,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_model::ModelDeployments;
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::conformance;
+use kubefoundry_model::gateway::GatewaySettings;
 use kubefoundry_model::known_gpus::KnownGpus;
 use kubefoundry_model::providers::{self, PROVIDERS};
 use kubefoundry_transform::{AnyTransform, Configuration, DecisionFacts, SettingsSection};
@@ -31,7 +32,8 @@ pub(crate) fn configuration(limits: kubefoundry_cel::Limits) -> impl Configurati
 pub fn sections() -> impl Iterator<Item = SettingsSection> {
     let provider_sections = PROVIDERS.iter().filter_map(|provider| provider.info().section).map(|section| section());
     let of_gpus = SettingsSection::from_settings::<KnownGpus>();
-    provider_sections.chain([of_gpus]).chain(TRANSFORMS.iter().filter_map(|transform| transform.section()))
+    let of_gateway = SettingsSection::from_settings::<GatewaySettings>();
+    provider_sections.chain([of_gpus, of_gateway]).chain(TRANSFORMS.iter().filter_map(|transform| transform.section()))
 }
 
 /// Returns the keys of [`sections`].

@@ -11,7 +11,6 @@ pub mod options;
 
 pub mod field_reference;
 
-mod model_name;
 pub mod pipeline;
 mod reading;
 

@@ -342,6 +342,12 @@ impl<'t> Crds<'t> {
         Some(schema.has_field(path))
     }
 
+    /// Returns whether the schema of a kind requires a field in the object above it; `None` if the dump does not contain
+    /// the schema.
+    pub fn requires_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool> {
+        Some(self.schema(api_version, kind).ok()?.requires_field(path))
+    }
+
     /// Checks an object as if it were created, and returns what the API server would refuse or drop. The findings have
     /// no location.
     ///

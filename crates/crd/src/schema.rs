@@ -87,6 +87,27 @@ impl CrdSchema {
         self.subschema(path).is_some()
     }
 
+    /// Returns whether the schema requires a field in the object above it. The path is as in [`CrdSchema::has_field`].
+    ///
+    /// ```
+    /// use kubefoundry_crd::CrdDefinition;
+    /// let crd = serde_json::json!({"spec": {"group": "a.b", "names": {"kind": "K"}, "versions": [{
+    ///     "name": "v1", "served": true,
+    ///     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {
+    ///         "type": "object", "required": ["a"], "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+    ///     }}}},
+    /// }]}});
+    /// let definition = CrdDefinition::from_value(crd, "the CRD of K").unwrap();
+    /// let schema = definition.version("v1").unwrap().schema().unwrap();
+    /// assert!(schema.requires_field("spec.a") && !schema.requires_field("spec.b") && !schema.requires_field("spec"));
+    /// ```
+    pub fn requires_field(&self, path: &str) -> bool {
+        let (parent, field) = path.rsplit_once('.').map_or((None, path), |(parent, field)| (Some(parent), field));
+        let Some(parent) = parent.map_or(Some(&*self.raw), |parent| self.subschema(parent)) else { return false };
+        let required = self.resolver().resolve(parent).get("required").and_then(Value::as_array);
+        required.is_some_and(|required| required.iter().any(|name| name == field))
+    }
+
     /// Returns the schema of a field; `*` as in [`CrdSchema::has_field`].
     fn subschema(&self, path: &str) -> Option<&Value> {
         let resolver = self.resolver();

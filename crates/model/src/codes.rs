@@ -23,7 +23,7 @@ declare_codes! {
     INVALID_MODEL_ID = "KF0212" "invalid-model-id" Error "a model id that no engine can load";
     INVALID_SERVED_NAME = "KF0213" "invalid-served-name" Error "a served name that engines would split or misread";
     IMAGE_IN_TWO_PLACES = "KF0214" "image-in-two-places" Error "spec.image and spec.engine.image both given";
-    GATEWAY_NOT_RENDERED = "KF0215" "gateway-not-rendered" Warning "a gateway, which is not rendered";
+    GATEWAY_NOT_RENDERED = "KF0215" "gateway-not-rendered" Info "a gateway for which nothing is rendered, because the provider makes its InferencePool";
     KV_ROUTING_WITHOUT_PREFIX_CACHE = "KF0216" "kv-routing-without-prefix-cache" Error "KV routing with prefix caching or cache events off";
     SINGLE_NODE_CLAIM = "KF0217" "single-node-claim" Warning "several pods on a new claim for one node";
     SUSPECT_GPU_TYPE = "KF0218" "suspect-gpu-type" Warning "a GPU resource whose name looks misspelled";
@@ -100,4 +100,9 @@ declare_codes! {
     ACCELERATOR_NEEDS_IMAGE = "KF0506" "accelerator-needs-image" Error "a GPU that the default image does not support";
     MODEL_ID_NEEDED = "KF0507" "model-id-needed" Error "a custom model without an id, where the provider needs one";
     FOREIGN_IMAGE = "KF0508" "foreign-image" Error "an image that cannot run the engine on this provider";
+    GATEWAY_UNNAMED = "KF0528" "gateway-unnamed" Error "an HTTPRoute without a Gateway in the options";
+    ENDPOINT_PICKER_REQUIRED = "KF0529" "endpoint-picker-required" Error "an InferencePool without the endpoint picker that its CRD requires";
+    ENDPOINT_PICKER_MISSING = "KF0530" "endpoint-picker-missing" Warning "an InferencePool without an endpoint picker, which most clusters require";
+    GATEWAY_MODEL_UNKNOWN = "KF0531" "gateway-model-unknown" Error "an HTTPRoute for a model whose name is only known to its image";
+    GATEWAY_MODEL_MISMATCH = "KF0532" "gateway-model-mismatch" Warning "an HTTPRoute for another name than the model answers to";
 }

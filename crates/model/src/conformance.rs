@@ -1,6 +1,7 @@
 //! Conformance with the CRDs that are installed in the cluster: which version of a provider's CRDs is written, and
 //! whether the rendered objects fit its schema.
 
+use super::gateway;
 use super::provider::Provider;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
@@ -63,6 +64,12 @@ pub(crate) fn check_manifests(
             SchemaCheck::Unusable => {}
             SchemaCheck::NotInstalled => {
                 let expected = format!("{} {}", manifest.api_version, manifest.kind);
+                if let Some(kind) = gateway::KINDS.iter().find(|kind| kind.kind == manifest.kind) {
+                    let place = ModelDeployment::path().spec().gateway().into();
+                    let message = format!("CRD of {} is not installed in the cluster", kind.kind);
+                    schemas.report_missing(&[kind.group_kind()], &expected, &place, &message, findings);
+                    continue;
+                }
                 report_missing(provider, Some(&manifest.kind), &expected, schemas, findings);
             }
         }

@@ -15,8 +15,9 @@ use super::support::{self, FieldSupport};
 use super::wire::ModelDeploymentSpec;
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_kubernetes::wire::Shape;
-use kubefoundry_transform::{AllSettings, Endpoint, InstalledSchemas, SettingsSection};
+use kubefoundry_transform::{AllSettings, Endpoint, GroupKind, InstalledSchemas, SettingsSection};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// The constant facts of a provider.
@@ -67,9 +68,6 @@ pub struct ProviderInfo {
     pub unsupported_kinds: &'static [CustomKind],
     /// The fields that the API server adds to its objects by CRD defaults.
     pub server_defaults: &'static [ServerDefault],
-    /// What the upstream controller does for a Gateway by itself: the end of the sentence `spec.gateway is not
-    /// rendered: `.
-    pub gateway: &'static str,
     /// The keys that identify the items of its lists, used where no CRD is at hand.
     pub list_keys: &'static [ListKeys],
 }
@@ -135,6 +133,13 @@ pub struct CustomKind {
     pub kind: &'static str,
     /// `spec.names.plural` of the CRD, which RBAC rules use: `rayservices`.
     pub plural: &'static str,
+}
+
+impl CustomKind {
+    /// Returns group and kind.
+    pub const fn group_kind(&self) -> GroupKind {
+        (self.group, self.kind)
+    }
 }
 
 /// A field that the API server fills in by default.
@@ -295,6 +300,27 @@ pub struct Translation {
     pub manifests: Vec<Manifest>,
     /// The Service that answers requests once the model runs.
     pub endpoint: Endpoint,
+    /// What a Gateway can send requests to.
+    pub gateway_backend: GatewayBackend,
+}
+
+/// What a Gateway sends the requests for a model to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GatewayBackend {
+    /// Pods. An InferencePool of them has to be rendered.
+    Pods {
+        /// The labels by which upstream, or the pod template, tells the serving pods of the deployment from all others.
+        labels: StringMap,
+        /// The port on which each of them serves.
+        port: u16,
+    },
+    /// An InferencePool that the upstream controller creates.
+    UpstreamPool {
+        /// Its name.
+        name: String,
+        /// Who creates it, and when: the end of the sentence `spec.gateway is not rendered: `.
+        why: &'static str,
+    },
 }
 
 /// The reaction of the upstream controller to a change of one field.

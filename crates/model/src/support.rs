@@ -4,7 +4,7 @@
 use kubefoundry_kubernetes::wire::{PathOf, Pattern};
 
 use crate::wire::{ModelDeployment, ModelDeploymentSpec};
-use Support::{Ignored, Partly, Refused, Rendered};
+use Support::{Partly, Refused, Rendered};
 
 /// A row of a field-support table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,11 +155,15 @@ pub fn default_rows() -> Vec<FieldSupport> {
         row(spec().frontend().resources().limits(), Refused, NO_FRONTEND),
         row(
             spec().gateway().enabled(),
-            Ignored,
-            "nothing is rendered for a Gateway; a warning says so unless it is false",
+            Rendered,
+            "an InferencePool of the serving pods, and an HTTPRoute to it from the Gateway of the options",
         ),
-        row(spec().gateway().http_route_ref(), Ignored, "as gateway.enabled"),
-        row(spec().gateway().model_name(), Ignored, "as gateway.enabled"),
+        row(spec().gateway().http_route_ref(), Rendered, "the HTTPRoute is left out, for one of your own"),
+        row(
+            spec().gateway().model_name(),
+            Partly,
+            "the value of the header X-Gateway-Model-Name in the HTTPRoute, the served name if absent; ignored with a warning if httpRouteRef is set",
+        ),
     ]
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::catalog::Catalog;
 use super::conformance;
 use super::engines;
+use super::gateway;
 use super::hardware::{self, check_vendor};
 use super::ir::{Deployment, LeafEntry};
 use super::known_gpus::KnownGpus;
@@ -23,8 +24,8 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{self, Manifest};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_transform::{
-    DecisionFacts, GpuCount, InputObject, ObjectSet, PodPart, ResolvedField, RunContext, Selection, ServedName,
-    StepBudget, Thoroughness, Transform, TransformOutput, owner_reference,
+    DecisionFacts, GpuCount, GroupKind, InputObject, ObjectSet, PodPart, ResolvedField, RunContext, Selection,
+    ServedName, StepBudget, Thoroughness, Transform, TransformOutput, owner_reference,
 };
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{FieldPart, Node};
@@ -64,6 +65,11 @@ impl Transform for ModelDeployments {
 
     fn configuration_kind(&self) -> Option<&'static str> {
         Some(CONFIGURATION_KIND)
+    }
+
+    fn schema_kinds(&self) -> &'static [GroupKind] {
+        const KINDS: &[GroupKind] = &[gateway::KINDS[0].group_kind(), gateway::KINDS[1].group_kind()];
+        KINDS
     }
 
     fn owns_groups(&self) -> bool {
@@ -289,7 +295,6 @@ impl DeploymentRun<'_> {
         if findings.error_count() > errors_before {
             return rendering;
         }
-        self.report_gateway(provider, findings);
         if let Some(nodes) = context.nodes {
             placement::check_nodes(deployment, (provider.info().placement)(deployment), nodes, findings);
         }
@@ -316,8 +321,12 @@ impl DeploymentRun<'_> {
         facts.runtime = Some(runtime).filter(|_| is_known);
         let Some(translation) = translation else { return rendering };
         facts.served_name = self.served_name(findings);
+        let of_gateway = gateway::render(deployment, provider, &translation, context, findings);
         rendering.endpoint = Some(translation.endpoint);
         let mut manifests = translation.manifests;
+        // The main object stays the last one.
+        let main = manifests.len().saturating_sub(1);
+        manifests.splice(main..main, of_gateway);
         let reason = facts.selection.as_ref().and_then(|selection| selection.reason.as_deref());
         self.mark_owned(&mut manifests, reason, findings);
         if let Some(schemas) = context.schemas {
@@ -345,18 +354,6 @@ impl DeploymentRun<'_> {
         });
         let span = self.object.root.locate(&path, FieldPart::Value);
         (!is_ignored).then(|| ServedName { name: written.value.clone(), path, span })
-    }
-
-    /// Warns that nothing is rendered for a Gateway, and says what the provider does for one by itself.
-    fn report_gateway(&self, provider: &dyn Provider, findings: &mut Findings<'_>) {
-        if !self.deployment.gateway.as_ref().is_some_and(|enabled| enabled.value) {
-            return;
-        }
-        let place = FieldRef::key(&ModelDeployment::path().spec().gateway());
-        let message = format!("spec.gateway is not rendered: {}", provider.info().gateway);
-        findings.report(&codes::GATEWAY_NOT_RENDERED, place, message).help(
-            "write the HTTPRoute, and the InferencePool if there is none, yourself, and set spec.gateway.enabled to false",
-        );
     }
 
     /// Adds the metadata that identify the owner to every object: namespace, labels, annotations and owner reference.

@@ -75,6 +75,9 @@ pub trait InstalledSchemas: Debug + Sync {
     /// any key of a map and any item of a list.
     fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool>;
 
+    /// Returns whether the schema of a kind requires a field in the object above it; `None` as in [`Self::has_field`].
+    fn requires_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool>;
+
     /// Returns whether the cluster serves one of these kinds in a version, given as `group/version`.
     fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool;
 

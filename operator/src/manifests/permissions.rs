@@ -2,6 +2,7 @@
 //! The kinds of a provider come from the provider itself.
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_model::gateway;
 use kubefoundry_model::provider::Provider;
 
 use crate::role::{Role, SELECTOR_LEASE};
@@ -201,7 +202,13 @@ fn provider_permissions(provider: &'static dyn Provider, groups: &[&'static ApiG
         kinds.iter().map(|kind| kind.group).filter(|group| !group.is_empty()).collect();
     upstream.dedup();
     for group in upstream {
-        permissions.push(cluster_wide(group, of_group(group), MANAGE, "applies and deletes the provider's objects"));
+        let is_of_gateway = gateway::KINDS.iter().any(|kind| kind.group == group);
+        let reason = if is_of_gateway {
+            "applies and deletes what leads from a Gateway to a model, for deployments with spec.gateway"
+        } else {
+            "applies and deletes the provider's objects"
+        };
+        permissions.push(cluster_wide(group, of_group(group), MANAGE, reason));
     }
     let (claims, supporting): (Vec<_>, Vec<_>) = of_group("").into_iter().partition(|plural| *plural == CLAIMS);
     if !supporting.is_empty() {
@@ -240,8 +247,9 @@ const BUILT_IN: &[(&str, &str)] =
     &[("ConfigMap", "configmaps"), ("PersistentVolumeClaim", CLAIMS), ("Service", "services")];
 
 /// Returns the kinds that a provider writes, sorted. They come from its table of behaviors, which has a row for every
-/// field that is written.
+/// field that is written; every provider also writes the kinds of a Gateway.
 pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<WrittenKind> {
+    let of_gateway = gateway::KINDS.iter().map(|it| WrittenKind { group: it.group, kind: it.kind, plural: it.plural });
     let mut kinds: Vec<WrittenKind> = provider
         .info()
         .behaviors
@@ -253,6 +261,7 @@ pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<WrittenKind> {
             let (kind, plural) = BUILT_IN.iter().find(|(kind, _)| *kind == row.kind)?;
             Some(WrittenKind { group: "", kind, plural })
         })
+        .chain(of_gateway)
         .collect();
     kinds.sort_unstable();
     kinds.dedup();

@@ -7,6 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::ApiResource;
 use kube::runtime::watcher;
 use kube::{Api, Client};
+use kubefoundry_model::gateway;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::PROVIDERS;
 use serde_json::Value;
@@ -67,10 +68,10 @@ impl Definitions {
     }
 }
 
-/// Returns the API groups of all providers' kinds.
+/// Returns the API groups of all kinds that providers write.
 fn groups() -> Vec<&'static str> {
     let kind_groups = |provider: &&'static dyn Provider| provider.info().kinds.iter().map(|own| own.group);
-    PROVIDERS.iter().flat_map(kind_groups).collect()
+    PROVIDERS.iter().flat_map(kind_groups).chain(gateway::KINDS.iter().map(|kind| kind.group)).collect()
 }
 
 /// Reads a CRD; none if no provider writes its kind, or if it is not established.
@@ -87,7 +88,8 @@ fn definition(object: &CachedObject, groups: &[&str]) -> Option<Definition> {
         return None;
     }
     let kind = value.pointer("/spec/names/kind")?.as_str()?.to_owned();
-    if !PROVIDERS.iter().any(|provider| provider.info().has_kind(group, &kind)) {
+    let is_of_gateway = gateway::KINDS.iter().any(|it| it.group_kind() == (group, &*kind));
+    if !is_of_gateway && !PROVIDERS.iter().any(|provider| provider.info().has_kind(group, &kind)) {
         return None;
     }
     let mut spec = value["spec"].take();

@@ -9,7 +9,8 @@ use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_model::providers;
+use kubefoundry_model::provider::Behavior;
+use kubefoundry_model::{gateway, providers};
 use tokio::task::JoinHandle;
 
 use super::{Queues, follow, watch_config};
@@ -32,9 +33,9 @@ pub(crate) struct WatchedKind {
     pub(crate) plural: String,
     /// The uid of the CRD: another one after the CRD was deleted and created again.
     pub(crate) definition: String,
-    /// The provider that writes it; none for built-in kinds, which any provider writes.
+    /// The provider that writes it; none for built-in kinds and those of a Gateway, which any provider writes.
     pub(crate) provider: Option<&'static str>,
-    /// The label selector of a built-in kind.
+    /// The label selector of a kind that any provider writes.
     pub(crate) labels: Option<String>,
 }
 
@@ -130,7 +131,8 @@ impl ObjectIndex {
 
 /// Whether a provider writes objects of a kind.
 fn writes(provider: &str, kind: &str) -> bool {
-    providers::find(provider).is_some_and(|provider| provider.info().behaviors.iter().any(|row| row.kind == kind))
+    let has_row = |behaviors: &[Behavior]| behaviors.iter().any(|row| row.kind == kind);
+    providers::find(provider).is_some_and(|provider| has_row(provider.info().behaviors) || has_row(gateway::BEHAVIORS))
 }
 
 impl Upstream {
@@ -163,25 +165,29 @@ impl Upstream {
         kinds.iter().flatten().map(|(_, kind)| kind).filter(same).find_map(|kind| kind.objects.all.get(&key).cloned())
     }
 
-    /// Watches exactly these kinds from now on, and ConfigMaps and Services with the labels of the operator.
+    /// Watches exactly these kinds from now on, and ConfigMaps and Services. Of a kind without a provider, only objects
+    /// with the labels of the operator are watched.
     pub(crate) fn watch_kinds(self: &Arc<Self>, kinds: impl IntoIterator<Item = WatchedKind>) {
         let is_here = |wanted: &WatchedKind| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
-        let mut wanted: BTreeSet<WatchedKind> = kinds.into_iter().filter(is_here).collect();
+        let (shared, of_providers): (Vec<WatchedKind>, Vec<_>) =
+            kinds.into_iter().partition(|wanted| wanted.provider.is_none());
+        let mut wanted: BTreeSet<WatchedKind> = of_providers.into_iter().filter(is_here).collect();
+        // A process may watch only what its providers write (manifests/permissions.rs).
         let written = |kind: &str| self.providers.iter().any(|provider| writes(provider, kind));
-        for (kind, plural) in [("ConfigMap", "configmaps"), ("Service", "services")] {
-            // A process may watch only what its providers write (manifests/permissions.rs).
-            if written(kind) {
-                for group in &self.groups {
-                    wanted.insert(WatchedKind {
-                        group: String::new(),
-                        version: "v1".to_owned(),
-                        kind: kind.to_owned(),
-                        plural: plural.to_owned(),
-                        definition: String::new(),
-                        provider: None,
-                        labels: Some(format!("{}={}", group.api_group.label("managed-by"), group.api_group.manager)),
-                    });
-                }
+        let built_in =
+            [("ConfigMap", "configmaps"), ("Service", "services")].into_iter().map(|(kind, plural)| WatchedKind {
+                group: String::new(),
+                version: "v1".to_owned(),
+                kind: kind.to_owned(),
+                plural: plural.to_owned(),
+                definition: String::new(),
+                provider: None,
+                labels: None,
+            });
+        for kind in built_in.chain(shared).filter(|kind| written(&kind.kind)) {
+            for group in &self.groups {
+                let labels = format!("{}={}", group.api_group.label("managed-by"), group.api_group.manager);
+                wanted.insert(WatchedKind { labels: Some(labels), ..kind.clone() });
             }
         }
         let mut kinds = self.write();

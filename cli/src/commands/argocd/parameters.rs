@@ -86,6 +86,25 @@ pub(super) static PARAMETERS: &[Parameter] = &[
         "Image mirrors",
         "Image prefixes and their replacements, such as nvcr.io: mirror.example.com/nvcr",
     ),
+    parameter("gatewayName", Text, "Gateway", "The Gateway of models with spec.gateway"),
+    parameter(
+        "gatewayNamespace",
+        Text,
+        "Namespace of the Gateway",
+        "The namespace of that Gateway; empty for the namespace of each deployment",
+    ),
+    parameter(
+        "gatewaySectionName",
+        Text,
+        "Listener of the Gateway",
+        "The listener of that Gateway; empty for every one that accepts the route",
+    ),
+    parameter(
+        "gatewayEndpointPicker",
+        Text,
+        "Endpoint picker",
+        "The Service of the endpoint picker of these models; {name} stands for the deployment: {name}-epp",
+    ),
     parameter("severities", Pairs, "Severities", "Severity of diagnostic codes, such as unpinned-runtime: off"),
     parameter(
         "kaitoNodeAutoProvisioning",
@@ -281,12 +300,23 @@ pub(super) fn options(given: &ParameterValues) -> Map<String, Value> {
             "kaitoNodeAutoProvisioning" => {
                 options.insert("kaito".to_owned(), json!({"nodeAutoProvisioning": value}));
             }
+            "gatewayName" => set_in(&mut options, "gateway", "name", value.clone()),
+            "gatewayNamespace" => set_in(&mut options, "gateway", "namespace", value.clone()),
+            "gatewaySectionName" => set_in(&mut options, "gateway", "sectionName", value.clone()),
+            "gatewayEndpointPicker" => set_in(&mut options, "gateway", "endpointPicker", json!({"name": value})),
             name => {
                 options.insert(name.to_owned(), value.clone());
             }
         }
     }
     options
+}
+
+/// Sets a field in a section of `Render`, which other parameters may have added.
+fn set_in(options: &mut Map<String, Value>, section: &str, field: &str, value: Value) {
+    if let Some(section) = options.entry(section).or_insert_with(|| json!({})).as_object_mut() {
+        section.insert(field.to_owned(), value);
+    }
 }
 
 /// Returns the parameters that the plugin announces: a JSON list for the UI of Argo CD.
@@ -412,6 +442,22 @@ mod tests {
             let error = read_variables(&[(variable, value)]).unwrap_err().to_string();
             assert!(error.contains(expected), "{variable}={value}: {error}");
         }
+    }
+
+    /// Several parameters set fields of one section.
+    #[test]
+    fn the_parameters_of_a_gateway_are_one_section() {
+        let given = read(
+            [
+                ("PARAM_GATEWAYNAME", "public"),
+                ("PARAM_GATEWAYNAMESPACE", ""),
+                ("PARAM_GATEWAYENDPOINTPICKER", "{name}-epp"),
+            ]
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)))
+            .into_iter(),
+        );
+        let expected = json!({"gateway": {"name": "public", "endpointPicker": {"name": "{name}-epp"}}});
+        assert_eq!(Value::from(options(&given.unwrap())), expected);
     }
 
     /// Argo CD accepts only a list (argo-cd#16077), and `generate` must accept every name in it.

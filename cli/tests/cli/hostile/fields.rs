@@ -4,6 +4,7 @@ use kubefoundry_actor::options::ActorOptions;
 use kubefoundry_compiler::options::render;
 use kubefoundry_kubernetes::wire as kubernetes;
 use kubefoundry_llamastack::options::LlamaStackSettings;
+use kubefoundry_model::gateway::{EndpointPickerOptions, GatewayOptions};
 use kubefoundry_model::wire as model;
 use serde_json::{Value, json};
 
@@ -116,7 +117,10 @@ fn options() -> Value {
         "runtimes": {"dynamo": "1.4.0"},
         "images": {"a": "b"},
         "providers": [{}],
-        "kaito": {"nodeAutoProvisioning": true},
+        "kaito": {"nodeAutoProvisioning": true, "gatewayAPIInferenceExtension": false},
+        "gateway": {
+            "name": "a", "namespace": "a", "sectionName": "a", "endpointPicker": {"name": "a", "port": 1},
+        },
         "llamaStack": {
             "image": "a/b:1", "distributions": {"a": "a/b:1"}, "imageOverrides": {"a": "a/b:1"}, "operatorNamespace": "a",
             "networkPolicy": true, "preflight": "auto", "volumeSizeLimit": "1Gi", "baseConfigPaths": ["/a"], "mergeMode": "init",
@@ -221,7 +225,9 @@ fn documents_set_every_field() {
     let document = options();
     assert_set(&document, "", render::Render::FIELDS, &[]);
     assert_set(&document, "/limits", render::Limits::FIELDS, &[]);
-    assert_set(&document, "/kaito", &["nodeAutoProvisioning"], &[]);
+    assert_set(&document, "/kaito", &["nodeAutoProvisioning", "gatewayAPIInferenceExtension"], &[]);
+    assert_set(&document, "/gateway", GatewayOptions::FIELDS, &[]);
+    assert_set(&document, "/gateway/endpointPicker", EndpointPickerOptions::FIELDS, &[]);
     assert_set(&document, "/llamaStack", LlamaStackSettings::FIELDS, &[]);
     assert_set(&document, "/actor", ActorOptions::FIELDS, &[]);
 }

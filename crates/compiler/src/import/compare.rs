@@ -441,6 +441,13 @@ const fn server_default(kind: &'static str, path: &'static str, value: &'static 
 /// kinds.
 const BUILT_IN_DEFAULTS: &[ServerDefault] = &[
     server_default("", "protocol", r#""TCP""#),
+    server_default("HTTPRoute", "group", r#""gateway.networking.k8s.io""#),
+    server_default("HTTPRoute", "kind", r#""Gateway""#),
+    server_default("HTTPRoute", "weight", "1"),
+    server_default("InferencePool", "endpointPickerRef.failureMode", r#""FailClose""#),
+    server_default("InferencePool", "endpointPickerRef.group", r#""""#),
+    server_default("InferencePool", "endpointPickerRef.kind", r#""Service""#),
+    server_default("InferencePool", "spec.appProtocol", r#""http""#),
     server_default("PersistentVolumeClaim", "spec.volumeMode", r#""Filesystem""#),
     server_default("PersistentVolumeClaim", "spec.volumeName", ""),
     server_default("Service", "spec.clusterIP", ""),

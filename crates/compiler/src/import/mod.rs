@@ -10,6 +10,7 @@
 
 pub mod compare;
 mod document;
+mod gateway;
 pub(crate) mod input;
 mod parallelism;
 mod references;
@@ -223,6 +224,8 @@ struct Importer<'s> {
 struct RenderedDeployment {
     objects: Vec<Value>,
     reason: Option<String>,
+    /// The name of the Service of the model.
+    service: Option<String>,
 }
 
 /// The reason why a draft does not become a deployment.
@@ -269,10 +272,13 @@ impl<'s> Importer<'s> {
             let is_error = |finding: &Diagnostic| finding.severity == Severity::Error;
             return Err(compilation.diagnostics.into_iter().filter(is_error).collect());
         }
-        let reason = compilation.decisions.first().and_then(|decision| decision.reason().map(str::to_owned));
+        let decision = compilation.decisions.first();
+        let reason = decision.and_then(|decision| decision.reason().map(str::to_owned));
+        let service = decision.and_then(|decision| Some(decision.endpoint.as_ref()?.service.clone()));
         Ok(RenderedDeployment {
             objects: compilation.outputs.into_iter().map(|output| output.object).collect(),
             reason,
+            service,
         })
     }
 
@@ -313,7 +319,13 @@ impl<'s> Importer<'s> {
                 return None;
             }
         };
-        for (field, why) in &draft.assumptions {
+        let routes = gateway::find_routes(object, &siblings.objects, rendering.service.as_deref());
+        let with_gateway = self.add_gateway(&reference.name, &deployment, &routes, &draft);
+        let (deployment, rendering, of_gateway, assumption) = match with_gateway {
+            Some(with) => (with.deployment, with.rendering, Some(with.parts), with.assumption),
+            None => (deployment, rendering, None, None),
+        };
+        for (field, why) in draft.assumptions.iter().chain(&assumption) {
             let value = deployment.pointer(&field.json_pointer()).cloned().unwrap_or_default();
             let message = format!("{field}: {value} is a placeholder: {why}");
             findings
@@ -323,8 +335,12 @@ impl<'s> Importer<'s> {
         for (message, help) in &draft.resolutions {
             findings.report(&codes::IMPORT_RESOLVES, &object.base, message.as_str()).help(*help);
         }
-        let parts: Vec<&ParsedObject<'_>> =
+        let mut parts: Vec<&ParsedObject<'_>> =
             draft.owned_siblings.iter().filter_map(|part| siblings.objects.get(*part).copied()).collect();
+        parts.extend(of_gateway.iter().flatten());
+        // Routes that no deployment renders are residue, but no part.
+        let part_count = parts.len();
+        parts.extend(routes.iter().filter(|_| of_gateway.is_none()));
         let mut equivalents = draft.equivalents;
         equivalents.default_flags.extend(parallelism::default_sizes(draft.engine));
         let mut report = ResidueReport { equivalents: &equivalents, omissions: &omissions, explained: BTreeSet::new() };
@@ -338,7 +354,7 @@ impl<'s> Importer<'s> {
             source: object.source,
             document: object.document,
             object: reference,
-            parts: parts.into_iter().map(ParsedObject::reference).collect(),
+            parts: parts.into_iter().take(part_count).map(ParsedObject::reference).collect(),
             model_deployment: deployment,
             residue,
         })

@@ -10,6 +10,7 @@ use super::input::ParsedObject;
 use crate::codes::import as codes;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_model::draft::{Equivalents, string_at};
+use kubefoundry_model::gateway;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A part of a ModelDeployment that an import leaves out because the ModelDeployment would be refused.
@@ -124,7 +125,9 @@ fn report_difference(
         }
         (Some(original), None) if path.segments().is_empty() => {
             let message = format!("the import does not render {}", kind_and_name(original));
-            add_finding(findings, &codes::NOT_IMPORTED, message, KEEP);
+            let kind = string_at(original, "/kind");
+            let is_route = gateway::KINDS.iter().any(|known| Some(known.kind) == kind);
+            add_finding(findings, &codes::NOT_IMPORTED, message, if is_route { KEEP_ROUTE } else { KEEP });
         }
         (Some(original), None) => {
             let message = match reason {
@@ -145,5 +148,7 @@ fn report_difference(
 }
 
 pub(super) const KEEP: &str = "if you need it, patch the rendered object, for example with kustomize";
+/// A route is no part of the provider's object, so it can stay as it is.
+const KEEP_ROUTE: &str = "keep it beside the rendered objects, or replace it by spec.gateway";
 const CHANGE: &str = "check that the rendered value is acceptable, or patch the rendered object";
 const ADD: &str = "check that it does no harm, or patch the rendered object";

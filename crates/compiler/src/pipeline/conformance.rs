@@ -26,6 +26,10 @@ impl InstalledSchemas for CrdSchemas<'_> {
         self.0.has_field(api_version, kind, path)
     }
 
+    fn requires_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool> {
+        self.0.requires_field(api_version, kind, path)
+    }
+
     fn stored_version(&self, kinds: &[GroupKind]) -> Option<String> {
         self.0.stored_version(kinds)
     }

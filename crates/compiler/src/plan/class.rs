@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::rendered_change::RenderedChange;
 use kubefoundry_kubernetes::quantity;
+use kubefoundry_model::gateway;
 use kubefoundry_model::provider::{Behavior, Reaction};
 
 /// The tool that applies the objects to the cluster.
@@ -120,7 +121,8 @@ pub(super) fn classify(change: &RenderedChange, behaviors: Option<&[Behavior]>) 
     let Some(behaviors) = behaviors else {
         return classified(ChangeClass::Unknown, "its controller is not known here");
     };
-    let Some(row) = Behavior::find(behaviors, &change.object.kind, &change.path) else {
+    let find = |behaviors| Behavior::find(behaviors, &change.object.kind, &change.path);
+    let Some(row) = find(behaviors).or_else(|| find(gateway::BEHAVIORS)) else {
         return classified(ChangeClass::Unknown, "the provider's table says nothing about the field");
     };
     let class = match row.reaction {
@@ -187,7 +189,7 @@ mod tests {
     fn each_table_has_one_row_per_field() {
         for provider in PROVIDERS {
             let mut seen = std::collections::BTreeSet::new();
-            for behavior in provider.info().behaviors {
+            for behavior in provider.info().behaviors.iter().chain(gateway::BEHAVIORS) {
                 assert!(seen.insert((behavior.kind, behavior.path)), "{behavior:?}");
                 assert!(!behavior.source.is_empty(), "{behavior:?}");
             }

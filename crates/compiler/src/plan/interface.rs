@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::class::ChangeClass;
 use super::rendered_change::Object;
 use super::report::InterfaceChange;
-use crate::model_name::requested_model_name;
 use crate::pipeline::Decision;
+use kubefoundry_model::model_name::requested_model_name;
 
 /// Returns the changes of the endpoint and of the model name. `objects_class` is the class of the most severe change of
 /// an object: a change that does not reach the running model does not reach its clients either.

@@ -7,8 +7,8 @@ use crate::wire::{ContainerClaim, ModelDeployment, PodResourceClaim, StorageVolu
 use serde_json::Value as Json;
 
 use super::{
-    Deployment, Engine, FieldOrigin, Frontend, Leaf, Metadata, Model, NewClaim, PodSettings, Probes, ProviderRequest,
-    RoleEngine, Volume, Worker, Workload, WrittenResources,
+    Deployment, Engine, FieldOrigin, Frontend, Gateway, Leaf, Metadata, Model, NewClaim, PodSettings, Probes,
+    ProviderRequest, RoleEngine, Volume, Worker, Workload, WrittenResources,
 };
 use kubefoundry_kubernetes::wire::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, ListPath, PathOf,
@@ -94,7 +94,7 @@ impl Deployment {
         }
         leaves.add_frontend(frontend);
         if let Some(gateway) = gateway {
-            leaves.add_leaf(spec().gateway().enabled(), gateway);
+            leaves.add_gateway(gateway);
         }
         leaves.0
     }
@@ -286,6 +286,14 @@ impl LeafList {
             self.add_optional(path.clone().name(), name.clone());
             self.add_optional(path.request(), request.clone());
         }
+    }
+
+    fn add_gateway(&mut self, gateway: &Gateway) {
+        let Gateway { enabled, http_route_ref, model_name } = gateway;
+        let path = || ModelDeployment::path().spec().gateway();
+        self.add_leaf(path().enabled(), enabled);
+        self.add_optional(path().http_route_ref(), http_route_ref.clone());
+        self.add_optional(path().model_name(), model_name.clone());
     }
 
     fn add_frontend(&mut self, frontend: &Frontend) {

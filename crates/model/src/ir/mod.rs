@@ -1,6 +1,7 @@
 //! A deployment after validation: defaults are applied, choices are made, and each value knows its origin.
 
 mod frontend;
+mod gateway;
 mod known_gpu;
 mod leaves;
 mod resources;
@@ -8,6 +9,7 @@ mod resources;
 use std::sync::Arc;
 
 pub use frontend::{Frontend, ResourceAmount};
+pub use gateway::Gateway;
 pub use known_gpu::{KnownGpu, NodeGpu};
 pub use leaves::LeafEntry;
 pub use resources::{Amount, ContainerResources, WrittenResources, amount_of};
@@ -102,8 +104,8 @@ pub struct Deployment {
     pub tolerations: Vec<Toleration>,
     /// What the user says about the frontend.
     pub frontend: Frontend,
-    /// Whether the model should be reachable through a Gateway. `None` without `spec.gateway`.
-    pub gateway: Option<Leaf<bool>>,
+    /// The Gateway through which clients reach the model. `None` without `spec.gateway`.
+    pub gateway: Option<Gateway>,
 }
 
 /// Fields of a core/v1 PodSpec. Those that are free-form have the structure of Kubernetes, which the pipeline checks.

@@ -6,6 +6,8 @@ use crate::draft::{
     Draft, ImportSource, WorkerDraft, items_at, quantity_at, required_node_labels, string_at, string_entries_at,
 };
 use crate::ir::{NVIDIA_GPU, is_known_gpu};
+use kubefoundry_kubernetes::api_group::API_GROUPS;
+use kubefoundry_kubernetes::manifest::MODEL_DEPLOYMENT;
 
 /// The variables that name the directories of model caches.
 const MODEL_CACHE_VARIABLES: &[&str] = &["HF_HOME", "LLAMA_CACHE"];
@@ -25,6 +27,8 @@ pub(super) fn import_pod(
     draft.hugging_face_token = token_secret(container);
     if let Some(metadata) = metadata {
         draft.pod_labels = string_entries_at(metadata, "/labels");
+        // KubeRay's pods behind a Gateway have this label, which only a rendering sets.
+        draft.pod_labels.retain(|key, _| !API_GROUPS.iter().any(|it| *key == it.label(MODEL_DEPLOYMENT)));
         draft.pod_annotations = string_entries_at(metadata, "/annotations");
     }
     draft.node_selector = string_entries_at(spec, "/nodeSelector");
@@ -233,7 +237,7 @@ pub(super) fn is_owned(object: &Value, source: &ImportSource<'_>) -> bool {
         let of = |api_group: &kubefoundry_kubernetes::api_group::ApiGroup| {
             annotations.get(&api_group.label("model-deployment")).cloned()
         };
-        kubefoundry_kubernetes::api_group::API_GROUPS.iter().find_map(of)
+        API_GROUPS.iter().find_map(of)
     };
     owner(object).is_some_and(|name| owner(source.object) == Some(name))
 }

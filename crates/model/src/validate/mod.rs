@@ -9,6 +9,7 @@
 
 mod engine;
 mod frontend;
+mod gateway;
 mod metadata;
 mod model;
 mod pod;
@@ -22,7 +23,7 @@ mod workload;
 
 pub use metadata::READ_ANNOTATIONS;
 
-use super::ir::{Deployment, EngineType, Leaf, NodeGpu, ProviderRequest};
+use super::ir::{Deployment, EngineType, NodeGpu, ProviderRequest};
 use crate::wire;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::ApiGroup;
@@ -106,7 +107,7 @@ pub fn validate_with_assumptions(
         node_gpu: NodeGpu::default(),
         tolerations: pod.tolerations,
         frontend,
-        gateway: spec.gateway.as_ref().map(|gateway| Leaf::or_default(gateway.enabled, true)),
+        gateway: gateway::validate_gateway(spec.gateway.as_ref(), &mut check),
     })
 }
 

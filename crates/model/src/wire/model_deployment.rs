@@ -70,7 +70,8 @@ wire_object! {
         /// The frontend: the HTTP server in front of the workers, which chooses a worker for each request. Only Dynamo
         /// has one.
         frontend: Frontend = "frontend" [not_in(&[AIRUNWAY])],
-        /// Gateway API integration. Nothing is rendered for it: a warning says so, unless `enabled` is `false`.
+        /// Makes the model reachable through a Gateway: an InferencePool and an HTTPRoute are rendered. The options name
+        /// the Gateway.
         gateway: Gateway = "gateway",
     }
 }
@@ -417,13 +418,15 @@ wire_object! {
     }
 }
 wire_object! {
-    /// Gateway API integration.
+    /// The Gateway through which clients reach the model.
     pub struct Gateway {
-        /// Creates an InferencePool and an HTTPRoute.
+        /// Renders an InferencePool of the serving pods, and an HTTPRoute to it. `true` by default if `gateway` is
+        /// written.
         enabled: bool = "enabled",
-        /// The name of an existing HTTPRoute to use instead of a new one.
-        http_route_ref: String = "httpRouteRef",
-        /// The model's name in the route.
-        model_name: String = "modelName",
+        /// The name of an HTTPRoute of your own, which leads to the InferencePool. No HTTPRoute is rendered then.
+        http_route_ref: String = "httpRouteRef" [syntax(Syntax::DnsSubdomain)],
+        /// The name of the model by which the HTTPRoute chooses requests. The default is the name to which the model
+        /// answers.
+        model_name: String = "modelName" [max_length(4096)],
     }
 }

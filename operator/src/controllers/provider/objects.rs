@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::owner_name;
+use kubefoundry_model::gateway;
 use kubefoundry_model::provider::Provider;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -49,17 +50,28 @@ pub(super) fn live_title(owned: &UpstreamObject) -> String {
 }
 
 /// Whether an object of a deployment belongs to a provider: by its kind, or because the provider's field manager wrote
-/// it. A built-in object without managed fields counts as the provider's.
+/// it. A supporting object without managed fields counts as the provider's.
 pub(super) fn belongs_to(owned: &UpstreamObject, provider: &dyn Provider, manager: &str) -> bool {
     if is_main_kind(owned, provider) {
         return true;
     }
-    if !owned.resource.group.is_empty() {
+    if !is_supporting(&owned.resource.group) {
         return false;
     }
     let value = owned.object.value();
     let managers = value.pointer("/metadata/managedFields").and_then(Value::as_array);
     managers.is_none_or(|managers| managers.iter().any(|entry| entry["manager"] == manager))
+}
+
+/// Whether a group has kinds that any provider writes: built-in ones, and those that lead from a Gateway to a model.
+fn is_supporting(group: &str) -> bool {
+    group.is_empty() || gateway::KINDS.iter().any(|kind| kind.group == group)
+}
+
+/// Whether an object sends requests to the pods of the main object: it keeps its name when the main object is recreated.
+pub(super) fn sends_requests(object: &Value) -> bool {
+    let kind = text(object, "/kind");
+    kind == "Service" || gateway::KINDS.iter().any(|known| known.kind == kind)
 }
 
 /// Whether an object is of a kind in which the provider runs models.
@@ -70,7 +82,7 @@ pub(super) fn is_main_kind(owned: &UpstreamObject, provider: &dyn Provider) -> b
 
 /// Returns the main object of a deployment: the desired one, or any that runs models.
 pub(super) fn main(owned: &[Arc<UpstreamObject>], desired: Option<&Value>) -> Option<Arc<UpstreamObject>> {
-    let mains = || owned.iter().filter(|owned| !owned.resource.group.is_empty());
+    let mains = || owned.iter().filter(|owned| !is_supporting(&owned.resource.group));
     let is_desired = |owned: &&Arc<UpstreamObject>| desired.is_some_and(|desired| is_same(owned, desired));
     mains().find(is_desired).or_else(|| mains().next()).cloned()
 }
@@ -198,6 +210,26 @@ mod tests {
         assert!(!belongs(json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {}})));
         assert!(belongs(managed("kaito-provider")));
         assert!(!belongs(managed("kuberay-provider")));
+    }
+
+    #[test]
+    fn routes_and_pools_are_supporting_objects_of_the_provider_that_applied_them() {
+        let kaito = providers::find("kaito").unwrap();
+        let route = |by: &str| {
+            upstream_object(json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+                "metadata": {"name": "phi", "managedFields": [{"manager": by}]}}))
+        };
+        assert!(belongs_to(&route("kaito-provider"), kaito, "kaito-provider"));
+        assert!(!belongs_to(&route("kuberay-provider"), kaito, "kaito-provider"));
+        assert!(!is_main_kind(&route("kaito-provider"), kaito));
+        let pool = upstream_object(json!({"apiVersion": "inference.networking.k8s.io/v1", "kind": "InferencePool",
+            "metadata": {"name": "phi"}}));
+        let workspace = upstream_object(
+            json!({"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "phi"}}),
+        );
+        let owned = [Arc::new(pool), Arc::new(workspace)];
+        assert_eq!(main(&owned, None).unwrap().resource.kind, "Workspace");
+        assert!(sends_requests(&json!({"kind": "HTTPRoute"})) && !sends_requests(&json!({"kind": "ConfigMap"})));
     }
 
     #[test]

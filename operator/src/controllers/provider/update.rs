@@ -68,9 +68,9 @@ impl ReconcileRequest<'_> {
         live: &UpstreamObject,
         reason: &str,
     ) -> Result<ReconcileOutcome, Obstacle> {
-        // The new main object refers to these. A Service keeps its name, so the running model still uses it: it is
-        // updated together with the new main object.
-        for object in desired.supporting().iter().filter(|object| objects::text(object, "/kind") != "Service") {
+        // The new main object refers to these. A Service or a route keeps its name, so the running model still uses it:
+        // it is updated together with the new main object.
+        for object in desired.supporting().iter().filter(|object| !objects::sends_requests(object)) {
             self.ensure(object).await?;
         }
         // A running object is deleted only if the apiserver accepts its successor, which is tried under another name.

@@ -273,9 +273,9 @@ pub(crate) fn is_about(finding: &Diagnostic, path: &FieldPath) -> bool {
     })
 }
 
-/// Returns whether a field may be without effect and without a finding. A gateway is never rendered: one that is wanted
-/// has a finding, and turning it off must be possible without one. The GPU count of a KAITO preset states what its
-/// instance type decides, and plans add it up.
+/// Returns whether a field may be without effect and without a finding. Turning a gateway off must be possible without
+/// removing its other fields, and the name of a route only says that it is the user's own. The GPU count of a KAITO
+/// preset states what its instance type decides, and plans add it up.
 fn may_have_no_effect(path: &FieldPath) -> bool {
     let spec = || ModelDeployment::path().spec();
     path.starts_with(&spec().gateway()) || *path == FieldPath::from(spec().resources().gpu().count())

@@ -7,10 +7,11 @@ use super::image::DynamoRuntime;
 use super::overrides::{self, DynamoSettings};
 use super::storage;
 use crate::ir::{Deployment, Probes};
+use crate::provider::GatewayBackend;
 use crate::providers::pod;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::pod::{PodSpec, env_value};
+use kubefoundry_kubernetes::pod::{PodSpec, StringMap, env_value};
 use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The component's name, from which the operator derives the Service's: `<graph>-frontend`.
@@ -122,4 +123,14 @@ pub(super) fn check_environment(deployment: &Deployment, findings: &mut Findings
             .report(&ROUTER_MODE_IN_ENVIRONMENT, &path, message)
             .help(format!("remove the variable, and set {} instead", overrides::path().router_mode()));
     }
+}
+
+/// Returns the frontends of a graph. The operator sets both labels on every pod (`generateLabels` in
+/// `deploy/operator/internal/dynamo/graph.go`). It creates an `InferencePool` itself only for a graph with a component
+/// of type `epp` (`deploy/operator/internal/dynamo/epp/inference_pool.go`), which is never rendered.
+pub(super) fn gateway_backend(deployment: &Deployment) -> GatewayBackend {
+    let name = &deployment.metadata.name;
+    let mut labels = StringMap::from_entry("nvidia.com/dynamo-graph-deployment-name", name);
+    labels.push("nvidia.com/dynamo-component-type", "frontend");
+    GatewayBackend::Pods { labels, port: super::PORT }
 }

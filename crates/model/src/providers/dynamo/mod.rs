@@ -92,7 +92,6 @@ static INFO: ProviderInfo = ProviderInfo {
     kinds: &[CustomKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
     unsupported_kinds: &[],
     server_defaults: &[ServerDefault { kind: "DynamoGraphDeployment", path: "useAsCompilationCache", value: "false" }],
-    gateway: "Dynamo creates an InferencePool itself, but only for a graph with an epp component",
     list_keys: &[
         // v1beta1
         ListKeys { field: "components", keys: &["name"] },
@@ -132,7 +131,11 @@ impl Provider for Dynamo {
         let mut manifests = pod::claims(deployment);
         manifests.push(main_object);
         let service = format!("{name}-{}", frontend::NAME.to_lowercase());
-        Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
+        Some(Translation {
+            manifests,
+            endpoint: Endpoint { service, port: PORT },
+            gateway_backend: frontend::gateway_backend(deployment),
+        })
     }
 
     fn launcher(

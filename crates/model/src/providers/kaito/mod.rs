@@ -16,6 +16,7 @@ mod nodes;
 pub mod overrides;
 pub(crate) mod preset;
 mod runner;
+mod serving_pods;
 mod settings;
 mod status;
 mod support;
@@ -36,7 +37,7 @@ use crate::provider::{
 use crate::providers::{metadata, model_alias, pod};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
+use kubefoundry_kubernetes::pod::SpecBody;
 use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 use manifests::{Inference, InferenceSet, InferenceSetResource, InferenceSetTemplate, Resource, Workspace};
@@ -83,7 +84,6 @@ static INFO: ProviderInfo = ProviderInfo {
             value: r#"{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}"#,
         },
     ],
-    gateway: "KAITO creates an InferencePool itself, but only for an InferenceSet and with its feature gate gatewayAPIInferenceExtension",
     list_keys: &[],
 };
 
@@ -132,7 +132,9 @@ impl Provider for Kaito {
             return None;
         }
         let (inference, supporting) = inference?;
-        Some(assemble(deployment, worker, kind, nodes, inference, supporting))
+        let gateway_backend = serving_pods::gateway_backend(deployment, kind, is_preset, context);
+        let (manifests, service) = assemble(deployment, worker, kind, nodes, inference, supporting);
+        Some(Translation { manifests, endpoint: Endpoint { service, port: 80 }, gateway_backend })
     }
 
     fn ordered_instance_type<'d>(&self, deployment: &'d Deployment) -> Option<&'d str> {
@@ -248,6 +250,7 @@ fn build_inference(
 }
 
 /// Assembles the objects in the order in which they must be applied: KAITO's webhook requires the ConfigMap to exist.
+/// Returns them with the name of the Service.
 fn assemble(
     deployment: &Deployment,
     worker: &Worker,
@@ -255,7 +258,7 @@ fn assemble(
     nodes: Nodes,
     inference: Inference,
     mut manifests: Vec<Manifest>,
-) -> Translation {
+) -> (Vec<Manifest>, String) {
     let name = &deployment.metadata.name;
     let Nodes { instance_type, label_selector } = nodes;
     let (main, service) = match kind {
@@ -266,8 +269,7 @@ fn assemble(
         }
         KaitoKind::InferenceSet => {
             let service = format!("{name}-inference");
-            let mut selector = StringMap::from_entry("inferenceset.kaito.sh/created-by", name);
-            selector.push("apps.kubernetes.io/pod-index", "0");
+            let selector = serving_pods::labels(kind, name);
             manifests.push(kubefoundry_kubernetes::pod::http_service(&service, selector, 80, template::PORT));
             let resource = instance_type.map(|instance_type| InferenceSetResource { instance_type });
             let spec = InferenceSet {
@@ -280,5 +282,5 @@ fn assemble(
     };
     let source = deployment.model.source.value.as_str();
     manifests.push(main.with_label(deployment.api_group.label("model-source"), source));
-    Translation { manifests, endpoint: Endpoint { service, port: 80 } }
+    (manifests, service)
 }

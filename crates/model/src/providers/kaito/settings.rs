@@ -9,6 +9,9 @@ wire_object! {
     pub struct KaitoSettings {
         /// Whether KAITO provisions nodes. With `true`, an instance type is required; with `false`, it is refused.
         node_auto_provisioning: bool = "nodeAutoProvisioning",
+        /// Whether KAITO's feature gate `gatewayAPIInferenceExtension` is on, so that KAITO creates the InferencePool of
+        /// an InferenceSet. Off by default, as in KAITO.
+        gateway_api_inference_extension: bool = "gatewayAPIInferenceExtension",
     }
 }
 
@@ -17,6 +20,8 @@ wire_object! {
 pub(super) struct KaitoInstallation {
     /// Whether KAITO provisions nodes. `None` if unknown.
     pub(super) node_auto_provisioning: Option<bool>,
+    /// Whether KAITO creates the InferencePools of InferenceSets.
+    pub(super) creates_inference_pools: bool,
 }
 
 impl TransformSettings for KaitoInstallation {
@@ -28,5 +33,6 @@ impl TransformSettings for KaitoInstallation {
 
     fn apply(&mut self, section: KaitoSettings, _: &mut Findings<'_>) {
         self.node_auto_provisioning = section.node_auto_provisioning.or(self.node_auto_provisioning);
+        self.creates_inference_pools = section.gateway_api_inference_extension.unwrap_or(self.creates_inference_pools);
     }
 }

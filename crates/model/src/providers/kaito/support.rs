@@ -165,5 +165,16 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             "the label selector, which KAITO converts to a node affinity; KAITO's own labels are ignored with a warning",
         ),
         row(spec().tolerations(), Partly, "template: tolerations of the pod; preset: refused"),
+        row(
+            spec().gateway().enabled(),
+            Partly,
+            "an InferencePool of the serving pods, and an HTTPRoute to it; nothing where KAITO creates the pool itself; refused \
+         if the image names the model itself and modelName is absent",
+        ),
+        row(
+            spec().gateway().http_route_ref(),
+            Partly,
+            "the HTTPRoute is left out, for one of your own; nothing where KAITO creates the pool itself",
+        ),
     ]
 }

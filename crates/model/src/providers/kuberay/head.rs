@@ -2,10 +2,10 @@
 //! GPU and no storage. It does not have the workers' node selector, because it would keep a GPU node alive while the
 //! model is scaled to zero. It has their tolerations, because every node of a cluster may be tainted.
 
-use super::checks;
 use super::image::RayRuntime;
 use super::manifests::HeadGroupSpec;
 use super::overrides::KubeRaySettings;
+use super::serving_pods;
 use crate::ir::Deployment;
 use crate::providers::pod;
 use kubefoundry_kubernetes::pod::{Container, ContainerPort, PodSpec, PodTemplate, ResourceRequirements, StringMap};
@@ -37,6 +37,6 @@ pub(super) fn build_head(deployment: &Deployment, runtime: &RayRuntime, settings
     let spec = PodSpec { containers: vec![container], ..pod::auxiliary_pod_spec(deployment) };
     HeadGroupSpec {
         ray_start_params: StringMap(settings.head_params.clone()),
-        template: PodTemplate { metadata: pod::pod_metadata(deployment, &checks::RESERVED_POD_LABELS), spec },
+        template: PodTemplate { metadata: serving_pods::pod_metadata(deployment), spec },
     }
 }

@@ -17,6 +17,7 @@ mod manifests;
 pub mod overrides;
 pub(crate) mod runtimes;
 mod serve;
+mod serving_pods;
 mod start_params;
 mod status;
 mod support;
@@ -83,7 +84,6 @@ static INFO: ProviderInfo = ProviderInfo {
         // vLLM's own default (vllm/engine/arg_utils.py); an import states the size.
         ServerDefault { kind: "RayService", path: "engine_kwargs.tensor_parallel_size", value: "1" },
     ],
-    gateway: "KubeRay creates no InferencePool",
     list_keys: &[ListKeys { field: "workerGroupSpecs", keys: &["groupName"] }],
 };
 
@@ -125,7 +125,11 @@ impl Provider for KubeRay {
         let mut manifests = pod::claims(deployment);
         manifests.push(Manifest::new(V1, "RayService", name, SpecBody { spec }));
         let service = format!("{name}-serve-svc");
-        Some(Translation { manifests, endpoint: Endpoint { service, port: head::SERVE_PORT } })
+        Some(Translation {
+            manifests,
+            endpoint: Endpoint { service, port: head::SERVE_PORT },
+            gateway_backend: serving_pods::gateway_backend(deployment),
+        })
     }
 
     fn launcher(

@@ -3,7 +3,7 @@
 use super::image::RayRuntime;
 use super::manifests::WorkerGroupSpec;
 use super::overrides::AcceleratorType;
-use super::{checks, flags, runtimes, start_params};
+use super::{flags, runtimes, serving_pods, start_params};
 use crate::engines;
 use crate::engines::{ArgumentValue, Invocation, Parallelism};
 use crate::ir::{ContainerResources, Deployment, Role, Worker, amount_of};
@@ -98,7 +98,7 @@ impl WorkerGroup<'_> {
             // A group that is scaled to zero grows to one replica at the first request.
             max_replicas: replicas.max(nodes),
             ray_start_params: self.start_params(accelerator, has_autoscaler),
-            template: PodTemplate { metadata: pod::pod_metadata(deployment, &checks::RESERVED_POD_LABELS), spec },
+            template: PodTemplate { metadata: serving_pods::pod_metadata(deployment), spec },
         }
     }
 

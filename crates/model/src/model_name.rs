@@ -1,13 +1,13 @@
 //! The name of a model in requests, read from the objects that a deployment renders to.
 
-use kubefoundry_model::draft::ImportSource;
-use kubefoundry_model::engines::{ImportedFlag, profile};
-use kubefoundry_model::providers;
+use crate::draft::ImportSource;
+use crate::engines::{ImportedFlag, profile};
+use crate::providers;
 use serde_json::Value;
 
 /// Returns the name of the model in requests: the one that the provider gives it, or else the served name among the
 /// flags of the engine, or the model id if there is none. It is unknown if an image names the model itself.
-pub(crate) fn requested_model_name(provider: &str, objects: &[&Value]) -> Option<String> {
+pub fn requested_model_name(provider: &str, objects: &[&Value]) -> Option<String> {
     let provider = providers::find(provider)?;
     let object = objects.last()?;
     if let Some(name) = provider.assigned_model_name(object) {

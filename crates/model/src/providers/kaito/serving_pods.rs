@@ -1,0 +1,44 @@
+//! The pods of a Workspace or an InferenceSet that serve.
+
+use super::settings::KaitoInstallation;
+use super::template;
+use super::workload::KaitoKind;
+use crate::ir::Deployment;
+use crate::provider::{GatewayBackend, TranslationContext};
+use kubefoundry_kubernetes::pod::StringMap;
+
+/// Returns the labels of the pods that serve: the first of each Workspace, because the others of a model on several
+/// nodes are its workers. KAITO labels pods with their Workspace and with their InferenceSet
+/// (`GenerateStatefulSetManifest` and `GenerateManifestWithPodTemplate` in pkg/workspace/manifests/manifests.go), and
+/// Kubernetes with their index in the StatefulSet.
+pub(super) fn labels(kind: KaitoKind, name: &str) -> StringMap {
+    let key = match kind {
+        KaitoKind::Workspace => "kaito.sh/workspace",
+        KaitoKind::InferenceSet => "inferenceset.kaito.sh/created-by",
+    };
+    let mut labels = StringMap::from_entry(key, name);
+    labels.push("apps.kubernetes.io/pod-index", "0");
+    labels
+}
+
+/// Returns what a Gateway can send requests to. With its feature gate, KAITO creates the InferencePool of an InferenceSet
+/// with a preset for vLLM, as a release of the chart of the Gateway API Inference Extension
+/// (`ensureGatewayAPIInferenceExtension` in pkg/inferenceset/inferenceset_controller.go,
+/// `GenerateInferencePoolHelmRelease` in pkg/workspace/manifests/manifests.go).
+pub(super) fn gateway_backend(
+    deployment: &Deployment,
+    kind: KaitoKind,
+    is_preset: bool,
+    context: &TranslationContext<'_>,
+) -> GatewayBackend {
+    let name = &deployment.metadata.name;
+    let creates_pools = context.settings.with(|settings: &KaitoInstallation| settings.creates_inference_pools);
+    if creates_pools && is_preset && kind == KaitoKind::InferenceSet {
+        return GatewayBackend::UpstreamPool {
+            name: format!("{name}-inferencepool"),
+            why: "with the feature gate gatewayAPIInferenceExtension, KAITO creates the InferencePool and the endpoint \
+                  picker of an InferenceSet",
+        };
+    }
+    GatewayBackend::Pods { labels: labels(kind, name), port: template::PORT }
+}
