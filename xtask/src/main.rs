@@ -12,6 +12,7 @@ mod flags;
 mod fuzz;
 mod generate;
 mod generated_files;
+mod import_corpus;
 mod instructions;
 mod upstream;
 
@@ -55,6 +56,11 @@ Tasks:
                     --findings: documents with 1.5 findings each instead of 0.2
   corpus N --foreign --out FOLDER
                     write N files that contain no ModelDeployment, for measurements
+  import-corpus FOLDER [--check]
+                    import every object in FOLDER/{dynamo,kaito,kuberay}, render the results, compare them with the
+                    originals field by field, and write the counts to docs/import-corpus.md; fail when a difference is
+                    reported by no finding
+                    --check: write nothing, fail when the counts differ
   instructions [FILTER] [--programs FOLDER]
                     count the instructions of fixed runs of the programs in FOLDER (target/release unless given), or of
                     the runs whose names contain FILTER; fail when one takes 2 % more than benches/instructions.toml
@@ -99,6 +105,7 @@ fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["facts", options @ ..] => facts::run(options),
         ["upstream", arguments @ ..] => upstream::run(arguments),
         ["corpus", arguments @ ..] => corpus::run(arguments),
+        ["import-corpus", arguments @ ..] => import_corpus::run(arguments),
         ["instructions", arguments @ ..] => instructions::run(arguments),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         [] => Err(Failure::Broken(format!("no task given\n\n{USAGE}"))),

@@ -14,6 +14,7 @@ It renders the result and reports each field that differs from the original (the
 Examples:
   kubefoundry import old/dgd.yaml > model.yaml
   kubectl get dgd,workspaces,rayservices -A -o yaml | kubefoundry import -
+  kubefoundry import old/ --out-dir models/
   kubefoundry import old/ --output json | jq '.imported[].residue'";
 
 pub(super) const MIGRATE_EXAMPLES: &str = "\
@@ -41,6 +42,20 @@ pub(crate) struct ImportArgs {
     /// Output format; JSON includes the residue and the findings
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ObjectFormat,
+
+    /// Provider for objects that no ModelDeployment renders: dynamo for KAITO's MultiRoleInference
+    #[arg(long, value_name = "PROVIDER", value_parser = PossibleValuesParser::new(["dynamo"]))]
+    pub(crate) to: Option<String>,
+
+    /// Write each ModelDeployment to DIR/NAMESPACE/modeldeployment_NAME.yaml instead of standard output
+    ///
+    /// A file that exists with another content is not overwritten, and then nothing is written.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out_dir: Option<PathBuf>,
+
+    /// Exit with status 1 if an import has residue
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,10 +1,12 @@
 //! `kubefoundry import`: converts provider objects to ModelDeployments, and reports what these cannot express.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
-use kubefoundry_compiler::import::{ImportedDeployment, import};
+use kubefoundry_compiler::import::{ImportReport, RefusedObject, import_to};
 use kubefoundry_diagnostics::render::to_report;
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::text::printable;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,11 +14,13 @@ use super::{CommandError, exit_status, findings_json, format_findings, read_inpu
 use crate::args::{ImportArgs, InputArgs, ObjectFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
+use crate::output;
 
 #[derive(Serialize)]
-struct ImportReport<'r> {
+struct JsonReport<'r> {
     version: u32,
     imported: Vec<ImportEntry<'r>>,
+    refused: &'r [RefusedObject],
     diagnostics: Vec<Value>,
 }
 
@@ -25,40 +29,68 @@ struct ImportEntry<'r> {
     file: &'r str,
     document: usize,
     #[serde(flatten)]
-    imported: &'r ImportedDeployment,
+    imported: &'r kubefoundry_compiler::import::ImportedDeployment,
 }
 
 pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let input = InputArgs { paths: args.paths.clone(), config: args.config.clone(), ..InputArgs::default() };
     let (input, is_partial) = read_input(&input)?;
     let sources = &input.sources;
-    let import = import(sources);
-    if args.output == ObjectFormat::Json {
+    let import = import_to(sources, args.to.as_deref());
+    if args.output == ObjectFormat::Json && args.out_dir.is_none() {
         let entries = import.imported.iter().map(|imported| ImportEntry {
             file: &sources.get(imported.source).name,
             document: imported.document,
             imported,
         });
-        let imported = entries.collect();
-        let report = ImportReport { version: 1, imported, diagnostics: findings_json(&import.diagnostics, sources) };
+        let diagnostics = findings_json(&import.diagnostics, sources);
+        let report = JsonReport { version: 1, imported: entries.collect(), refused: &import.refused, diagnostics };
         console::print([to_report(&report)])?;
     } else {
         let format = args.diagnostics.diagnostics;
-        let result = describe(&import.imported);
+        let result = describe(&import);
         console::note(&format_findings(&result, &import.diagnostics, sources, format, console.stderr_style()));
-        console::print([yaml::to_yaml_stream(import.imported.iter().map(|imported| &imported.model_deployment))])?;
+        let deployments = import.imported.iter().map(|imported| &imported.model_deployment);
+        match &args.out_dir {
+            Some(directory) => output::write_imports(directory, deployments, args.output)?,
+            None => console::print([yaml::to_yaml_stream(deployments)])?,
+        }
     }
-    Ok(exit_status(&import.diagnostics, sources, is_partial))
+    let has_residue = import.imported.iter().any(|imported| !imported.residue.is_empty());
+    Ok(match exit_status(&import.diagnostics, sources, is_partial) {
+        ExitStatus::Success if args.strict && has_residue => ExitStatus::Findings,
+        status => status,
+    })
 }
 
-/// Returns the number of imported objects, with the kinds and versions that were read: `2 imported (Workspace of
-/// kaito.sh/v1beta1)`.
-fn describe(imported: &[ImportedDeployment]) -> String {
-    let kinds: BTreeSet<String> = imported
+/// Returns the summary: every object that has residue or was refused, and the numbers with the kinds and versions that
+/// were read: `2 imported (Workspace of kaito.sh/v1beta1), 1 of them with residue`.
+fn describe(import: &ImportReport) -> String {
+    let mut summary = String::new();
+    for imported in import.imported.iter().filter(|imported| !imported.residue.is_empty()) {
+        let count = imported.residue.len();
+        let differences = if count == 1 { "1 difference".to_owned() } else { format!("{count} differences") };
+        let _ = writeln!(summary, "with residue: {}: {differences}", printable(&imported.object.to_string()));
+    }
+    for RefusedObject { object, reason, .. } in &import.refused {
+        let _ = writeln!(summary, "refused: {}", printable(&format!("{object}: {reason}")));
+    }
+    let kinds: BTreeSet<String> = import
+        .imported
         .iter()
         .map(|imported| format!("{} of {}", imported.object.kind, imported.object.api_version))
         .collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
-    let number = imported.len();
-    if kinds.is_empty() { format!("{number} imported") } else { format!("{number} imported ({kinds})") }
+    let _ = write!(summary, "{} imported", import.imported.len());
+    if !kinds.is_empty() {
+        let _ = write!(summary, " ({kinds})");
+    }
+    let with_residue = import.imported.iter().filter(|imported| !imported.residue.is_empty()).count();
+    if with_residue > 0 {
+        let _ = write!(summary, ", {with_residue} of them with residue");
+    }
+    if !import.refused.is_empty() {
+        let _ = write!(summary, ", {} refused", import.refused.len());
+    }
+    summary
 }

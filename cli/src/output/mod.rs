@@ -18,7 +18,7 @@ use crate::args::ObjectFormat;
 use merge::{InputTexts, OutputObject};
 
 pub(crate) use merge::StreamError;
-pub(crate) use out_dir::{OutDirError, write_files};
+pub(crate) use out_dir::{OutDirError, write_files, write_imports};
 
 /// Formats the output as one JSON document.
 ///

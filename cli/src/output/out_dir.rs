@@ -29,6 +29,8 @@ pub(crate) enum OutDirError {
     Collision { path: String, first: String, second: String },
     #[error("{0}: not overwritten, because it does not contain exactly one object generated from {1}")]
     ForeignFile(String, String),
+    #[error("{0}: not overwritten, because it exists with another content")]
+    OtherContent(String),
     #[error("{0}: is a symbolic link; kubefoundry does not write through links")]
     Link(String),
     #[error("{0}: not a valid file name")]
@@ -49,11 +51,36 @@ pub(crate) fn write_files(
     compilation: &Compilation,
     format: ObjectFormat,
 ) -> Result<(), OutDirError> {
-    let targets = plan_files(directory, compilation, format)?;
+    write_targets(directory, &plan_files(directory, compilation, format)?)
+}
+
+/// Writes every imported ModelDeployment to its file below `directory`. A file that a user has changed must not be lost, so
+/// an existing file with another content is not overwritten.
+pub(crate) fn write_imports<'d>(
+    directory: &Path,
+    deployments: impl IntoIterator<Item = &'d Value>,
+    format: ObjectFormat,
+) -> Result<(), OutDirError> {
+    let mut targets: Vec<TargetFile> = Vec::new();
+    for deployment in deployments {
+        let field = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_str);
+        let (kind, name) = (field("/kind").unwrap_or_default(), field("/metadata/name").unwrap_or_default());
+        let path = directory.join(file_path(field("/metadata/namespace"), kind, name, format)?);
+        let text = object_text(deployment, format);
+        match read_existing(directory, &path)? {
+            Some(old) if old == text.as_bytes() => {}
+            Some(_) => return Err(OutDirError::OtherContent(path.display().to_string())),
+            None => targets.push(TargetFile { path, text }),
+        }
+    }
+    write_targets(directory, &targets)
+}
+
+fn write_targets(directory: &Path, targets: &[TargetFile]) -> Result<(), OutDirError> {
     let mut created = CreatedDirectories(Vec::new());
     created.create(directory)?;
     let mut replacement = FileReplacement::default();
-    for target in &targets {
+    for target in targets {
         created.create(target.path.parent().unwrap_or(directory))?;
         replacement.stage(&target.path, &target.text, None).map_err(|error| write_error(&target.path, error))?;
     }
@@ -95,13 +122,17 @@ fn plan_files(
 
 /// Returns the path of a file below the output directory: `prod/workspace_phi.yaml`.
 fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, OutDirError> {
+    file_path(identity.namespace.as_deref(), &identity.kind, &identity.name, format)
+}
+
+fn file_path(namespace: Option<&str>, kind: &str, name: &str, format: ObjectFormat) -> Result<PathBuf, OutDirError> {
     let extension = match format {
         ObjectFormat::Yaml => "yaml",
         ObjectFormat::Json => "json",
     };
-    let name = format!("{}_{}.{extension}", identity.kind.to_ascii_lowercase(), identity.name);
+    let name = format!("{}_{name}.{extension}", kind.to_ascii_lowercase());
     let mut path = PathBuf::new();
-    for part in identity.namespace.as_deref().into_iter().chain([name.as_str()]) {
+    for part in namespace.into_iter().chain([name.as_str()]) {
         // Object names were validated as DNS names, but the safety of paths must not depend on that.
         let plain = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
         if !plain || part.is_empty() || part.starts_with('.') {

@@ -214,6 +214,15 @@ pub trait Provider: Sync {
     /// Returns [`ImportRefusal`] if no deployment renders a similar object.
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal>;
 
+    /// Splits an object that serves several models into objects that serve one each, with names of their own. Returns none
+    /// if the object serves one model, or cannot be split.
+    fn split(&self, _object: &Value) -> Vec<Value> {
+        Vec::new()
+    }
+
+    /// Brings an object into one of the forms that upstream treats alike, before it is compared with another one.
+    fn unify(&self, _object: &mut Value) {}
+
     /// Returns the Hugging Face id of a model for which this provider, and no other, has a name of its own.
     ///
     /// ```

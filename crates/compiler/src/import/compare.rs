@@ -72,6 +72,12 @@ fn user_fields(object: &Value) -> Value {
 fn comparable_form(object: &Value) -> Value {
     let mut object = user_fields(object);
     unify_pods(&mut object);
+    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if let Some(provider) = PROVIDERS.iter().find(|provider| provider.info().has_kind(group, kind)) {
+        provider.unify(&mut object);
+    }
     object
 }
 
@@ -81,6 +87,7 @@ fn comparable_form(object: &Value) -> Value {
 fn unify_pods(value: &mut Value) {
     match value {
         Value::Object(fields) => {
+            set_script_variables(fields);
             remove_repeated_requests(fields);
             remove_implied_pull_policy(fields);
             remove_unused_directory(fields);
@@ -89,6 +96,23 @@ fn unify_pods(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(unify_pods),
         _ => {}
+    }
+}
+
+/// Adds the variables that a script sets to those of its container.
+fn set_script_variables(container: &mut Map<String, Value>) {
+    if !container.contains_key("command") {
+        return;
+    }
+    let Ok(line) = CommandLine::read(&Value::Object(container.clone())) else { return };
+    if line.assignments.is_empty() {
+        return;
+    }
+    let env = container.entry("env").or_insert_with(|| Value::Array(Vec::new()));
+    let Some(env) = env.as_array_mut() else { return };
+    for (name, value) in line.assignments {
+        env.retain(|variable| variable.get("name").and_then(Value::as_str) != Some(name.as_str()));
+        env.push(serde_json::json!({"name": name, "value": value}));
     }
 }
 
@@ -253,6 +277,9 @@ impl DifferenceCollector<'_> {
                 return false;
             }
             rendered.program.clone_from(&original.program);
+        }
+        for word in &original.left_out {
+            self.add(&path.key(word.field).index(word.index), Some(&Value::from(word.text.as_str())), None);
         }
         if original.program != rendered.program {
             let program = |line: &CommandLine| Some(Value::from(line.program.clone())).filter(is_non_empty);

@@ -140,6 +140,11 @@ impl ParsedObject<'_> {
         })
     }
 
+    /// Returns the object with another value.
+    pub(crate) fn with_value(&self, value: Value) -> Self {
+        Self { value, base: self.base.clone(), ..*self }
+    }
+
     /// Returns the namespace, if the object has one.
     pub(crate) fn namespace(&self) -> Option<&str> {
         string_at(&self.value, "/metadata/namespace")

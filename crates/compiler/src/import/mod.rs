@@ -12,6 +12,7 @@ pub mod compare;
 mod document;
 mod gateway;
 pub(crate) mod input;
+mod multi_role;
 mod parallelism;
 mod references;
 mod report;
@@ -38,6 +39,7 @@ use kubefoundry_model::draft::{Draft, ImportSource, string_at, string_entries_at
 use kubefoundry_model::engines::ImportedFlag;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_transform::codes::NAME_TOO_LONG;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::one_of;
@@ -49,6 +51,8 @@ use report::{KEEP, Omission, ResidueReport};
 pub struct ImportReport {
     /// The imported objects, in input order.
     pub imported: Vec<ImportedDeployment>,
+    /// The objects that were not imported, in input order.
+    pub refused: Vec<RefusedObject>,
     /// The findings, ordered by file, place and code.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -58,6 +62,16 @@ impl ImportReport {
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
     }
+}
+
+/// An object that was not imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RefusedObject {
+    /// The object.
+    pub object: ObjectRef,
+    /// Why it was not imported.
+    pub reason: String,
 }
 
 /// An imported object and the ModelDeployment that renders it.
@@ -117,11 +131,17 @@ pub struct Residue {
 /// assert_eq!(deployment["spec"]["provider"]["overrides"]["instanceType"], "Standard_NC24ads_A100_v4");
 /// ```
 pub fn import(sources: &SourceSet) -> ImportReport {
+    import_to(sources, None)
+}
+
+/// Imports like [`import`], and objects that no ModelDeployment renders for another provider, which is named. Only Dynamo
+/// can take over such an object: KAITO's `MultiRoleInference`.
+pub fn import_to(sources: &SourceSet, provider_to: Option<&str>) -> ImportReport {
     let mut diagnostics = Vec::new();
     let options = read_options(sources, &mut diagnostics);
     if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         // The import renders its result with these options, so invalid options prevent it.
-        return ImportReport { imported: Vec::new(), diagnostics };
+        return ImportReport { imported: Vec::new(), refused: Vec::new(), diagnostics };
     }
     // With `strict`, every warning about the residue would be an error.
     let options = Options { strict: false, ..options };
@@ -142,25 +162,46 @@ pub fn import(sources: &SourceSet) -> ImportReport {
         .collect();
     let no_objects = NamespaceObjects::default();
     let mut deployments = Vec::new();
+    let mut refused = Vec::new();
     let mut names = BTreeMap::new();
     let mut has_candidates = false;
     for (object, replaced) in objects.iter().zip(&replaced) {
         if let Some(why) = object.unsupported_kind() {
             has_candidates = true;
             let mut findings = Findings::new(object.scope());
-            report_not_importable(object, &object.reference(), &why, &mut findings);
-            diagnostics.extend(findings.into_diagnostics());
+            let is_movable = string_at(&object.value, "/kind") == Some(multi_role::KIND);
+            match kubefoundry_model::providers::find(multi_role::PROVIDER) {
+                Some(other) if is_movable && provider_to == Some(multi_role::PROVIDER) => {
+                    let siblings = namespaces.get(&object.namespace()).unwrap_or(&no_objects);
+                    let importer = Importer::new(sources, other, object);
+                    deployments.extend(importer.import_multi_role(object, siblings, &mut findings));
+                }
+                _ => report_not_importable(object, &object.reference(), &why, &mut findings),
+            }
+            let found = findings.into_diagnostics();
+            refused.extend(RefusedObject::from_findings(object, &found));
+            diagnostics.extend(found);
         }
         let Some(provider) = object.provider() else { continue };
         has_candidates = true;
         let mut findings = Findings::new(object.scope());
         let siblings = namespaces.get(&object.namespace()).unwrap_or(&no_objects);
-        if let Some(deployment) = Importer::new(sources, provider, object).import(object, siblings, &mut findings) {
+        let parts: Vec<ParsedObject<'_>> =
+            provider.split(&object.value).into_iter().map(|part| object.with_value(part)).collect();
+        let count = parts.len();
+        let single = if parts.is_empty() { vec![object] } else { parts.iter().collect() };
+        for part in single {
+            let importer = Importer::new(sources, provider, part);
+            let Some(mut deployment) = importer.import(part, siblings, &mut findings) else { continue };
+            if count > 0 {
+                note_split(object, count, &mut deployment, &mut findings);
+            }
             for message in replaced {
                 let reported = findings.report(&codes::IMPORT_RESOLVES, &object.base, message.as_str());
                 reported.help("change the argument, too, when you change the variable");
             }
-            let name = (deployment.object.namespace.clone(), deployment.object.name.clone());
+            let new_name = string_at(&deployment.model_deployment, "/metadata/name").unwrap_or_default().to_owned();
+            let name = (deployment.object.namespace.clone(), new_name);
             if let Some(other) = names.get(&name) {
                 let message = format!("{} becomes a ModelDeployment with the same name as {other}", deployment.object);
                 findings
@@ -171,7 +212,9 @@ pub fn import(sources: &SourceSet) -> ImportReport {
                 deployments.push(deployment);
             }
         }
-        diagnostics.extend(findings.into_diagnostics());
+        let found = findings.into_diagnostics();
+        refused.extend(RefusedObject::from_findings(object, &found));
+        diagnostics.extend(found);
     }
     if !has_candidates && !diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
         let kinds: Vec<&str> = input::importable_kinds().map(|(_, kind)| kind).collect();
@@ -181,8 +224,47 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     let mut diagnostics: Vec<Diagnostic> =
         diagnostics.into_iter().filter_map(|finding| options.adjust(finding)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
-    ImportReport { imported: deployments, diagnostics }
+    ImportReport { imported: deployments, refused, diagnostics }
 }
+
+impl RefusedObject {
+    /// Returns the object if its findings have an error.
+    fn from_findings(object: &ParsedObject<'_>, findings: &[Diagnostic]) -> Option<Self> {
+        let error = findings.iter().find(|finding| finding.severity == Severity::Error)?;
+        // The message of the error may begin with the object.
+        let reason = error.message.split_once(CANNOT_BE_IMPORTED).map_or(&*error.message, |(_, reason)| reason);
+        Some(Self { object: object.reference(), reason: reason.to_owned() })
+    }
+}
+
+/// Reports that a part of an object became a ModelDeployment of its own, as a residue.
+fn note_split(
+    object: &ParsedObject<'_>,
+    count: usize,
+    deployment: &mut ImportedDeployment,
+    findings: &mut Findings<'_>,
+) {
+    let reference = object.reference();
+    let name = deployment.model_deployment.pointer("/metadata/name").cloned().unwrap_or_default();
+    let message = format!(
+        "{} {} serves {count} models: the import renders one object for each, and clients reach this one by the name {name}",
+        reference.kind, reference.name
+    );
+    let at = object.base.key("metadata").key("name");
+    findings
+        .report(&codes::IMPORT_SPLITS, &at, message)
+        .help("move the clients of each model before you delete the object");
+    let path = kubefoundry_kubernetes::wire::metadata().name().to_string();
+    let given = Some(json!(&*reference.name));
+    for entry in deployment.residue.iter_mut().filter(|entry| entry.object.kind == reference.kind) {
+        entry.object = reference.clone();
+    }
+    deployment.residue.insert(0, Residue { object: reference.clone(), path, given, rendered: Some(name) });
+    deployment.object = reference;
+}
+
+/// Comes between an object and the reason in the message of an error.
+const CANNOT_BE_IMPORTED: &str = " cannot be imported: ";
 
 /// Replaces the references to variables in the objects to import. Returns a sentence about each variable, for each
 /// object.
@@ -224,8 +306,16 @@ struct Importer<'s> {
 struct RenderedDeployment {
     objects: Vec<Value>,
     reason: Option<String>,
-    /// The name of the Service of the model.
+    /// The name of the Service that answers requests.
     service: Option<String>,
+}
+
+/// An object as a ModelDeployment.
+struct Conversion {
+    draft: Draft,
+    deployment: Value,
+    rendering: RenderedDeployment,
+    omissions: Vec<Omission>,
 }
 
 /// The reason why a draft does not become a deployment.
@@ -274,11 +364,11 @@ impl<'s> Importer<'s> {
         }
         let decision = compilation.decisions.first();
         let reason = decision.and_then(|decision| decision.reason().map(str::to_owned));
-        let service = decision.and_then(|decision| Some(decision.endpoint.as_ref()?.service.clone()));
+        let endpoint = decision.and_then(|decision| decision.endpoint.as_ref());
         Ok(RenderedDeployment {
+            service: endpoint.map(|endpoint| endpoint.service.clone()),
             objects: compilation.outputs.into_iter().map(|output| output.object).collect(),
             reason,
-            service,
         })
     }
 
@@ -298,17 +388,8 @@ impl<'s> Importer<'s> {
         siblings: &NamespaceObjects<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<ImportedDeployment> {
-        let subject = ImportSource { object: &object.value, siblings: &siblings.values };
         let reference = object.reference();
-        let draft = match self.provider.import(&subject) {
-            Ok(draft) => draft,
-            Err(why) => {
-                report_not_importable(object, &reference, &why.to_string(), findings);
-                return None;
-            }
-        };
-        let mut omissions = Vec::new();
-        let (deployment, rendering) = match self.convert_draft(&object.value, &draft, &mut omissions) {
+        let Conversion { draft, deployment, rendering, omissions } = match self.convert(&object.value, siblings) {
             Ok(result) => result,
             Err(Refusal::Invalid(errors)) => {
                 report_refusal(object, &reference, &errors, findings);
@@ -325,13 +406,22 @@ impl<'s> Importer<'s> {
             Some(with) => (with.deployment, with.rendering, Some(with.parts), with.assumption),
             None => (deployment, rendering, None, None),
         };
-        for (field, why) in draft.assumptions.iter().chain(&assumption) {
-            let value = deployment.pointer(&field.json_pointer()).cloned().unwrap_or_default();
-            let message = format!("{field}: {value} is a placeholder: {why}");
+        let name = string_at(&deployment, "/metadata/name").unwrap_or_default();
+        if name != &*reference.name {
+            let service = rendering.service.as_ref().map_or(String::new(), |service| format!(" at Service {service}"));
+            let message = format!(
+                "{} is too long for the names that {} derives from it: the import is called {name}, so that clients reach \
+                 the model{service}",
+                reference.name,
+                self.provider.display_name()
+            );
+            let at = object.base.key("metadata").key("name");
             findings
-                .report(&codes::IMPORT_ASSUMES, &object.base, message)
-                .help("replace it with the value that you want");
+                .report(&codes::IMPORT_RENAMES, &at, message)
+                .help("choose another short name if you like, and update the clients");
         }
+        report_assumptions(object, &deployment, &draft.assumptions, findings);
+        report_assumptions(object, &deployment, assumption.as_slice(), findings);
         for (message, help) in &draft.resolutions {
             findings.report(&codes::IMPORT_RESOLVES, &object.base, message.as_str()).help(*help);
         }
@@ -358,6 +448,72 @@ impl<'s> Importer<'s> {
             model_deployment: deployment,
             residue,
         })
+    }
+
+    /// Imports a `MultiRoleInference` for this provider. Every object changes, which the residue has: the imported ones are
+    /// not rendered, and those that are rendered are new.
+    fn import_multi_role(
+        &self,
+        object: &ParsedObject<'_>,
+        siblings: &NamespaceObjects<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<ImportedDeployment> {
+        let reference = object.reference();
+        let mut omissions = Vec::new();
+        let read = match multi_role::read(&object.value, &siblings.values) {
+            Ok(read) => read,
+            Err(why) => {
+                report_not_importable(object, &reference, &why, findings);
+                return None;
+            }
+        };
+        let (deployment, rendering) = match self.remove_refused_parts(read.deployment, &mut omissions) {
+            Ok(result) => result,
+            Err(errors) => {
+                report_refusal(object, &reference, &errors, findings);
+                return None;
+            }
+        };
+        report_assumptions(object, &deployment, &read.assumptions, findings);
+        let parts: Vec<&ParsedObject<'_>> =
+            read.config_maps.iter().filter_map(|part| siblings.objects.get(*part).copied()).collect();
+        let equivalents = kubefoundry_model::draft::Equivalents::default();
+        let mut report = ResidueReport { equivalents: &equivalents, omissions: &omissions, explained: BTreeSet::new() };
+        let residue = report.run(object, &parts, &rendering.objects, findings);
+        Some(ImportedDeployment {
+            source: object.source,
+            document: object.document,
+            object: reference,
+            parts: parts.into_iter().map(ParsedObject::reference).collect(),
+            model_deployment: deployment,
+            residue,
+        })
+    }
+
+    /// Converts an object to a ModelDeployment. If its name is too long, the ModelDeployment gets a shorter one.
+    fn convert(&self, object: &Value, siblings: &NamespaceObjects<'_>) -> Result<Conversion, Refusal> {
+        let convert = |object: &Value| {
+            let subject = ImportSource { object, siblings: &siblings.values };
+            let draft = self.provider.import(&subject).map_err(|why| Refusal::Reason(why.to_string()))?;
+            let mut omissions = Vec::new();
+            let (deployment, rendering) = self.convert_draft(object, &draft, &mut omissions)?;
+            Ok(Conversion { draft, deployment, rendering, omissions })
+        };
+        let is_too_long = |refusal: &Refusal| match refusal {
+            Refusal::Invalid(errors) => errors.iter().any(|error| error.code.id == NAME_TOO_LONG.id),
+            Refusal::Reason(_) => false,
+        };
+        let name = string_at(object, "/metadata/name").unwrap_or_default();
+        let mut result = convert(object);
+        for length in SHORTER_NAMES.into_iter().filter(|length| *length < name.len()) {
+            if !result.as_ref().is_err_and(is_too_long) {
+                break;
+            }
+            let mut renamed = object.clone();
+            renamed["metadata"]["name"] = json!(shorten(name, length));
+            result = convert(&renamed);
+        }
+        result
     }
 
     /// Converts a draft to a ModelDeployment. Returns it with its rendering, or the errors with which it is refused.
@@ -466,6 +622,21 @@ impl<'s> Importer<'s> {
     }
 }
 
+/// The lengths of the names that are tried in place of one that is too long.
+const SHORTER_NAMES: [usize; 4] = [40, 32, 24, 16];
+
+/// Returns a name of at most `length` characters: the start of a longer one, and a part of its hash, so that two names
+/// with the same start stay different.
+fn shorten(name: &str, length: usize) -> String {
+    let hash = format!("{:016x}", kubefoundry_yaml::fingerprint::fnv1a_64(name.as_bytes()));
+    let hash = hash.get(..HASH_LENGTH).unwrap_or(&hash);
+    let start: String = name.chars().take(length.saturating_sub(HASH_LENGTH + 1)).collect();
+    format!("{}-{hash}", start.trim_end_matches(['-', '.']))
+}
+
+/// The characters of a hash in a shortened name.
+const HASH_LENGTH: usize = 5;
+
 /// Returns the API group of the labels and annotations on an object, or the default group if it has none of them.
 fn api_group_of(object: &Value) -> &'static ApiGroup {
     let has_markers = |api_group: &&ApiGroup| {
@@ -526,10 +697,27 @@ fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
     Value::Object(metadata)
 }
 
+/// Reports the values that an object does not state.
+fn report_assumptions(
+    object: &ParsedObject<'_>,
+    deployment: &Value,
+    assumptions: &[(FieldPath, &'static str)],
+    findings: &mut Findings<'_>,
+) {
+    for (field, why) in assumptions {
+        let value = deployment.pointer(&field.json_pointer()).cloned().unwrap_or_default();
+        let message = format!("{field}: {value} is a placeholder: {why}");
+        findings.report(&codes::IMPORT_ASSUMES, &object.base, message).help("replace it with the value that you want");
+    }
+}
+
 /// Reports why no ModelDeployment can express an object.
 fn report_not_importable(object: &ParsedObject<'_>, reference: &ObjectRef, why: &str, findings: &mut Findings<'_>) {
-    let message = format!("{} {} cannot be imported: {why}", reference.kind, reference.name);
-    findings.report(&codes::NOT_IMPORTABLE, &object.base, message);
+    let message = format!("{} {}{CANNOT_BE_IMPORTED}{why}", reference.kind, reference.name);
+    let finding = findings.report(&codes::NOT_IMPORTABLE, &object.base, message);
+    if reference.kind.as_ref() == multi_role::KIND {
+        finding.help("`kubefoundry import --to dynamo` imports its model for Dynamo");
+    }
 }
 
 /// Reports why the imported deployment cannot be rendered.
@@ -542,7 +730,7 @@ fn report_refusal(
     let reasons: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
     let ObjectRef { kind, name, .. } = reference;
     let message =
-        format!("{kind} {name} cannot be imported: its ModelDeployment would be refused: {}", reasons.join("; "));
+        format!("{kind} {name}{CANNOT_BE_IMPORTED}its ModelDeployment would be refused: {}", reasons.join("; "));
     // The helps of the errors name fields of the ModelDeployment, which the reader does not have.
     findings
         .report(&codes::NOT_IMPORTABLE, &object.base, message)

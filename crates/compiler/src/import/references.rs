@@ -2,10 +2,11 @@
 //! ModelDeployment cannot express such references.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubefoundry_model::draft::{items_at, string_at, string_entries_at};
-use kubefoundry_model::engines::escape_expansion;
+use kubefoundry_model::engines::{escape_expansion, expand_variables, script_item};
 use serde_json::Value;
 
 /// The most bytes by which references may extend one object. Further references stay.
@@ -50,11 +51,17 @@ impl Resolver<'_> {
                     merged = inherited.clone().into_iter().chain(own).collect();
                     &merged
                 };
+                let script = script_item(value);
                 let Some(fields) = value.as_object_mut() else { return };
                 for (key, field) in fields {
                     if matches!(key.as_str(), "command" | "args") && !variables.is_empty() {
                         let words = field.as_array_mut().into_iter().flatten();
-                        words.for_each(|word| self.resolve_word(word, variables));
+                        for (index, word) in words.enumerate() {
+                            self.resolve_word(word, variables);
+                            if script == Some((key.as_str(), index)) {
+                                self.expand_script(word, variables);
+                            }
+                        }
                     } else {
                         self.visit(field, variables);
                     }
@@ -110,6 +117,29 @@ impl Resolver<'_> {
         *word = Value::from(resolved);
     }
 
+    /// Replaces the variables in a script that a shell runs. The script sees the values that the container starts with,
+    /// unless it sets a variable itself.
+    fn expand_script(&mut self, word: &mut Value, variables: &Variables) {
+        let Some(script) = word.as_str() else { return };
+        let mut replaced: Vec<String> = Vec::new();
+        let mut budget = self.budget;
+        let expanded = {
+            let (replaced, budget) = (RefCell::new(&mut replaced), RefCell::new(&mut budget));
+            expand_variables(script, |name| {
+                let variable = variables.get(name)?.as_ref().filter(|_| !names_outside_references(script, name))?;
+                let mut budget = budget.borrow_mut();
+                **budget = budget.checked_sub(variable.value.len())?;
+                replaced.borrow_mut().push(sentence(&format!("${name}"), variable));
+                Some(variable.value.clone())
+            })
+        };
+        if expanded != *script {
+            self.budget = budget;
+            self.replaced.extend(replaced);
+            *word = Value::from(expanded);
+        }
+    }
+
     /// Reads what starts with `$`. Returns how many bytes it has, and what takes its place.
     fn take_reference<'t>(&mut self, text: &'t str, variables: &Variables) -> (usize, Cow<'t, str>) {
         // `$$` is an escaped dollar sign.
@@ -120,14 +150,30 @@ impl Resolver<'_> {
         let value = escape_expansion(&variable.value).into_owned();
         let Some(budget) = self.budget.checked_sub(value.len()) else { return unchanged };
         self.budget = budget;
-        self.replaced.insert(match &variable.config_map {
-            Some(config_map) => {
-                format!("$({name}) in the arguments is replaced by its value from ConfigMap {config_map}")
-            }
-            None => format!("$({name}) in the arguments is replaced by its value"),
-        });
+        self.replaced.insert(sentence(&format!("$({name})"), variable));
         (name.len() + "$()".len(), Cow::Owned(value))
     }
+}
+
+/// Returns a sentence about a reference that was replaced.
+fn sentence(reference: &str, variable: &KnownVariable) -> String {
+    match &variable.config_map {
+        Some(config_map) => {
+            format!("{reference} in the arguments is replaced by its value from ConfigMap {config_map}")
+        }
+        None => format!("{reference} in the arguments is replaced by its value"),
+    }
+}
+
+/// Returns whether a script names a variable other than by a reference, as a command does that sets it.
+fn names_outside_references(script: &str, name: &str) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    script.match_indices(name).any(|(start, _)| {
+        let (before, from) = script.split_at(start);
+        let after = from.get(name.len()..).unwrap_or_default();
+        let is_word = !before.ends_with(is_part) && !after.starts_with(is_part);
+        is_word && !before.ends_with(['$']) && !before.ends_with("${")
+    })
 }
 
 /// Returns a variable with a value. A value that refers to other variables counts as unknown.
@@ -176,6 +222,24 @@ mod tests {
                 "$(SPEC) in the arguments is replaced by its value from ConfigMap c",
             ]
         );
+    }
+
+    #[test]
+    fn replaces_the_variables_of_scripts() {
+        let script = "export SET=b\nexec python3 -m x --m \"${MODEL}\" --n $SET --o '$MODEL' --p $UNKNOWN";
+        let mut object = json!({
+            "env": [{"name": "MODEL", "value": "org/m"}, {"name": "SET", "value": "a"}],
+            "command": ["sh", "-c", script],
+        });
+        let replaced = resolve_references(&mut object, &[]);
+        assert_eq!(
+            object["command"][2],
+            "export SET=b\nexec python3 -m x --m \"org/m\" --n $SET --o '$MODEL' --p $UNKNOWN"
+        );
+        assert_eq!(replaced, ["$MODEL in the arguments is replaced by its value"]);
+        // Without a shell, nothing reads such references.
+        let mut object = json!({"env": [{"name": "MODEL", "value": "m"}], "command": ["python3", "-c", "$MODEL"]});
+        assert_eq!(resolve_references(&mut object, &[]), [] as [&str; 0]);
     }
 
     #[test]

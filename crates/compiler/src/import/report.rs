@@ -78,6 +78,12 @@ impl ResidueReport<'_> {
             }
         }
         for other in unmatched {
+            // A Service for an object that has none changes nothing about the object.
+            if string_at(other, "/kind") == Some("Service") {
+                let message = format!("rendering the import adds Service {}", name_of(other));
+                findings.report(&codes::IMPORT_ADDS_OBJECT, &object.base, message).help(USE_SERVICE);
+                continue;
+            }
             let difference = FieldDifference { path: FieldPath::root(), original: None, rendered: Some(other.clone()) };
             report_difference(object, &difference, None, findings);
             let rendered = difference.rendered;
@@ -147,6 +153,11 @@ fn report_difference(
     }
 }
 
+fn name_of(object: &Value) -> &str {
+    string_at(object, "/metadata/name").unwrap_or_default()
+}
+
+const USE_SERVICE: &str = "clients can use it beside the Services that they use now";
 pub(super) const KEEP: &str = "if you need it, patch the rendered object, for example with kustomize";
 /// A route is no part of the provider's object, so it can stay as it is.
 const KEEP_ROUTE: &str = "keep it beside the rendered objects, or replace it by spec.gateway";

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::imported_flags::unescape_expansion;
+use super::imported_script::Script;
 use super::invocation::escape_expansion;
 
 /// The command line of a container.
@@ -12,6 +13,10 @@ pub struct CommandLine {
     pub program: Vec<String>,
     /// The remaining words.
     pub arguments: Vec<CommandWord>,
+    /// The variables that a script sets before it runs the program.
+    pub assignments: Vec<(String, String)>,
+    /// What a script does beside running the program, such as `ulimit -l unlimited`.
+    pub left_out: Vec<CommandWord>,
 }
 
 /// A word of a command line.
@@ -27,12 +32,12 @@ pub struct CommandWord {
 
 /// The reason why a command line cannot be read, as the end of the sentence `its command is …`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a shell script with {0}, expected a single command without expansions")]
-pub struct UnreadableScript(&'static str);
+#[error("a shell script with {0}, expected one command whose arguments the object states")]
+pub struct UnreadableScript(pub(super) &'static str);
 
 impl CommandLine {
-    /// Reads `command` and `args` of a container. A script of a shell (`sh -c "exec python3 -m …"`) is read if it is a
-    /// single command in which the shell expands nothing.
+    /// Reads `command` and `args` of a container. A script of a shell (`sh -c "exec python3 -m …"`) is read if it runs one
+    /// program whose arguments it states; [`left_out`](Self::left_out) has what else it does.
     ///
     /// ```
     /// use kubefoundry_model::engines::CommandLine;
@@ -40,29 +45,32 @@ impl CommandLine {
     /// let line = CommandLine::read(&container).unwrap();
     /// assert_eq!(line.program, ["python3", "-m", "x"]);
     /// assert_eq!(line.texts(), ["--name", "a b"]);
-    /// let pipe = serde_json::json!({"command": ["sh", "-c", "cat x | python3"]});
+    /// let pipe = serde_json::json!({"command": ["sh", "-c", "python3 -m x | cat"]});
     /// assert!(CommandLine::read(&pipe).unwrap_err().to_string().contains("`|`"));
     /// ```
     ///
     /// # Errors
     /// Returns [`UnreadableScript`] for any other script.
     pub fn read(container: &Value) -> Result<Self, UnreadableScript> {
-        let mut words: Vec<CommandWord> = Vec::new();
-        for field in ["command", "args"] {
-            let items = container.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            let texts = items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)));
-            words.extend(texts.map(|(index, text)| CommandWord { text: text.to_owned(), field, index }));
-        }
+        let mut words = command_words(container);
         let in_command = words.iter().filter(|word| word.field == "command").count();
+        let (mut assignments, mut left_out) = (Vec::new(), Vec::new());
         let count = match script_position(&words).filter(|_| in_command > 0) {
             Some(position) => {
-                words = script_words(&words, position)?;
+                let Some(word) = words.get(position).cloned() else { return Err(UnreadableScript("no text")) };
+                // The kubelet replaces references before the shell reads the script.
+                let script = Script::read(&unescape_expansion(&word.text))?;
+                let with_text = |text: String| CommandWord { text, ..word.clone() };
+                words = script.words.into_iter().map(|text| with_text(escape_expansion(&text).into_owned())).collect();
+                left_out = script.left_out.into_iter().map(with_text).collect();
+                assignments = script.assignments;
                 program_length(&words, words.len())
             }
             None => program_length(&words, in_command),
         };
         let arguments = words.split_off(count.min(words.len()));
-        Ok(Self { program: words.into_iter().map(|word| word.text).collect(), arguments })
+        let program = words.into_iter().map(|word| word.text).collect();
+        Ok(Self { program, arguments, assignments, left_out })
     }
 
     /// Returns the texts of the arguments.
@@ -80,6 +88,32 @@ fn program_length(words: &[CommandWord], in_command: usize) -> usize {
     module.map_or(in_command.min(first_flag), |position| (position + 2).min(first_flag))
 }
 
+/// Returns the field and the item of the shell script that a container runs, if it runs one.
+///
+/// ```
+/// use kubefoundry_model::engines::script_item;
+/// let container = serde_json::json!({"command": ["sh", "-c"], "args": ["exec python3"]});
+/// assert_eq!(script_item(&container), Some(("args", 0)));
+/// assert_eq!(script_item(&serde_json::json!({"command": ["python3", "-c"], "args": ["x"]})), None);
+/// ```
+pub fn script_item(container: &Value) -> Option<(&'static str, usize)> {
+    let words = command_words(container);
+    words.first().filter(|word| word.field == "command")?;
+    let word = words.get(script_position(&words)?)?;
+    Some((word.field, word.index))
+}
+
+/// Returns the words of `command` and `args`.
+fn command_words(container: &Value) -> Vec<CommandWord> {
+    let mut words: Vec<CommandWord> = Vec::new();
+    for field in ["command", "args"] {
+        let items = container.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let texts = items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)));
+        words.extend(texts.map(|(index, text)| CommandWord { text: text.to_owned(), field, index }));
+    }
+    words
+}
+
 /// Returns the position of the script if the words run a shell with `-c`.
 fn script_position(words: &[CommandWord]) -> Option<usize> {
     let (shell, rest) = words.split_first()?;
@@ -91,66 +125,8 @@ fn script_position(words: &[CommandWord]) -> Option<usize> {
     rest.iter().take(options).any(takes_script).then_some(options + 1)
 }
 
-fn base_name(path: &str) -> &str {
+pub(super) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-/// Splits a script of one command into words.
-fn script_words(words: &[CommandWord], position: usize) -> Result<Vec<CommandWord>, UnreadableScript> {
-    let Some(script) = words.get(position) else { return Err(UnreadableScript("no text")) };
-    // The kubelet replaces references before the shell reads the script.
-    let text = unescape_expansion(&script.text);
-    let text = join_lines(text.trim())?;
-    let split = shlex::split(&text).ok_or(UnreadableScript("an open quote"))?;
-    let mut split = split.into_iter().peekable();
-    split.next_if(|word| word == "exec");
-    match split.peek() {
-        None => return Err(UnreadableScript("no command")),
-        Some(first) if first.contains('=') => return Err(UnreadableScript("a variable assignment")),
-        Some(_) => {}
-    }
-    let word = |text: String| CommandWord { text: escape_expansion(&text).into_owned(), ..script.clone() };
-    Ok(split.map(word).collect())
-}
-
-/// Removes the line continuations of a script. Returns an error if the shell would do more than split it into words.
-fn join_lines(script: &str) -> Result<String, UnreadableScript> {
-    let mut joined = String::with_capacity(script.len());
-    let mut quote = None;
-    let mut is_word_start = true;
-    let mut characters = script.chars();
-    while let Some(character) = characters.next() {
-        if character == '\\' && quote != Some('\'') {
-            match characters.next() {
-                Some('\n') => {}
-                escaped => {
-                    joined.push(character);
-                    joined.extend(escaped);
-                    is_word_start = false;
-                }
-            }
-            continue;
-        }
-        match (quote, character) {
-            (Some(open), close) if open == close => quote = None,
-            (None, '\'' | '"') => quote = Some(character),
-            (None | Some('"'), '$') => return Err(UnreadableScript("an expansion (`$`)")),
-            (None | Some('"'), '`') => return Err(UnreadableScript("an expansion (a backquote)")),
-            (None, '\n') => return Err(UnreadableScript("several lines")),
-            (None, '&') => return Err(UnreadableScript("`&`")),
-            (None, '|') => return Err(UnreadableScript("`|`")),
-            (None, ';') => return Err(UnreadableScript("`;`")),
-            (None, '<' | '>') => return Err(UnreadableScript("a redirection")),
-            (None, '(' | ')' | '{' | '}') => return Err(UnreadableScript("parentheses or braces")),
-            (None, '*' | '?' | '[') => return Err(UnreadableScript("a pattern of file names")),
-            (None, '~') if is_word_start => return Err(UnreadableScript("an expansion (`~`)")),
-            (None, '#') if is_word_start => return Err(UnreadableScript("a comment")),
-            _ => {}
-        }
-        is_word_start = quote.is_none() && character.is_ascii_whitespace();
-        joined.push(character);
-    }
-    Ok(joined)
 }
 
 #[cfg(test)]
@@ -198,26 +174,15 @@ mod tests {
     }
 
     #[test]
-    fn names_what_only_a_shell_can_do() {
-        for (script, expected) in [
-            ("cd x && python3 -m m", "`&`"),
-            ("python3 -m m | tee log", "`|`"),
-            ("python3 -m m; true", "`;`"),
-            ("python3 -m m > log", "a redirection"),
-            ("python3 -m m --a $B", "an expansion (`$`)"),
-            ("python3 -m m --a \"$B\"", "an expansion (`$`)"),
-            ("python3 -m m --a `b`", "an expansion (a backquote)"),
-            ("set -e\npython3 -m m", "several lines"),
-            ("A=b python3 -m m", "a variable assignment"),
-            ("python3 -m m ~/x", "an expansion (`~`)"),
-            ("python3 -m m *.txt", "a pattern of file names"),
-            ("python3 -m m # x", "a comment"),
-            ("python3 -m m 'x", "an open quote"),
-            ("", "no command"),
-        ] {
-            let reason = words(&json!({"command": ["sh", "-c", script]}));
-            assert!(reason.contains(expected), "{script}: {reason}");
-        }
+    fn says_what_a_script_does_beside_running_the_program() {
+        let script = "set -e\nulimit -l unlimited\nexport A=b\nC=d python3 -m m --x 2>&1 | tee log";
+        let line = CommandLine::read(&json!({"command": ["bash", "-lc"], "args": [script]})).unwrap();
+        assert_eq!((line.program.join(" "), line.texts()), ("python3 -m m".to_owned(), vec!["--x".to_owned()]));
+        let left_out: Vec<(&str, usize, &str)> =
+            line.left_out.iter().map(|word| (word.field, word.index, word.text.as_str())).collect();
+        assert_eq!(left_out, [("args", 0, "ulimit -l unlimited"), ("args", 0, "2>&1 | tee log")]);
+        let assignments = [("A", "b"), ("C", "d")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(line.assignments, assignments);
         assert!(words(&json!({"command": ["sh", "-c"]})).contains("no text"));
     }
 }

@@ -21,6 +21,7 @@ pub mod flags;
 mod host_memory;
 mod imported_command;
 mod imported_flags;
+mod imported_script;
 mod invocation;
 mod launcher;
 mod llamacpp;
@@ -40,8 +41,9 @@ mod unknown_flags;
 mod user_flags;
 mod vllm;
 
-pub use imported_command::{CommandLine, CommandWord, UnreadableScript};
+pub use imported_command::{CommandLine, CommandWord, UnreadableScript, script_item};
 pub use imported_flags::{ImportedFlag, flags_from_argv, flags_from_keywords};
+pub use imported_script::expand_variables;
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
 pub use launcher::{Charset, ConfigKeys, Launcher, Parser, RefusedFlag, SeparateValues, ServerFlagRefusal, ValueForm};
 pub(crate) use shared_settings::check_shared_settings;

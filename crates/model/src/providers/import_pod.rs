@@ -168,21 +168,26 @@ fn import_volumes(spec: &Value, container: &Value, source: &ImportSource<'_>, dr
         let mount = items_at(container, "/volumeMounts").iter().find(|mount| string_at(mount, "/name") == Some(name));
         let Some(path) = mount.and_then(|mount| string_at(mount, "/mountPath")) else { continue };
         let is_read_only = mount.and_then(|mount| mount.pointer("/readOnly")) == Some(&Value::Bool(true));
-        let is_named_by = |names: &[&str]| {
-            draft.env.iter().any(|variable| {
-                string_at(variable, "/name").is_some_and(|name| names.contains(&name))
-                    && string_at(variable, "/value") == Some(path)
-            })
-        };
-        let has = |purpose: &str| draft.volumes.iter().any(|volume| string_at(volume, "/purpose") == Some(purpose));
-        let purpose = if is_named_by(MODEL_CACHE_VARIABLES) && !has("modelCache") {
-            "modelCache"
-        } else if is_named_by(COMPILATION_CACHE_VARIABLES) && !has("compilationCache") {
-            "compilationCache"
-        } else {
-            "custom"
-        };
+        let purpose = volume_purpose(path, draft);
         add_claim_volume(name, purpose, path, claim, is_read_only, source, draft);
+    }
+}
+
+/// Returns the purpose of a volume at a path: the variables of the draft say which caches are there.
+pub(super) fn volume_purpose(path: &str, draft: &Draft) -> &'static str {
+    let is_named_by = |names: &[&str]| {
+        draft.env.iter().any(|variable| {
+            string_at(variable, "/name").is_some_and(|name| names.contains(&name))
+                && string_at(variable, "/value") == Some(path)
+        })
+    };
+    let has = |purpose: &str| draft.volumes.iter().any(|volume| string_at(volume, "/purpose") == Some(purpose));
+    if is_named_by(MODEL_CACHE_VARIABLES) && !has("modelCache") {
+        "modelCache"
+    } else if is_named_by(COMPILATION_CACHE_VARIABLES) && !has("compilationCache") {
+        "compilationCache"
+    } else {
+        "custom"
     }
 }
 

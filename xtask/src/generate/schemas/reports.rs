@@ -89,7 +89,8 @@ pub(super) fn all() -> Vec<(String, Value)> {
                 "What `kubefoundry import --output json` prints.",
                 vec![
                     version(),
-                    ("imported", list("The imported objects; empty if there is an error.", &conversion::imported())),
+                    ("imported", list("The imported objects.", &conversion::imported())),
+                    ("refused", list("The objects that were not imported.", &conversion::refused())),
                     ("diagnostics", list("Every finding, by file, line and code.", &finding())),
                 ],
             ),

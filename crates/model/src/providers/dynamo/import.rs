@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::backend::Backend;
+use super::config_file;
 use super::frontend::{HUB_VARIABLES, REPLICA_SYNC, ROUTER_MODE};
 use super::frontend_settings::{DEFAULT_REQUESTS, ROUTER_MODE_FLAG, is_reserved_flag, is_reserved_variable};
 use super::runtimes::RELEASES;
@@ -10,11 +11,12 @@ use super::{RUNTIMES, frontend, image, runtimes};
 use crate::draft::{
     Draft, Equivalents, ImportRefusal, ImportSource, WorkerDraft, count_at, items_at, quantity_at, string_at,
 };
-use crate::engines::{CommandLine, ImportedFlag, UnreadableScript, flags_from_argv};
+use crate::engines::{CommandLine, ImportedFlag, UnreadableScript, flags_from_argv, profile};
 use crate::ir::{EngineType, NVIDIA_GPU, Role};
 use crate::providers::import_pod;
 use crate::providers::nixl;
 use crate::providers::releases::{Release, find_release};
+use crate::wire::ModelDeployment;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The flag that holds TensorRT-LLM's configuration keys.
@@ -22,6 +24,9 @@ const CONFIG_FLAG: &str = "override-engine-args";
 /// The flag that gives a worker its role, and its value for a worker that does both.
 const MODE_FLAG: &str = "disaggregation-mode";
 const AGGREGATED_MODE: &str = "agg";
+
+/// The reason for an assumed number of GPUs.
+const NO_GPUS: &str = "the object requests no GPU, and the engine needs one for each parallel rank";
 
 /// A component of either CRD version.
 struct GraphComponent<'v> {
@@ -62,9 +67,26 @@ impl<'v> GraphComponent<'v> {
         }
     }
 
+    /// Returns the type. Components of the untyped `main` and those without a type have the type of what they run.
+    fn kind(&self) -> &'v str {
+        if !matches!(self.kind, "" | "main") {
+            return self.kind;
+        }
+        let program = self.command_line().map(|line| line.program).unwrap_or_default();
+        let module = program.iter().find_map(|word| word.strip_prefix("dynamo."));
+        match module {
+            Some("frontend") => "frontend",
+            Some(module) if Backend::find_by_framework(module).is_some() => "worker",
+            _ if self.name == frontend::NAME => "frontend",
+            _ => self.kind,
+        }
+    }
+
     fn env(&self) -> Vec<Value> {
         let own = if self.is_v1alpha1 { items_at(self.value, "/envs") } else { &[] };
-        let all: Vec<Value> = own.iter().chain(items_at(self.container, "/env")).cloned().collect();
+        let mut all: Vec<Value> = own.iter().chain(items_at(self.container, "/env")).cloned().collect();
+        let assignments = self.command_line().map(|line| line.assignments).unwrap_or_default();
+        all.extend(assignments.into_iter().map(|(name, value)| json!({"name": name, "value": value})));
         import_pod::last_variable_per_name(&all)
     }
 
@@ -138,7 +160,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     let mut components: Vec<GraphComponent<'_>> =
         services.into_iter().flatten().map(|(name, value)| GraphComponent::from_service(name, value)).collect();
     components.extend(items_at(source.object, "/spec/components").iter().map(GraphComponent::from_item));
-    let of_kind = |kind: &str| components.iter().filter(move |component| component.kind == kind).collect::<Vec<_>>();
+    let of_kind = |kind: &str| components.iter().filter(move |component| component.kind() == kind).collect::<Vec<_>>();
     let (workers, prefill, decode) = (of_kind("worker"), of_kind("prefill"), of_kind("decode"));
     let roles: Vec<(Role, &GraphComponent<'_>)> = match (workers.as_slice(), prefill.as_slice(), decode.as_slice()) {
         // Upstream's recipes declare the only worker as a decode worker.
@@ -178,6 +200,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
             draft.hugging_face_token = string_at(component.value, "/envFromSecret").map(str::to_owned);
         }
         import_compilation_cache(component, source, &mut draft);
+        import_claims(component, source, &mut draft);
         if let Some(version) = string_at(component.value, "/runtimeVersionOverride") {
             draft.overrides.insert("runtimeVersion".to_owned(), json!(version));
         }
@@ -195,6 +218,20 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         }
         let mut worker = component.worker(*role, &line.texts());
         worker.flags = draft.equivalents.canonicalize(worker.flags, &launcher);
+        let config = config_file::flags(&worker.flags, component.value, component.pod, component.container, source);
+        let config = draft.equivalents.canonicalize(config, &launcher);
+        config_file::add(config, engine, &mut worker, &mut draft.equivalents);
+        note_served_name(&worker, engine, &mut draft.equivalents);
+        if worker.gpu_count == 0 && items_at(component.container, "/resources/claims").is_empty() {
+            worker.gpu_count = parallel_ranks(&worker, engine);
+            let resources = ModelDeployment::path().spec();
+            let path: FieldPath = match role {
+                Role::Aggregated => resources.resources().gpu().count().into(),
+                Role::Prefill => resources.scaling().prefill().gpu().count().into(),
+                Role::Decode => resources.scaling().decode().gpu().count().into(),
+            };
+            draft.assumptions.push((path, NO_GPUS));
+        }
         nixl::remove_role(&mut worker.flags, *role);
         if *role == Role::Aggregated {
             take_aggregated_mode(&mut worker, &mut draft.equivalents)?;
@@ -218,13 +255,15 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     Ok(draft)
 }
 
-/// Returns whether two plain workers are a prefill and a decode worker by their flags.
+/// Returns whether two plain workers are a prefill and a decode worker by their flags. A worker without a mode decodes
+/// what the other prefills.
 fn is_pair(prefill: &GraphComponent<'_>, decode: &GraphComponent<'_>) -> bool {
-    let has_mode = |component: &GraphComponent<'_>, role: Role| {
+    let mode = |component: &GraphComponent<'_>| {
         let flags = component.command_line().map(|line| flags_from_argv(&line.texts())).unwrap_or_default();
-        flags.iter().any(|flag| flag.name == MODE_FLAG && flag.value() == Some(role.as_str()))
+        flags.iter().rev().find(|flag| flag.name == MODE_FLAG).and_then(|flag| flag.value().map(str::to_owned))
     };
-    has_mode(prefill, Role::Prefill) && has_mode(decode, Role::Decode)
+    mode(prefill).as_deref() == Some(Role::Prefill.as_str())
+        && mode(decode).is_none_or(|mode| mode == Role::Decode.as_str())
 }
 
 /// Removes the flag that declares a worker of an aggregated graph as such. Returns an error if it says otherwise.
@@ -239,6 +278,35 @@ fn take_aggregated_mode(worker: &mut WorkerDraft, equivalents: &mut Equivalents)
     }
     equivalents.default_flags.push(flag);
     Ok(())
+}
+
+/// Adds the name under which an engine serves a model that has no other one.
+fn note_served_name(worker: &WorkerDraft, engine: EngineType, equivalents: &mut Equivalents) {
+    let names = profile(engine);
+    let value = |name: &str| worker.flags.iter().rev().find(|flag| flag.name == name).and_then(ImportedFlag::value);
+    if let Some(model) = value(names.model).filter(|_| value(names.served_name).is_none()) {
+        equivalents.default_flags.push(ImportedFlag::with_value(names.served_name, model));
+    }
+}
+
+/// Returns the number of GPUs on which a worker runs by its flags.
+fn parallel_ranks(worker: &WorkerDraft, engine: EngineType) -> u32 {
+    let names = profile(engine).parallelism.as_ref();
+    let names = names.into_iter().flat_map(|flags| [Some(flags.tensor), Some(flags.pipeline), flags.data]).flatten();
+    let size = |name: &str| worker.flags.iter().find(|flag| flag.name == name)?.value()?.parse::<u32>().ok();
+    names.filter_map(size).fold(1, u32::saturating_mul).max(1)
+}
+
+/// Imports the claims that a component of `v1alpha1` mounts by its own fields.
+fn import_claims(component: &GraphComponent<'_>, source: &ImportSource<'_>, draft: &mut Draft) {
+    for mount in items_at(component.value, "/volumeMounts") {
+        let (Some(claim), Some(path)) = (string_at(mount, "/name"), string_at(mount, "/mountPoint")) else { continue };
+        let is_taken = draft.volumes.iter().any(|volume| string_at(volume, "/name") == Some(claim));
+        if component.is_v1alpha1 && mount.get("useAsCompilationCache") != Some(&Value::Bool(true)) && !is_taken {
+            let purpose = import_pod::volume_purpose(path, draft);
+            import_pod::add_claim_volume(claim, purpose, path, claim, false, source, draft);
+        }
+    }
 }
 
 /// Returns the release that the image or an override names, or the nearest known one, or else the default one.

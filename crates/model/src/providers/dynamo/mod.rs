@@ -10,6 +10,7 @@ mod backend;
 mod behavior;
 pub mod codes;
 mod component;
+mod config_file;
 mod flags;
 mod frontend;
 mod frontend_settings;
@@ -23,6 +24,7 @@ mod status;
 mod storage;
 mod support;
 mod trtllm;
+mod unify;
 mod v1alpha1;
 mod v1beta1;
 mod worker;
@@ -152,6 +154,10 @@ impl Provider for Dynamo {
 
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
         import::import(source)
+    }
+
+    fn unify(&self, object: &mut serde_json::Value) {
+        unify::unify(object);
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {

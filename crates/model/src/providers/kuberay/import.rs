@@ -36,8 +36,11 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         },
         None => Vec::new(),
     };
-    let groups = items_at(source.object, "/spec/rayClusterConfig/workerGroupSpecs");
+    let groups = serving_groups(source.object, models.len());
     let import_path = string_at(application, "/import_path").unwrap_or_default();
+    if models.iter().any(|(_, model)| model.is_string()) {
+        return refuse("its models are in files (llm_configs), expected the settings themselves".to_owned());
+    }
     if !import_path.starts_with("ray.serve.llm:")
         || matches!(models.as_slice(), [] | [(Role::Prefill | Role::Decode, _)])
     {
@@ -54,10 +57,10 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         ));
     }
     let mut draft = Draft::new(EngineType::Vllm);
-    for ((role, model), (position, group)) in models.iter().zip(groups.iter().enumerate()) {
+    for ((role, model), (position, group)) in models.iter().zip(groups.iter().copied().enumerate()) {
         let rendered_name = role_name(*role);
         // Prefill and decode groups are matched by their rendered names, or else by position.
-        let named = groups.iter().find(|group| string_at(group, "/groupName") == Some(rendered_name));
+        let named = groups.iter().copied().find(|group| string_at(group, "/groupName") == Some(rendered_name));
         let group = named.unwrap_or(group);
         let name = string_at(group, "/groupName").unwrap_or_default();
         if name != rendered_name {
@@ -87,6 +90,18 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     }
     import_head(source, &mut draft);
     Ok(draft)
+}
+
+/// Returns the worker groups that run the models: those with GPUs, if there are more groups than models.
+pub(super) fn serving_groups(object: &Value, models: usize) -> Vec<&Value> {
+    let groups = items_at(object, "/spec/rayClusterConfig/workerGroupSpecs");
+    let has_gpus = |group: &&Value| {
+        items_at(group, "/template/spec/containers").iter().any(|container| {
+            let limits = container.pointer("/resources/limits").and_then(Value::as_object);
+            limits.is_some_and(|limits| limits.keys().any(|name| name.ends_with("/gpu")))
+        })
+    };
+    if groups.len() <= models { groups.iter().collect() } else { groups.iter().filter(has_gpus).collect() }
 }
 
 /// Returns the number of nodes over which a replica is spread: its parallel ranks may need the GPUs of several workers,

@@ -18,9 +18,11 @@ pub mod overrides;
 pub(crate) mod runtimes;
 mod serve;
 mod serving_pods;
+mod split;
 mod start_params;
 mod status;
 mod support;
+mod unify;
 mod worker;
 
 use image::RayRuntime;
@@ -81,6 +83,12 @@ static INFO: ProviderInfo = ProviderInfo {
     server_defaults: &[
         ServerDefault { kind: "RayService", path: "numOfHosts", value: "1" },
         ServerDefault { kind: "RayService", path: "priority", value: "0" },
+        // ray-operator/controllers/ray/common/pod.go (setMissingRayStartParams).
+        ServerDefault {
+            kind: "RayService",
+            path: r#"headGroupSpec.rayStartParams["dashboard-host"]"#,
+            value: r#""0.0.0.0""#,
+        },
         // vLLM's own default (vllm/engine/arg_utils.py); an import states the size.
         ServerDefault { kind: "RayService", path: "engine_kwargs.tensor_parallel_size", value: "1" },
     ],
@@ -147,6 +155,14 @@ impl Provider for KubeRay {
 
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
         import::import(source)
+    }
+
+    fn unify(&self, object: &mut serde_json::Value) {
+        unify::unify(object);
+    }
+
+    fn split(&self, object: &serde_json::Value) -> Vec<serde_json::Value> {
+        split::split(object)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {

@@ -9,6 +9,14 @@ fn manifest(description: &str) -> Value {
     json!({"description": description, "type": "object"})
 }
 
+/// Returns the schema of an object that `import` refused.
+pub(super) fn refused() -> Value {
+    object(
+        "An object that was not imported.",
+        vec![("object", reference("The object.")), ("reason", text("Why it was not imported."))],
+    )
+}
+
 /// Returns the schema of one entry of `import`.
 pub(super) fn imported() -> Value {
     let residue = object(

@@ -1,0 +1,225 @@
+//! Brings a graph into one of the forms that Dynamo's operator treats alike, so that two graphs can be compared.
+
+use serde_json::{Map, Value, json};
+
+use crate::draft::{items_at, quantity_at, string_at};
+
+/// The probes of a container, which a component of `v1alpha1` has as well.
+const PROBES: [&str; 3] = ["startupProbe", "readinessProbe", "livenessProbe"];
+
+/// The address at which a worker of vLLM offers its KV blocks.
+const SIDE_CHANNEL_HOST: &str = "VLLM_NIXL_SIDE_CHANNEL_HOST";
+
+/// Unifies the components of a graph.
+pub(super) fn unify(graph: &mut Value) {
+    let Some(spec) = graph.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    // A claim that exists anyway is not created. The operator needs the entry only for a compilation cache.
+    let services = spec.get("services").and_then(Value::as_object);
+    let mounts = services.into_iter().flatten().flat_map(|(_, service)| items_at(service, "/volumeMounts"));
+    let caches: Vec<Value> =
+        mounts.filter(|mount| is_cache(mount)).filter_map(|mount| mount.get("name").cloned()).collect();
+    if let Some(claims) = spec.get_mut("pvcs").and_then(Value::as_array_mut) {
+        claims.retain(|claim| {
+            claim.get("create") != Some(&Value::Bool(false))
+                || claim.get("name").is_some_and(|name| caches.contains(name))
+        });
+    }
+    for service in spec.get_mut("services").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        unify_service(service);
+    }
+    for component in spec.get_mut("components").and_then(Value::as_array_mut).into_iter().flatten() {
+        unify_component(component);
+    }
+}
+
+/// Unifies a component of `v1alpha1`: the operator merges its fields into those of the container (internal/dynamo/graph.go).
+fn unify_service(service: &mut Value) {
+    move_claims(service);
+    if let Some(size) = take_shared_memory(service, "/extraPodSpec", "/extraPodSpec/mainContainer")
+        && service.pointer("/sharedMemory/size").is_none()
+    {
+        service["sharedMemory"] = json!({"size": size});
+    }
+    let is_frontend = string_at(service, "/componentType") == Some("frontend");
+    merge_container(service, is_frontend);
+    remove_own_address(service, "/envs");
+}
+
+/// Moves the variables and probes of a component's container to the component.
+fn merge_container(service: &mut Value, is_frontend: bool) {
+    let Some(container) = service.pointer_mut("/extraPodSpec/mainContainer").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if is_frontend {
+        remove_unused_directory(container);
+    }
+    let env = container.shift_remove("env");
+    let probes: Vec<(&str, Value)> =
+        PROBES.iter().filter_map(|name| Some((*name, container.shift_remove(*name)?))).collect();
+    let Some(service) = service.as_object_mut() else { return };
+    for (name, probe) in probes {
+        service.entry(name).or_insert(probe);
+    }
+    if let Some(Value::Array(env)) = env {
+        let all = service.entry("envs").or_insert_with(|| json!([]));
+        let Some(all) = all.as_array_mut() else { return };
+        all.retain(|variable| !env.iter().any(|other| other.get("name") == variable.get("name")));
+        all.extend(env);
+    }
+}
+
+/// Unifies a component of `v1beta1`.
+fn unify_component(component: &mut Value) {
+    let containers = items_at(component, "/podTemplate/spec/containers");
+    let Some(position) = containers.iter().position(|container| string_at(container, "/name") == Some("main")) else {
+        return;
+    };
+    let pointer = format!("/podTemplate/spec/containers/{position}");
+    if let Some(size) = take_shared_memory(component, "/podTemplate/spec", &pointer)
+        && component.get("sharedMemorySize").is_none()
+    {
+        component["sharedMemorySize"] = json!(size);
+    }
+    remove_own_address(component, &format!("{pointer}/env"));
+    if string_at(component, "/type") == Some("frontend")
+        && let Some(container) = component.pointer_mut(&pointer).and_then(Value::as_object_mut)
+    {
+        remove_unused_directory(container);
+    }
+}
+
+/// Removes the working directory of a frontend that runs the operator's command.
+fn remove_unused_directory(container: &mut Map<String, Value>) {
+    let is_empty = |field: &str| container.get(field).and_then(Value::as_array).is_none_or(Vec::is_empty);
+    if is_empty("command") && is_empty("args") {
+        container.shift_remove("workingDir");
+    }
+}
+
+/// Takes a volume in memory at `/dev/shm`, which the field for shared memory gives as well, and returns its size.
+fn take_shared_memory(component: &mut Value, pod: &str, container: &str) -> Option<String> {
+    let mounts = items_at(component, &format!("{container}/volumeMounts"));
+    let is_at =
+        |mount: &&Value| string_at(mount, "/mountPath").is_some_and(|path| path.trim_end_matches('/') == "/dev/shm");
+    let name = mounts.iter().find(is_at).and_then(|mount| string_at(mount, "/name"))?.to_owned();
+    let volumes = items_at(component, &format!("{pod}/volumes"));
+    let volume = volumes.iter().find(|volume| string_at(volume, "/name") == Some(name.as_str()))?;
+    let size = quantity_at(volume, "/emptyDir/sizeLimit")
+        .filter(|_| string_at(volume, "/emptyDir/medium") == Some("Memory"))?;
+    for list in [format!("{container}/volumeMounts"), format!("{pod}/volumes")] {
+        if let Some(items) = component.pointer_mut(&list).and_then(Value::as_array_mut) {
+            items.retain(|item| string_at(item, "/name") != Some(name.as_str()));
+        }
+    }
+    Some(size)
+}
+
+/// Moves the claims that a component of `v1alpha1` mounts by its own fields to its pod.
+fn move_claims(service: &mut Value) {
+    let mounts: Vec<Value> =
+        items_at(service, "/volumeMounts").iter().filter(|mount| !is_cache(mount)).cloned().collect();
+    if mounts.is_empty() {
+        return;
+    }
+    if let Some(own) = service.get_mut("volumeMounts").and_then(Value::as_array_mut) {
+        own.retain(is_cache);
+    }
+    for mount in mounts {
+        let (Some(name), Some(path)) = (string_at(&mount, "/name"), string_at(&mount, "/mountPoint")) else { continue };
+        let Some(pod) = entry(service, "extraPodSpec") else { return };
+        push(pod, "volumes", json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+        let Some(container) = entry(pod, "mainContainer") else { return };
+        push(container, "volumeMounts", json!({"name": name, "mountPath": path}));
+    }
+}
+
+/// Returns whether a mount is one of a compilation cache.
+fn is_cache(mount: &Value) -> bool {
+    mount.get("useAsCompilationCache") == Some(&Value::Bool(true))
+}
+
+/// Removes the address of the side channel of NIXL if it is the address of the pod, which the worker sets by itself
+/// (`ensure_side_channel_host` in components/src/dynamo/vllm/args.py).
+fn remove_own_address(component: &mut Value, list: &str) {
+    let is_own = |variable: &Value| {
+        string_at(variable, "/name") == Some(SIDE_CHANNEL_HOST)
+            && string_at(variable, "/valueFrom/fieldRef/fieldPath") == Some("status.podIP")
+    };
+    if let Some(env) = component.pointer_mut(list).and_then(Value::as_array_mut) {
+        env.retain(|variable| !is_own(variable));
+    }
+}
+
+/// Returns a field, and adds it as an empty mapping if it is absent.
+fn entry<'v>(value: &'v mut Value, field: &str) -> Option<&'v mut Value> {
+    Some(value.as_object_mut()?.entry(field).or_insert_with(|| json!({})))
+}
+
+fn push(value: &mut Value, field: &str, item: Value) {
+    let Some(fields) = value.as_object_mut() else { return };
+    if let Some(items) = fields.entry(field).or_insert_with(|| json!([])).as_array_mut() {
+        items.push(item);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_a_component_are_unified() {
+        let mut graph = json!({"spec": {
+            "pvcs": [{"name": "a", "create": false}, {"name": "b", "create": true}, {"name": "c", "create": false}],
+            "services": {"w": {
+                "componentType": "worker",
+                "envs": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+                "volumeMounts": [{"name": "a", "mountPoint": "/a"}, {"name": "c", "useAsCompilationCache": true}],
+                "extraPodSpec": {
+                    "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}],
+                    "mainContainer": {
+                        "env": [
+                            {"name": "A", "value": "3"},
+                            {"name": SIDE_CHANNEL_HOST, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+                        ],
+                        "livenessProbe": {"periodSeconds": 1},
+                        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm/"}],
+                    },
+                },
+            }},
+        }});
+        unify(&mut graph);
+        assert_eq!(
+            graph,
+            json!({"spec": {
+                "pvcs": [{"name": "b", "create": true}, {"name": "c", "create": false}],
+                "services": {"w": {
+                    "componentType": "worker",
+                    "envs": [{"name": "B", "value": "2"}, {"name": "A", "value": "3"}],
+                    "volumeMounts": [{"name": "c", "useAsCompilationCache": true}],
+                    "extraPodSpec": {
+                        "volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "a"}}],
+                        "mainContainer": {"volumeMounts": [{"name": "a", "mountPath": "/a"}]},
+                    },
+                    "sharedMemory": {"size": "8Gi"},
+                    "livenessProbe": {"periodSeconds": 1},
+                }},
+            }})
+        );
+    }
+
+    #[test]
+    fn a_frontend_without_a_command_runs_in_any_directory() {
+        let component = |kind: &str, args: &[&str]| {
+            json!({"spec": {"components": [{"type": kind, "podTemplate": {"spec": {"containers": [
+                {"name": "main", "workingDir": "/w", "args": args},
+            ]}}}]}})
+        };
+        let has_directory = |mut graph: Value| {
+            unify(&mut graph);
+            graph.pointer("/spec/components/0/podTemplate/spec/containers/0/workingDir").is_some()
+        };
+        assert!(!has_directory(component("frontend", &[])));
+        assert!(has_directory(component("frontend", &["--x"])));
+        assert!(has_directory(component("worker", &[])));
+    }
+}
