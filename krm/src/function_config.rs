@@ -24,13 +24,14 @@ pub(crate) struct FunctionConfig {
 }
 
 /// Boolean keys of `data` in a ConfigMap. All keys are field paths of `Render`.
-const BOOLEANS: [&str; 8] = [
+const BOOLEANS: [&str; 9] = [
     "allowEmpty",
     "kaito.gatewayAPIInferenceExtension",
     "kaito.nodeAutoProvisioning",
     "llamaStack.nativeExtraProviders",
     "llamaStack.networkPolicy",
     "ownerReferences",
+    "policy.allowHostIPC",
     "prune",
     "strict",
 ];
@@ -44,7 +45,7 @@ const NUMBERS: [&str; 8] = [
     "limits.ruleBytes",
     "limits.ruleSteps",
 ];
-const STRINGS: [&str; 16] = [
+const STRINGS: [&str; 17] = [
     "actor.gatewayURL",
     "actor.kserveDefaultMode",
     "actor.runtimeScript",
@@ -61,7 +62,10 @@ const STRINGS: [&str; 16] = [
     "llamaStack.preflight",
     "llamaStack.volumeSizeLimit",
     "output",
+    "policy.podSecurity",
 ];
+/// Keys whose values are lists: their entries, separated by commas.
+const LISTS: [&str; 2] = ["policy.allowCapabilities", "policy.allowHostPaths"];
 /// Keys that end with a name chosen by the user, such as a provider or an image prefix, and their documented form.
 const MAPS: [(&str, &str); 7] = [
     ("gpus.namespaces", "gpus.namespaces.NAMESPACE"),
@@ -151,6 +155,8 @@ impl FunctionConfig {
                 Ok(number) => Json::from(number),
                 Err(_) => return self.report_error(format!("data[{key:?}] is {text:?}, expected an integer"), None),
             }
+        } else if LISTS.contains(&key) {
+            text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(Json::from).collect()
         } else if STRINGS.contains(&key) || is_map_key(key) {
             Json::from(text)
         } else {
@@ -196,7 +202,7 @@ fn insert_value(render: &mut Map<String, Json>, key: &str, value: Json) {
 }
 
 fn known_keys() -> impl Iterator<Item = &'static str> {
-    BOOLEANS.into_iter().chain(STRINGS).chain(MAPS.into_iter().map(|(_, shown)| shown)).chain(NUMBERS)
+    BOOLEANS.into_iter().chain(STRINGS).chain(LISTS).chain(MAPS.into_iter().map(|(_, shown)| shown)).chain(NUMBERS)
 }
 
 #[cfg(test)]

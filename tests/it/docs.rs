@@ -55,6 +55,9 @@ fn every_model_deployment_in_the_documentation_is_accepted() {
                     sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
                 }
                 sources.add("page.yaml", block);
+                if let Some(options) = policy_of(&text) {
+                    sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+                }
                 let compilation = compile_all(&sources);
                 let messages: Vec<&str> = compilation.diagnostics.iter().map(|found| found.message.as_str()).collect();
                 assert!(!compilation.has_errors(), "{}: {messages:?}\n{block}", page.display());
@@ -66,6 +69,11 @@ fn every_model_deployment_in_the_documentation_is_accepted() {
         }
     }
     assert!(count >= 3, "{count} ModelDeployments found in the documentation");
+}
+
+/// Returns the options with which the deployments of a page are accepted: those that the page shows with a policy.
+fn policy_of(page: &str) -> Option<&str> {
+    yaml(page).map(|(_, block)| block).find(|block| block.contains("kind: Render\n") && block.contains("\npolicy:\n"))
 }
 
 /// Every AsyncActor is accepted with the options that the page shows before it.

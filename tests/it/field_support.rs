@@ -29,7 +29,7 @@ enum Fate {
 
 /// The options that fields need: a Gateway.
 const OPTIONS: &str =
-    "{apiVersion: config.kubefoundry.ai/v1alpha1, kind: Render, gateway: {name: g, endpointPicker: {name: p}}}";
+    "{apiVersion: config.kubefoundry.ai/v1alpha1, kind: Render, gateway: {name: g, endpointPicker: {name: p}}, policy: {allowHostIPC: true}}";
 
 /// Returns two values of a field for a document. `null` omits the field.
 fn values(field: &str, start: Start) -> (Value, Value) {
@@ -133,6 +133,16 @@ fn values(field: &str, start: Start) -> (Value, Value) {
             };
             (constraint(1), constraint(2))
         }
+        "spec.volumeMounts[]" => {
+            (json!([{"name": "v", "mountPath": "/one"}]), json!([{"name": "v", "mountPath": "/other"}]))
+        }
+        "spec.podTemplate.spec.volumes[]" => {
+            let volume = |size: &str| json!([{"name": "v", "emptyDir": {"sizeLimit": size}}]);
+            (volume("1Gi"), volume("2Gi"))
+        }
+        "spec.securityContext" | "spec.podTemplate.spec.securityContext" => {
+            (json!({"runAsUser": 1000}), json!({"runAsUser": 2000}))
+        }
         "spec.imagePullSecrets[]" => (json!([{"name": "one"}]), json!([{"name": "other"}])),
         "spec.nodeSelector.*" => (json!({"pool": "one"}), json!({"pool": "other"})),
         "spec.tolerations[]" => {
@@ -173,6 +183,16 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
         document["spec"]["model"]["storage"] =
             json!({"volumes": [{"name": "v", "mountPath": "/models", "claimName": "c"}]});
         document["spec"]["image"] = json!(start.image.unwrap_or("registry.example.com/image:1.4.0"));
+    }
+    // A volume and its mount need each other.
+    match field {
+        "spec.volumeMounts[]" => {
+            document["spec"]["podTemplate"]["spec"]["volumes"] = json!([{"name": "v", "emptyDir": {}}]);
+        }
+        "spec.podTemplate.spec.volumes[]" => {
+            document["spec"]["volumeMounts"] = json!([{"name": "v", "mountPath": "/v"}]);
+        }
+        _ => {}
     }
     if field == "spec.engine.image" && !value.is_null() {
         document["spec"].as_object_mut().unwrap().remove("image");

@@ -84,6 +84,7 @@ fn document_order_changes_only_the_order() {
             let slices: Vec<&str> =
                 documents.iter().rev().map(|document| &source.text[document.span.start..document.span.end]).collect();
             let id = reversed.add_for(source.purpose, source.name.clone(), slices.join("\n---\n"));
+            reversed.set_found(id, source.is_found);
             if let Some(subject) = source.subject {
                 reversed.set_subject(id, subject);
             }

@@ -274,6 +274,7 @@ fn edited(sources: &SourceSet, finding: &Diagnostic, steps: &[Step]) -> Result<S
             _ => source.text.clone(),
         };
         let id = out.add_for(source.purpose, source.name.clone(), text);
+        out.set_found(id, source.is_found);
         if let Some(subject) = source.subject {
             out.set_subject(id, subject);
         }

@@ -153,7 +153,9 @@ pub(crate) fn read_application(
     let root = directory.canonicalize().map_err(|error| InputError::Read(directory.display().to_string(), error))?;
     let mut reader = Reader { root: Some(root), ..Reader::default() };
     for file in [Path::new(OPTIONS_FILE)].into_iter().filter(|file| file.is_file()).chain(config) {
-        reader.read_file(Purpose::Options, file)?;
+        // Both are files of the application's repository.
+        let options = reader.read_file(Purpose::Options, file)?;
+        reader.input.sources.set_found(options, true);
     }
     if let Some(render) = flags_to_render(&InputArgs::default(), options) {
         reader.input.sources.add_for(Purpose::Options, PARAMETERS, render);
@@ -248,16 +250,20 @@ impl Reader {
         if let ([directory], Some(tree)) = (paths, &self.tree) {
             let options = tree.options(directory).map(|(name, bytes)| (name.to_owned(), bytes.map(<[u8]>::to_vec)));
             if let Some((name, bytes)) = options {
-                self.add_revision_file(Purpose::Options, name, bytes)?;
+                let options = self.add_revision_file(Purpose::Options, name, bytes)?;
+                self.input.sources.set_found(options, true);
             }
         } else if let [directory] = paths
             && directory.is_dir()
             && directory.join(OPTIONS_FILE).is_file()
         {
-            self.read_file(Purpose::Options, &walk::strip_current_dir(&directory.join(OPTIONS_FILE)))?;
+            let options = self.read_file(Purpose::Options, &walk::strip_current_dir(&directory.join(OPTIONS_FILE)))?;
+            self.input.sources.set_found(options, true);
         }
         if let Some(file) = &args.config {
-            self.read_file(Purpose::Options, file)?;
+            // The user may name the file that was found, too.
+            let options = self.read_file(Purpose::Options, file)?;
+            self.input.sources.set_found(options, false);
         }
         if let Some(render) = flags_to_render(args, options) {
             self.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);

@@ -54,6 +54,29 @@ fn no_models_are_an_error_without_allow_empty() {
     assert_eq!(argocd(&sandbox, "generate", &fine).exits(0).out, "");
 }
 
+/// Files of the application's repository cannot loosen the policy for pods; parameters of the Application can.
+#[test]
+fn only_parameters_loosen_the_policy() {
+    let locked = model("a").replace("spec:\n", "spec:\n  securityContext: {capabilities: {add: [IPC_LOCK]}}\n");
+    let policy = format!("{PINNED}policy: {{allowCapabilities: [IPC_LOCK]}}\n");
+    let found = Sandbox::new().with("a.yaml", &locked).with("kubefoundry.yaml", &policy);
+    let ran = argocd(&found, "generate", &[]).exits(2);
+    assert!(ran.out.is_empty() && ran.err.contains("KF0537"), "{}", ran.err);
+    let named = Sandbox::new().with("a.yaml", &locked).with("options.yaml", &policy);
+    let ran = argocd(&named, "generate", &[("PARAM_CONFIG", "options.yaml")]).exits(2);
+    assert!(ran.out.is_empty() && ran.err.contains("KF0537"), "{}", ran.err);
+    let sandbox = Sandbox::new().with("a.yaml", &locked).with("kubefoundry.yaml", PINNED);
+    assert!(argocd(&sandbox, "generate", &[]).exits(1).err.contains("KF0536"));
+    for parameters in [
+        ("ARGOCD_APP_PARAMETERS", r#"[{"name":"allowCapabilities","array":["IPC_LOCK"]}]"#),
+        ("ARGOCD_APP_PARAMETERS", r#"[{"name":"podSecurity","string":"privileged"}]"#),
+        ("ARGOCD_ENV_ALLOWCAPABILITIES", "SYS_PTRACE, IPC_LOCK"),
+        ("PARAM_ALLOWCAPABILITIES_0", "IPC_LOCK"),
+    ] {
+        assert!(argocd(&sandbox, "generate", &[parameters]).exits(0).out.contains("IPC_LOCK"), "{parameters:?}");
+    }
+}
+
 /// The UI shows standard error, so it must name the file, the line and the field.
 #[test]
 fn an_error_prints_no_manifests() {
@@ -181,6 +204,7 @@ fn the_page_lists_the_parameters() {
     let row = |parameter: &Value| {
         let kind = match (text(parameter, "collectionType").as_str(), text(parameter, "itemType").as_str()) {
             ("map", _) => "map",
+            ("array", _) => "list",
             (_, "boolean") => "true, false",
             _ => "string",
         };

@@ -40,6 +40,28 @@ fn ignores_kubefoundry_yaml_of_two_directories() {
     assert_eq!(written_version(&sandbox, &["m", "n"]), ALPHA);
 }
 
+/// A `kubefoundry.yaml` beside the input may be as foreign as the input, unless the user names it.
+#[test]
+fn only_a_named_file_loosens_the_policy() {
+    let locked = model("a").replace("spec:\n", "spec:\n  securityContext: {capabilities: {add: [IPC_LOCK]}}\n");
+    let sandbox = Sandbox::new()
+        .with("m/a.yaml", locked)
+        .with("m/kubefoundry.yaml", options("policy: {allowCapabilities: [IPC_LOCK]}"))
+        .with("other.yaml", options("policy: {allowHostIPC: true}"));
+    let ran = sandbox.run(&["render", "m"]).exits(2);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0537]") && ran.err.contains("--config"), "{}", ran.err);
+    for path in ["m/kubefoundry.yaml", "./m/../m/kubefoundry.yaml"] {
+        let ran = sandbox.run(&["render", "m", "--config", path]).exits(0);
+        assert!(ran.out.contains("- IPC_LOCK"), "{}", ran.out);
+    }
+    // The policy of the file beside the input has no effect, and does not add to the one that is named.
+    let ran = sandbox.run(&["render", "m", "--config", "other.yaml"]).exits(1);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0536]"), "{}", ran.err);
+    // A policy that allows nothing needs no trust.
+    let strict = sandbox.with("m/kubefoundry.yaml", options("policy: {podSecurity: baseline, allowCapabilities: []}"));
+    assert!(strict.run(&["render", "m"]).exits(1).err.contains("error[KF0536]"));
+}
+
 /// Options that a stronger source does not set keep their value from a weaker one.
 #[test]
 fn merges_options() {

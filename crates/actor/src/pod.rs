@@ -83,6 +83,7 @@ impl Volumes {
             mount_path: RUNTIME_SCRIPT_PATH.to_owned(),
             sub_path: Some(RUNTIME_SCRIPT.to_owned()),
             read_only: true,
+            ..VolumeMount::default()
         });
         mounts
     }

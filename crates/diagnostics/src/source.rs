@@ -50,6 +50,8 @@ pub struct Source {
     pub is_rewritten: bool,
     /// The directory argument, if the source was read as one of its files.
     pub directory: Option<String>,
+    /// Whether the text was found beside the input instead of named by the user; see [`SourceSet::set_found`].
+    pub is_found: bool,
     /// What the text describes, if it does not say so itself: the id of a model.
     pub subject: Option<String>,
 }
@@ -92,6 +94,7 @@ impl SourceSet {
             encoding_error: None,
             is_rewritten: false,
             directory: None,
+            is_found: false,
             subject: None,
         });
         SourceId(self.sources.len() - 1)
@@ -134,6 +137,22 @@ impl SourceSet {
     pub fn set_directory(&mut self, id: SourceId, directory: impl Into<String>) {
         if let Some(source) = self.sources.get_mut(id.0) {
             source.directory = Some(one_line(&directory.into()));
+        }
+    }
+
+    /// Says whether options were found beside the input. The authors of the input may have written them too, so they
+    /// cannot set the policy. Does nothing for an id of another set.
+    ///
+    /// ```
+    /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+    /// let mut sources = SourceSet::default();
+    /// let id = sources.add_for(Purpose::Options, "models/kubefoundry.yaml", "strict: true");
+    /// sources.set_found(id, true);
+    /// assert!(sources.get(id).is_found);
+    /// ```
+    pub fn set_found(&mut self, id: SourceId, is_found: bool) {
+        if let Some(source) = self.sources.get_mut(id.0) {
+            source.is_found = is_found;
         }
     }
 

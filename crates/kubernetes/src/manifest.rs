@@ -20,6 +20,10 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     /// Returns the [outline](crate::outline) of the fields, if it can be computed.
     fn outline(&self) -> Option<u64>;
 
+    /// Returns whether a mapping in the fields has a key for which `is_wanted` holds. It may also return `true` for
+    /// fields that cannot be serialized.
+    fn has_key(&self, is_wanted: &dyn Fn(&str) -> bool) -> bool;
+
     /// Appends the fields as YAML without indentation. Appends nothing if there are no fields.
     fn write_yaml(&self, out: &mut String);
 }
@@ -34,6 +38,10 @@ impl<T: Serialize + std::fmt::Debug + Send + Sync> Body for T {
 
     fn outline(&self) -> Option<u64> {
         crate::outline::outline(self)
+    }
+
+    fn has_key(&self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        crate::key_search::has_key(self, is_wanted)
     }
 
     fn write_yaml(&self, out: &mut String) {

@@ -2,7 +2,7 @@
 //! keep the order of their entries.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::manifest::Manifest;
 use crate::wire::{EnvVar, EnvVarSource, FieldSelector, LocalObjectReference, Toleration};
@@ -119,6 +119,12 @@ pub struct PodSpec {
     /// Claims for devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resource_claims: Vec<PodResourceClaim>,
+    /// Whether the pod shares the IPC namespace of its node.
+    #[serde(rename = "hostIPC", skip_serializing_if = "std::ops::Not::not")]
+    pub host_ipc: bool,
+    /// Users, groups and kernel settings of all containers (core/v1 PodSecurityContext).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<Value>,
 }
 
 /// A container (core/v1 Container).
@@ -164,6 +170,9 @@ pub struct Container {
     /// Tells whether the container accepts requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<ContainerProbe>,
+    /// User, privileges and capabilities (core/v1 SecurityContext).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<Value>,
 }
 
 /// A probe of a container.
@@ -331,6 +340,9 @@ pub struct Volume {
     /// The keys of a ConfigMap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_map: Option<ConfigMapSource>,
+    /// A source as the user wrote it, which no other field has.
+    #[serde(flatten, skip_serializing_if = "Map::is_empty")]
+    pub written: Map<String, Value>,
 }
 
 /// A ConfigMap as a volume.
@@ -378,4 +390,7 @@ pub struct VolumeMount {
     /// Whether the mount is read-only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
+    /// Further fields as the user wrote them.
+    #[serde(flatten, skip_serializing_if = "Map::is_empty")]
+    pub written: Map<String, Value>,
 }

@@ -30,6 +30,11 @@ declare_codes! {
     OVERSIZED_POD = "KF0219" "oversized-pod" Warning "more GPUs in a pod than any known node has";
     ROLE_WITHOUT_MEMORY = "KF0230" "role-without-memory" Warning "a role without memory";
     LARGE_SHARED_MEMORY = "KF0232" "large-shared-memory" Warning "a /dev/shm that is not smaller than the memory limit";
+    POD_VOLUME_SOURCE = "KF0233" "pod-volume-source" Error "a volume without exactly one supported source";
+    POD_VOLUME_NAME = "KF0234" "pod-volume-name" Error "a volume whose name is invalid or taken";
+    UNKNOWN_VOLUME = "KF0235" "unknown-volume" Error "a mount of a volume that does not exist";
+    MOUNT_PATH_IN_USE = "KF0236" "mount-path-in-use" Error "a mount where something else is mounted";
+    UNUSED_VOLUME = "KF0237" "unused-volume" Warning "a volume that is not mounted";
     MODEL_ALIAS = "KF0231" "model-alias" Warning "a model name that only another provider knows";
 
     GATED_MODEL_WITHOUT_TOKEN = "KF0221" "gated-model-without-token" Warning "a gated model that is downloaded without a token";

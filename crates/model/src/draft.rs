@@ -135,6 +135,10 @@ pub struct Draft {
     pub shared_memory: Option<String>,
     /// `spec.probes`.
     pub probes: Map<String, Value>,
+    /// `spec.volumeMounts`.
+    pub volume_mounts: Vec<Value>,
+    /// `spec.securityContext`.
+    pub security_context: Option<Value>,
     /// `spec.frontend`.
     pub frontend: Map<String, Value>,
     /// `spec.podTemplate.spec`.
@@ -248,6 +252,8 @@ impl Draft {
             pod_annotations: Map::new(),
             shared_memory: None,
             probes: Map::new(),
+            volume_mounts: Vec::new(),
+            security_context: None,
             frontend: Map::new(),
             pod_spec: Map::new(),
             hugging_face_token: None,

@@ -122,6 +122,8 @@ pub fn default_rows() -> Vec<FieldSupport> {
         row(spec().probes().startup(), Rendered, "startup probe of the workers"),
         row(spec().probes().readiness(), Rendered, "readiness probe of the workers"),
         row(spec().probes().liveness(), Rendered, "liveness probe of the workers"),
+        row(spec().volume_mounts(), Rendered, "mounts of the engine's container in the workers"),
+        row(spec().security_context(), Rendered, "security context of the engine's container in the workers"),
         row(spec().pod_template().metadata().labels(), Rendered, "labels of all pods"),
         row(spec().pod_template().metadata().annotations(), Rendered, "annotations of all pods"),
         row(spec().pod_template().spec().affinity(), Rendered, "affinity of the workers"),
@@ -140,6 +142,13 @@ pub fn default_rows() -> Vec<FieldSupport> {
             "termination grace period of the workers",
         ),
         row(spec().pod_template().spec().resource_claims(), Rendered, "claims for devices of the workers"),
+        row(spec().pod_template().spec().security_context(), Rendered, "security context of the worker pods"),
+        row(spec().pod_template().spec().host_ipc(), Rendered, "IPC namespace of the worker pods"),
+        row(
+            spec().pod_template().spec().volumes(),
+            Rendered,
+            "volumes of the worker pods; a name that the provider uses itself is refused",
+        ),
         row(
             spec().secrets().hugging_face_token(),
             Rendered,

@@ -195,6 +195,11 @@ fn free_form_pod_parts(deployment: &Deployment) -> Vec<PodPart> {
     add(probes.startup.is_some(), &|| spec().probes().startup().into(), "containers.*.startupProbe");
     add(probes.readiness.is_some(), &|| spec().probes().readiness().into(), "containers.*.readinessProbe");
     add(probes.liveness.is_some(), &|| spec().probes().liveness().into(), "containers.*.livenessProbe");
+    add(settings.security_context.is_some(), &|| pod().security_context().into(), "securityContext");
+    add(!settings.volumes.is_empty(), &|| pod().volumes().into(), "volumes");
+    let container = &deployment.engine_container;
+    add(!container.volume_mounts.is_empty(), &|| spec().volume_mounts().into(), "containers.*.volumeMounts");
+    add(container.security_context.is_some(), &|| spec().security_context().into(), "containers.*.securityContext");
     parts
 }
 

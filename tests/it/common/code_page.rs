@@ -157,6 +157,7 @@ impl<'t> Example<'t> {
         files.sort_by_key(|(name, _)| (purpose(name) != Purpose::Options, purpose(name) == Purpose::Providers, *name));
         for (name, block) in files {
             let id = sources.add_for(purpose(name), *name, block.text);
+            sources.set_found(id, name.starts_with("found/"));
             if let Some(model) = name.strip_suffix("/config.json") {
                 sources.set_subject(id, model);
             }
@@ -252,7 +253,7 @@ fn is_id(word: &str) -> bool {
 
 fn purpose(name: &str) -> Purpose {
     match name {
-        "kubefoundry.yaml" => Purpose::Options,
+        "kubefoundry.yaml" | "found/kubefoundry.yaml" => Purpose::Options,
         name if name.starts_with("providers/") => Purpose::Providers,
         name if name.starts_with("crds/") => Purpose::Crds,
         name if name.starts_with("cluster/") => Purpose::ClusterNodes,

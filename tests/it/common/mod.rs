@@ -40,12 +40,19 @@ pub(crate) fn folders_in(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Reads the sources of a case: `kubefoundry.yaml` holds options, every other `.yaml` file is input, `crds/`
-/// contains the CRDs of the cluster, and `cluster/` its nodes.
+/// contains the CRDs of the cluster, `cluster/` its nodes, and `found/` options that are found beside the input.
 pub(crate) fn read_case(folder: &Path) -> SourceSet {
     let mut sources = SourceSet::default();
     for (name, text) in texts(folder) {
         let purpose = if name == "kubefoundry.yaml" { Purpose::Options } else { Purpose::Input };
         sources.add_bytes(purpose, name, text);
+    }
+    // Options that a front end finds beside the input.
+    if folder.join("found").is_dir() {
+        for (name, text) in texts(&folder.join("found")) {
+            let id = sources.add_bytes(Purpose::Options, format!("found/{name}"), text);
+            sources.set_found(id, true);
+        }
     }
     // `model-configs/ORG/NAME.json` is the config.json of ORG/NAME.
     for organization in folder.join("model-configs").read_dir().into_iter().flatten().map(|entry| entry.unwrap()) {

@@ -11,7 +11,7 @@ use kubefoundry_compiler::options::render;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use ParameterType::{Flag, Pairs, Text};
+use ParameterType::{Flag, List, Pairs, Text};
 
 /// The type of a parameter value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(super) enum ParameterType {
     Text,
     /// `true` or `false`.
     Flag,
+    /// Texts.
+    List,
     /// A map from keys to text.
     Pairs,
 }
@@ -112,7 +114,24 @@ pub(super) static PARAMETERS: &[Parameter] = &[
         "KAITO provisions nodes",
         "Set to true if KAITO provisions nodes in this cluster: an instance type is then required, otherwise rejected",
     ),
+    parameter(
+        "podSecurity",
+        Text,
+        "Pod security",
+        "What pods may do: baseline (default) or privileged, the levels of Kubernetes' Pod Security Standards",
+    ),
+    parameter("allowCapabilities", List, "Capabilities", "Capabilities that containers may add, such as IPC_LOCK"),
+    parameter(
+        "allowHostPaths",
+        List,
+        "Host paths",
+        "Directories of nodes that pods may mount, with everything below them, such as /mnt/models",
+    ),
+    parameter("allowHostIPC", Flag, "Host IPC", "Allow pods to share the IPC namespace of their node"),
 ];
+
+/// The parameters that are fields of `policy`.
+const POLICY: &[&str] = &["podSecurity", "allowCapabilities", "allowHostPaths", "allowHostIPC"];
 
 /// Errors in parameters, each on one line, because Argo CD shows them in its UI.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -214,6 +233,9 @@ fn parse_entry(parameter: &'static Parameter, entry: ListEntry) -> Result<Value,
             Ok(map.into_iter().map(|(key, value)| (key, Value::from(value))).collect::<Map<_, _>>().into())
         }
         ListEntry { string: Some(text), map: None, array: None, .. } => parse_text(APP, parameter, &text),
+        ListEntry { array: Some(texts), string: None, map: None, .. } if parameter.value_type == List => {
+            Ok(texts.into())
+        }
         ListEntry { array: Some(_), .. } => Err(wrong_type(APP, parameter, "an array")),
         ListEntry { map: Some(_), .. } => Err(wrong_type(APP, parameter, "a map")),
         ListEntry { .. } => Err(wrong_type(APP, parameter, "missing its value")),
@@ -228,7 +250,8 @@ fn find_parameter(name: &str) -> Option<(&'static Parameter, Option<&str>)> {
         if rest.is_empty() {
             return Some((parameter, None));
         }
-        let key = rest.strip_prefix('_').filter(|key| !key.is_empty() && parameter.value_type == Pairs)?;
+        let key =
+            rest.strip_prefix('_').filter(|key| !key.is_empty() && matches!(parameter.value_type, List | Pairs))?;
         Some((parameter, Some(key)))
     })
 }
@@ -251,6 +274,12 @@ fn read_variable(
         given.insert(parameter.name, parse_text(&variable, parameter, text)?);
         return Ok(());
     };
+    if parameter.value_type == List {
+        // Argo CD numbers the texts of a list, and variables are read in their order.
+        let texts = given.entry(parameter.name).or_insert_with(|| json!([]));
+        texts.as_array_mut().into_iter().for_each(|texts| texts.push(Value::from(text)));
+        return Ok(());
+    }
     let key = match parameter.name {
         "images" => return Err(ParameterError::ImagePrefix { variable, whole: format!("{prefix}IMAGES") }),
         "severities" if key.starts_with("KF") => key.to_owned(),
@@ -271,6 +300,7 @@ fn parse_text(variable: &str, parameter: &'static Parameter, text: &str) -> Resu
             "false" => Ok(Value::Bool(false)),
             other => Err(wrong_type(variable, parameter, &format!("{other:?}"))),
         },
+        List => Ok(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(Value::from).collect()),
         Pairs => {
             let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
             let pair = |part: &str| part.split_once('=').map(|(key, value)| (key.to_owned(), Value::from(value)));
@@ -284,6 +314,7 @@ fn wrong_type(variable: &str, parameter: &'static Parameter, found: &str) -> Par
     let expected = match parameter.value_type {
         Text => "a string",
         Flag => "\"true\" or \"false\"",
+        List => "a list, or value,value",
         Pairs => "a map, or key=value,key=value",
     };
     ParameterError::WrongType { variable: variable.to_owned(), name: parameter.name, found: found.to_owned(), expected }
@@ -296,7 +327,11 @@ pub(super) fn options(given: &ParameterValues) -> Map<String, Value> {
         match *name {
             // The announcement has an empty default, so an empty value means that the user chose nothing.
             "config" | "kustomize" => {}
-            _ if value.as_str() == Some("") => {}
+            _ if value.as_str() == Some("") || *value == json!([]) => {}
+            name if POLICY.contains(&name) => {
+                let policy = options.entry("policy").or_insert_with(|| json!({}));
+                policy.as_object_mut().and_then(|policy| policy.insert(name.to_owned(), value.clone()));
+            }
             "kaitoNodeAutoProvisioning" => {
                 options.insert("kaito".to_owned(), json!({"nodeAutoProvisioning": value}));
             }
@@ -330,11 +365,16 @@ pub(super) fn announcement() -> Value {
             "tooltip": parameter.tooltip,
             "required": false,
             "itemType": if parameter.value_type == Flag { "boolean" } else { "string" },
-            "collectionType": if parameter.value_type == Pairs { "map" } else { "string" },
+            "collectionType": match parameter.value_type {
+                Text | Flag => "string",
+                List => "array",
+                Pairs => "map",
+            },
         });
         let (field, default) = match parameter.value_type {
             Text => ("string", Value::from("")),
             Flag => ("string", Value::from("false")),
+            List => ("array", json!([])),
             Pairs => ("map", json!({})),
         };
         if let Some(announced) = announced.as_object_mut() {

@@ -59,13 +59,15 @@ fn deployment() -> Value {
                 "startup": {"httpGet": {"path": "/", "port": 1}}, "readiness": {"exec": {"command": ["a"]}},
                 "liveness": {"tcpSocket": {"port": 1}},
             },
+            "volumeMounts": [{"name": "x", "mountPath": "/x"}], "securityContext": {"runAsUser": 1},
             "podTemplate": {
                 "metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
                 "spec": {
                     "affinity": {"podAntiAffinity": {}},
                     "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
                     "priorityClassName": "p", "schedulerName": "s", "serviceAccountName": "a", "runtimeClassName": "r",
-                    "terminationGracePeriodSeconds": 1,
+                    "terminationGracePeriodSeconds": 1, "securityContext": {"fsGroup": 1}, "hostIPC": false,
+                    "volumes": [{"name": "x", "emptyDir": {}}],
                     "resourceClaims": [{"name": "c", "resourceClaimName": "c", "resourceClaimTemplateName": "c"}],
                 },
             },
@@ -141,6 +143,7 @@ fn options() -> Value {
             }},
             "gatewayURL": "http://a", "sidecarImage": "a/b:1", "runtimeScript": "a", "kserveDefaultMode": "Standard",
         },
+        "policy": {"podSecurity": "baseline", "allowCapabilities": ["A"], "allowHostPaths": ["/a"], "allowHostIPC": false},
         "output": "generated",
         "prune": false, "ownerReferences": false, "allowEmpty": false, "strict": false,
         "limits": {"documents": 1, "documentBytes": 1, "nodes": 1, "depth": 1, "aliasNodes": 1, "ruleBytes": 1, "ruleSteps": 1},
@@ -328,6 +331,10 @@ fn is_free_form(pointer: &str) -> bool {
         "/spec/probes/startup",
         "/spec/probes/readiness",
         "/spec/probes/liveness",
+        "/spec/volumeMounts/",
+        "/spec/securityContext",
+        "/spec/podTemplate/spec/securityContext",
+        "/spec/podTemplate/spec/volumes/",
     ];
     fields.iter().any(|field| pointer.starts_with(field))
 }

@@ -12,5 +12,6 @@ declare_codes! {
     IMPORT_RENAMES = "KF0693" "import-renames" Warning "an imported object whose name is too long";
     IMPORT_ADDS_OBJECT = "KF0694" "import-adds-object" Info "an object that only the import renders";
     IMPORT_SPLITS = "KF0695" "import-splits" Warning "an imported object that serves several models";
+    IMPORT_NEEDS_POLICY = "KF0538" "import-needs-policy" Info "an import whose pods need a looser policy";
     NOTHING_TO_IMPORT = "KF0675" "nothing-to-import" Error "no object to import in the input";
 }

@@ -18,6 +18,10 @@ declare_codes! {
     // ModelDeployments of one namespace
     DUPLICATE_SERVED_NAME = "KF0220" "duplicate-served-name" Warning "two models of a namespace under one name";
 
+    // Pod security
+    POD_SECURITY_VIOLATED = "KF0536" "pod-security-violated" Error "a pod that the policy of the options does not allow";
+    POLICY_FROM_INPUT = "KF0537" "policy-from-input" Error "a file beside the input that sets the policy";
+
     // Accounting
     FIELD_REACHES_NOTHING = "KF0630" "field-reaches-nothing" Warning "a field that no part of the output depends on";
 

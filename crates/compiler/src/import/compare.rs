@@ -11,7 +11,7 @@ use kubefoundry_model::provider::ServerDefault;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A field that differs between an imported object and its rendering.
 #[derive(Debug, Clone, PartialEq)]
@@ -318,7 +318,10 @@ impl DifferenceCollector<'_> {
             return;
         }
         let provider_keys = PROVIDERS.iter().flat_map(|provider| provider.info().list_keys).flat_map(|list| list.keys);
-        let mut keys = ITEM_KEYS.iter().chain(provider_keys);
+        // A volume can be mounted at several paths.
+        let is_mounts = path.segments().last().and_then(Segment::as_key) == Some("volumeMounts");
+        let mount_key = is_mounts.then_some(&"mountPath");
+        let mut keys = mount_key.into_iter().chain(ITEM_KEYS).chain(provider_keys);
         let Some(key) = keys.find(|key| all.iter().all(|item| item.get(**key).is_some())) else {
             self.compare_unnamed_items(path, original, rendered);
             return;

@@ -266,6 +266,8 @@ impl DocumentBuilder<'_> {
         insert(&mut spec, "image", self.draft.image.as_deref().filter(|_| self.with_image));
         insert_non_empty(&mut spec, "env", Value::Array(self.supplied.env.clone()));
         insert_non_empty(&mut spec, "probes", Value::Object(self.draft.probes.clone()));
+        insert_non_empty(&mut spec, "volumeMounts", Value::Array(self.draft.volume_mounts.clone()));
+        spec.extend(self.draft.security_context.clone().map(|context| ("securityContext".to_owned(), context)));
         insert_non_empty(&mut spec, "frontend", Value::Object(self.draft.frontend.clone()));
         let mut pods = Map::new();
         insert_non_empty(&mut pods, "labels", Value::Object(self.draft.pod_labels.clone()));
@@ -331,9 +333,11 @@ impl DocumentBuilder<'_> {
             let path = volume.get("mountPath").and_then(Value::as_str).unwrap_or("/model-cache").trim_end_matches('/');
             id.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
+        let is_mounted = |mount: &Value| mount.get("mountPath").is_some() && on_volume(mount);
+        let is_on_volume = self.draft.volumes.iter().any(on_volume) || self.draft.volume_mounts.iter().any(is_mounted);
         let is_unnamed = served_name.is_none() || served_name == model_id;
         let is_in_image = self.draft.image.is_some() && !self.is_hugging_face;
-        self.draft.is_custom || is_in_image && (is_unnamed || !self.draft.volumes.iter().any(on_volume))
+        self.draft.is_custom || is_in_image && (is_unnamed || !is_on_volume)
     }
 
     /// Returns `spec.engine`. Flags without a field become `args` or, if a mapping cannot express them, `extraArgs`.

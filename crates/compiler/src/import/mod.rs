@@ -27,6 +27,7 @@ use crate::codes as shared;
 use crate::codes::import as codes;
 use crate::options::Options;
 use crate::options::render;
+use crate::pipeline::policy::needed_options;
 use crate::pipeline::{Compilation, compile_as, read_options};
 use crate::trace::change::FieldChange;
 use document::{DocumentBuilder, EngineSettings, Supplied, role_flags, user_flags};
@@ -34,6 +35,7 @@ use input::ParsedObject;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_kubernetes::pod_security::PodPolicy;
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::draft::{Draft, ImportSource, string_at, string_entries_at};
 use kubefoundry_model::engines::ImportedFlag;
@@ -173,7 +175,7 @@ pub fn import_to(sources: &SourceSet, provider_to: Option<&str>) -> ImportReport
             match kubefoundry_model::providers::find(multi_role::PROVIDER) {
                 Some(other) if is_movable && provider_to == Some(multi_role::PROVIDER) => {
                     let siblings = namespaces.get(&object.namespace()).unwrap_or(&no_objects);
-                    let importer = Importer::new(sources, other, object);
+                    let importer = Importer::new(sources, other, object, &options.policy);
                     deployments.extend(importer.import_multi_role(object, siblings, &mut findings));
                 }
                 _ => report_not_importable(object, &object.reference(), &why, &mut findings),
@@ -191,7 +193,7 @@ pub fn import_to(sources: &SourceSet, provider_to: Option<&str>) -> ImportReport
         let count = parts.len();
         let single = if parts.is_empty() { vec![object] } else { parts.iter().collect() };
         for part in single {
-            let importer = Importer::new(sources, provider, part);
+            let importer = Importer::new(sources, provider, part, &options.policy);
             let Some(mut deployment) = importer.import(part, siblings, &mut findings) else { continue };
             if count > 0 {
                 note_split(object, count, &mut deployment, &mut findings);
@@ -300,6 +302,8 @@ struct Importer<'s> {
     settings: Vec<&'s Source>,
     provider: &'static dyn Provider,
     crd_version: Option<String>,
+    /// What the options allow pods to do.
+    policy: PodPolicy,
 }
 
 /// The result of rendering a deployment.
@@ -327,7 +331,12 @@ enum Refusal {
 }
 
 impl<'s> Importer<'s> {
-    fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &ParsedObject<'_>) -> Self {
+    fn new(
+        sources: &'s SourceSet,
+        provider: &'static dyn Provider,
+        object: &ParsedObject<'_>,
+        policy: &PodPolicy,
+    ) -> Self {
         let settings = sources.iter().map(|(_, source)| source);
         // Rendering in the CRD version of the object avoids differences that only come from another version.
         let version =
@@ -338,19 +347,23 @@ impl<'s> Importer<'s> {
                 .collect(),
             provider,
             crd_version: version.map(str::to_owned),
+            policy: policy.clone(),
         }
     }
 
     /// Renders a deployment, or returns the errors.
     fn render(&self, deployment: &Value) -> Result<RenderedDeployment, Vec<Diagnostic>> {
         let mut sources = SourceSet::default();
-        for Source { purpose, name, text, .. } in &self.settings {
-            sources.add_for(*purpose, name.clone(), text.clone());
+        for Source { purpose, name, text, is_found, .. } in &self.settings {
+            let id = sources.add_for(*purpose, name.clone(), text.clone());
+            sources.set_found(id, *is_found);
         }
         let mut render = json!({"apiVersion": render::API_VERSION, "kind": "Render"});
         render["strict"] = json!(false);
         // The owner is not known yet.
         render["ownerReferences"] = json!(false);
+        // An import reports what its pods need. Only who renders it can allow that.
+        render["policy"] = json!({"podSecurity": "privileged"});
         if let Some(crd_version) = &self.crd_version {
             render["crdVersions"] =
                 Value::Object(Map::from_iter([(self.provider.name().to_owned(), json!(crd_version))]));
@@ -424,6 +437,18 @@ impl<'s> Importer<'s> {
         report_assumptions(object, &deployment, assumption.as_slice(), findings);
         for (message, help) in &draft.resolutions {
             findings.report(&codes::IMPORT_RESOLVES, &object.base, message.as_str()).help(*help);
+        }
+        let options = needed_options(&rendering.objects, &self.policy);
+        if !options.is_empty() {
+            let message = format!(
+                "the pods of {} {} need {} in the options, which an import does not write",
+                reference.kind,
+                reference.name,
+                options.join(" and ")
+            );
+            findings
+                .report(&codes::IMPORT_NEEDS_POLICY, &object.base, message)
+                .help("add it to the options with which you render the result, if you allow pods to do this");
         }
         let mut parts: Vec<&ParsedObject<'_>> =
             draft.owned_siblings.iter().filter_map(|part| siblings.objects.get(*part).copied()).collect();

@@ -35,7 +35,8 @@ pub struct ServiceAddress {
 fn compile_with(settings: &SourceSet, documents: &[&Value], thoroughness: Thoroughness) -> Compilation {
     let mut sources = SourceSet::default();
     for (_, source) in settings.iter().filter(|(_, source)| source.purpose != Purpose::Input) {
-        sources.add_for(source.purpose, source.name.clone(), source.text.clone());
+        let id = sources.add_for(source.purpose, source.name.clone(), source.text.clone());
+        sources.set_found(id, source.is_found);
     }
     for document in documents {
         sources.add("document.json", document.to_string());

@@ -1,5 +1,6 @@
 //! The options of a run, resolved from any number of [`render::Render`] documents.
 
+mod policy;
 pub mod render;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use crate::registry;
 use kubefoundry_diagnostics::{Diagnostic, FieldRef, Findings, Severity};
 use kubefoundry_kubernetes::cluster_node::ClusterNode;
 use kubefoundry_kubernetes::image::image_reference;
+use kubefoundry_kubernetes::pod_security::PodPolicy;
 use kubefoundry_kubernetes::wire::Reader;
 use kubefoundry_model::provider::{Provider, RuntimeMatch};
 use kubefoundry_model::providers;
@@ -34,6 +36,8 @@ pub struct Options {
     pub runtimes: BTreeMap<String, String>,
     /// Image prefixes and their replacements.
     pub images: Vec<(String, String)>,
+    /// What pods may do.
+    pub policy: PodPolicy,
     /// Settings from the sections of providers and transformations.
     pub settings: AllSettings,
     /// Which objects are printed. `None` leaves the default to the front end.
@@ -55,6 +59,15 @@ pub struct Options {
 }
 
 impl Options {
+    /// Applies a `Render` document that was found beside the input, like [`Options::apply`]. The authors of the input may
+    /// have written it too, so it cannot set the policy.
+    pub fn apply_found(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
+        let policy = std::mem::take(&mut self.policy);
+        self.apply(root, findings);
+        self.policy = policy;
+        policy::refuse_policy(root, findings);
+    }
+
     /// Applies a `Render` document over the options so far: its fields win. Reports each field that is invalid.
     pub fn apply(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
         let mut reader = Reader { renamed_fields: render::RENAMED_FIELDS, ..Reader::strict(findings) };
@@ -101,6 +114,9 @@ impl Options {
             if let Some(node) = root.get(section.field.key).filter(|node| node.value != yaml::Value::Null) {
                 self.settings.read(&section, node, findings);
             }
+        }
+        if let Some(policy) = render.policy {
+            policy::apply_policy(&mut self.policy, policy, findings);
         }
         self.output = render.output.or(self.output);
         self.prune = render.prune.unwrap_or(self.prune);

@@ -38,6 +38,9 @@ wire_object! {
         images: Map<String> = "images",
         /// Add InferenceProviderConfigs to the built-in ones and those in the input.
         providers: Vec<Node<'static>> = "providers" [shape(Vec::<InferenceProviderConfig>::SHAPE)],
+        /// Allow pods to do more than the level baseline of Kubernetes' Pod Security Standards. A `kubefoundry.yaml` that
+        /// is found beside the input cannot set it: pass the file with `--config`.
+        policy: Policy = "policy",
         /// Choose which objects are printed. The default is `generated`.
         output: OutputMode = "output",
         /// Remove objects that are no longer generated from the input (KRM function only).
@@ -81,6 +84,31 @@ pub fn shape() -> Shape {
         ObjectShape { name, doc, fields: &FIELDS }
     });
     Shape::Object(&RENDER)
+}
+
+wire_object! {
+    /// What the pods of generated objects may do.
+    pub struct Policy {
+        /// The level of the Pod Security Standards that pods must keep to. The default is `baseline`.
+        pod_security: PodSecurity = "podSecurity",
+        /// Capabilities that containers may add, beyond those of the level: `[IPC_LOCK]`.
+        allow_capabilities: Vec<String> = "allowCapabilities" [max_items(64)],
+        /// Directories of nodes that pods may mount as `hostPath`, with everything below them: `[/mnt/models]`. A
+        /// symbolic link on the node can lead out of them.
+        allow_host_paths: Vec<String> = "allowHostPaths" [max_items(64)],
+        /// Allow pods to share the IPC namespace of their node.
+        allow_host_ipc: bool = "allowHostIPC",
+    }
+}
+
+string_enum! {
+    /// A level of Kubernetes' Pod Security Standards.
+    pub enum PodSecurity {
+        /// Refuse what is a known way to more privileges (default).
+        Baseline = "baseline",
+        /// Refuse nothing.
+        Privileged = "privileged",
+    }
 }
 
 wire_object! {

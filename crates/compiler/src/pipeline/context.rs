@@ -65,6 +65,7 @@ pub(super) fn read_crds<'s>(
 
 /// Applies every text with options. Later texts override earlier ones.
 fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
+    let mut has_named_policy = false;
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let mut documents = reading::Documents::new(source, &yaml::Limits::default());
         let mut is_empty = true;
@@ -81,7 +82,12 @@ fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut V
             for problem in &document.problems {
                 report_failure(problem, &mut findings);
             }
-            options.apply(&document.root, &mut findings);
+            if source.is_found {
+                options.apply_found(&document.root, &mut findings);
+            } else {
+                has_named_policy |= document.root.get("policy").is_some();
+                options.apply(&document.root, &mut findings);
+            }
             diagnostics.extend(findings.into_diagnostics());
         }
         let failures = documents.into_failures();
@@ -93,6 +99,10 @@ fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut V
             diagnostics.push(finding);
         }
         diagnostics.extend(reading::failure_diagnostics(id, &source.text, 0, &failures));
+    }
+    if has_named_policy {
+        // A policy that the user names replaces that of a file beside the input, which is no mistake then.
+        diagnostics.retain(|diagnostic| diagnostic.code.id != codes::POLICY_FROM_INPUT.id);
     }
 }
 

@@ -8,7 +8,7 @@ use super::conformance::{check_change, check_objects};
 use super::decision::{Decision, OutputRole};
 use super::environment::Environment;
 use super::form::OutputForm;
-use super::skeletons;
+use super::{policy, skeletons};
 use crate::composition;
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::{Findings, ObjectRef};
@@ -165,6 +165,12 @@ pub(super) fn finish<'d, O: OutputForm>(
             }
         }
     }
+    policy::check_pods(
+        shared.iter().chain(&manifests).chain(&finished),
+        changed.iter().map(|changed| (&changed.object, || unchanged_object(changed, set))),
+        &environment.options.policy,
+        &mut findings,
+    );
     let Some(facts) = decision else { return TransformOutcome { mapped: None, changed, findings } };
     let DecisionFacts { selection, crd_version, schema_fingerprint, runtime, gpus, workers, served_name, fields } =
         facts;

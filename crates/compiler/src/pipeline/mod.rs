@@ -31,6 +31,7 @@ mod kustomize;
 mod link;
 mod map;
 mod operations;
+pub(crate) mod policy;
 mod prepared;
 pub(crate) mod probe;
 mod renderer;

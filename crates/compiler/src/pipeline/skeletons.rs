@@ -184,11 +184,12 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) ->
         }
         all_fit = false;
         let name = findings.scope().object.as_ref().map(ToString::to_string).unwrap_or_default();
-        // Validation may have reported the same field already.
+        // Validation may have reported the same field already, or a part of it.
         let reported: BTreeSet<FieldPath> =
             findings.iter().filter_map(|finding| Some(finding.location.as_ref()?.path.clone())).collect();
+        let is_reported = |path: &FieldPath| reported.iter().any(|reported| reported.starts_with(path));
         for violation in
-            violations.iter().filter(|violation| is_about_object(violation) && !reported.contains(&violation.path))
+            violations.iter().filter(|violation| is_about_object(violation) && !is_reported(&violation.path))
         {
             let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
             let place = if is_unknown { FieldRef::key(&violation.path) } else { FieldRef::value(&violation.path) };

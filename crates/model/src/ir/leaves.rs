@@ -7,8 +7,8 @@ use crate::wire::{ContainerClaim, ModelDeployment, PodResourceClaim, StorageVolu
 use serde_json::Value as Json;
 
 use super::{
-    Deployment, Engine, FieldOrigin, Frontend, Gateway, Leaf, Metadata, Model, NewClaim, PodSettings, Probes,
-    ProviderRequest, RoleEngine, Volume, Worker, Workload, WrittenResources,
+    Deployment, Engine, EngineContainer, FieldOrigin, Frontend, Gateway, Leaf, Metadata, Model, NewClaim, PodSettings,
+    Probes, ProviderRequest, RoleEngine, Volume, Worker, Workload, WrittenResources,
 };
 use kubefoundry_kubernetes::wire::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, ListPath, PathOf,
@@ -48,6 +48,7 @@ impl Deployment {
             resources,
             shared_memory,
             probes,
+            engine_container,
             pod_spec,
             hugging_face_token,
             image_pull_secrets,
@@ -81,6 +82,7 @@ impl Deployment {
             leaves.add_variable(&spec().env().index(index), variable);
         }
         leaves.add_probes(probes);
+        leaves.add_engine_container(engine_container);
         leaves.add_pairs(&spec().pod_template().metadata().labels(), pod_labels);
         leaves.add_pairs(&spec().pod_template().metadata().annotations(), pod_annotations);
         leaves.add_pod_settings(pod_spec);
@@ -335,6 +337,9 @@ impl LeafList {
             runtime_class_name,
             termination_grace_period_seconds,
             resource_claims,
+            security_context,
+            host_ipc,
+            volumes,
         } = settings;
         let path = || ModelDeployment::path().spec().pod_template().spec();
         if let Some(affinity) = affinity {
@@ -354,6 +359,24 @@ impl LeafList {
             self.add_optional(path.clone().name(), name.clone());
             self.add_optional(path.clone().resource_claim_name(), resource_claim_name.clone());
             self.add_optional(path.resource_claim_template_name(), resource_claim_template_name.clone());
+        }
+        if let Some(context) = security_context {
+            self.add_tree(path().security_context().into(), context);
+        }
+        self.add_optional(path().host_ipc(), *host_ipc);
+        for (index, volume) in volumes.iter().enumerate() {
+            self.add_tree(FieldPath::from(path().volumes()).index(index), volume);
+        }
+    }
+
+    fn add_engine_container(&mut self, container: &EngineContainer) {
+        let EngineContainer { volume_mounts, security_context } = container;
+        let spec = || ModelDeployment::path().spec();
+        for (index, mount) in volume_mounts.iter().enumerate() {
+            self.add_tree(FieldPath::from(spec().volume_mounts()).index(index), mount);
+        }
+        if let Some(context) = security_context {
+            self.add_tree(spec().security_context().into(), context);
         }
     }
 

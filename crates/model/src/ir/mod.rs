@@ -90,6 +90,8 @@ pub struct Deployment {
     pub shared_memory: Option<String>,
     /// Probes of the engine's container in every worker.
     pub probes: Probes,
+    /// Mounts and security of the engine's container in every worker.
+    pub engine_container: EngineContainer,
     /// How the pods are scheduled and ended, and as whom they run.
     pub pod_spec: PodSettings,
     /// The name of the Secret whose keys become environment variables.
@@ -127,6 +129,22 @@ pub struct PodSettings {
     pub termination_grace_period_seconds: Option<u32>,
     /// The claims for devices of a worker's pod.
     pub resource_claims: Vec<PodResourceClaim>,
+    /// Users, groups and kernel settings of workers.
+    pub security_context: Option<Node<'static>>,
+    /// Whether workers share the IPC namespace of their node. `None` means that they do not.
+    pub host_ipc: Option<bool>,
+    /// Volumes of workers besides those for model data.
+    pub volumes: Vec<Node<'static>>,
+}
+
+/// What the user says about the engine's container. The structure of the fields is that of Kubernetes, which the pipeline
+/// checks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EngineContainer {
+    /// Where volumes are mounted, besides the mounts of volumes for model data.
+    pub volume_mounts: Vec<Node<'static>>,
+    /// User, privileges and capabilities.
+    pub security_context: Option<Node<'static>>,
 }
 
 /// Probes of the engine's container. Their structure is that of Kubernetes, which the pipeline checks. `None` leaves a

@@ -6,6 +6,7 @@ use crate::draft::{
     Draft, ImportSource, WorkerDraft, items_at, quantity_at, required_node_labels, string_at, string_entries_at,
 };
 use crate::ir::{NVIDIA_GPU, is_known_gpu};
+use crate::providers::import_volumes;
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::MODEL_DEPLOYMENT;
 
@@ -38,10 +39,17 @@ pub(super) fn import_pod(
     }
     draft.shared_memory = shared_memory_size(spec, container);
     draft.probes = probes(container);
+    draft.security_context = container.get("securityContext").filter(|context| !is_empty(context)).cloned();
     draft.pod_spec = pod_settings(spec);
     draft.tolerations = items_at(spec, "/tolerations").to_vec();
     draft.image_pull_secrets = items_at(spec, "/imagePullSecrets").to_vec();
     import_volumes(spec, container, source, draft);
+    import_volumes::import_further_volumes(spec, container, draft);
+}
+
+/// Returns whether a value is absent or says nothing.
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
 /// Returns the size of a volume in memory that is mounted at `/dev/shm`.
@@ -90,6 +98,12 @@ fn pod_settings(spec: &Value) -> Map<String, Value> {
         Some(((*name).to_owned(), value.clone()))
     });
     settings.extend(written);
+    if let Some(context) = spec.get("securityContext").filter(|context| !is_empty(context)) {
+        settings.insert("securityContext".to_owned(), context.clone());
+    }
+    if spec.get("hostIPC") == Some(&Value::Bool(true)) {
+        settings.insert("hostIPC".to_owned(), Value::Bool(true));
+    }
     settings
 }
 
@@ -167,6 +181,9 @@ fn import_volumes(spec: &Value, container: &Value, source: &ImportSource<'_>, dr
         };
         let mount = items_at(container, "/volumeMounts").iter().find(|mount| string_at(mount, "/name") == Some(name));
         let Some(path) = mount.and_then(|mount| string_at(mount, "/mountPath")) else { continue };
+        if !import_volumes::is_plain(volume, mount) {
+            continue;
+        }
         let is_read_only = mount.and_then(|mount| mount.pointer("/readOnly")) == Some(&Value::Bool(true));
         let purpose = volume_purpose(path, draft);
         add_claim_volume(name, purpose, path, claim, is_read_only, source, draft);

@@ -3,6 +3,7 @@
 pub mod dynamo;
 mod image;
 mod import_pod;
+mod import_volumes;
 pub mod kaito;
 mod known_images;
 pub mod kuberay;

@@ -5,7 +5,7 @@ mod volume;
 pub(crate) use volume::{
     claims, compilation_cache_root, compilation_caches, find_shared_memory_mount, ignore_compilation_caches,
     ignore_further_compilation_caches, model_cache_home, refuse_shared_memory_name, shared_memory, storage_mounts,
-    storage_volumes,
+    storage_volumes, written_mounts, written_volumes,
 };
 
 use kubefoundry_kubernetes::pod::{
@@ -14,6 +14,7 @@ use kubefoundry_kubernetes::pod::{
 };
 use kubefoundry_kubernetes::wire::{EnvVar, LocalObjectReference};
 use kubefoundry_yaml::Node;
+use serde_json::Value;
 
 use crate::ir::{Amount, ContainerClaim, ContainerResources, Deployment, Probes, Worker};
 use crate::wire;
@@ -33,7 +34,7 @@ pub(crate) fn pod_metadata(deployment: &Deployment, reserved: &[&str]) -> Option
 pub(crate) fn base_pod_spec(deployment: &Deployment) -> PodSpec {
     PodSpec {
         containers: Vec::new(),
-        volumes: storage_volumes(deployment),
+        volumes: storage_volumes(deployment).into_iter().chain(written_volumes(deployment)).collect(),
         node_selector: deployment.node_selector.as_slice().into(),
         affinity: deployment.pod_spec.affinity.as_ref().map(Node::to_json),
         topology_spread_constraints: deployment
@@ -45,6 +46,8 @@ pub(crate) fn base_pod_spec(deployment: &Deployment) -> PodSpec {
         runtime_class_name: deployment.pod_spec.runtime_class_name.clone(),
         termination_grace_period_seconds: deployment.pod_spec.termination_grace_period_seconds,
         resource_claims: pod_resource_claims(deployment),
+        host_ipc: deployment.pod_spec.host_ipc == Some(true),
+        security_context: deployment.pod_spec.security_context.as_ref().map(Node::to_json),
         ..auxiliary_pod_spec(deployment)
     }
 }
@@ -64,7 +67,7 @@ pub(crate) fn auxiliary_pod_spec(deployment: &Deployment) -> PodSpec {
 }
 
 /// Returns the container of a worker as far as providers agree: the token's Secret, environment, resources, storage
-/// mounts and probes. The caller adds name, image, command, args and ports.
+/// mounts, probes, and the mounts and security of the user. The caller adds name, image, command, args and ports.
 pub(crate) fn base_container(deployment: &Deployment, worker: &Worker) -> Container {
     let Probes { startup, readiness, liveness } = &deployment.probes;
     Container {
@@ -74,7 +77,8 @@ pub(crate) fn base_container(deployment: &Deployment, worker: &Worker) -> Contai
         env_from: token_env_from(deployment),
         resources: resource_requirements(worker),
         env: worker_env(deployment, worker),
-        volume_mounts: storage_mounts(deployment),
+        volume_mounts: storage_mounts(deployment).into_iter().chain(written_mounts(deployment)).collect(),
+        security_context: engine_security_context(deployment),
         ..Container::default()
     }
 }
@@ -89,6 +93,11 @@ pub(crate) fn worker_env(deployment: &Deployment, worker: &Worker) -> Vec<EnvVar
         }
     }
     env
+}
+
+/// Returns `spec.securityContext`.
+pub(crate) fn engine_security_context(deployment: &Deployment) -> Option<Value> {
+    deployment.engine_container.security_context.as_ref().map(Node::to_json)
 }
 
 /// Returns a probe as the user wrote it.

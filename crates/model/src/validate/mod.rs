@@ -19,6 +19,7 @@ mod storage;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tolerations;
+mod volumes;
 mod workload;
 
 pub use metadata::READ_ANNOTATIONS;
@@ -80,6 +81,8 @@ pub fn validate_with_assumptions(
     if let Some(model) = &model {
         storage::warn_about_single_node_claims(&model.volumes, &workload, &mut check);
     }
+    let storage = model.as_ref().map(|model| model.volumes.as_slice()).unwrap_or_default();
+    volumes::check_volumes(&pod.settings.volumes, &pod.engine_container.volume_mounts, storage, &mut check);
     let shared_memory = spec.resources.as_ref().and_then(|resources| non_empty(resources.shared_memory.as_deref()));
     if let Some(size) = shared_memory {
         let volumes = model.as_ref().map(|model| model.volumes.as_slice()).unwrap_or_default();
@@ -100,6 +103,7 @@ pub fn validate_with_assumptions(
         pod_labels: pod.labels,
         pod_annotations: pod.annotations,
         probes: pod.probes,
+        engine_container: pod.engine_container,
         pod_spec: pod.settings,
         hugging_face_token: pod.hugging_face_token,
         image_pull_secrets: pod.image_pull_secrets,

@@ -1,11 +1,12 @@
 //! Validation of the model: its id, its name in the API and its source.
 
-use super::storage;
+use super::{storage, volumes};
 use crate::codes;
 use crate::ir::{EngineType, Leaf, Model, ModelSource, Volume};
 use crate::wire;
 use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
+use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 const ID: &str = "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of spec.model.storage";
@@ -32,7 +33,8 @@ pub(super) fn validate_model(
         ModelSource::HuggingFace => {
             let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
             let names_contained_model = has_image && engine == Some(EngineType::Llamacpp);
-            validate_hugging_face_id(wire, &volumes, names_contained_model, check);
+            let mounts = spec.volume_mounts.as_deref().unwrap_or_default();
+            validate_hugging_face_id(wire, &volumes, mounts, names_contained_model, check);
             validate_served_name(wire, check)
         }
         ModelSource::Custom => {
@@ -72,6 +74,7 @@ fn validate_custom_model(wire: &wire::Model, has_image: bool, check: &mut Checke
 fn validate_hugging_face_id(
     wire: &wire::Model,
     volumes: &[Volume],
+    mounts: &[Node<'_>],
     names_contained_model: bool,
     check: &mut Checker<'_, '_>,
 ) {
@@ -90,9 +93,15 @@ fn validate_hugging_face_id(
     }
     // A volume without a mountPath, and volumes that could not be read, already have findings.
     let volumes_unread = volumes.iter().any(|volume| volume.mount_path.value.is_empty())
+        || mounts.is_empty() && volumes::has_entries(&wire::ModelDeployment::path().spec().volume_mounts(), check)
         || volumes.is_empty() && !check.is_absent(&wire::ModelDeployment::path().spec().model().storage().volumes());
     if check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, check_absolute_path(id)) && !volumes_unread {
-        let mounted = volumes.iter().any(|volume| storage::contains_path(&volume.mount_path.value, id));
+        let written = mounts.iter().filter_map(|mount| mount.get("mountPath")?.as_str());
+        let mounted = volumes
+            .iter()
+            .map(|volume| volume.mount_path.value.as_str())
+            .chain(written)
+            .any(|mount| storage::contains_path(mount, id));
         let checked =
             if mounted { Ok(()) } else { Err("a path under the mountPath of a volume in spec.model.storage") };
         check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, checked);

@@ -3,7 +3,7 @@
 use super::metadata::{RESERVED, pairs};
 use super::tolerations;
 use crate::codes;
-use crate::ir::{EnvVar, PodSettings, Probes, Toleration};
+use crate::ir::{EngineContainer, EnvVar, PodSettings, Probes, Toleration};
 use crate::wire;
 use kubefoundry_kubernetes::check::environment;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
@@ -17,6 +17,7 @@ pub(super) struct PodFields {
     pub(super) labels: Vec<(String, String)>,
     pub(super) annotations: Vec<(String, String)>,
     pub(super) probes: Probes,
+    pub(super) engine_container: EngineContainer,
     pub(super) settings: PodSettings,
     pub(super) hugging_face_token: Option<String>,
     pub(super) image_pull_secrets: Vec<String>,
@@ -48,6 +49,10 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
         labels: labels.to_vec(),
         annotations: annotations.to_vec(),
         probes: spec.probes.as_ref().map(probes).unwrap_or_default(),
+        engine_container: EngineContainer {
+            volume_mounts: spec.volume_mounts.clone().unwrap_or_default(),
+            security_context: written(spec.security_context.as_ref()),
+        },
         settings: spec
             .pod_template
             .as_ref()
@@ -61,13 +66,17 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
     }
 }
 
+/// Returns a field that is written, and not as `null`, which counts as absent.
+fn written(field: Option<&Node<'static>>) -> Option<Node<'static>> {
+    field.filter(|field| field.value != Value::Null).cloned()
+}
+
 /// Returns the probes of the engine's container.
 fn probes(probes: &wire::Probes) -> Probes {
-    let written = |probe: &Option<Node<'static>>| probe.clone().filter(|probe| probe.value != Value::Null);
     Probes {
-        startup: written(&probes.startup),
-        readiness: written(&probes.readiness),
-        liveness: written(&probes.liveness),
+        startup: written(probes.startup.as_ref()),
+        readiness: written(probes.readiness.as_ref()),
+        liveness: written(probes.liveness.as_ref()),
     }
 }
 
@@ -75,7 +84,7 @@ fn probes(probes: &wire::Probes) -> Probes {
 fn pod_settings(spec: &wire::PodTemplateSpec) -> PodSettings {
     let text = |text: &Option<String>| non_empty(text.as_deref()).map(str::to_owned);
     PodSettings {
-        affinity: spec.affinity.clone().filter(|affinity| affinity.value != Value::Null),
+        affinity: written(spec.affinity.as_ref()),
         topology_spread_constraints: spec.topology_spread_constraints.clone().unwrap_or_default(),
         priority_class_name: text(&spec.priority_class_name),
         scheduler_name: text(&spec.scheduler_name),
@@ -85,6 +94,9 @@ fn pod_settings(spec: &wire::PodTemplateSpec) -> PodSettings {
             .termination_grace_period_seconds
             .and_then(|seconds| u32::try_from(seconds).ok()),
         resource_claims: spec.resource_claims.clone().unwrap_or_default(),
+        security_context: written(spec.security_context.as_ref()),
+        host_ipc: spec.host_ipc,
+        volumes: spec.volumes.clone().unwrap_or_default(),
     }
 }
 

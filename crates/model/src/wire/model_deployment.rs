@@ -57,6 +57,12 @@ wire_object! {
         env: Vec<EnvVar> = "env" [max_items(256), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
         /// Probes of the engine's container in every worker. They replace those of the provider.
         probes: Probes = "probes" [not_in(&[AIRUNWAY])],
+        /// Where the volumes of `podTemplate.spec.volumes` are mounted in the engine's container of every worker (core/v1
+        /// VolumeMount). Volumes of `model.storage` are mounted anyway; name them here to mount them at further paths.
+        volume_mounts: Vec<Node<'static>> = "volumeMounts" [max_items(64), not_in(&[AIRUNWAY])],
+        /// User, privileges and capabilities of the engine's container in every worker (core/v1 SecurityContext). What
+        /// goes beyond the level baseline of Kubernetes' Pod Security Standards must be allowed by `policy` in the options.
+        security_context: Node<'static> = "securityContext" [not_in(&[AIRUNWAY])],
         /// Settings for the pods. Pods do not get the labels and annotations of the ModelDeployment itself.
         pod_template: PodTemplate = "podTemplate",
         /// Names of Secrets in the same namespace.
@@ -371,6 +377,14 @@ wire_object! {
         /// The claims for devices of each worker. `spec.resources.claims` and the `resources.claims` of roles give them
         /// to the engine's container.
         resource_claims: Vec<PodResourceClaim> = "resourceClaims" [max_items(64), list_key("name")],
+        /// Users, groups and kernel settings of the workers (core/v1 PodSecurityContext). `policy` in the options limits it.
+        security_context: Node<'static> = "securityContext",
+        /// Shares the IPC namespace of the node with the workers. `policy.allowHostIPC` in the options must allow it.
+        host_ipc: bool = "hostIPC",
+        /// Volumes of the workers, each with a name and one of `configMap`, `emptyDir`, `hostPath`,
+        /// `persistentVolumeClaim` (an existing claim) and `secret` (core/v1 Volume). `volumeMounts` says where they are
+        /// mounted. `policy.allowHostPaths` in the options must allow a `hostPath`.
+        volumes: Vec<Node<'static>> = "volumes" [max_items(64)],
     }
 }
 wire_object! {

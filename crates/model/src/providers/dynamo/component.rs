@@ -4,6 +4,7 @@ use crate::ir::Probes;
 use kubefoundry_kubernetes::pod::{PodMetadata, PodSpec, ResourceClaim, VolumeMount};
 use kubefoundry_kubernetes::wire::EnvVar;
 use serde::Serialize;
+use serde_json::Value;
 
 /// A whole graph, which `v1alpha1` and `v1beta1` both write.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +42,8 @@ pub(super) struct Component {
     pub(super) shared_memory: Option<String>,
     /// Probes that replace those of the operator.
     pub(super) probes: Probes,
+    /// The security context of the container.
+    pub(super) security_context: Option<Value>,
     /// The volume that the operator mounts as the engine's compilation cache.
     pub(super) compilation_cache: Option<CompilationCache>,
     /// Labels and annotations of the pods.

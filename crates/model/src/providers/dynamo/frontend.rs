@@ -71,6 +71,7 @@ pub(super) fn build_component(
         mounts: storage.mounts,
         shared_memory: None,
         probes: Probes::default(),
+        security_context: None,
         compilation_cache: None,
         metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
         // The node selector is for GPU nodes, which a frontend would occupy without need. The nodes where it may run

@@ -41,7 +41,14 @@ impl ComponentStorage {
 pub(super) fn worker_storage(deployment: &Deployment) -> ComponentStorage {
     let volumes = &deployment.model.volumes;
     let cache = pod::compilation_caches(deployment).next();
-    let operator_cache = cache.filter(|cache| operator_can_mount(cache, volumes));
+    let written = pod::written_volumes(deployment);
+    let written_mounts = pod::written_mounts(deployment);
+    // A volume that the operator mounts has another name in the pod, by which a mount of the user would not find it.
+    let operator_cache = cache.filter(|cache| {
+        operator_can_mount(cache, volumes)
+            && !written.iter().any(|volume| volume.name == cache.claim_name.value)
+            && !written_mounts.iter().any(|mount| mount.name == cache.name)
+    });
     let mut storage = ComponentStorage::select(deployment, |volume| {
         operator_cache.is_none_or(|operator_cache| operator_cache.name != volume.name)
     });
@@ -53,6 +60,8 @@ pub(super) fn worker_storage(deployment: &Deployment) -> ComponentStorage {
         storage.env.extend(pod::compilation_cache_root(deployment));
     }
     storage.env.extend(pod::model_cache_home(deployment));
+    storage.volumes.extend(written);
+    storage.mounts.extend(written_mounts);
     storage
 }
 
@@ -70,16 +79,22 @@ fn operator_can_mount(cache: &ir::Volume, volumes: &[ir::Volume]) -> bool {
         && !volumes.iter().any(is_taken)
 }
 
-/// Returns the storage of the frontend: only the volume that contains the model's path. The frontend reads the
+/// Returns the storage of the frontend: only the volumes and mounts that contain the model's path. The frontend reads the
 /// tokenizer from the path that the worker registers, or else from Hugging Face (ai-dynamo/dynamo #3659).
 pub(super) fn frontend_storage(deployment: &Deployment) -> ComponentStorage {
     let Some(id) = deployment.model.id.as_deref().filter(|id| id.starts_with('/')) else {
         return ComponentStorage::default();
     };
-    ComponentStorage::select(deployment, |volume| {
-        let rest = id.strip_prefix(volume.mount_path.value.trim_end_matches('/'));
+    let contains = |mount: &str| {
+        let rest = id.strip_prefix(mount.trim_end_matches('/'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    };
+    let mut storage = ComponentStorage::select(deployment, |volume| contains(&volume.mount_path.value));
+    storage.mounts.extend(pod::written_mounts(deployment).into_iter().filter(|mount| contains(&mount.mount_path)));
+    let is_mounted = |volume: &Volume| storage.mounts.iter().any(|mount| mount.name == volume.name);
+    let all = pod::storage_volumes(deployment).into_iter().chain(pod::written_volumes(deployment));
+    storage.volumes = all.filter(is_mounted).collect();
+    storage
 }
 
 /// The volume that the operator adds for `/dev/shm`. It removes another volume of this name and other mounts there

@@ -183,6 +183,7 @@ impl From<Component> for Service {
                     volume_mounts: component.mounts,
                     // A service has no field for it.
                     startup_probe: written_probe(component.probes.startup.as_ref()),
+                    security_context: component.security_context,
                     ..Container::default()
                 },
             },

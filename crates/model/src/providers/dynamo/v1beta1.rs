@@ -69,6 +69,7 @@ impl From<Component> for ComponentEntry {
             startup_probe: written_probe(component.probes.startup.as_ref()),
             liveness_probe: written_probe(component.probes.liveness.as_ref()),
             readiness_probe: written_probe(component.probes.readiness.as_ref()),
+            security_context: component.security_context,
             ..Container::default()
         };
         Self {

@@ -58,6 +58,7 @@ pub(super) fn build_component(
         mounts: storage.mounts,
         shared_memory: deployment.shared_memory.clone(),
         probes: deployment.probes.clone(),
+        security_context: pod::engine_security_context(deployment),
         compilation_cache: storage.compilation_cache,
         metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
         pod: PodSpec { volumes: storage.volumes, ..pod::base_pod_spec(deployment) },

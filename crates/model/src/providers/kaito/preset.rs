@@ -101,7 +101,7 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     let pod = || spec().pod_template().spec();
     let settings = &deployment.pod_spec;
     let probes = &deployment.probes;
-    let fields: [(bool, FieldPath); 16] = [
+    let fields: [(bool, FieldPath); 21] = [
         (!deployment.resources.claims.is_empty(), spec().resources().claims().into()),
         (!settings.resource_claims.is_empty(), pod().resource_claims().into()),
         (deployment.shared_memory.is_some(), spec().resources().shared_memory().into()),
@@ -114,6 +114,11 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
         (settings.service_account_name.is_some(), pod().service_account_name().into()),
         (settings.runtime_class_name.is_some(), pod().runtime_class_name().into()),
         (settings.termination_grace_period_seconds.is_some(), pod().termination_grace_period_seconds().into()),
+        (settings.security_context.is_some(), pod().security_context().into()),
+        (settings.host_ipc == Some(true), pod().host_ipc().into()),
+        (!settings.volumes.is_empty(), pod().volumes().into()),
+        (!deployment.engine_container.volume_mounts.is_empty(), spec().volume_mounts().into()),
+        (deployment.engine_container.security_context.is_some(), spec().security_context().into()),
         (!deployment.env.is_empty(), spec().env().into()),
         (!deployment.model.volumes.is_empty(), spec().model().storage().volumes().into()),
         (!deployment.tolerations.is_empty(), spec().tolerations().into()),

@@ -123,6 +123,8 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(spec().probes().startup(), Partly, "template: startup probe of the container; preset: refused"),
         row(spec().probes().readiness(), Partly, "template: readiness probe of the container; preset: refused"),
         row(spec().probes().liveness(), Partly, "template: liveness probe of the container; preset: refused"),
+        row(spec().volume_mounts(), Partly, "template: mounts of the container; preset: refused"),
+        row(spec().security_context(), Partly, "template: security context of the container; preset: refused"),
         row(
             spec().pod_template().metadata().labels(),
             Partly,
@@ -153,6 +155,9 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
             "template: of the pod; preset: refused",
         ),
         row(spec().pod_template().spec().resource_claims(), Partly, "template: of the pod; preset: refused"),
+        row(spec().pod_template().spec().security_context(), Partly, "template: of the pod; preset: refused"),
+        row(spec().pod_template().spec().host_ipc(), Partly, "template: of the pod; preset: refused if true"),
+        row(spec().pod_template().spec().volumes(), Partly, "template: volumes of the pod; preset: refused"),
         row(
             spec().secrets().hugging_face_token(),
             Rendered,

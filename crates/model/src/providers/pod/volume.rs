@@ -9,6 +9,9 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{ClaimSource, EmptyDir, SpecBody, StringMap, Volume, VolumeMount, env_value};
 use kubefoundry_kubernetes::wire::EnvVar;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+use serde_json::{Map, Value};
 
 /// Returns `spec.model.storage.volumes` as volumes of a pod.
 pub(crate) fn storage_volumes(deployment: &Deployment) -> Vec<Volume> {
@@ -29,6 +32,42 @@ pub(crate) fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
         ..VolumeMount::default()
     };
     deployment.model.volumes.iter().map(mount).collect()
+}
+
+/// Returns `spec.podTemplate.spec.volumes` as volumes of a pod.
+pub(crate) fn written_volumes(deployment: &Deployment) -> Vec<Volume> {
+    let volume = |node: &Node<'_>| {
+        let (name, written) = split_name(node);
+        Volume { name, written, ..Volume::default() }
+    };
+    deployment.pod_spec.volumes.iter().map(volume).collect()
+}
+
+/// Returns `spec.volumeMounts` as mounts of a container.
+pub(crate) fn written_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
+    let mount = |node: &Node<'_>| {
+        let (name, mut written) = split_name(node);
+        let mount_path = text(written.shift_remove("mountPath"));
+        VolumeMount { name, mount_path, written, ..VolumeMount::default() }
+    };
+    deployment.engine_container.volume_mounts.iter().map(mount).collect()
+}
+
+/// Returns the name and the other fields of an entry, without those that are null.
+fn split_name(entry: &Node<'_>) -> (String, Map<String, Value>) {
+    let Value::Object(mut fields) = entry.to_json() else { return (String::new(), Map::new()) };
+    fields.retain(|_, value| !value.is_null());
+    let name = text(fields.shift_remove("name"));
+    (name, fields)
+}
+
+/// Returns a string. The pipeline reports a value of another type, so its form does not matter.
+fn text(value: Option<Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+        None => String::new(),
+    }
 }
 
 /// Returns the variable `HF_HOME`, which makes the first `modelCache` volume hold the downloads from Hugging Face.
@@ -84,6 +123,18 @@ pub(crate) fn refuse_shared_memory_name(
         let message = format!("{path} is {name}, the name of {upstream}'s own volume for /dev/shm");
         findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
     }
+    let position = deployment.pod_spec.volumes.iter().position(|volume| written_name(volume) == Some(name));
+    if let Some(index) = position {
+        let path = ModelDeployment::path().spec().pod_template().spec().volumes();
+        let path = FieldPath::from(path).index(index).key("name");
+        let message = format!("{path} is {name}, the name of {upstream}'s own volume for /dev/shm");
+        findings.report(&codes::POD_VOLUME_NAME, &path, message).help("rename the volume");
+    }
+}
+
+/// Returns the name of an entry of `podTemplate.spec.volumes`.
+fn written_name<'n>(entry: &'n Node<'_>) -> Option<&'n str> {
+    entry.get("name")?.as_str()
 }
 
 /// Returns the first volume that is mounted at `/dev/shm`, with its index.
@@ -100,14 +151,15 @@ fn volumes_of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl I
 
 /// Returns a memory volume for `/dev/shm` with its mount, or `None` if a storage volume is mounted there. Tensor
 /// parallel ranks communicate through it, and the default of Kubernetes, 64 MiB, is too small (docs/design/0010). The
-/// name differs from those of the storage volumes.
+/// name differs from those of the other volumes.
 pub(crate) fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volume, VolumeMount)> {
     let volumes = &deployment.model.volumes;
     if find_shared_memory_mount(deployment).is_some() {
         return None;
     }
     let mut name = "dshm".to_owned();
-    while volumes.iter().any(|volume| volume.name == name) {
+    let is_written = |name: &str| deployment.pod_spec.volumes.iter().any(|volume| written_name(volume) == Some(name));
+    while volumes.iter().any(|volume| volume.name == name) || is_written(&name) {
         name.push_str("-0");
     }
     let empty_dir = EmptyDir { medium: Some("Memory"), size_limit: Some(size_limit.to_owned()) };
