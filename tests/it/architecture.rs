@@ -170,7 +170,10 @@ fn only_modules_for_single_deployments_name_models() {
     let knows = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("kubefoundry_model");
     let name = |file: PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
     let found: Vec<String> = rust_files(&folder).into_iter().filter(knows).map(name).collect();
-    assert_eq!(found, ["evaluator.rs", "prepared.rs", "probe/change.rs", "probe/mod.rs", "renderer.rs"]);
+    assert_eq!(
+        found,
+        ["evaluator.rs", "patch_judge.rs", "prepared.rs", "probe/change.rs", "probe/mod.rs", "renderer.rs"]
+    );
 }
 
 /// Every module in a row exists.

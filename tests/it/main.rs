@@ -38,6 +38,7 @@ mod llamastack_crd;
 mod llamastack_merge;
 mod migrate;
 mod past_failures;
+mod patches;
 mod path_literals;
 mod plain_english;
 mod plan;

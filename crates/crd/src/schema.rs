@@ -114,6 +114,26 @@ impl CrdSchema {
         path.split('.').try_fold(&*self.raw, |schema, name| child_schema(resolver, schema, name))
     }
 
+    /// Returns the schema of the field at a path of an object, without references at its top.
+    ///
+    /// ```
+    /// use kubefoundry_crd::CrdDefinition;
+    /// use kubefoundry_yaml::field_path::FieldPath;
+    /// let crd = serde_json::json!({"spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [{
+    ///     "name": "v1", "served": true,
+    ///     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"groups": {"type": "array", "items": {
+    ///         "type": "string",
+    ///     }}}}},
+    /// }]}});
+    /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let schema = definition.version("v1").unwrap().schema().unwrap();
+    /// assert_eq!(schema.schema_of(&FieldPath::parse("groups").index(2)).unwrap()["type"], "string");
+    /// assert!(schema.schema_of(&FieldPath::parse("group")).is_none());
+    /// ```
+    pub fn schema_of(&self, path: &FieldPath) -> Option<&Value> {
+        super::schema_at(&self.raw, path.segments(), self.resolver()).map(|schema| self.resolver().resolve(schema))
+    }
+
     /// Checks an object as if it were created, and returns what the API server would refuse or drop.
     pub fn check(&self, object: &Value) -> Vec<SchemaViolation> {
         let mut object = object.clone();

@@ -104,6 +104,14 @@ declare_codes! {
     FIELD_NOT_SUPPORTED = "KF0502" "field-not-supported" Error "a field that the provider does not support";
     ACCELERATOR_NEEDS_IMAGE = "KF0506" "accelerator-needs-image" Error "a GPU that the default image does not support";
     MODEL_ID_NEEDED = "KF0507" "model-id-needed" Error "a custom model without an id, where the provider needs one";
+    PATCH_WITHOUT_TARGET = "KF0520" "patch-without-target" Error "a patch whose target is not generated";
+    PATCH_OF_IDENTITY = "KF0521" "patch-of-identity" Error "a patch of what identifies an object or its owner";
+    PATCH_OF_OWNED_VALUE = "KF0522" "patch-of-owned-value" Error "a patch of a value that a field decides";
+    PATCH_OF_UNKNOWN_FIELD = "KF0523" "patch-of-unknown-field" Error "a patch with a field that the schema does not have";
+    PATCH_VIOLATES_SCHEMA = "KF0524" "patch-violates-schema" Error "a patch with a value that the schema refuses";
+    PATCH_WITHOUT_SERVE_CONFIG = "KF0525" "patch-without-serve-config" Error "a patch of a Serve configuration that does not exist";
+    PATCH_WITHOUT_ITEM_KEY = "KF0526" "patch-without-item-key" Error "a patch with list items that cannot be told apart";
+    PATCH_WITHOUT_EFFECT = "KF0527" "patch-without-effect" Warning "a patch, or a part of one, that changes nothing";
     FOREIGN_IMAGE = "KF0508" "foreign-image" Error "an image that cannot run the engine on this provider";
     GATEWAY_UNNAMED = "KF0528" "gateway-unnamed" Error "an HTTPRoute without a Gateway in the options";
     ENDPOINT_PICKER_REQUIRED = "KF0529" "endpoint-picker-required" Error "an InferencePool without the endpoint picker that its CRD requires";

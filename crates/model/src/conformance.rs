@@ -6,7 +6,7 @@ use super::provider::Provider;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_transform::{GroupKind, InstalledSchemas, RunContext, SchemaCheck};
+use kubefoundry_transform::{GroupKind, InstalledSchemas, PatchedObject, RunContext, SchemaCheck};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Returns the kinds that a provider's CRDs define, sorted.
@@ -52,14 +52,16 @@ pub fn choose_crd_version(
 /// which is the last one.
 pub(crate) fn check_manifests(
     manifests: &[Manifest],
+    patched: &[PatchedObject],
     provider: &'static dyn Provider,
     schemas: &dyn InstalledSchemas,
     findings: &mut Findings<'_>,
 ) -> Option<String> {
     let mut fingerprint = None;
     // Objects of the core group are not defined by CRDs.
-    for manifest in manifests.iter().filter(|manifest| manifest.api_version.contains('/')) {
-        match schemas.check(manifest, findings) {
+    for (position, manifest) in manifests.iter().enumerate().filter(|(_, it)| it.api_version.contains('/')) {
+        let patched = patched.iter().find(|patched| patched.position == position);
+        match schemas.check(manifest, patched, findings) {
             SchemaCheck::Checked(schema) => fingerprint = Some(schema),
             SchemaCheck::Unusable => {}
             SchemaCheck::NotInstalled => {

@@ -15,6 +15,7 @@ pub mod ir;
 pub mod known_gpus;
 pub mod known_models;
 mod model_config;
+mod patches;
 pub mod model_name;
 pub mod placement;
 pub mod provider;

@@ -15,7 +15,7 @@ use super::placement;
 use super::provider::{Provider, TranslationContext};
 use super::rule_environment::RuleVariables;
 use super::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
-use super::{providers, select, validate};
+use super::{patches, providers, select, validate};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, FieldRef, Findings, Severity};
 use kubefoundry_facts::fit::WorkerFit;
@@ -24,7 +24,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{self, Manifest};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_transform::{
-    DecisionFacts, GpuCount, GroupKind, InputObject, ObjectSet, PodPart, ResolvedField, RunContext, Selection,
+    DecisionFacts, GpuCount, GroupKind, InputObject, ObjectSet, PatchedObject, PodPart, ResolvedField, RunContext, Selection,
     ServedName, StepBudget, Thoroughness, Transform, TransformOutput, owner_reference,
 };
 use kubefoundry_yaml::field_path::FieldPath;
@@ -172,6 +172,7 @@ impl Transform for ModelDeployments {
         let rendering = run.render(&mut out.steps, findings);
         out.decision = Some(rendering.facts);
         out.finished = rendering.manifests;
+        out.patched = rendering.patched;
         out.passed_on = rendering.passed_on;
         out.endpoint = rendering.endpoint;
     }
@@ -226,6 +227,7 @@ struct DeploymentRun<'r> {
 struct Rendering {
     facts: DecisionFacts,
     manifests: Vec<Manifest>,
+    patched: Vec<PatchedObject>,
     passed_on: Option<Value>,
     endpoint: Option<kubefoundry_transform::Endpoint>,
 }
@@ -334,9 +336,11 @@ impl DeploymentRun<'_> {
         manifests.splice(main..main, of_gateway);
         let reason = facts.selection.as_ref().and_then(|selection| selection.reason.as_deref());
         self.mark_owned(&mut manifests, reason, findings);
+        let patched = patches::apply(deployment, &mut manifests, context.schemas, findings);
         if let Some(schemas) = context.schemas {
-            facts.schema_fingerprint = conformance::check_manifests(&manifests, provider, schemas, findings);
+            facts.schema_fingerprint = conformance::check_manifests(&manifests, &patched, provider, schemas, findings);
         }
+        rendering.patched = patched;
         rendering.manifests = manifests;
         rendering
     }

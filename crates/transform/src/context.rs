@@ -8,8 +8,9 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::cluster_node::ClusterNode;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
+use serde_json::Value;
 
-use crate::{AllSettings, PriorChoice};
+use crate::{AllSettings, PatchedObject, PriorChoice};
 
 /// An API group and a kind: `("ray.io", "RayService")`.
 pub type GroupKind = (&'static str, &'static str);
@@ -85,8 +86,12 @@ pub trait InstalledSchemas: Debug + Sync {
     /// version and does not deprecate it.
     fn stored_version(&self, kinds: &[GroupKind]) -> Option<String>;
 
-    /// Checks a generated object and reports what its schema refuses, or why the schema cannot be used.
-    fn check(&self, manifest: &Manifest, findings: &mut Findings<'_>) -> SchemaCheck;
+    /// Returns how the schema of a kind declares the list at a path; `None` if the schema or the declaration is absent.
+    fn list_type(&self, api_version: &str, kind: &str, path: &FieldPath) -> Option<ListType>;
+
+    /// Checks a generated object and reports what its schema refuses, or why the schema cannot be used. What only a
+    /// patch of the object violates is reported at the patch.
+    fn check(&self, manifest: &Manifest, patched: Option<&PatchedObject>, findings: &mut Findings<'_>) -> SchemaCheck;
 
     /// Reports at `place` that none of these kinds is installed in the version `expected`, and which versions are
     /// installed, or why that is not known.
@@ -98,6 +103,17 @@ pub trait InstalledSchemas: Debug + Sync {
         message: &str,
         findings: &mut Findings<'_>,
     );
+}
+
+/// How a schema declares a list (`x-kubernetes-list-type`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum ListType {
+    /// One value, which is replaced as a whole.
+    Atomic,
+    /// Unique scalars, to which several writers add.
+    Set,
+    /// Items that are identified by these fields. A field may have a default.
+    Map(Vec<(String, Option<Value>)>),
 }
 
 /// The outcome of checking an object against the schema of its kind.

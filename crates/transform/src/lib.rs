@@ -12,10 +12,11 @@ mod decision;
 mod endpoint;
 mod erased;
 mod ownership;
+mod patched_object;
 mod settings;
 mod step_budget;
 
-pub use context::{Configuration, GroupKind, InstalledSchemas, RunContext, SchemaCheck, Thoroughness};
+pub use context::{Configuration, GroupKind, InstalledSchemas, ListType, RunContext, SchemaCheck, Thoroughness};
 pub use decision::{
     CandidateAssessment, DecisionFacts, FieldOrigin, GpuCount, PriorChoice, ResolvedField, RuleValue, Selection,
     ServedName,
@@ -23,6 +24,7 @@ pub use decision::{
 pub use endpoint::Endpoint;
 pub use erased::AnyTransform;
 pub use ownership::owner_reference;
+pub use patched_object::{PatchWrite, PatchedObject, read_configuration};
 pub use settings::{AllSettings, ErasedSettings, NoSettings, SettingsSection, TransformSettings};
 pub use step_budget::StepBudget;
 
@@ -192,6 +194,9 @@ pub struct TransformOutput<'d> {
     /// New objects that the pipeline writes after the others without changes or checks. The transformation has set
     /// their ownership and checked them itself.
     pub finished: Vec<Manifest>,
+    /// The objects of [`finished`](Self::finished) that a raw patch changed. The pipeline decides whether the patch may
+    /// change what it changes.
+    pub patched: Vec<PatchedObject>,
     /// A copy of the object with additions, for a later program in a pipeline of KRM functions.
     pub passed_on: Option<Value>,
     /// New objects that several input objects may share. Equal ones are written once; different ones with the same name
@@ -263,6 +268,7 @@ impl<'d> TransformOutput<'d> {
             findings,
             manifests: Vec::new(),
             finished: Vec::new(),
+            patched: Vec::new(),
             passed_on: None,
             shared: Vec::new(),
             changed: Vec::new(),

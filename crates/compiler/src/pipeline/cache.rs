@@ -21,6 +21,7 @@ use super::context::configure;
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
+use super::patch_judge;
 use super::results::{DocumentResults, TextPosition};
 use super::rule_steps::allowance;
 use super::run::Run;
@@ -86,10 +87,12 @@ impl ResultCache {
             configuration: &configuration,
             schemas,
             skeletons,
+            patch_skeletons: skeletons,
             options,
             thoroughness,
             chosen: None,
             kept_choices: None,
+            patch_judge: Some(patch_judge::judge),
         };
         let mut read_documents = mem::take(&mut survey.read_documents);
         let reports_silent_fields = thoroughness != Thoroughness::Needed;

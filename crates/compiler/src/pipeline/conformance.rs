@@ -3,12 +3,13 @@
 
 use serde_json::Value;
 
+use super::builtin_schemas::{SERVE_CONFIG, check_serve_config};
 use crate::codes;
 use kubefoundry_crd::{CrdSchema, Crds, SchemaViolation};
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::metadata;
-use kubefoundry_transform::{GroupKind, InstalledSchemas, SchemaCheck};
+use kubefoundry_transform::{GroupKind, InstalledSchemas, ListType, PatchedObject, SchemaCheck};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -38,11 +39,37 @@ impl InstalledSchemas for CrdSchemas<'_> {
         self.0.serves(kinds, api_version)
     }
 
-    fn check(&self, manifest: &Manifest, findings: &mut Findings<'_>) -> SchemaCheck {
+    fn list_type(&self, api_version: &str, kind: &str, path: &FieldPath) -> Option<ListType> {
+        let schema = self.0.schema(api_version, kind).ok()?.schema_of(path)?;
+        Some(match schema.get("x-kubernetes-list-type")?.as_str()? {
+            "map" => {
+                let keys = schema.get("x-kubernetes-list-map-keys")?.as_array()?.iter().filter_map(Value::as_str);
+                let item = schema.get("items");
+                let default =
+                    |key: &str| item.and_then(|item| item.pointer(&format!("/properties/{key}/default"))).cloned();
+                ListType::Map(keys.map(|key| (key.to_owned(), default(key))).collect())
+            }
+            "set" => ListType::Set,
+            _ => ListType::Atomic,
+        })
+    }
+
+    fn check(&self, manifest: &Manifest, patched: Option<&PatchedObject>, findings: &mut Findings<'_>) -> SchemaCheck {
         match self.0.schema(&manifest.api_version, &manifest.kind) {
             Ok(schema) => {
                 let name = format!("{} {}", manifest.kind, manifest.metadata.name);
-                for violation in schema.check(&manifest.clone().into_json()) {
+                let mut violations = schema.check(&manifest.clone().into_json());
+                if let Some(object) = patched {
+                    let before = schema.check(&object.before);
+                    let (old, new): (Vec<_>, Vec<_>) =
+                        violations.into_iter().partition(|violation| before.contains(violation));
+                    violations = old;
+                    let patched = PatchedName { object, name: &name };
+                    for violation in new.iter().take(MAX_PATCH_VIOLATIONS) {
+                        patched.report(violation, schema, "", findings);
+                    }
+                }
+                for violation in violations {
                     report_violation(&violation, &name, schema, findings);
                 }
                 SchemaCheck::Checked(schema.fingerprint().to_owned())
@@ -145,6 +172,83 @@ fn report_violation(violation: &SchemaViolation, name: &str, schema: &CrdSchema,
     if let Some(help) = help {
         reported.help(help);
     }
+}
+
+/// How many violations of a patched object are reported. Each is searched among all values of the patches.
+pub(super) const MAX_PATCH_VIOLATIONS: usize = 100;
+
+/// A patched object with its name in messages.
+pub(super) struct PatchedName<'p> {
+    pub(super) object: &'p PatchedObject,
+    pub(super) name: &'p str,
+}
+
+impl PatchedName<'_> {
+    /// Reports a violation that a patch causes, at the patch. `help` is the advice where the violation has none of its
+    /// own.
+    pub(super) fn report(
+        &self,
+        violation: &SchemaViolation,
+        schema: &CrdSchema,
+        help: &str,
+        findings: &mut Findings<'_>,
+    ) {
+        if violation.code == &codes::CRD_RULE_NOT_EVALUATED {
+            report_violation(violation, self.name, schema, findings);
+            return;
+        }
+        // A field that is missing is not in the patch, but something beside it is.
+        let enclosing = enclosing_paths(&violation.path);
+        let patch = enclosing.into_iter().find_map(|path| self.object.patch_of(&path, None));
+        self.report_at(patch, violation, violation.sentence(self.name, schema), help, findings);
+    }
+
+    /// Reports what a patch makes wrong in a Serve configuration, if the object has one.
+    pub(super) fn check_serve_config(&self, after: &Value, findings: &mut Findings<'_>) {
+        let Some((place, new)) = self.object.configuration(after) else { return };
+        let before = self.object.configuration(&self.object.before);
+        let before = before.map(|(_, old)| check_serve_config(&old)).unwrap_or_default();
+        let (schema, file) = SERVE_CONFIG;
+        let name = format!("{place} of {}", self.name);
+        let violations = check_serve_config(&new);
+        let new_ones = violations.iter().filter(|violation| !before.contains(violation));
+        for violation in new_ones.take(MAX_PATCH_VIOLATIONS) {
+            let mut enclosing = enclosing_paths(&violation.path).into_iter();
+            let patch = enclosing.find_map(|inside| self.object.patch_of(place, Some(&inside)));
+            let message = violation.sentence_for_schema(&name, schema, file);
+            let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
+            let help = if is_unknown { "remove it: Ray would ignore it" } else { "" };
+            self.report_at(patch, violation, message, help, findings);
+        }
+    }
+
+    fn report_at(
+        &self,
+        patch: Option<FieldPath>,
+        violation: &SchemaViolation,
+        message: String,
+        help: &str,
+        findings: &mut Findings<'_>,
+    ) {
+        let patch = patch.unwrap_or_else(|| self.object.patches.clone());
+        let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
+        let (code, place) = if is_unknown {
+            (&codes::PATCH_OF_UNKNOWN_FIELD, FieldRef::key(&patch))
+        } else {
+            (&codes::PATCH_VIOLATES_SCHEMA, FieldRef::value(&patch))
+        };
+        let reported = findings.report(code, place, message);
+        let help = violation.help.as_deref().unwrap_or(help);
+        if !help.is_empty() {
+            reported.help(help);
+        }
+    }
+}
+
+/// Returns a path and the paths of everything that contains it, the innermost first.
+fn enclosing_paths(path: &FieldPath) -> Vec<FieldPath> {
+    let outer = |path: &FieldPath| (!path.segments().is_empty()).then(|| path.parent());
+    std::iter::successors(Some(path.clone()), outer).collect()
 }
 
 /// Returns the field of the input that holds a rendered text, or the name of the object if not exactly one does.

@@ -5,8 +5,12 @@ use super::kept_choices::KeptChoices;
 use super::skeletons::Skeletons;
 use crate::composition;
 use crate::options::Options;
+use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::header::Header;
-use kubefoundry_transform::{Configuration, InstalledSchemas, PriorChoice, RunContext, Thoroughness};
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_transform::{
+    Configuration, InputObject, InstalledSchemas, PatchedObject, PriorChoice, RunContext, Thoroughness,
+};
 
 /// The shared inputs of all transformations of a run.
 #[derive(Debug, Clone, Copy)]
@@ -15,12 +19,32 @@ pub(super) struct Environment<'s> {
     pub(super) schemas: Option<&'s CrdSchemas<'s>>,
     /// The skeletons, in a run without CRDs.
     pub(super) skeletons: Option<&'s Skeletons>,
+    /// The skeletons that patched objects are checked against, also in an attempt.
+    pub(super) patch_skeletons: Option<&'s Skeletons>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
     /// An earlier choice of a provider, which is kept.
     pub(super) chosen: Option<&'s PriorChoice>,
     /// The earlier choices of all deployments, in a run that keeps them.
     pub(super) kept_choices: Option<&'s KeptChoices>,
+    /// Reports patches of what a field decides. `None` for an attempt, which only asks what a change of a deployment
+    /// would do.
+    pub(super) patch_judge: Option<PatchJudge>,
+}
+
+/// A function that reports patches of what a field decides. It renders the deployment again, so the environment has it
+/// as a value: transforming an object may not depend on a module that does so.
+pub(super) type PatchJudge = fn(PatchedDeployment<'_>, &Environment<'_>, &mut Findings<'_>);
+
+/// A deployment with patched objects, whose patches are judged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PatchedDeployment<'d> {
+    pub(super) object: &'d InputObject<'d>,
+    /// The provider that rendered it.
+    pub(super) provider: Option<&'d str>,
+    /// All of its objects.
+    pub(super) finished: &'d [Manifest],
+    pub(super) patched: &'d [PatchedObject],
 }
 
 impl<'s> Environment<'s> {

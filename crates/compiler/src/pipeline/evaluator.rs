@@ -12,6 +12,7 @@ use super::document::Document;
 use super::environment::Environment;
 use super::findings::{RunFindings, deduplicate_run_findings};
 use super::kept_choices::KeptChoices;
+use super::patch_judge;
 use super::prepared::{self, Attempt, InputDeployment};
 use super::role::Role;
 use super::rule_steps::allowance;
@@ -197,7 +198,7 @@ impl Evaluator {
             let without_effect = self.report_fields_without_effect(&mut document, &attempt.findings);
             attempt.findings.extend(without_effect);
         }
-        let Attempt { mut objects, decision, findings: attempt_findings } = attempt;
+        let Attempt { mut objects, decision, findings: attempt_findings, .. } = attempt;
         let mut findings = RunFindings::new(header_findings);
         for finding in attempt_findings {
             findings.add(finding);
@@ -239,14 +240,17 @@ impl Evaluator {
     /// Returns the environment for a deployment that needs no thorough checks and has no earlier choice of a provider.
     fn environment<'e>(&'e self, schemas: Option<&'e CrdSchemas<'e>>) -> Environment<'e> {
         let (configuration, options) = (&*self.catalog, &*self.options);
+        let skeletons = (!options.crds).then_some(&*self.skeletons);
         Environment {
             configuration,
             schemas,
-            skeletons: (!options.crds).then_some(&*self.skeletons),
+            skeletons,
+            patch_skeletons: skeletons,
             options,
             thoroughness: Thoroughness::Needed,
             chosen: None,
             kept_choices: Some(&self.kept_choices),
+            patch_judge: Some(patch_judge::judge),
         }
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::conformance::{check_change, check_objects};
+use super::conformance::{PatchedName, check_change, check_objects};
 use super::decision::{Decision, OutputRole};
-use super::environment::Environment;
+use super::environment::{Environment, PatchedDeployment};
 use super::form::OutputForm;
 use super::{policy, skeletons};
 use crate::composition;
@@ -18,8 +18,8 @@ use kubefoundry_kubernetes::manifest;
 use kubefoundry_kubernetes::manifest::{Identity, Manifest};
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{
-    AllSettings, AnyTransform, ChangedObject, DecisionFacts, InputObject, ObjectPosition, ObjectSet, StepBudget,
-    Thoroughness, TransformOutput, owner_reference,
+    AllSettings, AnyTransform, ChangedObject, DecisionFacts, InputObject, ObjectPosition, ObjectSet, PatchedObject,
+    StepBudget, Thoroughness, TransformOutput, owner_reference,
 };
 
 /// The value of the ownership annotation on a shared object, which belongs to several objects.
@@ -86,6 +86,8 @@ pub(super) struct TransformOutcome<'d, O> {
     pub(super) mapped: Option<TransformedObject<O>>,
     /// Objects of the set that the transformation changes.
     pub(super) changed: Vec<ChangedObject>,
+    /// Generated objects that patches changed.
+    pub(super) patched: Vec<PatchedObject>,
     pub(super) findings: Findings<'d>,
 }
 
@@ -100,7 +102,7 @@ pub(super) fn transform<'d, O: OutputForm>(
     object.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
     if object.problems.iter().any(|problem| problem.kind.is_limit()) {
         // Only a part of the object was read, so findings about the rest would be wrong.
-        return TransformOutcome { mapped: None, changed: Vec::new(), findings };
+        return TransformOutcome { mapped: None, changed: Vec::new(), patched: Vec::new(), findings };
     }
     let context = environment.context_for(&object.header);
     let set = ObjectSet { inputs: &[], generated: &[], context: &context, settings: context.settings };
@@ -123,6 +125,7 @@ pub(super) fn finish<'d, O: OutputForm>(
         mut findings,
         mut manifests,
         finished,
+        patched,
         passed_on,
         mut shared,
         changed,
@@ -145,6 +148,20 @@ pub(super) fn finish<'d, O: OutputForm>(
             original.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
         }
     }
+    if let Some(judge) = environment.patch_judge.filter(|_| !patched.is_empty()) {
+        let provider = decision.as_ref().and_then(|facts| facts.selection.as_ref()?.provider.as_deref());
+        judge(
+            PatchedDeployment { object, provider, finished: &finished, patched: &patched },
+            environment,
+            &mut findings,
+        );
+    }
+    for object in &patched {
+        let Some(manifest) = finished.get(object.position) else { continue };
+        let name = format!("{} {}", manifest.kind, manifest.metadata.name);
+        PatchedName { object, name: &name }.check_serve_config(&manifest.clone().into_json(), &mut findings);
+    }
+    // From here on the objects are final: transformed, marked and patched. What is checked below is what is written.
     if let Some(schemas) = environment.schemas {
         let generated = shared.iter().chain(&manifests).cloned().map(Manifest::into_json);
         check_objects(&generated.collect::<Vec<_>>(), schemas, &mut findings);
@@ -152,12 +169,22 @@ pub(super) fn finish<'d, O: OutputForm>(
             check_change(&unchanged_object(changed, set), &changed.object, schemas, &mut findings);
         }
     }
+    let release = decision.as_ref().and_then(composition::operator_release);
+    let mut misfits: Vec<usize> = Vec::new();
+    if let Some(skeletons) = environment.patch_skeletons {
+        // A patch is checked in every run, because nothing else reads its fields.
+        let misfit = |object: &PatchedObject| {
+            let manifest = finished.get(object.position)?;
+            (!skeletons.check_patched(object, manifest, release, &mut findings)).then_some(object.position)
+        };
+        misfits.extend(patched.iter().filter_map(misfit));
+    }
     if let Some(skeletons) = environment.skeletons {
         // What does not fit a pod does not fit the objects that contain it either, and is reported once.
         let all_fit = skeletons::check_pod_parts(&pod_parts, &mut findings);
         if all_fit && environment.thoroughness != Thoroughness::Needed {
-            let release = decision.as_ref().and_then(composition::operator_release);
-            for manifest in shared.iter().chain(&manifests).chain(&finished) {
+            let finished = finished.iter().enumerate().filter(|(index, _)| !misfits.contains(index));
+            for manifest in shared.iter().chain(&manifests).chain(finished.map(|(_, manifest)| manifest)) {
                 skeletons.check(manifest, release, &mut findings);
             }
             for changed in &changed {
@@ -171,7 +198,7 @@ pub(super) fn finish<'d, O: OutputForm>(
         &environment.options.policy,
         &mut findings,
     );
-    let Some(facts) = decision else { return TransformOutcome { mapped: None, changed, findings } };
+    let Some(facts) = decision else { return TransformOutcome { mapped: None, changed, patched, findings } };
     let DecisionFacts { selection, crd_version, schema_fingerprint, runtime, gpus, workers, served_name, fields } =
         facts;
     let mut decision = Decision::new(object.header.object(), object.source, object.document);
@@ -192,7 +219,7 @@ pub(super) fn finish<'d, O: OutputForm>(
     let passed_on = passed_on.map(O::from_value);
     objects
         .extend(passed_on.map(|document| GeneratedObject::from_input(&object.header, document, OutputRole::PassedOn)));
-    TransformOutcome { mapped: Some(TransformedObject { decision, objects }), changed, findings }
+    TransformOutcome { mapped: Some(TransformedObject { decision, objects }), changed, patched, findings }
 }
 
 /// Returns an object of the set as it was before a change.

@@ -15,6 +15,7 @@
 //! earlier, the run starts again, once, with everything read first and kept: slower, but correct.
 
 mod accounting;
+mod builtin_schemas;
 mod cache;
 mod compilation;
 mod conformance;
@@ -31,6 +32,7 @@ mod kustomize;
 mod link;
 mod map;
 mod operations;
+mod patch_judge;
 pub(crate) mod policy;
 mod prepared;
 pub(crate) mod probe;
@@ -62,7 +64,7 @@ pub use kept_choices::KeptChoices;
 pub use kubefoundry_kubernetes::header::Header;
 pub use kubefoundry_transform::{GpuCount, ResolvedField, Thoroughness};
 pub(crate) use kustomize::{normalize, patch_files};
-pub(crate) use prepared::{Attempt, InputDeployment, PreparedRun, with_prepared_run};
+pub(crate) use prepared::{Attempt, InputDeployment, PreparedRun};
 pub use probe::Fate;
 pub use renderer::{ListItems, RenderedDocument, Renderer};
 pub use role::InputDocument;
@@ -166,6 +168,18 @@ pub fn compile_keeping<O: OutputForm>(
 /// Like [`compile`], but reuses the results that `cache` has for unchanged documents.
 pub(crate) fn compile_cached(sources: &SourceSet, thoroughness: Thoroughness, cache: &mut ResultCache) -> Compilation {
     compile_with(sources, thoroughness, None, |run| cache.results(run))
+}
+
+/// Reads the input of a run and passes it to `work`.
+///
+/// # Errors
+/// The errors of options or configurations, which every run reports as well.
+pub(crate) fn with_prepared_run<T>(
+    sources: &SourceSet,
+    providers: Providers,
+    work: impl FnOnce(&PreparedRun<'_>) -> T,
+) -> Result<T, Vec<Diagnostic>> {
+    prepared::with_prepared_run(sources, providers, patch_judge::judge, work)
 }
 
 /// Runs the pipeline; `document_results` transforms the documents or takes their results from a cache.

@@ -8,10 +8,11 @@ use super::conformance::CrdSchemas;
 use super::context::{configure, read_crds, read_options};
 use super::decision::{Decision, Providers};
 use super::document::Document;
-use super::environment::Environment;
+use super::environment::{Environment, PatchJudge};
 use super::map::{self, GeneratedObject, TransformedObject};
 use super::role::Role;
 use super::scan::ReadPlan;
+use super::skeletons::Skeletons;
 use super::survey::Survey;
 use crate::composition::MODELS;
 use crate::options::Options;
@@ -25,7 +26,7 @@ use kubefoundry_model::ir::Deployment;
 use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::validate;
 use kubefoundry_model::wire::ModelDeployment;
-use kubefoundry_transform::{InputObject, Thoroughness};
+use kubefoundry_transform::{InputObject, PatchedObject, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -44,6 +45,7 @@ pub(crate) struct PreparedRun<'p> {
 pub(crate) fn with_prepared_run<T>(
     sources: &SourceSet,
     providers: Providers,
+    patch_judge: PatchJudge,
     work: impl FnOnce(&PreparedRun<'_>) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
@@ -61,14 +63,17 @@ pub(crate) fn with_prepared_run<T>(
         return Err(survey.diagnostics);
     }
     let schemas = crds.as_ref().map(CrdSchemas);
+    let skeletons = (!options.crds).then(Skeletons::default);
     let environment = Environment {
         configuration: &catalog,
         schemas: schemas.as_ref(),
         skeletons: None,
+        patch_skeletons: skeletons.as_ref(),
         options: &options,
         thoroughness: Thoroughness::Needed,
         chosen: None,
         kept_choices: None,
+        patch_judge: Some(patch_judge),
     };
     let is_deployment = |document: &&Document<'_>| {
         let source = sources.get(document.source);
@@ -128,17 +133,19 @@ pub(crate) struct Attempt {
     /// The decision; `None` if the deployment could not be read.
     pub(crate) decision: Option<Decision>,
     pub(crate) findings: Vec<Diagnostic>,
+    /// The objects that patches changed.
+    pub(super) patched: Vec<PatchedObject>,
 }
 
 impl Attempt {
     pub(super) fn run(document: &Document<'_>, environment: &Environment<'_>, steps: &mut StepBudget) -> Self {
         let findings = Findings::new(document.scope());
         let outcome = map::transform::<Value>(MODELS, document, environment, steps, findings);
-        let (mapped, findings) = (outcome.mapped, outcome.findings);
+        let (mapped, findings, patched) = (outcome.mapped, outcome.findings, outcome.patched);
         let failed = findings.has_errors();
         let findings = findings.into_diagnostics();
         let Some(TransformedObject { mut decision, objects }) = mapped else {
-            return Self { objects: Vec::new(), decision: None, findings };
+            return Self { objects: Vec::new(), decision: None, findings, patched };
         };
         let objects = if failed { Vec::new() } else { objects };
         decision.objects = objects.iter().map(GeneratedObject::reference).collect();
@@ -146,6 +153,7 @@ impl Attempt {
             objects: objects.into_iter().map(|generated| generated.object).collect(),
             decision: Some(decision),
             findings,
+            patched,
         }
     }
 
@@ -225,12 +233,13 @@ impl<'p> InputDeployment<'p> {
 
     /// Runs the deployment unchanged.
     pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
-        Attempt::run(self.document, &self.environment_for(thoroughness), steps)
+        let environment = Environment { thoroughness, skeletons: None, ..*self.environment };
+        Attempt::run(self.document, &environment, steps)
     }
 
-    /// Returns the environment for attempts. It has no skeletons, because only the real run reports findings from them.
+    /// Returns the environment for attempts. It has no judge of patches, which makes attempts itself. It has no skeletons, because only the real run reports findings from them.
     fn environment_for(&self, thoroughness: Thoroughness) -> Environment<'p> {
-        Environment { thoroughness, skeletons: None, ..*self.environment }
+        Environment { thoroughness, skeletons: None, patch_judge: None, ..*self.environment }
     }
 
     /// Runs another node in place of the deployment.

@@ -169,7 +169,7 @@ impl<'s> Renderer<'s> {
     pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<RenderedDocument> {
         // The document may come from either of two runs, so it gets the same position in both.
         let document = Document::without_text(SourceId::default(), Node::from(document));
-        let Attempt { objects, decision, findings } = self.evaluator.attempt(&document, None, thoroughness);
+        let Attempt { objects, decision, findings, .. } = self.evaluator.attempt(&document, None, thoroughness);
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
             return None;
         }

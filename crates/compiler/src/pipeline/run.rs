@@ -9,6 +9,7 @@ use super::context::configure;
 use super::environment::Environment;
 use super::form::OutputForm;
 use super::kept_choices::KeptChoices;
+use super::patch_judge;
 use super::results::DocumentResults;
 use super::scan::ReadPlan;
 use super::skeletons::Skeletons;
@@ -52,10 +53,12 @@ impl Run<'_> {
             configuration: &configuration,
             schemas,
             skeletons,
+            patch_skeletons: skeletons,
             options,
             thoroughness,
             chosen: None,
             kept_choices,
+            patch_judge: Some(patch_judge::judge),
         };
         let read_documents = mem::take(&mut survey.read_documents);
         let mut results = if plan.keeps_set {

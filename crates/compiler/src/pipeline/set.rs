@@ -33,7 +33,7 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
             let Some((_, position)) = own_result else { continue };
             let mut out = TransformOutput::new(Findings::new(object.scope()));
             transform.run(object, &set, &mut out);
-            let TransformOutcome { mapped, changed, findings } =
+            let TransformOutcome { mapped, changed, findings, .. } =
                 map::finish(*transform, object, out, &set, environment);
             for finding in findings.into_diagnostics() {
                 results.findings.add(finding);

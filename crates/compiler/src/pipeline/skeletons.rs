@@ -9,12 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::conformance::locate_value;
+use super::builtin_schemas;
+use super::conformance::{MAX_PATCH_VIOLATIONS, PatchedName, locate_value};
 use crate::codes;
 use kubefoundry_crd::{CrdSchema, SchemaViolation};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_transform::PodPart;
+use kubefoundry_transform::{PatchedObject, PodPart};
 use kubefoundry_upstream::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -64,6 +65,39 @@ impl Skeletons {
         }
         let name = format!("{} {}", manifest.kind, manifest.metadata.name);
         report_all(&violations, &name, &known, release, findings);
+    }
+
+    /// Checks a patched object, strictly: what the patch violates is an error, also where the skeleton is not exactly
+    /// that of the release. Returns whether the patch fits.
+    pub(super) fn check_patched(
+        &self,
+        object: &PatchedObject,
+        manifest: &Manifest,
+        release: Option<&str>,
+        findings: &mut Findings<'_>,
+    ) -> bool {
+        let after = manifest.clone().into_json();
+        let known = self.find(&manifest.api_version, &manifest.kind, release).map(|(_, known)| known);
+        let (violations, schema, origin) = if let Some(known) = known {
+            let mut violations = violations_of_both(&known, |schema| schema.check(&after));
+            if !violations.is_empty() {
+                let before = known.nearest.schema.check(&object.before);
+                violations.retain(|violation| !before.contains(violation));
+            }
+            let KnownSchema { origin, schema } = known.nearest;
+            let help = "pass the CRDs of the cluster with --crds to be certain: this was checked against the schema of";
+            (violations, schema, format!("{help} {origin}"))
+        } else if let Some(schema) = builtin_schemas::schema(&manifest.api_version, &manifest.kind) {
+            (schema.check(&after), schema, String::new())
+        } else {
+            return true;
+        };
+        let name = format!("{} {}", manifest.kind, manifest.metadata.name);
+        let patched = PatchedName { object, name: &name };
+        for violation in violations.iter().take(MAX_PATCH_VIOLATIONS) {
+            patched.report(violation, schema, &origin, findings);
+        }
+        violations.is_empty()
     }
 
     /// Checks a change of an existing object.

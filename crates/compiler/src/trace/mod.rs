@@ -25,6 +25,7 @@ use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_model::providers;
 use kubefoundry_model::select::StepBudget;
+use kubefoundry_model::wire::SharedOverrides;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -203,7 +204,8 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
     let max_fields = MAX_FIELDS.min(MAX_TRIED_VALUES / fields.len().max(1));
     trace.untried = fields.len().saturating_sub(max_fields);
     for (path, value, origin) in fields.into_iter().take(max_fields) {
-        let is_empty = is_empty_value(&value);
+        // In a patch, null removes a field, and an empty list replaces one.
+        let is_empty = is_empty_value(&value) && !path.starts_with(&SharedOverrides::path_of_patches());
         let effect = if is_empty { Effect::default() } else { probe.probe_field(&path, &value) };
         let name = path.to_string();
         for place in &effect.difference.changed {

@@ -52,7 +52,10 @@ macro_rules! wire_object {
                             }
                         })*
                         key if elsewhere.contains(&key) => {}
-                        key => $crate::wire::report_unknown_field(node, key, path, &[Self::FIELDS, elsewhere].concat(), reader),
+                        key => {
+                            let known = Self::OBJECT.keys_in(reader.api_group).chain(elsewhere.iter().copied());
+                            $crate::wire::report_unknown_field(node, key, path, &known.collect::<Vec<_>>(), reader);
+                        }
                     }
                 }
                 if const { Self::OBJECT.has_required_fields() } {

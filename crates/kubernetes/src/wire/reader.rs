@@ -8,7 +8,7 @@ use super::facets::Facets;
 use crate::api_group::{self, ApiGroup};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
-use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::{closest, one_of, shorten};
 use kubefoundry_yaml::{Node, Value};
 
@@ -56,12 +56,11 @@ impl<'r, 'd> Reader<'r, 'd> {
 
     /// Creates a reader for provider overrides. Unknown ones are warnings, or errors where the group's system would
     /// merge them into the provider's object.
-    pub fn for_overrides(findings: &'r mut Findings<'d>, api_group: &ApiGroup) -> Self {
+    pub fn for_overrides(findings: &'r mut Findings<'d>, api_group: &'static ApiGroup) -> Self {
+        let reader = Self::strict(findings).in_group(api_group);
         match api_group.overrides_merged_by {
-            Some(system) => {
-                Self { unknown_field_code: &codes::DROPPED_OVERRIDE, merged_by: system, ..Self::strict(findings) }
-            }
-            None => Self { unknown_field_code: &codes::UNKNOWN_OVERRIDE, ..Self::strict(findings) },
+            Some(system) => Self { unknown_field_code: &codes::DROPPED_OVERRIDE, merged_by: system, ..reader },
+            None => Self { unknown_field_code: &codes::UNKNOWN_OVERRIDE, ..reader },
         }
     }
 }
@@ -71,6 +70,11 @@ impl<'r, 'd> Reader<'r, 'd> {
 pub fn report_field_outside_group(facets: &Facets, path: &FieldPath, reader: &mut Reader<'_, '_>) {
     let Some(api_group) = reader.api_group.filter(|api_group| facets.not_in.contains(&api_group.name)) else { return };
     let group = api_group.name;
+    if let (false, Some(key)) = (reader.merged_by.is_empty(), path.segments().last().and_then(Segment::as_key)) {
+        let message = merged_field_message(key, &path.parent(), reader.merged_by);
+        reader.findings.report(reader.unknown_field_code, FieldRef::key(path), message).help("remove it");
+        return;
+    }
     let message = format!("{group} has no field {path}, so the API server drops it");
     reader
         .findings
@@ -396,6 +400,15 @@ fn is_only_candidate(field: &str, node: &Node<'_>, known: &[&'static str]) -> bo
         && unknown.filter(|key| closest(key, known.iter().copied()) == Some(field)).count() == 1
 }
 
+/// Describes an override that another system would merge into the provider's object.
+fn merged_field_message(key: &str, parent: &FieldPath, merged_by: &str) -> String {
+    let parent = if parent.segments().is_empty() { String::new() } else { format!(" in {parent}") };
+    let key = shorten(key);
+    format!(
+        "unknown field {key:?}{parent}: {merged_by} merges it into the provider's object, and kubefoundry would drop it"
+    )
+}
+
 /// Reports an unknown field and suggests a known one. The rename is also a fix, unless the suggested field is present
 /// too.
 pub fn report_unknown_field(
@@ -419,11 +432,7 @@ pub fn report_unknown_field(
     let suggestion = renamed.map(|(_, new)| *new).or_else(|| closest(key, known.iter().copied()));
     let message = match renamed {
         Some((old, new)) => format!("field {old:?} has been renamed to {new:?}"),
-        None if !reader.merged_by.is_empty() => format!(
-            "unknown field {:?}{parent}: {} merges it into the provider's object, and kubefoundry would drop it",
-            shorten(key),
-            reader.merged_by
-        ),
+        None if !reader.merged_by.is_empty() => merged_field_message(key, path, reader.merged_by),
         None => format!("unknown field {:?}{parent}", shorten(key)),
     };
     // A quoted key stays quoted, which JSON requires.

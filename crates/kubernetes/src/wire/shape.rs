@@ -7,6 +7,7 @@
 
 use super::facets::{Facet, Facets};
 use super::reader::{Argument, IntegerOrString, Map, Nullable};
+use crate::api_group::ApiGroup;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
@@ -107,6 +108,15 @@ impl ObjectShape {
             rest = after;
         }
         false
+    }
+
+    /// Returns the keys of the fields that exist in an API group, or of all fields if the group does not matter.
+    pub fn keys_in(&self, api_group: Option<&ApiGroup>) -> impl Iterator<Item = &'static str> + use<> {
+        let group = api_group.map(|api_group| api_group.name);
+        let fields = self.fields.iter();
+        fields
+            .filter(move |field| group.is_none_or(|group| !field.facets.not_in.contains(&group)))
+            .map(|field| field.key)
     }
 
     /// Returns the paths of the fields, at any depth, that do not exist in an API group. The paths have no list

@@ -3,6 +3,7 @@
 
 mod inference_provider_config;
 mod model_deployment;
+mod patch;
 mod status;
 
 pub use inference_provider_config::{
@@ -15,6 +16,7 @@ pub use model_deployment::{
     PodTemplateMetadata, PodTemplateSpec, Probes, Provider, Resources, RoleEngine, RoleResources, RoleScaling, Scaling,
     Secrets, Serving, ServingMode, Storage, StorageVolume, VolumePurpose,
 };
+pub use patch::{Patch, PatchTarget, SharedOverrides};
 pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, ReplicaStatus};
 
 /// The kind of ModelDeployments.

@@ -3,10 +3,13 @@
 pub(crate) mod change;
 pub(crate) mod difference;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use super::prepared::{Attempt, InputDeployment};
+use crate::codes;
 use change::{FieldChange, Variant, apply_edits, variants};
 use difference::{OutputDifference, OutputPlace};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
@@ -73,6 +76,8 @@ impl Fate {
 pub(crate) struct Probe<'p> {
     subject: InputDeployment<'p>,
     pub(crate) base: Attempt,
+    /// The generated values that patches change.
+    patched: BTreeSet<OutputPlace>,
     providers: Vec<&'p str>,
     steps: StepBudget,
     /// Whether a field that affects the selection is also tried with `spec.provider.name` set, so that its effect on
@@ -117,7 +122,8 @@ impl<'p> Probe<'p> {
     pub(crate) fn new(subject: InputDeployment<'p>, mut steps: StepBudget) -> Self {
         let base = subject.run(Thoroughness::Needed, &mut steps);
         let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
-        Self { subject, base, providers, steps, tries_named_provider: false, base_with_named_provider: None }
+        let patched = overwritten_places(&base);
+        Self { subject, base, patched, providers, steps, tries_named_provider: false, base_with_named_provider: None }
     }
 
     /// Returns a probe that tries values that select another provider once more, with `spec.provider.name` set.
@@ -128,6 +134,18 @@ impl<'p> Probe<'p> {
     /// Returns whether options pin the runtime of a provider.
     pub(crate) fn is_pinned(&self, provider: &str) -> bool {
         self.subject.options().runtimes.contains_key(provider)
+    }
+
+    /// Runs a changed deployment. If a patch hides the change, because it overwrites a value that it does not overwrite in
+    /// the unchanged deployment, the attempt is refused, as the run would refuse it.
+    fn attempt(&mut self, changed: Node<'_>) -> Attempt {
+        let mut attempt = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
+        if !overwritten_places(&attempt).is_subset(&self.patched) {
+            let message = "a patch overwrites a value that the change decides";
+            attempt.findings.push(Diagnostic::new(&codes::PATCH_OF_OWNED_VALUE, message));
+            attempt.objects.clear();
+        }
+        attempt
     }
 
     /// Tries other values of a field, the most likely valid ones first, until one changes the output.
@@ -144,7 +162,7 @@ impl<'p> Probe<'p> {
                 break;
             }
             let Some(changed) = apply_edits(root, &edits) else { continue };
-            let other = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
+            let other = self.attempt(changed);
             if other.is_refused() {
                 effect.refused_by.extend(other.errors());
                 effect.is_constraint |= is_enum_value;
@@ -219,10 +237,10 @@ impl<'p> Probe<'p> {
         let naming = FieldChange::set(name.clone(), self.base.provider()?.to_owned());
         if self.base_with_named_provider.is_none() {
             let changed = apply_edits(root, std::slice::from_ref(&naming))?;
-            self.base_with_named_provider = Some(self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps));
+            self.base_with_named_provider = Some(self.attempt(changed));
         }
         let edits: Vec<FieldChange> = edits.into_iter().chain([naming]).collect();
-        let other = self.subject.attempt(apply_edits(root, &edits)?, Thoroughness::Needed, &mut self.steps);
+        let other = self.attempt(apply_edits(root, &edits)?);
         let base = self.base_with_named_provider.as_ref().filter(|base| !base.is_refused())?;
         if other.is_refused() || other.provider() != base.provider() {
             return None;
@@ -234,9 +252,20 @@ impl<'p> Probe<'p> {
     }
 }
 
+/// Returns the generated values that the patches of a deployment change or remove.
+fn overwritten_places(attempt: &Attempt) -> BTreeSet<OutputPlace> {
+    let mut difference = OutputDifference::default();
+    for patched in &attempt.patched {
+        if let Some(after) = attempt.objects.get(patched.position) {
+            difference.compare(&patched.before, after, &OutputPlace::root(patched.position));
+        }
+    }
+    difference.changed.into_iter().collect()
+}
+
 /// Compares two outputs. Objects are paired by name first. The remaining ones are paired by kind in order, because the
 /// change may have renamed them.
-fn compare_outputs(base: &Attempt, other: &Attempt) -> (OutputDifference, Vec<ObjectRef>) {
+pub(super) fn compare_outputs(base: &Attempt, other: &Attempt) -> (OutputDifference, Vec<ObjectRef>) {
     let mut difference = OutputDifference::default();
     let mut others: Vec<Option<&Value>> = other.objects.iter().map(Some).collect();
     let mut pairs: Vec<Option<&Value>> = Vec::new();

@@ -7,7 +7,9 @@ use crate::ir::Deployment;
 use crate::providers::overrides;
 use crate::providers::overrides::read_quantity;
 use crate::runtime_version::is_version;
+use crate::wire::Patch;
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -21,7 +23,8 @@ wire_object! {
         /// Settings of the frontend, Dynamo's HTTP server and router.
         frontend: Frontend = "frontend",
         /// The Dynamo version in the image, as `MAJOR.MINOR.PATCH`. Set it if the tag of the image does not contain it.
-        runtime_version: String = "runtimeVersion" [syntax(Syntax::Version), checked_by(&codes::INVALID_VALUE)],
+        runtime_version: String = "runtimeVersion" [syntax(Syntax::Version), checked_by(&codes::INVALID_VALUE)],        /// Changes of the generated objects, for what no other field says.
+        patches: Vec<Patch> = "patches" [not_in(&[AIRUNWAY])],
     }
 }
 wire_object! {
@@ -92,7 +95,7 @@ pub(super) fn path() -> PathOf<Overrides> {
 /// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the
 /// deployment is still checked.
 pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>) -> DynamoSettings {
-    let Overrides { router_mode, frontend, runtime_version } = overrides::read(deployment, findings);
+    let Overrides { router_mode, frontend, runtime_version, patches: _ } = overrides::read(deployment, findings);
     let Frontend { replicas, resources } = frontend.unwrap_or_default();
     let FrontendResources { cpu, memory } = resources.unwrap_or_default();
     let overridden = FrontendOverrides {

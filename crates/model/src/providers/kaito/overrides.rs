@@ -4,8 +4,9 @@ use crate::codes;
 use crate::ir::{Deployment, EngineType};
 use crate::providers::overrides;
 pub(super) use crate::providers::overrides::is_written;
-use crate::wire::ModelDeploymentSpec;
+use crate::wire::{ModelDeploymentSpec, Patch};
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
@@ -19,7 +20,8 @@ wire_object! {
         /// How to start a llamacpp image. By default it is inferred from the image's name.
         runner: Runner = "runner",
         /// The kind of object that runs the model, `auto` by default.
-        workload: WorkloadKind = "workload",
+        workload: WorkloadKind = "workload",        /// Changes of the generated objects, for what no other field says.
+        patches: Vec<Patch> = "patches" [not_in(&[AIRUNWAY])],
     }
 }
 string_enum! {

@@ -5,7 +5,9 @@ use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::overrides;
 use crate::providers::overrides::read_quantity;
+use crate::wire::Patch;
 use kubefoundry_diagnostics::{FieldRef, Findings};
+use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
@@ -18,7 +20,8 @@ wire_object! {
         /// The GPU model that replicas must run on, by Ray's name. Any model by default.
         accelerator_type: AcceleratorType = "acceleratorType",
         /// Refused: only Dynamo has router modes.
-        router_mode: Node<'static> = "routerMode",
+        router_mode: Node<'static> = "routerMode",        /// Changes of the generated objects, for what no other field says.
+        patches: Vec<Patch> = "patches" [not_in(&[AIRUNWAY])],
     }
 }
 wire_object! {
@@ -124,7 +127,7 @@ pub(super) fn path() -> PathOf<Overrides> {
 /// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the
 /// deployment is still checked. `ray` is the version whose options are known.
 pub(super) fn read_settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> KubeRaySettings {
-    let Overrides { head, accelerator_type, router_mode } = overrides::read(deployment, findings);
+    let Overrides { head, accelerator_type, router_mode, patches: _ } = overrides::read(deployment, findings);
     if router_mode.is_some() {
         refuse_router_mode(findings);
     }

@@ -1,0 +1,227 @@
+//! Raw patches (`spec.provider.overrides.patches`): changes of the generated objects, for what no field says.
+//!
+//! ```text
+//! generated objects ─ merge each patch ─ identity unchanged? ─ objects with the list of written values
+//! ```
+//! The pipeline then decides whether a patch overwrites what a field decides, because it knows which field that is.
+
+mod identity;
+mod list_items;
+mod merge;
+
+use serde_json::{Map, Value};
+
+use crate::codes;
+use crate::ir::Deployment;
+use crate::wire::{Patch, SharedOverrides};
+use kubefoundry_diagnostics::{Diagnostic, FieldRef, Findings};
+use kubefoundry_kubernetes::api_group::AIRUNWAY;
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_kubernetes::wire::{PathOf, Read as _, Reader};
+use kubefoundry_transform::{InstalledSchemas, PatchWrite, PatchedObject, read_configuration};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+use merge::{Merge, MergeProblem};
+
+/// The key of the patches in the overrides, which providers read with their own ones.
+const PATCHES: &str = "patches";
+/// The kind with a Serve configuration, and the field that holds it as text.
+const SERVE_CONFIG: (&str, &str) = ("RayService", "spec.serveConfigV2");
+
+/// Applies the patches of a deployment to its objects, in order. Returns the objects that changed.
+pub(crate) fn apply(
+    deployment: &Deployment,
+    manifests: &mut [Manifest],
+    schemas: Option<&dyn InstalledSchemas>,
+    findings: &mut Findings<'_>,
+) -> Vec<PatchedObject> {
+    let patches = read_patches(deployment, findings);
+    if patches.is_empty() {
+        return Vec::new();
+    }
+    let mut objects: Vec<ObjectInWork> = manifests.iter().map(|_| ObjectInWork::default()).collect();
+    for (index, patch) in &patches {
+        let applied = AppliedPatch { patch, path: SharedOverrides::path_of_patches().index(*index), schemas };
+        applied.apply(manifests, &mut objects, findings);
+    }
+    let mut patched = Vec::new();
+    for (position, (manifest, object)) in manifests.iter_mut().zip(objects).enumerate() {
+        let Some((before, after)) = object.values else { continue };
+        let object = PatchedObject {
+            position,
+            before,
+            patches: SharedOverrides::path_of_patches().into(),
+            text: serve_config_field(&manifest.kind),
+            writes: object.writes,
+        };
+        let changes_identity = identity::report_changes(&object, &after, findings);
+        if !changes_identity && after != object.before && replace_fields(manifest, after, &object, findings) {
+            patched.push(object);
+        }
+    }
+    patched
+}
+
+/// Reads the patches, with their indexes. The provider has reported what is wrong in them, together with its other
+/// overrides; patches with an error are left out, so that no other finding is about them.
+fn read_patches(deployment: &Deployment, findings: &Findings<'_>) -> Vec<(usize, Patch)> {
+    let overrides = deployment.provider.overrides.as_ref().filter(|_| deployment.api_group.name != AIRUNWAY);
+    let items = overrides.and_then(|overrides| overrides.get(PATCHES)).map(Node::items).unwrap_or_default();
+    let read = |(index, item): (usize, &Node<'static>)| {
+        let mut repeated = Findings::new(findings.scope().clone());
+        let mut reader = Reader::for_overrides(&mut repeated, deployment.api_group);
+        let patch = Patch::read(item, &SharedOverrides::path_of_patches().index(index), &mut reader)?;
+        (!repeated.has_errors()).then_some((index, patch))
+    };
+    items.iter().enumerate().filter_map(read).collect()
+}
+
+/// An object while patches are applied to it.
+#[derive(Default)]
+struct ObjectInWork {
+    /// The object before the first patch, and as it is now; `None` if no patch has it as its target.
+    values: Option<(Value, Value)>,
+    writes: Vec<PatchWrite>,
+}
+
+/// A patch that is applied.
+struct AppliedPatch<'p> {
+    patch: &'p Patch,
+    path: PathOf<Patch>,
+    schemas: Option<&'p dyn InstalledSchemas>,
+}
+
+impl AppliedPatch<'_> {
+    /// Applies the patch to every object that it targets.
+    fn apply(&self, manifests: &[Manifest], objects: &mut [ObjectInWork], findings: &mut Findings<'_>) {
+        let target = self.patch.target.clone().unwrap_or_default();
+        let is_target = |manifest: &Manifest| {
+            target.kind.as_ref() == Some(&manifest.kind)
+                && target.name.as_ref().is_none_or(|name| *name == manifest.metadata.name)
+        };
+        let (mut targets, mut has_effect) = (0, false);
+        let mut problems = Vec::new();
+        for (manifest, object) in manifests.iter().zip(objects).filter(|(manifest, _)| is_target(manifest)) {
+            targets += 1;
+            let (_, value) = object.values.get_or_insert_with(|| {
+                let value = manifest.clone().into_json();
+                (value.clone(), value)
+            });
+            let before = value.clone();
+            self.merge_fields(value, manifest, &mut object.writes, &mut problems);
+            self.merge_serve_config(value, manifest, &mut object.writes, &mut problems, findings);
+            has_effect |= before != *value;
+        }
+        if targets == 0 {
+            self.report_missing_target(manifests, findings);
+            return;
+        }
+        merge::report_all(&problems, targets, findings);
+        let is_invalid = |finding: &Diagnostic| {
+            finding.location.as_ref().is_some_and(|location| location.path.starts_with(&self.path))
+        };
+        if !has_effect && problems.is_empty() && !findings.iter().any(is_invalid) {
+            findings
+                .report(&codes::PATCH_WITHOUT_EFFECT, &self.path, format!("{} changes nothing", self.path))
+                .help("remove it, or write under merge what the objects should have");
+        }
+    }
+
+    fn merge_fields(
+        &self,
+        value: &mut Value,
+        manifest: &Manifest,
+        writes: &mut Vec<PatchWrite>,
+        problems: &mut Vec<MergeProblem>,
+    ) {
+        let Some(fields) = &self.patch.merge else { return };
+        let list_type = |path: &FieldPath| {
+            self.schemas.and_then(|schemas| schemas.list_type(&manifest.api_version, &manifest.kind, path))
+        };
+        let mut merge = Merge { list_type: &list_type, text: None, writes, problems };
+        merge.merge(value, &to_json(&fields.0), &FieldPath::root(), &self.path.clone().merge());
+    }
+
+    /// Merges into the YAML text of a Serve configuration, and writes the text again.
+    fn merge_serve_config(
+        &self,
+        value: &mut Value,
+        manifest: &Manifest,
+        writes: &mut Vec<PatchWrite>,
+        problems: &mut Vec<MergeProblem>,
+        findings: &mut Findings<'_>,
+    ) {
+        let Some(fields) = &self.patch.serve_config else { return };
+        let place = self.path.clone().serve_config();
+        let field = serve_config_field(&manifest.kind);
+        let config = field.as_ref().and_then(|field| read_configuration(value, field));
+        let (Some(field), Some(mut config)) = (field, config) else {
+            let name = format!("{} {}", manifest.kind, manifest.metadata.name);
+            let message = format!("{place} cannot be merged: {name} has no Serve configuration");
+            findings
+                .report(&codes::PATCH_WITHOUT_SERVE_CONFIG, FieldRef::key(&place), message)
+                .help("only a RayService has a Serve configuration; fields of other kinds are written under merge");
+            return;
+        };
+        let before = config.clone();
+        let mut merge = Merge { list_type: &|_| None, text: Some(&field), writes, problems };
+        merge.merge(&mut config, &to_json(&fields.0), &FieldPath::root(), &place);
+        if let Some(text) = value.pointer_mut(&field.json_pointer()).filter(|_| config != before) {
+            let mut written = String::new();
+            yaml::to_yaml(&config, &mut written);
+            *text = Value::String(written);
+        }
+    }
+
+    fn report_missing_target(&self, manifests: &[Manifest], findings: &mut Findings<'_>) {
+        let target = self.patch.target.clone().unwrap_or_default();
+        let Some(kind) = target.kind else { return };
+        let name = target.name.map(|name| format!(" {name}")).unwrap_or_default();
+        let message = format!("{} is {kind}{name}, which is not generated", self.path.clone().target());
+        let existing: Vec<String> =
+            manifests.iter().map(|manifest| format!("{} {}", manifest.kind, manifest.metadata.name)).collect();
+        findings
+            .report(&codes::PATCH_WITHOUT_TARGET, self.path.clone().target(), message)
+            .help(format!("the generated objects are {}", existing.join(", ")));
+    }
+}
+
+fn to_json(fields: &[(String, Node<'static>)]) -> Value {
+    Value::Object(fields.iter().map(|(key, node)| (key.clone(), node.to_json())).collect())
+}
+
+/// Returns the field of a kind that holds a Serve configuration, if it has one.
+fn serve_config_field(kind: &str) -> Option<FieldPath> {
+    let (with_config, field) = SERVE_CONFIG;
+    (kind == with_config).then(|| FieldPath::parse(field))
+}
+
+/// Writes the fields of a patched object back to its manifest. Returns whether its labels and annotations are mappings;
+/// if not, that is reported.
+fn replace_fields(manifest: &mut Manifest, after: Value, object: &PatchedObject, findings: &mut Findings<'_>) -> bool {
+    let Value::Object(mut fields) = after else { return false };
+    let mut metadata = fields.shift_remove("metadata").unwrap_or_default();
+    for key in ["apiVersion", "kind"] {
+        fields.shift_remove(key);
+    }
+    let mut is_mapping = true;
+    let mut take = |key: &'static str, into: &mut Map<String, Value>| match metadata.get_mut(key).map(Value::take) {
+        None => into.clear(),
+        Some(Value::Object(pairs)) => *into = pairs,
+        Some(other) => {
+            is_mapping = false;
+            let path = FieldPath::parse("metadata").key(key);
+            let place = object.patch_of(&path, None).unwrap_or_else(|| object.patches.clone());
+            let message = format!("{path} of {} {} would be {other}", manifest.kind, manifest.metadata.name);
+            findings.report(&codes::PATCH_VIOLATES_SCHEMA, &place, format!("{message}, expected a mapping of strings"));
+        }
+    };
+    take("labels", &mut manifest.metadata.labels);
+    take("annotations", &mut manifest.metadata.annotations);
+    manifest.body = std::sync::Arc::new(fields);
+    is_mapping
+}
+
+#[cfg(test)]
+mod tests;
