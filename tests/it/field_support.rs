@@ -28,8 +28,7 @@ enum Fate {
 }
 
 /// The options that fields need: a Gateway.
-const OPTIONS: &str =
-    "{apiVersion: config.kubefoundry.ai/v1alpha1, kind: Render, gateway: {name: g, endpointPicker: {name: p}}, policy: {allowHostIPC: true}}";
+const OPTIONS: &str = "{apiVersion: config.kubefoundry.ai/v1alpha1, kind: Render, gateway: {name: g, endpointPicker: {name: p}}, policy: {allowHostIPC: true}}";
 
 /// Returns two values of a field for a document. `null` omits the field.
 fn values(field: &str, start: Start) -> (Value, Value) {

@@ -113,7 +113,7 @@ fn nodes_and_flags_of_roles_count() {
     let two = one.replace("memory: 256Gi", "memory: 256Gi, nodes: 2");
     let sandbox = sandbox(&[("one.yaml", one), ("two.yaml", two)]);
     let (one, two) = (report(&sandbox, &["fit", "one.yaml"]), report(&sandbox, &["fit", "two.yaml"]));
-    assert_eq!((fit_of(&one, 0), fit_of(&two, 0)), ("cannot".to_owned(), "fits".to_owned()), "{one} {two}");
+    assert_eq!((fit_of(&one, 0), fit_of(&two, 0)), ("cannot".to_owned(), "marginal".to_owned()), "{one} {two}");
     assert_eq!(two["workers"][0]["gpus"], 8, "{two}");
     let more = "  serving: {mode: disaggregated}
   scaling:

@@ -24,8 +24,8 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{self, Manifest};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_transform::{
-    DecisionFacts, GpuCount, GroupKind, InputObject, ObjectSet, PatchedObject, PodPart, ResolvedField, RunContext, Selection,
-    ServedName, StepBudget, Thoroughness, Transform, TransformOutput, owner_reference,
+    DecisionFacts, GpuCount, GroupKind, InputObject, ObjectSet, PatchedObject, PodPart, ResolvedField, RunContext,
+    Selection, ServedName, StepBudget, Thoroughness, Transform, TransformOutput, owner_reference,
 };
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{FieldPart, Node};
