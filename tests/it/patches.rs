@@ -47,8 +47,13 @@ fn objects(compilation: &Compilation) -> Vec<Value> {
 /// field.
 fn repeat_part(value: &Value, choose: &mut impl FnMut() -> bool) -> Value {
     let Value::Object(fields) = value else { return value.clone() };
-    let chosen = fields.iter().filter_map(|(key, value)| choose().then(|| (key.clone(), repeat_part(value, choose))));
-    Value::Object(chosen.collect())
+    let mut chosen = Map::new();
+    for (key, value) in fields {
+        if choose() {
+            chosen.insert(key.clone(), repeat_part(value, choose));
+        }
+    }
+    Value::Object(chosen)
 }
 
 /// Creates a patch that sets one field.
