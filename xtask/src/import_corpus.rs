@@ -210,6 +210,8 @@ fn render(object: &Value, deployment: &Value) -> Result<Vec<Value>, String> {
     let mut sources = SourceSet::default();
     let mut options =
         json!({"apiVersion": render::API_VERSION, "kind": "Render", "strict": false, "ownerReferences": false});
+    // An import names the policy that its result needs, and does not write it.
+    options["policy"] = json!({"podSecurity": "privileged"});
     let version = string_at(object, "/apiVersion").unwrap_or_default();
     let kind = string_at(object, "/kind").unwrap_or_default();
     let group = version.split('/').next().unwrap_or_default();

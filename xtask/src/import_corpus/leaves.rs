@@ -28,7 +28,7 @@ const DEFAULT_FLAGS: &[(&str, &str)] = &[
     ("http-host", "0.0.0.0"),
 ];
 /// The keys that identify the items of lists, as the schemas of Kubernetes and Ray say.
-const ITEM_KEYS: [&str; 4] = ["name", "mountPath", "containerPort", "groupName"];
+const ITEM_KEYS: [&str; 4] = ["mountPath", "name", "containerPort", "groupName"];
 
 /// Returns the differences that no entry of the residue and no message says.
 pub(super) fn unsaid(
