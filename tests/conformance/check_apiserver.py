@@ -151,6 +151,9 @@ def documents(text):
 def render(binary, folder, *flags):
     """Returns the rendered objects of a folder, or an empty list if it does not render."""
     command = [binary, "render", str(folder), "--output", "json", *flags]
+    # A policy for pods counts only in a file that is named.
+    if (folder / "kubefoundry.yaml").exists():
+        command += ["--config", str(folder / "kubefoundry.yaml")]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:
         return []

@@ -51,8 +51,17 @@ def by_identity(objects):
     return found
 
 
+def options_of(example):
+    path = example / "kubefoundry.yaml"
+    return documents(path.read_text())[0] if path.exists() else {}
+
+
 def from_command_line(binaries, example):
-    answer = json.loads(run([binaries / "kubefoundry", "render", example, "--output", "json"]))
+    command = [binaries / "kubefoundry", "render", example, "--output", "json"]
+    # A policy counts only in a file that is named.
+    if "policy" in options_of(example):
+        command += ["--config", example / "kubefoundry.yaml"]
+    answer = json.loads(run(command))
     return by_identity(answer["items"] if answer["kind"] == "List" else [answer])
 
 
@@ -87,7 +96,15 @@ def from_argo_cd(binaries, example):
     with tempfile.TemporaryDirectory() as copy:
         directory = pathlib.Path(copy, "app")
         shutil.copytree(example, directory)
-        environment = {"PATH": os.environ["PATH"], "ARGOCD_APP_PARAMETERS": "null"}
+        # The policy is a parameter of the plugin: the files of a repository cannot loosen it.
+        options = options_of(example)
+        policy = options.pop("policy", {})
+        parameters = []
+        if policy:
+            (directory / "kubefoundry.yaml").write_text(yaml.safe_dump(options, sort_keys=False))
+            assert list(policy) == ["allowCapabilities"], "write the other parameters here, too"
+            parameters = [{"name": "allowCapabilities", "array": policy["allowCapabilities"]}]
+        environment = {"PATH": os.environ["PATH"], "ARGOCD_APP_PARAMETERS": json.dumps(parameters or None)}
         command = [binaries / "kubefoundry", "argocd", "generate"]
         return by_identity(documents(run(command, cwd=directory, env=environment)))
 

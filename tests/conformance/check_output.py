@@ -20,7 +20,11 @@ DATA = ROOT / "crates/model/src/engines/flags/data"
 
 def render(binary, folder, output):
     """Returns the output of `render`, or None for a case with errors (exit status 1: input, 2: options)."""
-    run = subprocess.run([binary, "render", str(folder), "--output", output], capture_output=True, text=True, check=False)
+    command = [binary, "render", str(folder), "--output", output]
+    # A policy for pods counts only in a file that is named.
+    if (folder / "kubefoundry.yaml").exists():
+        command += ["--config", str(folder / "kubefoundry.yaml")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode in (1, 2):
         assert run.stdout == "", f"{folder}: something on stdout in spite of an error"
         return None
