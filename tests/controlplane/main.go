@@ -84,6 +84,8 @@ func run(dir string, port int) error {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC",
+		// As in clusters of kubeadm; the policy of the options decides about privileged pods.
+		"--allow-privileged=true",
 		"--token-auth-file=" + files.tokens,
 		"--endpoint-reconciler-type=none",
 		"--disable-admission-plugins=ServiceAccount",
