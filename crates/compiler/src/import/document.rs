@@ -161,8 +161,6 @@ fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], expected: ConfigValue)
 /// Returns the flags that the user supplied: all kinds of workers share them, and a rendering would not add them on its
 /// own. `rendered` are the flags that it adds.
 pub(super) fn user_flags(imported: &[Vec<ImportedFlag>], rendered: &[Vec<ImportedFlag>]) -> Vec<ImportedFlag> {
-    let is_same_flag =
-        |one: &ImportedFlag, other: &ImportedFlag| one.name == other.name && same_values(&one.values, &other.values);
     let mut supplied = imported.iter().enumerate().map(|(position, flags)| {
         let added = rendered.get(position).map_or(&[][..], Vec::as_slice);
         let is_supplied = |flag: &&ImportedFlag| !added.iter().any(|added| is_same_flag(added, flag));
@@ -175,14 +173,16 @@ pub(super) fn user_flags(imported: &[Vec<ImportedFlag>], rendered: &[Vec<Importe
     first.into_iter().filter(in_all).collect()
 }
 
+fn is_same_flag(one: &ImportedFlag, other: &ImportedFlag) -> bool {
+    one.name == other.name && same_values(&one.values, &other.values)
+}
+
 /// Returns the flags of each kind of worker that the user supplied and that `common` does not have.
 pub(super) fn role_flags(
     imported: &[Vec<ImportedFlag>],
     rendered: &[Vec<ImportedFlag>],
     common: &[ImportedFlag],
 ) -> Vec<Vec<ImportedFlag>> {
-    let is_same_flag =
-        |one: &ImportedFlag, other: &ImportedFlag| one.name == other.name && same_values(&one.values, &other.values);
     let own = imported.iter().enumerate().map(|(position, flags)| {
         let added = rendered.get(position).map_or(&[][..], Vec::as_slice);
         let is_own = |flag: &&ImportedFlag| !added.iter().chain(common).any(|other| is_same_flag(other, flag));

@@ -39,22 +39,26 @@ pub(super) fn from_args<'u>(
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Vec<UserFlag<'u>> {
-    let mut flags = from_mapping(&deployment.engine.args, &ModelDeployment::path().spec().engine().args());
-    let Some(path) = worker.role_path().filter(|_| !worker.engine.args.is_empty()) else { return flags };
+    let common = from_mapping(&deployment.engine.args, &ModelDeployment::path().spec().engine().args());
+    let Some(path) = worker.role_path().filter(|_| !worker.engine.args.is_empty()) else { return common };
     let base = FieldPath::from(path.engine().args());
+    let mut common: Vec<(String, UserFlag<'u>)> =
+        common.into_iter().map(|flag| (canonical_name(flag.name, launcher), flag)).collect();
+    let mut own = Vec::new();
     for (name, value) in &worker.engine.args {
         let meaning = canonical_name(name, launcher);
-        let common = flags.len();
-        flags.retain(|flag| canonical_name(flag.name, launcher) != meaning || flag.path.starts_with(&base));
-        if value.is_none() && flags.len() == common {
+        let count = common.len();
+        common.retain(|(other, _)| *other != meaning);
+        if value.is_none() && common.len() == count {
             let at = base.key(name.clone());
             let message = format!("{at} is null, but spec.engine.args does not set --{meaning}");
             let reported = findings.report(&codes::NOTHING_TO_REMOVE, FieldRef::key(&at), message);
             reported.help("remove the key: null removes only a flag of spec.engine.args");
         }
         let Some(value) = value else { continue };
-        flags.push(user_flag(name, value, &base));
+        own.push(user_flag(name, value, &base));
     }
+    let mut flags: Vec<UserFlag<'u>> = common.into_iter().map(|(_, flag)| flag).chain(own).collect();
     sort_by_name(&mut flags);
     flags
 }
