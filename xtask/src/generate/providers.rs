@@ -154,11 +154,15 @@ const fn support_label(support: Support) -> &'static str {
     }
 }
 
-/// Returns the section "Overrides" of the provider's README.
+/// The documentation, as the README of a provider links to it. The generated pages are in a folder of it.
+const DOCS_FROM_README: &str = "](../../../../../docs/";
+
+/// Returns the section "Overrides" of the provider's README, with links as they are from the generated page.
 fn overrides(provider: &dyn Provider) -> String {
     let section = provider.info().readme.split_once("\n## Overrides\n").map(|(_, rest)| rest).unwrap_or_default();
     let section = section.split("\n## ").next().unwrap_or_default().trim();
     let section = if section.is_empty() { "This provider has no overrides." } else { section };
+    let section = section.replace(DOCS_FROM_README, "](../");
     format!("## Overrides\n\n{section}\n")
 }
 

@@ -142,7 +142,8 @@ mod tests {
         assert_eq!(reason(&unknown_field), "does not fit its CRD: spec.component");
         let tuning = json!({
             "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "w"},
-            "resource": {"instanceType": "a", "labelSelector": {}}, "tuning": {"preset": {"name": "p"}},
+            "resource": {"instanceType": "a", "labelSelector": {}},
+            "tuning": {"preset": {"name": "p"}, "input": {"image": "data:1"}, "output": {"image": "adapter:1"}},
         });
         assert_eq!(reason(&tuning), "runs no inference");
     }
