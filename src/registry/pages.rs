@@ -201,6 +201,8 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0718", include_str!("../../docs/codes/KF0718.md")),
     ("KF0719", include_str!("../../docs/codes/KF0719.md")),
     ("KF0720", include_str!("../../docs/codes/KF0720.md")),
+    ("KF0721", include_str!("../../docs/codes/KF0721.md")),
+    ("KF0722", include_str!("../../docs/codes/KF0722.md")),
     ("KF0740", include_str!("../../docs/codes/KF0740.md")),
     ("KF0741", include_str!("../../docs/codes/KF0741.md")),
     ("KF0742", include_str!("../../docs/codes/KF0742.md")),

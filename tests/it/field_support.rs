@@ -105,7 +105,7 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         "spec.env[]" | "spec.frontend.env[]" | "spec.scaling.prefill.env[]" | "spec.scaling.decode.env[]" => {
             (json!([{"name": "A", "value": "1"}]), json!([{"name": "A", "value": "2"}]))
         }
-        "spec.probes.startup" | "spec.probes.readiness" | "spec.probes.liveness" => {
+        probe if probe.contains(".probes.") => {
             let probe = |seconds: u32| json!({"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": seconds});
             (probe(5), probe(15))
         }
@@ -132,16 +132,17 @@ fn values(field: &str, start: Start) -> (Value, Value) {
             };
             (constraint(1), constraint(2))
         }
-        "spec.volumeMounts[]" => {
+        "spec.volumeMounts[]" | "spec.scaling.prefill.volumeMounts[]" | "spec.scaling.decode.volumeMounts[]" => {
             (json!([{"name": "v", "mountPath": "/one"}]), json!([{"name": "v", "mountPath": "/other"}]))
         }
         "spec.podTemplate.spec.volumes[]" => {
             let volume = |size: &str| json!([{"name": "v", "emptyDir": {"sizeLimit": size}}]);
             (volume("1Gi"), volume("2Gi"))
         }
-        "spec.securityContext" | "spec.podTemplate.spec.securityContext" => {
-            (json!({"runAsUser": 1000}), json!({"runAsUser": 2000}))
-        }
+        "spec.securityContext"
+        | "spec.podTemplate.spec.securityContext"
+        | "spec.scaling.prefill.securityContext"
+        | "spec.scaling.decode.securityContext" => (json!({"runAsUser": 1000}), json!({"runAsUser": 2000})),
         "spec.imagePullSecrets[]" => (json!([{"name": "one"}]), json!([{"name": "other"}])),
         "spec.nodeSelector.*" => (json!({"pool": "one"}), json!({"pool": "other"})),
         "spec.tolerations[]" => {
@@ -183,9 +184,11 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
             json!({"volumes": [{"name": "v", "mountPath": "/models", "claimName": "c"}]});
         document["spec"]["image"] = json!(start.image.unwrap_or("registry.example.com/image:1.4.0"));
     }
+    // In aggregated mode, the fields of a role are ignored.
+    let is_ignored = start.mode == "aggregated" && field.contains(".scaling.");
     // A volume and its mount need each other.
     match field {
-        "spec.volumeMounts[]" => {
+        mounts if mounts.ends_with(".volumeMounts[]") && !is_ignored => {
             document["spec"]["podTemplate"]["spec"]["volumes"] = json!([{"name": "v", "emptyDir": {}}]);
         }
         "spec.podTemplate.spec.volumes[]" => {
@@ -196,8 +199,7 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     if field == "spec.engine.image" && !value.is_null() {
         document["spec"].as_object_mut().unwrap().remove("image");
     }
-    // In aggregated mode, the fields of a role are ignored.
-    if field.ends_with(".claims[]") && !(start.mode == "aggregated" && field.contains(".scaling.")) {
+    if field.ends_with(".claims[]") && !is_ignored {
         document["spec"]["podTemplate"]["spec"]["resourceClaims"] =
             json!([{"name": "nic", "resourceClaimName": "nic"}]);
     }

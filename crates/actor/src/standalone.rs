@@ -44,7 +44,7 @@ struct PodTemplate {
 pub(super) fn generate_workload(actor: &Actor, workload: &Workload, out: &mut TransformOutput<'_>) -> ScaledWorkload {
     let mut spec = workload.spec.clone();
     let path = FieldPath::from(AsyncActor::path().spec().workload().template().spec());
-    out.pod_parts.push(PodPart { path, field: "" });
+    out.pod_parts.push(PodPart { path, field: "".into() });
     if let Some(account) = ["serviceAccountName", "serviceAccount"].into_iter().find_map(|key| {
         let account = spec.get(key)?.as_str()?;
         (!account.is_empty() && actor.service_account().is_some()).then(|| account.to_owned())

@@ -114,8 +114,8 @@ impl Transform for LlamaStack {
         let Some(server) = server else { return };
         let fields = || LlamaStackDistribution::path().spec().server();
         out.pod_parts = vec![
-            PodPart { path: fields().pod_overrides().volumes().into(), field: "volumes" },
-            PodPart { path: fields().topology_spread_constraints().into(), field: "topologySpreadConstraints" },
+            PodPart { path: fields().pod_overrides().volumes().into(), field: "volumes".into() },
+            PodPart { path: fields().topology_spread_constraints().into(), field: "topologySpreadConstraints".into() },
         ];
         render(&server, set, out);
     }

@@ -37,6 +37,16 @@ impl<'s> ImportSource<'s> {
     }
 }
 
+/// An imported object beside the rendering of its draft.
+pub struct Refinement<'r> {
+    /// The imported object, in the form of [`Provider::unify`](super::provider::Provider::unify).
+    pub object: &'r Value,
+    /// The main object of the rendering, in the same form.
+    pub rendering: &'r Value,
+    /// Returns whether two values differ in more than their form. An absent value is null.
+    pub differs: &'r dyn Fn(&Value, &Value) -> bool,
+}
+
 /// Returns the string at a JSON pointer.
 pub fn string_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str)
@@ -228,8 +238,10 @@ pub struct WorkerDraft {
     /// Requests, limits and claims of the container that the other fields do not state, as in a core/v1
     /// ResourceRequirements.
     pub resources: Map<String, Value>,
-    /// Environment variables of the container. Empty if they are those of the draft.
-    pub env: Vec<Value>,
+    /// Environment variables of the container. `None` if they are those of the draft.
+    pub env: Option<Vec<Value>>,
+    /// Probes, mounts and security of the container that the draft does not have, by their fields in `spec.scaling.<role>`.
+    pub container: Map<String, Value>,
     /// All flags of the engine, those of typed fields included.
     pub flags: Vec<ImportedFlag>,
 }
@@ -280,7 +292,8 @@ impl WorkerDraft {
             cpu: None,
             nodes: 1,
             resources: Map::new(),
-            env: Vec::new(),
+            env: None,
+            container: Map::new(),
             flags: Vec::new(),
         }
     }

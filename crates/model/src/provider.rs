@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::draft::{Draft, ImportRefusal, ImportSource};
+use super::draft::{Draft, ImportRefusal, ImportSource, Refinement};
 use super::engines::Launcher;
 use super::engines::flags::FlagTable;
 use super::ir::{Deployment, EngineType};
@@ -17,7 +17,7 @@ use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_kubernetes::wire::Shape;
-use kubefoundry_transform::{AllSettings, Endpoint, GroupKind, InstalledSchemas, SettingsSection};
+use kubefoundry_transform::{AllSettings, Endpoint, GroupKind, InstalledSchemas, PodPart, SettingsSection};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// The constant facts of a provider.
@@ -208,6 +208,11 @@ pub trait Provider: Sync {
         findings: &mut Findings<'_>,
     ) -> Option<Launcher>;
 
+    /// Returns the overrides that become parts of pods unread, so that the pipeline checks their structure.
+    fn pod_parts(&self, _deployment: &Deployment) -> Vec<PodPart> {
+        Vec::new()
+    }
+
     /// Imports an object of one of [`ProviderInfo::kinds`], as far as a deployment can express it.
     ///
     /// # Errors
@@ -222,6 +227,12 @@ pub trait Provider: Sync {
 
     /// Brings an object into one of the forms that upstream treats alike, before it is compared with another one.
     fn unify(&self, _object: &mut Value) {}
+
+    /// Adds to a draft what shows only when its rendering is compared with the object. Returns whether the draft has
+    /// changed, so that a rendering of it has fewer differences.
+    fn refine(&self, _refinement: &Refinement<'_>, _draft: &mut Draft) -> bool {
+        false
+    }
 
     /// Returns the Hugging Face id of a model for which this provider, and no other, has a name of its own.
     ///

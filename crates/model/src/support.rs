@@ -89,6 +89,19 @@ pub fn default_rows() -> Vec<FieldSupport> {
         row(spec().scaling().prefill().resources().requests(), Rendered, "requests of the prefill worker"),
         row(spec().scaling().prefill().resources().limits(), Rendered, "limits of the prefill worker"),
         row(spec().scaling().prefill().resources().claims(), Rendered, "claims of the prefill worker"),
+        row(spec().scaling().prefill().probes().startup(), Rendered, "startup probe of the prefill worker"),
+        row(spec().scaling().prefill().probes().readiness(), Rendered, "readiness probe of the prefill worker"),
+        row(spec().scaling().prefill().probes().liveness(), Rendered, "liveness probe of the prefill worker"),
+        row(
+            spec().scaling().prefill().volume_mounts(),
+            Rendered,
+            "mounts of the engine's container in the prefill worker",
+        ),
+        row(
+            spec().scaling().prefill().security_context(),
+            Rendered,
+            "security context of the engine's container in the prefill worker",
+        ),
         row(spec().scaling().decode().replicas(), Rendered, "replicas of the decode worker"),
         row(spec().scaling().decode().gpu().count(), Rendered, "GPU limit of the decode worker, and its parallelism"),
         row(
@@ -104,6 +117,19 @@ pub fn default_rows() -> Vec<FieldSupport> {
         row(spec().scaling().decode().resources().requests(), Rendered, "requests of the decode worker"),
         row(spec().scaling().decode().resources().limits(), Rendered, "limits of the decode worker"),
         row(spec().scaling().decode().resources().claims(), Rendered, "claims of the decode worker"),
+        row(spec().scaling().decode().probes().startup(), Rendered, "startup probe of the decode worker"),
+        row(spec().scaling().decode().probes().readiness(), Rendered, "readiness probe of the decode worker"),
+        row(spec().scaling().decode().probes().liveness(), Rendered, "liveness probe of the decode worker"),
+        row(
+            spec().scaling().decode().volume_mounts(),
+            Rendered,
+            "mounts of the engine's container in the decode worker",
+        ),
+        row(
+            spec().scaling().decode().security_context(),
+            Rendered,
+            "security context of the engine's container in the decode worker",
+        ),
         row(spec().resources().gpu().count(), Partly, "GPU limit of the worker, and its parallelism; 0 is refused"),
         row(
             spec().resources().gpu().gpu_type(),

@@ -1,6 +1,8 @@
 //! The transformation of ModelDeployments: a deployment becomes the objects of the selected provider. Deployments are
 //! independent of each other, so their order determines only the order of the output.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::catalog::Catalog;
@@ -8,7 +10,7 @@ use super::conformance;
 use super::engines;
 use super::gateway;
 use super::hardware::{self, check_vendor};
-use super::ir::{Deployment, LeafEntry};
+use super::ir::{Deployment, EngineContainer, LeafEntry};
 use super::known_gpus::KnownGpus;
 use super::known_models::KnownModels;
 use super::placement;
@@ -174,6 +176,7 @@ impl Transform for ModelDeployments {
         out.finished = rendering.manifests;
         out.patched = rendering.patched;
         out.passed_on = rendering.passed_on;
+        out.pod_parts.extend(rendering.pod_parts);
         out.endpoint = rendering.endpoint;
     }
 }
@@ -182,25 +185,32 @@ impl Transform for ModelDeployments {
 fn free_form_pod_parts(deployment: &Deployment) -> Vec<PodPart> {
     let spec = || ModelDeployment::path().spec();
     let settings = &deployment.pod_spec;
-    let probes = &deployment.probes;
     let mut parts = Vec::new();
     let mut add = |is_written: bool, path: &dyn Fn() -> FieldPath, field| {
         if is_written {
-            parts.push(PodPart { path: path(), field });
+            parts.push(PodPart { path: path(), field: Cow::Borrowed(field) });
         }
     };
     let pod = || spec().pod_template().spec();
     add(settings.affinity.is_some(), &|| pod().affinity().into(), "affinity");
     let spreads = !settings.topology_spread_constraints.is_empty();
     add(spreads, &|| pod().topology_spread_constraints().into(), "topologySpreadConstraints");
-    add(probes.startup.is_some(), &|| spec().probes().startup().into(), "containers.*.startupProbe");
-    add(probes.readiness.is_some(), &|| spec().probes().readiness().into(), "containers.*.readinessProbe");
-    add(probes.liveness.is_some(), &|| spec().probes().liveness().into(), "containers.*.livenessProbe");
     add(settings.security_context.is_some(), &|| pod().security_context().into(), "securityContext");
     add(!settings.volumes.is_empty(), &|| pod().volumes().into(), "volumes");
-    let container = &deployment.engine_container;
-    add(!container.volume_mounts.is_empty(), &|| spec().volume_mounts().into(), "containers.*.volumeMounts");
-    add(container.security_context.is_some(), &|| spec().security_context().into(), "containers.*.securityContext");
+    let mut add_container = |container: &EngineContainer, path: &dyn Fn(&'static str) -> FieldPath| {
+        let EngineContainer { probes, volume_mounts, security_context } = container;
+        let probe = |name: &'static str| path("probes").key(name);
+        add(probes.startup.is_some(), &|| probe("startup"), "containers.*.startupProbe");
+        add(probes.readiness.is_some(), &|| probe("readiness"), "containers.*.readinessProbe");
+        add(probes.liveness.is_some(), &|| probe("liveness"), "containers.*.livenessProbe");
+        add(!volume_mounts.is_empty(), &|| path("volumeMounts"), "containers.*.volumeMounts");
+        add(security_context.is_some(), &|| path("securityContext"), "containers.*.securityContext");
+    };
+    add_container(&deployment.engine_container, &|field| FieldPath::from(spec()).key(field));
+    for worker in deployment.workload.workers() {
+        let Some(role) = worker.role_path().map(FieldPath::from) else { continue };
+        add_container(&worker.written_container, &|field| role.key(field));
+    }
     parts
 }
 
@@ -229,6 +239,8 @@ struct Rendering {
     manifests: Vec<Manifest>,
     patched: Vec<PatchedObject>,
     passed_on: Option<Value>,
+    /// Parts of pods that the overrides say.
+    pod_parts: Vec<PodPart>,
     endpoint: Option<kubefoundry_transform::Endpoint>,
 }
 
@@ -259,12 +271,12 @@ impl DeploymentRun<'_> {
         // Nothing is rendered, but the run continues to find the other mistakes. If the provider was selected despite
         // an error, only errors are kept: with the error corrected, another provider may be selected.
         let mut later_findings = Findings::new(self.object.scope());
-        let Rendering { facts, endpoint, .. } = self.select_and_translate(steps, &mut later_findings);
+        let Rendering { facts, endpoint, pod_parts, .. } = self.select_and_translate(steps, &mut later_findings);
         let explicit = facts.selection.as_ref().is_some_and(|selection| selection.explicit);
         let min_severity = if explicit { Severity::Warning } else { Severity::Error };
         // The provider's requirement for GPUs is reported besides the engine's (MD-2.1 and MD-2.7).
         findings.extend_without_echoes(later_findings, min_severity, &codes::PROVIDER_REQUIRES_GPU);
-        Rendering { facts, endpoint, ..Rendering::default() }
+        Rendering { facts, endpoint, pod_parts, ..Rendering::default() }
     }
 
     fn select_and_translate(&self, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
@@ -319,6 +331,7 @@ impl DeploymentRun<'_> {
         for other in providers::PROVIDERS.iter().filter(|other| other.name() != name) {
             providers::model_alias::warn_about_alias(deployment, *other, findings);
         }
+        rendering.pod_parts = provider.pod_parts(deployment);
         let translation = provider.translate(deployment, &translation_context, findings);
         if keeps_all {
             facts.workers = self.describe_workers(provider, &translation_context);

@@ -28,6 +28,8 @@ pub use patched_object::{PatchWrite, PatchedObject, read_configuration};
 pub use settings::{AllSettings, ErasedSettings, NoSettings, SettingsSection, TransformSettings};
 pub use step_budget::StepBudget;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use kubefoundry_diagnostics::source::SourceId;
@@ -221,7 +223,7 @@ pub struct PodPart {
     pub path: FieldPath,
     /// The field of core/v1 PodSpec that the part becomes, such as `volumes` or `containers.*.startupProbe`; empty for a
     /// whole PodSpec.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
 }
 
 /// A changed object of the set.

@@ -20,6 +20,11 @@ fn deployment() -> Value {
         "replicas": 1, "gpu": {"count": 1, "type": "nvidia.com/gpu"}, "memory": "32Gi", "nodes": 1,
         "engine": {"args": {"seed": "1"}, "extraArgs": ["--x"]}, "env": [{"name": "A", "value": "b"}],
         "resources": resources,
+        "probes": {
+            "startup": {"httpGet": {"path": "/", "port": 1}}, "readiness": {"exec": {"command": ["a"]}},
+            "liveness": {"tcpSocket": {"port": 1}},
+        },
+        "volumeMounts": [{"name": "x", "mountPath": "/x"}], "securityContext": {"runAsUser": 1},
     });
     json!({
         "apiVersion": "kubefoundry.ai/v1alpha1",
@@ -335,6 +340,12 @@ fn is_free_form(pointer: &str) -> bool {
         "/spec/securityContext",
         "/spec/podTemplate/spec/securityContext",
         "/spec/podTemplate/spec/volumes/",
+        "/spec/scaling/prefill/probes/",
+        "/spec/scaling/prefill/volumeMounts/",
+        "/spec/scaling/prefill/securityContext",
+        "/spec/scaling/decode/probes/",
+        "/spec/scaling/decode/volumeMounts/",
+        "/spec/scaling/decode/securityContext",
     ];
     fields.iter().any(|field| pointer.starts_with(field))
 }

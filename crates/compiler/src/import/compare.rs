@@ -50,6 +50,14 @@ pub fn differences(original: &Value, rendered: &Value, equivalents: &Equivalents
     collector.differences
 }
 
+/// Returns whether two values differ in more than their form. An absent value is null.
+pub(super) fn values_differ(original: &Value, rendered: &Value, equivalents: &Equivalents) -> bool {
+    let mut collector = DifferenceCollector { equivalents, kind: "", differences: Vec::new() };
+    let wrap = |value: &Value| Map::from_iter([("value".to_owned(), value.clone())]);
+    collector.compare_objects(&FieldPath::root(), &wrap(original), &wrap(rendered));
+    !collector.differences.is_empty()
+}
+
 /// Returns an object without the fields that servers and clients set.
 fn user_fields(object: &Value) -> Value {
     let mut object = object.clone();
@@ -69,7 +77,7 @@ fn user_fields(object: &Value) -> Value {
 
 /// Returns an object in the form that is compared: without the fields that servers and clients set, and with every pod
 /// in one of the forms that Kubernetes treats alike.
-fn comparable_form(object: &Value) -> Value {
+pub(super) fn comparable_form(object: &Value) -> Value {
     let mut object = user_fields(object);
     unify_pods(&mut object);
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();

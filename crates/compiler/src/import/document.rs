@@ -209,7 +209,7 @@ impl Supplied {
     pub(super) fn divide_env(&mut self, draft: &Draft, added: Option<&Draft>) {
         let own = |draft: &Draft, position: usize| -> Vec<Value> {
             let worker = draft.workers.get(position);
-            worker.map(|worker| worker.env.clone()).filter(|env| !env.is_empty()).unwrap_or_else(|| draft.env.clone())
+            worker.and_then(|worker| worker.env.clone()).unwrap_or_else(|| draft.env.clone())
         };
         let supplied: Vec<Vec<Value>> = (0..draft.workers.len().max(1))
             .map(|position| {
@@ -411,6 +411,7 @@ impl DocumentBuilder<'_> {
             insert_non_empty(&mut fields, "engine", Value::Object(engine));
             let env = self.supplied.role_env.get(position).cloned().unwrap_or_default();
             insert_non_empty(&mut fields, "env", Value::Array(env));
+            fields.extend(role.container.clone());
             let name = if role.role == Role::Prefill { "prefill" } else { "decode" };
             scaling.insert(name.to_owned(), Value::Object(fields));
         }

@@ -34,10 +34,10 @@ use document::{DocumentBuilder, EngineSettings, Supplied, role_flags, user_flags
 use input::ParsedObject;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
-use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
+use kubefoundry_kubernetes::api_group::{AIRUNWAY, API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::pod_security::PodPolicy;
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
-use kubefoundry_model::draft::{Draft, ImportSource, string_at, string_entries_at};
+use kubefoundry_model::draft::{Draft, ImportSource, Refinement, string_at, string_entries_at};
 use kubefoundry_model::engines::ImportedFlag;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::wire::ModelDeployment;
@@ -520,9 +520,8 @@ impl<'s> Importer<'s> {
         let convert = |object: &Value| {
             let subject = ImportSource { object, siblings: &siblings.values };
             let draft = self.provider.import(&subject).map_err(|why| Refusal::Reason(why.to_string()))?;
-            let mut omissions = Vec::new();
-            let (deployment, rendering) = self.convert_draft(object, &draft, &mut omissions)?;
-            Ok(Conversion { draft, deployment, rendering, omissions })
+            let conversion = self.convert_draft(object, draft)?;
+            Ok(if api_group_of(object).name == AIRUNWAY { conversion } else { self.refine(object, conversion) })
         };
         let is_too_long = |refusal: &Refusal| match refusal {
             Refusal::Invalid(errors) => errors.iter().any(|error| error.code.id == NAME_TOO_LONG.id),
@@ -541,11 +540,42 @@ impl<'s> Importer<'s> {
         result
     }
 
-    /// Converts a draft to a ModelDeployment. Returns it with its rendering, or the errors with which it is refused.
+    /// Lets the provider add to the draft what the rendering shows to be missing.
+    fn refine(&self, object: &Value, mut conversion: Conversion) -> Conversion {
+        let original = compare::comparable_form(object);
+        for _ in 0..MAX_REFINEMENTS {
+            let Some(main) = conversion.rendering.objects.iter().find(|it| it.get("kind") == object.get("kind")) else {
+                break;
+            };
+            let mut draft = conversion.draft.clone();
+            let equivalents = draft.equivalents.clone();
+            let refinement = Refinement {
+                object: &original,
+                rendering: &compare::comparable_form(main),
+                differs: &|one, other| compare::values_differ(one, other, &equivalents),
+            };
+            if !self.provider.refine(&refinement, &mut draft) {
+                break;
+            }
+            // What the provider adds may be more than a deployment can say.
+            let Ok(refined) = self.convert_draft(object, draft) else { break };
+            conversion = refined;
+        }
+        conversion
+    }
+
+    /// Converts a draft to a ModelDeployment, or returns the errors with which that is refused.
+    fn convert_draft(&self, object: &Value, draft: Draft) -> Result<Conversion, Refusal> {
+        let mut omissions = Vec::new();
+        let (deployment, rendering) = self.build_deployment(object, &draft, &mut omissions)?;
+        Ok(Conversion { draft, deployment, rendering, omissions })
+    }
+
+    /// Builds the ModelDeployment of a draft. Returns it with its rendering, or the errors with which it is refused.
     ///
     /// A rendering adds flags and variables on its own, which the ModelDeployment must not repeat. Rendering a minimal
     /// deployment and importing the result shows them.
-    fn convert_draft(
+    fn build_deployment(
         &self,
         object: &Value,
         draft: &Draft,
@@ -646,6 +676,9 @@ impl<'s> Importer<'s> {
         }
     }
 }
+
+/// How often a provider may add to a draft. Each time needs a rendering.
+const MAX_REFINEMENTS: usize = 3;
 
 /// The lengths of the names that are tried in place of one that is too long.
 const SHORTER_NAMES: [usize; 4] = [40, 32, 24, 16];

@@ -212,7 +212,8 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) ->
         let Some(node) = findings.scope().root.at(path) else { continue };
         let Some((KnownSchema { schema, .. }, pod)) = pod_spec() else { return true };
         let part = if field.is_empty() { pod.to_owned() } else { format!("{pod}.{field}") };
-        let violations = schema.check_part(&part, &without_null(node.to_json()), path).unwrap_or_default();
+        let violations =
+            schema.check_part(&part, &without_null(node.to_json()), path).unwrap_or_else(|| vec![unknown_field(path)]);
         if violations.is_empty() {
             continue;
         }
@@ -235,6 +236,18 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) ->
         }
     }
     all_fit
+}
+
+/// Returns the violation of a field that no pod has.
+fn unknown_field(path: &FieldPath) -> SchemaViolation {
+    SchemaViolation {
+        code: &codes::FIELD_NOT_IN_SCHEMA,
+        path: path.clone(),
+        message: String::new(),
+        help: None,
+        value: None,
+        is_wrong_type: false,
+    }
 }
 
 /// Returns a value without null fields, which count as absent in built-in kinds.

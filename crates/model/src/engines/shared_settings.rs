@@ -21,6 +21,9 @@ enum SharedSetting {
 }
 use SharedSetting::{ConfigKey, Flag, JsonKey};
 
+/// The flag of Dynamo's wrapper for configuration keys of TensorRT-LLM.
+const OVERRIDE_FLAG: &str = "override-engine-args";
+
 /// The settings by engine. vLLM: `compute_nixl_compatibility_hash` of
 /// `vllm/distributed/kv_transfer/kv_connector/v1/nixl_connector.py` has the block size and the cache's type, and a
 /// connector talks only to its own kind. SGLang: `register_to_bootstrap` of `sglang/srt/disaggregation/common/conn.py`
@@ -41,14 +44,16 @@ const fn shared_settings(engine: EngineType) -> &'static [SharedSetting] {
     }
 }
 
-/// Reports settings that the engine requires to be equal in prefill and decode, and that differ.
+/// Reports settings that the engine requires to be equal in prefill and decode, and that differ. `undecided` are flags
+/// that are left to the engine in one role on purpose.
 pub(crate) fn check_shared_settings(
     engine: EngineType,
     prefill: &Invocation,
     decode: &Invocation,
+    undecided: &[&str],
     findings: &mut Findings<'_>,
 ) {
-    for setting in shared_settings(engine) {
+    for setting in shared_settings(engine).iter().filter(|setting| !undecided.contains(&setting.flag())) {
         let (name, first) = setting.read(prefill, Role::Prefill);
         let (_, second) = setting.read(decode, Role::Decode);
         if first.value == second.value {
@@ -99,6 +104,14 @@ impl RoleSetting {
 }
 
 impl SharedSetting {
+    /// Returns the flag that has the setting.
+    const fn flag(&self) -> &'static str {
+        match self {
+            Flag(name) | JsonKey(name, _) => name,
+            ConfigKey(_) => OVERRIDE_FLAG,
+        }
+    }
+
     fn read(&self, invocation: &Invocation, role: Role) -> (String, RoleSetting) {
         let argument = |name: &str| invocation.get(name);
         let (name, value, path) = match self {
@@ -114,7 +127,7 @@ impl SharedSetting {
             }
             ConfigKey(keys) => {
                 // A provider may have moved the keys to a flag.
-                let flag = argument("override-engine-args").map(|argument| plain_value(&argument.value));
+                let flag = argument(OVERRIDE_FLAG).map(|argument| plain_value(&argument.value));
                 let config = flag.unwrap_or_else(|| Value::Object(invocation.engine_config.clone()));
                 let value = keys.iter().try_fold(&config, |value, key| value.get(*key));
                 (keys.join("."), value.cloned(), invocation.key_path(keys))

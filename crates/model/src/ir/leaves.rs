@@ -3,7 +3,7 @@
 //!
 //! The functions destructure each struct without `..`, so that a new field does not compile until it is listed here.
 
-use crate::wire::{ContainerClaim, ModelDeployment, PodResourceClaim, StorageVolume};
+use crate::wire::{self, ContainerClaim, ModelDeployment, PodResourceClaim, StorageVolume};
 use serde_json::Value as Json;
 
 use super::{
@@ -47,7 +47,6 @@ impl Deployment {
             pod_annotations,
             resources,
             shared_memory,
-            probes,
             engine_container,
             pod_spec,
             hugging_face_token,
@@ -81,8 +80,12 @@ impl Deployment {
         for (index, variable) in env.iter().enumerate() {
             leaves.add_variable(&spec().env().index(index), variable);
         }
-        leaves.add_probes(probes);
-        leaves.add_engine_container(engine_container);
+        leaves.add_engine_container(
+            &spec().probes(),
+            &spec().volume_mounts().into(),
+            &spec().security_context().into(),
+            engine_container,
+        );
         leaves.add_pairs(&spec().pod_template().metadata().labels(), pod_labels);
         leaves.add_pairs(&spec().pod_template().metadata().annotations(), pod_annotations);
         leaves.add_pod_settings(pod_spec);
@@ -243,6 +246,8 @@ impl LeafList {
             gpu_limit: _,
             engine,
             env,
+            written_container,
+            engine_container: _,
         } = worker;
         self.add_leaf(worker.replicas_path(), replicas);
         self.add_leaf(worker.gpu_path().count(), gpu_count);
@@ -268,6 +273,12 @@ impl LeafList {
             [resources().requests().into(), resources().limits().into()],
             &resources().claims(),
             written,
+        );
+        self.add_engine_container(
+            &path.clone().probes(),
+            &path.clone().volume_mounts().into(),
+            &path.clone().security_context().into(),
+            written_container,
         );
     }
 
@@ -316,9 +327,9 @@ impl LeafList {
         }
     }
 
-    fn add_probes(&mut self, probes: &Probes) {
+    fn add_probes(&mut self, path: &PathOf<wire::Probes>, probes: &Probes) {
         let Probes { startup, readiness, liveness } = probes;
-        let path = || ModelDeployment::path().spec().probes();
+        let path = || path.clone();
         let paths = [path().startup().into(), path().readiness().into(), path().liveness().into()];
         for (path, probe) in paths.into_iter().zip([startup, readiness, liveness]) {
             if let Some(probe) = probe {
@@ -369,14 +380,20 @@ impl LeafList {
         }
     }
 
-    fn add_engine_container(&mut self, container: &EngineContainer) {
-        let EngineContainer { volume_mounts, security_context } = container;
-        let spec = || ModelDeployment::path().spec();
+    fn add_engine_container(
+        &mut self,
+        probes_path: &PathOf<wire::Probes>,
+        mounts_path: &FieldPath,
+        security_path: &FieldPath,
+        container: &EngineContainer,
+    ) {
+        let EngineContainer { probes, volume_mounts, security_context } = container;
+        self.add_probes(probes_path, probes);
         for (index, mount) in volume_mounts.iter().enumerate() {
-            self.add_tree(FieldPath::from(spec().volume_mounts()).index(index), mount);
+            self.add_tree(mounts_path.index(index), mount);
         }
         if let Some(context) = security_context {
-            self.add_tree(spec().security_context().into(), context);
+            self.add_tree(security_path.clone(), context);
         }
     }
 

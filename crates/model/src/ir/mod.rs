@@ -1,5 +1,6 @@
 //! A deployment after validation: defaults are applied, choices are made, and each value knows its origin.
 
+mod engine_container;
 mod frontend;
 mod gateway;
 mod known_gpu;
@@ -8,6 +9,7 @@ mod resources;
 
 use std::sync::Arc;
 
+pub use engine_container::{EngineContainer, Probes};
 pub use frontend::{Frontend, ResourceAmount};
 pub use gateway::Gateway;
 pub use known_gpu::{KnownGpu, NodeGpu};
@@ -88,9 +90,7 @@ pub struct Deployment {
     pub resources: WrittenResources,
     /// The size of `/dev/shm` in the workers. `None` leaves it to the provider.
     pub shared_memory: Option<String>,
-    /// Probes of the engine's container in every worker.
-    pub probes: Probes,
-    /// Mounts and security of the engine's container in every worker.
+    /// What the user says about the engine's container of every role. [`Worker::engine_container`] has the result.
     pub engine_container: EngineContainer,
     /// How the pods are scheduled and ended, and as whom they run.
     pub pod_spec: PodSettings,
@@ -135,28 +135,6 @@ pub struct PodSettings {
     pub host_ipc: Option<bool>,
     /// Volumes of workers besides those for model data.
     pub volumes: Vec<Node<'static>>,
-}
-
-/// What the user says about the engine's container. The structure of the fields is that of Kubernetes, which the pipeline
-/// checks.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct EngineContainer {
-    /// Where volumes are mounted, besides the mounts of volumes for model data.
-    pub volume_mounts: Vec<Node<'static>>,
-    /// User, privileges and capabilities.
-    pub security_context: Option<Node<'static>>,
-}
-
-/// Probes of the engine's container. Their structure is that of Kubernetes, which the pipeline checks. `None` leaves a
-/// probe to the provider.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Probes {
-    /// Tells when the engine has started.
-    pub startup: Option<Node<'static>>,
-    /// Tells whether the engine accepts requests.
-    pub readiness: Option<Node<'static>>,
-    /// Tells when the kubelet must restart the container.
-    pub liveness: Option<Node<'static>>,
 }
 
 /// The metadata of a deployment.
@@ -318,6 +296,10 @@ pub struct Worker {
     pub engine: RoleEngine,
     /// Environment variables of this role.
     pub env: Vec<EnvVar>,
+    /// What the user says about the engine's container of this role only.
+    pub written_container: EngineContainer,
+    /// Probes, mounts and security of the engine's container, after merging those of the role over those of all.
+    pub engine_container: EngineContainer,
 }
 
 /// Engine flags of one role.
@@ -430,6 +412,14 @@ impl Workload {
 
     /// Returns the aggregated worker, or prefill and then decode.
     pub fn workers(&self) -> Vec<&Worker> {
+        match self {
+            Self::Aggregated(worker) => vec![worker],
+            Self::Disaggregated { prefill, decode } => vec![prefill, decode],
+        }
+    }
+
+    /// Returns the same workers as [`Self::workers`], to change them.
+    pub fn workers_mut(&mut self) -> Vec<&mut Worker> {
         match self {
             Self::Aggregated(worker) => vec![worker],
             Self::Disaggregated { prefill, decode } => vec![prefill, decode],

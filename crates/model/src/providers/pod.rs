@@ -69,7 +69,7 @@ pub(crate) fn auxiliary_pod_spec(deployment: &Deployment) -> PodSpec {
 /// Returns the container of a worker as far as providers agree: the token's Secret, environment, resources, storage
 /// mounts, probes, and the mounts and security of the user. The caller adds name, image, command, args and ports.
 pub(crate) fn base_container(deployment: &Deployment, worker: &Worker) -> Container {
-    let Probes { startup, readiness, liveness } = &deployment.probes;
+    let Probes { startup, readiness, liveness } = &worker.engine_container.probes;
     Container {
         startup_probe: written_probe(startup.as_ref()),
         readiness_probe: written_probe(readiness.as_ref()),
@@ -77,8 +77,8 @@ pub(crate) fn base_container(deployment: &Deployment, worker: &Worker) -> Contai
         env_from: token_env_from(deployment),
         resources: resource_requirements(worker),
         env: worker_env(deployment, worker),
-        volume_mounts: storage_mounts(deployment).into_iter().chain(written_mounts(deployment)).collect(),
-        security_context: engine_security_context(deployment),
+        volume_mounts: storage_mounts(deployment).into_iter().chain(written_mounts(&worker.engine_container)).collect(),
+        security_context: engine_security_context(worker),
         ..Container::default()
     }
 }
@@ -95,9 +95,9 @@ pub(crate) fn worker_env(deployment: &Deployment, worker: &Worker) -> Vec<EnvVar
     env
 }
 
-/// Returns `spec.securityContext`.
-pub(crate) fn engine_security_context(deployment: &Deployment) -> Option<Value> {
-    deployment.engine_container.security_context.as_ref().map(Node::to_json)
+/// Returns the security context of the engine's container.
+pub(crate) fn engine_security_context(worker: &Worker) -> Option<Value> {
+    worker.engine_container.security_context.as_ref().map(Node::to_json)
 }
 
 /// Returns a probe as the user wrote it.

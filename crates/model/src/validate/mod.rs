@@ -76,13 +76,17 @@ pub fn validate_with_assumptions(
     let workload = workload::validate_workload(spec, assumptions.has_gpu, &resources, &mut check);
     let pod = pod::validate_pod(spec, &mut check);
     let frontend = frontend::validate_frontend(spec.frontend.as_ref(), &mut check);
-    let (mode_origin, workload) = workload?;
+    let (mode_origin, mut workload) = workload?;
+    for worker in workload.workers_mut() {
+        worker.engine_container = pod.engine_container.merged_with(&worker.written_container);
+    }
     resources::check_claims(&workload.workers(), &pod.settings.resource_claims, &resources, &mut check);
     if let Some(model) = &model {
         storage::warn_about_single_node_claims(&model.volumes, &workload, &mut check);
     }
     let storage = model.as_ref().map(|model| model.volumes.as_slice()).unwrap_or_default();
-    volumes::check_volumes(&pod.settings.volumes, &pod.engine_container.volume_mounts, storage, &mut check);
+    let mounts = volumes::mount_lists(&pod.engine_container, &workload);
+    volumes::check_volumes(&pod.settings.volumes, &mounts, storage, &mut check);
     let shared_memory = spec.resources.as_ref().and_then(|resources| non_empty(resources.shared_memory.as_deref()));
     if let Some(size) = shared_memory {
         let volumes = model.as_ref().map(|model| model.volumes.as_slice()).unwrap_or_default();
@@ -102,7 +106,6 @@ pub fn validate_with_assumptions(
         shared_memory: shared_memory.map(str::to_owned),
         pod_labels: pod.labels,
         pod_annotations: pod.annotations,
-        probes: pod.probes,
         engine_container: pod.engine_container,
         pod_spec: pod.settings,
         hugging_face_token: pod.hugging_face_token,

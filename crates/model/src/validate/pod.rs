@@ -16,7 +16,6 @@ pub(super) struct PodFields {
     pub(super) env: Vec<EnvVar>,
     pub(super) labels: Vec<(String, String)>,
     pub(super) annotations: Vec<(String, String)>,
-    pub(super) probes: Probes,
     pub(super) engine_container: EngineContainer,
     pub(super) settings: PodSettings,
     pub(super) hugging_face_token: Option<String>,
@@ -48,11 +47,11 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
         env: env.to_vec(),
         labels: labels.to_vec(),
         annotations: annotations.to_vec(),
-        probes: spec.probes.as_ref().map(probes).unwrap_or_default(),
-        engine_container: EngineContainer {
-            volume_mounts: spec.volume_mounts.clone().unwrap_or_default(),
-            security_context: written(spec.security_context.as_ref()),
-        },
+        engine_container: engine_container(
+            spec.probes.as_ref(),
+            spec.volume_mounts.as_deref(),
+            spec.security_context.as_ref(),
+        ),
         settings: spec
             .pod_template
             .as_ref()
@@ -69,6 +68,19 @@ pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker
 /// Returns a field that is written, and not as `null`, which counts as absent.
 fn written(field: Option<&Node<'static>>) -> Option<Node<'static>> {
     field.filter(|field| field.value != Value::Null).cloned()
+}
+
+/// Returns what the fields of all workers, or those of a role, say about the engine's container.
+pub(super) fn engine_container(
+    written_probes: Option<&wire::Probes>,
+    volume_mounts: Option<&[Node<'static>]>,
+    security_context: Option<&Node<'static>>,
+) -> EngineContainer {
+    EngineContainer {
+        probes: written_probes.map(probes).unwrap_or_default(),
+        volume_mounts: volume_mounts.unwrap_or_default().to_vec(),
+        security_context: written(security_context),
+    }
 }
 
 /// Returns the probes of the engine's container.

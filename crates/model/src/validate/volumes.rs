@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::codes;
-use crate::ir::Volume;
+use crate::ir::{EngineContainer, Volume, Workload};
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
@@ -19,10 +19,29 @@ const SOURCES: &[&str] = &["configMap", "emptyDir", "hostPath", "persistentVolum
 /// Where every provider mounts shared memory, in some or all of its workers.
 const SHARED_MEMORY: &str = "/dev/shm";
 
+/// A list of mounts, of all workers or of a role.
+pub(super) struct MountList<'m> {
+    path: FieldPath,
+    mounts: &'m [Node<'static>],
+}
+
+/// Returns the list of mounts of all workers, and those of the roles.
+pub(super) fn mount_lists<'m>(common: &'m EngineContainer, workload: &'m Workload) -> Vec<MountList<'m>> {
+    let path = ModelDeployment::path().spec().volume_mounts().into();
+    let mut lists = vec![MountList { path, mounts: &common.volume_mounts }];
+    lists.extend(workload.workers().into_iter().filter_map(|worker| {
+        Some(MountList {
+            path: worker.role_path()?.volume_mounts().into(),
+            mounts: &worker.written_container.volume_mounts,
+        })
+    }));
+    lists
+}
+
 /// Checks the volumes and the mounts of workers. `storage` are the volumes for model data, in the same pods.
 pub(super) fn check_volumes(
     volumes: &[Node<'_>],
-    mounts: &[Node<'_>],
+    mounts: &[MountList<'_>],
     storage: &[Volume],
     check: &mut Checker<'_, '_>,
 ) {
@@ -32,16 +51,21 @@ pub(super) fn check_volumes(
     }
     let names = check_names(volumes, storage, check);
     if !has_unread_volumes(volumes, storage, check) {
-        report_unknown_volumes(mounts, &names, volumes.is_empty(), check);
+        for list in mounts {
+            report_unknown_volumes(list, &names, volumes.is_empty(), check);
+        }
     }
-    check_mount_paths(mounts, storage, check);
+    for list in mounts {
+        check_mount_paths(list, storage, check);
+    }
     if check.findings.error_count() > errors {
         // With a name corrected, other volumes are mounted.
         return;
     }
     for (name, place) in &names {
         let Place::Written(index) = *place else { continue };
-        if !mounts.iter().any(|mount| written_name(mount) == Some(name)) {
+        let mut all = mounts.iter().flat_map(|list| list.mounts);
+        if !all.any(|mount| written_name(mount) == Some(name)) {
             let path = volume_path(index).key("name");
             let message = format!("{path} is {:?}, which no entry of spec.volumeMounts mounts", shorten(name));
             check
@@ -74,10 +98,6 @@ impl Place {
 
 fn volume_path(index: usize) -> FieldPath {
     FieldPath::from(ModelDeployment::path().spec().pod_template().spec().volumes()).index(index)
-}
-
-fn mount_path(index: usize) -> FieldPath {
-    FieldPath::from(ModelDeployment::path().spec().volume_mounts()).index(index)
 }
 
 /// Reports a volume that has not exactly one of the sources that a worker may use. A value of the wrong type is left to
@@ -158,14 +178,14 @@ pub(super) fn has_entries(list: &FieldPath, check: &Checker<'_, '_>) -> bool {
 
 /// Reports mounts of volumes that do not exist.
 fn report_unknown_volumes(
-    mounts: &[Node<'_>],
+    list: &MountList<'_>,
     names: &BTreeMap<&str, Place>,
     has_no_volumes: bool,
     check: &mut Checker<'_, '_>,
 ) {
-    for (index, mount) in mounts.iter().enumerate() {
+    for (index, mount) in list.mounts.iter().enumerate() {
         let Some(name) = written_name(mount).filter(|name| !names.contains_key(name)) else { continue };
-        let path = mount_path(index).key("name");
+        let path = list.path.index(index).key("name");
         let message = format!("{path} is {:?}, but the workers have no such volume", shorten(name));
         let reported = check.findings.report(&codes::UNKNOWN_VOLUME, &path, message);
         match closest(name, names.keys().copied()) {
@@ -177,15 +197,15 @@ fn report_unknown_volumes(
 }
 
 /// Reports mounts at a path where something else is mounted.
-fn check_mount_paths(mounts: &[Node<'_>], storage: &[Volume], check: &mut Checker<'_, '_>) {
+fn check_mount_paths(list: &MountList<'_>, storage: &[Volume], check: &mut Checker<'_, '_>) {
     let stored = storage.iter().enumerate().map(|(index, volume)| {
         let path = ModelDeployment::path().spec().model().storage().volumes().index(index).mount_path();
         (volume.mount_path.value.trim_end_matches('/'), FieldPath::from(path))
     });
     let mut taken: BTreeMap<&str, FieldPath> = stored.collect();
-    for (index, mount) in mounts.iter().enumerate() {
+    for (index, mount) in list.mounts.iter().enumerate() {
         let Some(at) = mount.get("mountPath").and_then(Node::as_str) else { continue };
-        let path = mount_path(index).key("mountPath");
+        let path = list.path.index(index).key("mountPath");
         let at = at.trim_end_matches('/');
         if at == SHARED_MEMORY {
             let size = ModelDeployment::path().spec().resources().shared_memory();

@@ -1,13 +1,13 @@
 //! Validation of serving mode, replicas, GPUs, memory and CPU (docs/specification.md, MD-2).
 
 use super::engine::validate_role_engine;
-use super::pod::validate_environment;
+use super::pod::{self, validate_environment};
 use super::resources;
 use crate::codes;
 use crate::engines::profile;
 use crate::ir::{
-    ContainerResources, EngineType, FieldOrigin, GPU_RESOURCES, Leaf, NVIDIA_GPU, Role, RoleEngine, ServingMode,
-    Worker, Workload, WrittenResources, is_known_gpu,
+    ContainerResources, EngineContainer, EngineType, FieldOrigin, GPU_RESOURCES, Leaf, NVIDIA_GPU, Role, RoleEngine,
+    ServingMode, Worker, Workload, WrittenResources, is_known_gpu,
 };
 use crate::wire;
 use kubefoundry_diagnostics::FieldRef;
@@ -138,12 +138,16 @@ fn validate_worker(role: Role, written: &WrittenWorker<'_>, check: &mut Checker<
         gpu_limit: None,
         engine: RoleEngine::default(),
         env: Vec::new(),
+        written_container: EngineContainer::default(),
+        engine_container: EngineContainer::default(),
     };
     if let (Some(role), Some(path)) = (written.role, worker.role_path()) {
         worker.engine = validate_role_engine(role.engine.as_ref(), &path.clone().engine(), check);
         let env = role.env.as_deref().unwrap_or_default();
         validate_environment(&path.env(), env, check);
         worker.env = env.to_vec();
+        worker.written_container =
+            pod::engine_container(role.probes.as_ref(), role.volume_mounts.as_deref(), role.security_context.as_ref());
         worker.written = resources::validate_role(role.resources.as_ref(), &worker, check);
     }
     let nodes = validate_nodes(written.nodes, &worker, check);

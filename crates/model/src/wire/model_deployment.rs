@@ -256,6 +256,14 @@ wire_object! {
         env: Vec<EnvVar> = "env" [max_items(256), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY), not_in(&[AIRUNWAY])],
         /// Requests, limits and claims of each worker of this role. They are merged into those of `spec.resources`.
         resources: RoleResources = "resources" [not_in(&[AIRUNWAY])],
+        /// Probes of the engine's container in the workers of this role. Each replaces the one of `spec.probes`.
+        probes: Probes = "probes" [not_in(&[AIRUNWAY])],
+        /// Where volumes are mounted in the engine's container of this role (core/v1 VolumeMount), in addition to
+        /// `spec.volumeMounts`. A mount replaces the one at the same path there.
+        volume_mounts: Vec<Node<'static>> = "volumeMounts" [max_items(64), not_in(&[AIRUNWAY])],
+        /// User, privileges and capabilities of the engine's container of this role (core/v1 SecurityContext). Its fields
+        /// replace the same fields of `spec.securityContext`. `policy` in the options limits it.
+        security_context: Node<'static> = "securityContext" [not_in(&[AIRUNWAY])],
     }
 }
 wire_object! {

@@ -10,4 +10,6 @@ declare_codes! {
     ROUTER_MODE_IN_ENVIRONMENT = "KF0705" "dynamo-router-mode-in-environment" Warning "DYN_ROUTER_MODE set where no router reads it";
     RUNTIME_VERSION_REQUIRED = "KF0706" "dynamo-runtime-version-required" Error "a custom image without a version, which the installed operator rejects";
     FRONTEND_IN_TWO_PLACES = "KF0720" "dynamo-frontend-in-two-places" Error "a setting of the frontend that differs from the override of the same meaning";
+    COMPONENT_FIELD_ELSEWHERE = "KF0721" "dynamo-component-field-elsewhere" Error "a field of a component's container or pod that another field decides";
+    COMPONENT_SETTING_WITHOUT_EFFECT = "KF0722" "dynamo-component-setting-without-effect" Warning "an override of a component that changes nothing";
 }

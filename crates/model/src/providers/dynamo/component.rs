@@ -4,7 +4,7 @@ use crate::ir::Probes;
 use kubefoundry_kubernetes::pod::{PodMetadata, PodSpec, ResourceClaim, VolumeMount};
 use kubefoundry_kubernetes::wire::EnvVar;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A whole graph, which `v1alpha1` and `v1beta1` both write.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,7 @@ pub(super) struct Graph {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Component {
     /// The name, unique in the graph.
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) kind: ComponentKind,
     pub(super) replicas: u32,
     /// The number of nodes that each replica spans.
@@ -50,6 +50,10 @@ pub(super) struct Component {
     pub(super) metadata: Option<PodMetadata>,
     /// The pod without its containers.
     pub(super) pod: PodSpec,
+    /// Fields of the pod that replace those above, `null` for a removed one.
+    pub(super) pod_fields: Map<String, Value>,
+    /// Fields of the container that replace those above, `null` for a removed one.
+    pub(super) container_fields: Map<String, Value>,
 }
 
 /// The task of a component.

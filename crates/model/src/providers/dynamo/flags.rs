@@ -5,6 +5,7 @@ use crate::wire::ModelDeployment;
 use serde_json::{Value, json};
 
 use super::backend::DynamoEngine;
+use super::overrides::StackFlag;
 use super::trtllm;
 use crate::codes;
 use crate::engines::{ArgumentValue, Invocation};
@@ -21,6 +22,8 @@ pub(super) struct WorkerStack<'s> {
     pub(super) role: Role,
     /// The Dynamo release whose flags the worker takes.
     pub(super) release: &'static Release,
+    /// Flags that are not added.
+    pub(super) omitted: &'s [StackFlag],
     /// The field that makes the frontend route requests by the content of KV caches, if it does.
     pub(super) kv_routing: Option<&'s FieldPath>,
 }
@@ -31,13 +34,15 @@ const BOOTSTRAP_PORT: u32 = 12345;
 /// the router needs more than the default of 1.
 const PAGE_SIZE_TOKENS: u32 = 16;
 
-/// Adds the flags that the stack needs to a worker's flags. Returns `None` after reporting a conflict.
+/// Adds the flags that the stack needs to a worker's flags, except those that are omitted. Returns the omitted ones that
+/// would have been added, or `None` after reporting a conflict.
 pub(super) fn add_stack_flags(
     invocation: &mut Invocation,
     stack: WorkerStack<'_>,
     deployment: &Deployment,
     findings: &mut Findings<'_>,
-) -> Option<()> {
+) -> Option<Vec<StackFlag>> {
+    let mut omitted = Vec::new();
     // Decode workers publish nothing: the router matches prompts against the caches of the workers that read prompts.
     let publishes = stack.kv_routing.filter(|_| stack.role != Role::Decode);
     // Prefill and decode have the same user flags, so only prefill reports conflicts.
@@ -51,18 +56,35 @@ pub(super) fn add_stack_flags(
         & (stack.engine != DynamoEngine::Vllm || nixl::complete_transfer_config(invocation, stack.role, findings))
         & publishes.is_none_or(|path| check_published_events(path, invocation, stack, findings));
     if stack.role != Role::Aggregated {
-        add_disaggregation_flags(invocation, stack);
+        add_disaggregation_flags(invocation, stack, &mut omitted);
     }
     if publishes.is_some() {
-        publish_kv_events(invocation, stack);
+        publish_kv_events(invocation, stack, &mut omitted);
     }
     if stack.engine == DynamoEngine::Sglang && (stack.role != Role::Aggregated || stack.kv_routing.is_some()) {
-        invocation.set_default("page-size", ArgumentValue::Number(PAGE_SIZE_TOKENS.into()));
+        stack.add(StackFlag::PageSize, ArgumentValue::Number(PAGE_SIZE_TOKENS.into()), invocation, &mut omitted);
     }
     if stack.engine == DynamoEngine::Trtllm {
-        trtllm::write_engine_config(invocation, stack.role, findings)?;
+        let omits = stack.omitted.contains(&StackFlag::OverrideEngineArgs);
+        let role = if omits { Role::Aggregated } else { stack.role };
+        omitted.extend((omits && stack.role != Role::Aggregated).then_some(StackFlag::OverrideEngineArgs));
+        trtllm::write_engine_config(invocation, role, findings)?;
     }
-    is_valid.then_some(())
+    is_valid.then_some(omitted)
+}
+
+impl WorkerStack<'_> {
+    /// Adds a flag unless the user sets or omits it.
+    fn add(self, flag: StackFlag, value: ArgumentValue, invocation: &mut Invocation, omitted: &mut Vec<StackFlag>) {
+        if invocation.get(flag.as_str()).is_some() {
+            return;
+        }
+        if self.omitted.contains(&flag) {
+            omitted.push(flag);
+        } else {
+            invocation.set_default(flag.as_str(), value);
+        }
+    }
 }
 
 /// Reports `--disaggregation-mode`. Both roles share the user's flags but need different values, so `spec.serving.mode`
@@ -112,20 +134,21 @@ fn check_sglang_flags(invocation: &Invocation, stack: WorkerStack<'_>, findings:
 }
 
 /// Adds the flags of a role in disaggregated mode.
-fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack<'_>) {
+fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack<'_>, omitted: &mut Vec<StackFlag>) {
     let text = |value: &str| ArgumentValue::Text(value.to_owned());
-    invocation.set_default("disaggregation-mode", text(stack.role.as_str()));
+    stack.add(StackFlag::DisaggregationMode, text(stack.role.as_str()), invocation, omitted);
     match stack.engine {
         DynamoEngine::Vllm => {
             if let Some(transfer) = nixl::transfer_config(stack.role) {
-                invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
+                stack.add(StackFlag::KvTransferConfig, ArgumentValue::Json(transfer), invocation, omitted);
             }
         }
         DynamoEngine::Sglang => {
-            invocation.set_default("disaggregation-transfer-backend", text("nixl"));
-            invocation.set_default("disaggregation-bootstrap-port", ArgumentValue::Number(BOOTSTRAP_PORT.into()));
+            stack.add(StackFlag::DisaggregationTransferBackend, text("nixl"), invocation, omitted);
+            let port = ArgumentValue::Number(BOOTSTRAP_PORT.into());
+            stack.add(StackFlag::DisaggregationBootstrapPort, port, invocation, omitted);
             // The bootstrap server binds this address. The default, 127.0.0.1, is unreachable for decode workers.
-            invocation.set_default("host", text("0.0.0.0"));
+            stack.add(StackFlag::Host, text("0.0.0.0"), invocation, omitted);
         }
         DynamoEngine::Trtllm => {}
     }
@@ -133,8 +156,8 @@ fn add_disaggregation_flags(invocation: &mut Invocation, stack: WorkerStack<'_>)
 
 /// Adds the flag that makes a worker publish KV cache events. Without events a KV router knows no cache, and does not
 /// fall back to predictions (router overview of Dynamo's documentation).
-fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>) {
-    match stack.engine {
+fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>, omitted: &mut Vec<StackFlag>) {
+    let (flag, value) = match stack.engine {
         DynamoEngine::Vllm => {
             let events = json!({
                 "publisher": "zmq",
@@ -142,19 +165,20 @@ fn publish_kv_events(invocation: &mut Invocation, stack: WorkerStack<'_>) {
                 "endpoint": "tcp://*:20080",
                 "enable_kv_cache_events": true
             });
-            invocation.set_default("kv-events-config", ArgumentValue::Json(events));
+            (StackFlag::KvEventsConfig, ArgumentValue::Json(events))
         }
         DynamoEngine::Sglang => {
             let events = json!({"publisher": "zmq", "topic": "kv-events", "endpoint": "tcp://*:5557"});
-            invocation.set_default("kv-events-config", ArgumentValue::Json(events));
+            (StackFlag::KvEventsConfig, ArgumentValue::Json(events))
         }
         DynamoEngine::Trtllm => {
             // 1.3.0 renamed it.
             let is_old = stack.release.is_before("1.3.0");
-            let flag = if is_old { "publish-events-and-metrics" } else { "publish-kv-events" };
-            invocation.set_default(flag, ArgumentValue::On);
+            let flag = if is_old { StackFlag::PublishEventsAndMetrics } else { StackFlag::PublishKvEvents };
+            (flag, ArgumentValue::On)
         }
-    }
+    };
+    stack.add(flag, value, invocation, omitted);
 }
 
 /// Reports KV routing with a `kv-events-config` of the user that leaves the events of vLLM off, as its default does.

@@ -14,7 +14,7 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::pod::{PodSpec, StringMap, env_value};
 use kubefoundry_kubernetes::wire::EnvVar;
 
-/// The component's name, from which the operator derives the Service's: `<graph>-frontend`.
+/// The component's name unless an override says another, from which the operator derives the Service's: `<graph>-frontend`.
 pub(super) const NAME: &str = "Frontend";
 
 /// The variable for the router mode: how workers are chosen.
@@ -54,16 +54,16 @@ pub(super) fn build_component(
     let storage = storage::frontend_storage(deployment);
     let args = settings.frontend.invocation.argv();
     Component {
-        name: NAME,
+        name: settings.frontend_name().to_owned(),
         kind: ComponentKind::Frontend,
         replicas: settings.frontend.replicas,
         nodes: 1,
-        image: runtime.image.clone(),
+        image: settings.frontend_image.clone().unwrap_or_else(|| runtime.image.clone()),
         runtime_version: settings.runtime_version.clone(),
         // Arguments replace those of the operator, which name the module.
         command: PROGRAM.iter().filter(|_| !args.is_empty()).map(|word| (*word).to_owned()).collect(),
         args,
-        env_from_secret: deployment.hugging_face_token.clone(),
+        env_from_secret: deployment.hugging_face_token.clone().filter(|_| settings.frontend_has_token),
         env: environment(deployment, settings),
         limits: amounts(&settings.frontend.limits),
         requests: amounts(&settings.frontend.requests),
@@ -77,6 +77,8 @@ pub(super) fn build_component(
         // The node selector is for GPU nodes, which a frontend would occupy without need. The nodes where it may run
         // can still be tainted.
         pod: PodSpec { volumes: storage.volumes, ..pod::auxiliary_pod_spec(deployment) },
+        pod_fields: settings.frontend_component.pod.clone(),
+        container_fields: settings.frontend_component.container.clone(),
     }
 }
 

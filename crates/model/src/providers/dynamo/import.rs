@@ -6,21 +6,20 @@ use super::backend::Backend;
 use super::config_file;
 use super::frontend::{HUB_VARIABLES, REPLICA_SYNC, ROUTER_MODE};
 use super::frontend_settings::{DEFAULT_REQUESTS, ROUTER_MODE_FLAG, is_reserved_flag, is_reserved_variable};
+use super::graph_component::GraphComponent;
 use super::runtimes::RELEASES;
-use super::{RUNTIMES, frontend, image, runtimes};
+use super::{RUNTIMES, frontend, image, runtimes, unify};
 use crate::draft::{
     Draft, Equivalents, ImportRefusal, ImportSource, WorkerDraft, count_at, items_at, quantity_at, string_at,
 };
-use crate::engines::{CommandLine, ImportedFlag, UnreadableScript, flags_from_argv, profile};
-use crate::ir::{EngineType, NVIDIA_GPU, Role};
+use crate::engines::{CommandLine, ImportedFlag, flags_from_argv, profile};
+use crate::ir::{EngineType, Role};
 use crate::providers::import_pod;
 use crate::providers::nixl;
 use crate::providers::releases::{Release, find_release};
 use crate::wire::ModelDeployment;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The flag that holds TensorRT-LLM's configuration keys.
-const CONFIG_FLAG: &str = "override-engine-args";
 /// The flag that gives a worker its role, and its value for a worker that does both.
 const MODE_FLAG: &str = "disaggregation-mode";
 const AGGREGATED_MODE: &str = "agg";
@@ -28,138 +27,11 @@ const AGGREGATED_MODE: &str = "agg";
 /// The reason for an assumed number of GPUs.
 const NO_GPUS: &str = "the object requests no GPU, and the engine needs one for each parallel rank";
 
-/// A component of either CRD version.
-struct GraphComponent<'v> {
-    name: &'v str,
-    kind: &'v str,
-    value: &'v Value,
-    metadata: Option<&'v Value>,
-    pod: &'v Value,
-    container: &'v Value,
-    is_v1alpha1: bool,
-}
-
-/// Stands for an absent part.
-static NULL: Value = Value::Null;
-
-impl<'v> GraphComponent<'v> {
-    /// Creates a component from `spec.services.<name>` of `v1alpha1`.
-    fn from_service(name: &'v str, value: &'v Value) -> Self {
-        let kind =
-            string_at(value, "/subComponentType").or_else(|| string_at(value, "/componentType")).unwrap_or_default();
-        let pod = value.pointer("/extraPodSpec").unwrap_or(&NULL);
-        let container = pod.pointer("/mainContainer").unwrap_or(&NULL);
-        Self { name, kind, value, metadata: value.pointer("/extraPodMetadata"), pod, container, is_v1alpha1: true }
-    }
-
-    /// Creates a component from an item of `spec.components` of `v1beta1`.
-    fn from_item(value: &'v Value) -> Self {
-        let pod = value.pointer("/podTemplate/spec").unwrap_or(&NULL);
-        let container = import_pod::find_container(pod, "main").unwrap_or(&NULL);
-        Self {
-            name: string_at(value, "/name").unwrap_or_default(),
-            kind: string_at(value, "/type").unwrap_or_default(),
-            value,
-            metadata: value.pointer("/podTemplate/metadata"),
-            pod,
-            container,
-            is_v1alpha1: false,
-        }
-    }
-
-    /// Returns the type. Components of the untyped `main` and those without a type have the type of what they run.
-    fn kind(&self) -> &'v str {
-        if !matches!(self.kind, "" | "main") {
-            return self.kind;
-        }
-        let program = self.command_line().map(|line| line.program).unwrap_or_default();
-        let module = program.iter().find_map(|word| word.strip_prefix("dynamo."));
-        match module {
-            Some("frontend") => "frontend",
-            Some(module) if Backend::find_by_framework(module).is_some() => "worker",
-            _ if self.name == frontend::NAME => "frontend",
-            _ => self.kind,
-        }
-    }
-
-    fn env(&self) -> Vec<Value> {
-        let own = if self.is_v1alpha1 { items_at(self.value, "/envs") } else { &[] };
-        let mut all: Vec<Value> = own.iter().chain(items_at(self.container, "/env")).cloned().collect();
-        let assignments = self.command_line().map(|line| line.assignments).unwrap_or_default();
-        all.extend(assignments.into_iter().map(|(name, value)| json!({"name": name, "value": value})));
-        import_pod::last_variable_per_name(&all)
-    }
-
-    /// Returns the CPU request and the memory request.
-    fn requests(&self) -> (Option<String>, Option<String>) {
-        let owner = if self.is_v1alpha1 { self.value } else { self.container };
-        (quantity_at(owner, "/resources/requests/cpu"), quantity_at(owner, "/resources/requests/memory"))
-    }
-
-    fn command_line(&self) -> Result<CommandLine, UnreadableScript> {
-        CommandLine::read(self.container)
-    }
-
-    fn worker(&self, role: Role, arguments: &[String]) -> WorkerDraft {
-        let mut worker = WorkerDraft::new(role);
-        if self.is_v1alpha1 {
-            import_pod::import_resources(&container_resources(self.value), &mut worker);
-        } else {
-            import_pod::import_resources(self.container, &mut worker);
-        }
-        worker.replicas = count_at(self.value, "/replicas").unwrap_or(1);
-        worker.nodes = count_at(self.value, "/multinode/nodeCount").unwrap_or(1).max(1);
-        worker.env = self.env();
-        worker.flags = read_flags(arguments);
-        worker
-    }
-}
-
-/// Returns a container with the resources of a service of `v1alpha1`, which names GPUs and other extended resources in
-/// fields of their own.
-fn container_resources(service: &Value) -> Value {
-    let amounts = |field: &str| -> Map<String, Value> {
-        let item = service.pointer(&format!("/resources/{field}"));
-        let mut amounts = Map::new();
-        for (name, amount) in item.and_then(Value::as_object).into_iter().flatten() {
-            match (name.as_str(), amount) {
-                ("gpuType", _) => {}
-                ("gpu", _) => {
-                    let resource = item.and_then(|item| string_at(item, "/gpuType")).unwrap_or(NVIDIA_GPU);
-                    amounts.insert(resource.to_owned(), amount.clone());
-                }
-                ("custom", Value::Object(custom)) => amounts.extend(custom.clone()),
-                _ => drop(amounts.insert(name.clone(), amount.clone())),
-            }
-        }
-        amounts
-    };
-    let claims = items_at(service, "/resources/claims");
-    json!({"resources": {"limits": amounts("limits"), "requests": amounts("requests"), "claims": claims}})
-}
-
-/// Reads the flags of a worker. Each key of TensorRT-LLM's configuration becomes a flag.
-fn read_flags(args: &[String]) -> Vec<ImportedFlag> {
-    let mut flags = Vec::new();
-    for flag in flags_from_argv(args) {
-        let keys = flag.value().filter(|_| flag.name == CONFIG_FLAG);
-        match keys.and_then(|keys| serde_json::from_str::<Map<String, Value>>(keys).ok()) {
-            Some(keys) => flags.extend(keys.into_iter().map(|(key, value)| {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                ImportedFlag::with_value(key, text)
-            })),
-            None => flags.push(flag),
-        }
-    }
-    flags
-}
-
 /// Imports a graph.
 pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
-    let services = source.object.pointer("/spec/services").and_then(Value::as_object);
-    let mut components: Vec<GraphComponent<'_>> =
-        services.into_iter().flatten().map(|(name, value)| GraphComponent::from_service(name, value)).collect();
-    components.extend(items_at(source.object, "/spec/components").iter().map(GraphComponent::from_item));
+    let mut object = source.object.clone();
+    unify::distribute_environment(&mut object);
+    let components = GraphComponent::all_of(&object);
     let of_kind = |kind: &str| components.iter().filter(move |component| component.kind() == kind).collect::<Vec<_>>();
     let (workers, prefill, decode) = (of_kind("worker"), of_kind("prefill"), of_kind("decode"));
     let roles: Vec<(Role, &GraphComponent<'_>)> = match (workers.as_slice(), prefill.as_slice(), decode.as_slice()) {

@@ -10,13 +10,16 @@ mod backend;
 mod behavior;
 pub mod codes;
 mod component;
+mod component_settings;
 mod config_file;
 mod flags;
 mod frontend;
 mod frontend_settings;
+mod graph_component;
 mod image;
 mod import;
 pub mod overrides;
+mod refine;
 mod reserved_flags;
 mod reserved_variables;
 pub(crate) mod runtimes;
@@ -32,12 +35,13 @@ mod worker;
 use crate::wire::ModelDeployment;
 use backend::Backend;
 use component::{Component, Graph};
+use overrides::DynamoSettings;
 
 use super::known_images::{self, ImageContents};
 use super::metadata;
 use super::pod::{self, has_gpus};
 use crate::codes as shared_codes;
-use crate::draft::{Draft, ImportRefusal, ImportSource};
+use crate::draft::{Draft, ImportRefusal, ImportSource, Refinement};
 use crate::engines::{self, Invocation, Launcher};
 use crate::ir::{Deployment, ModelSource};
 use crate::placement::PodPlacement;
@@ -48,7 +52,7 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::SpecBody;
 use kubefoundry_kubernetes::wire::Describe as _;
-use kubefoundry_transform::Endpoint;
+use kubefoundry_transform::{Endpoint, PodPart};
 
 /// The name in `spec.provider.name` and in the options.
 const NAME: &str = "dynamo";
@@ -116,9 +120,11 @@ impl Provider for Dynamo {
         findings: &mut Findings<'_>,
     ) -> Option<Translation> {
         let backend = Backend::find(deployment.engine.kind)?;
-        let is_valid =
-            [require_model_id(deployment, findings), check_name(deployment, backend, findings)] == [true, true];
-        let graph = build_graph(deployment, backend, context, findings);
+        let settings = overrides::read_settings(deployment, findings);
+        let is_valid = [require_model_id(deployment, findings), check_name(deployment, backend, &settings, findings)]
+            == [true, true];
+        let frontend_name = settings.frontend_name().to_owned();
+        let graph = build_graph(deployment, backend, &settings, context, findings);
         // Dynamo needs GPUs, even if a configuration in the input claims otherwise.
         let graph = graph.filter(|_| is_valid && has_gpus(deployment))?;
 
@@ -132,7 +138,7 @@ impl Provider for Dynamo {
         };
         let mut manifests = pod::claims(deployment);
         manifests.push(main_object);
-        let service = format!("{name}-{}", frontend::NAME.to_lowercase());
+        let service = format!("{name}-{}", frontend_name.to_lowercase());
         Some(Translation {
             manifests,
             endpoint: Endpoint { service, port: PORT },
@@ -152,12 +158,21 @@ impl Provider for Dynamo {
         Some(runtimes::launcher(backend.kind, runtime.release, runtime.is_exact))
     }
 
+    fn pod_parts(&self, deployment: &Deployment) -> Vec<PodPart> {
+        let parts = component_settings::pod_parts(deployment).into_iter();
+        parts.map(|(path, field)| PodPart { path, field: field.into() }).collect()
+    }
+
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
         import::import(source)
     }
 
     fn unify(&self, object: &mut serde_json::Value) {
         unify::unify(object);
+    }
+
+    fn refine(&self, refinement: &Refinement<'_>, draft: &mut Draft) -> bool {
+        refine::refine(refinement, draft)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
@@ -169,24 +184,25 @@ impl Provider for Dynamo {
 fn build_graph(
     deployment: &Deployment,
     backend: &Backend,
+    settings: &DynamoSettings,
     context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<Graph> {
     check_deployment(deployment, backend, findings);
-    let settings = overrides::read_settings(deployment, findings);
-    let runtime = image::choose_runtime(deployment, backend, &settings, context, findings);
+    let runtime = image::choose_runtime(deployment, backend, settings, context, findings);
     frontend::check_environment(deployment, findings);
     storage::check_volumes(deployment, findings);
     let workers: Vec<Option<(Component, Invocation)>> = deployment
         .workload
         .workers()
         .into_iter()
-        .map(|worker| worker::build_component(deployment, worker, backend, &runtime, &settings, findings))
+        .map(|worker| worker::build_component(deployment, worker, backend, &runtime, settings, findings))
         .collect();
     if let [Some((_, prefill)), Some((_, decode))] = workers.as_slice() {
-        engines::check_shared_settings(deployment.engine.kind, prefill, decode, findings);
+        let undecided = settings.workers.omitted_flags();
+        engines::check_shared_settings(deployment.engine.kind, prefill, decode, &undecided, findings);
     }
-    let mut components = vec![frontend::build_component(deployment, &runtime, &settings)];
+    let mut components = vec![frontend::build_component(deployment, &runtime, settings)];
     for worker in workers {
         components.push(worker?.0);
     }
@@ -241,14 +257,25 @@ fn check_deployment(deployment: &Deployment, backend: &Backend, findings: &mut F
     );
 }
 
-fn check_name(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) -> bool {
+fn check_name(
+    deployment: &Deployment,
+    backend: &Backend,
+    settings: &DynamoSettings,
+    findings: &mut Findings<'_>,
+) -> bool {
     let starts_well = metadata::check_name_start(deployment, "Dynamo", findings);
-    check_name_length(deployment, backend, findings) && starts_well
+    let names = worker::component_names(deployment, backend, settings);
+    component_settings::check_unique_names(settings, &names, findings);
+    let names = names.iter().map(|(_, name)| name.as_str()).chain([settings.frontend_name()]);
+    check_name_length(deployment, names, findings) && starts_well
 }
 
-fn check_name_length(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) -> bool {
-    let components = worker::component_names(deployment, backend).into_iter().map(|(_, component)| component);
-    let longest = components.chain([frontend::NAME]).max_by_key(|component| component.len()).unwrap_or_default();
+fn check_name_length<'n>(
+    deployment: &Deployment,
+    components: impl Iterator<Item = &'n str>,
+    findings: &mut Findings<'_>,
+) -> bool {
+    let longest = components.max_by_key(|component| component.len()).unwrap_or_default();
     metadata::check_name_length(
         deployment,
         MAX_NAMES_LENGTH.saturating_sub(longest.len()),

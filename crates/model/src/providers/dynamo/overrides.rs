@@ -1,6 +1,8 @@
 //! `spec.provider.overrides` for Dynamo (docs/specification.md MD-5.1, docs/design/0012).
 
 use super::codes::ROUTER_MODE_NONE;
+use super::component_settings::{ComponentSettings, WorkerSettings};
+use super::frontend;
 use super::frontend_settings::{FrontendOverrides, FrontendSettings};
 use crate::codes;
 use crate::ir::Deployment;
@@ -10,8 +12,9 @@ use crate::runtime_version::is_version;
 use crate::wire::Patch;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
-use kubefoundry_kubernetes::wire::{PathOf, Syntax};
+use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
+use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 wire_object! {
@@ -23,7 +26,14 @@ wire_object! {
         /// Settings of the frontend, Dynamo's HTTP server and router.
         frontend: Frontend = "frontend",
         /// The Dynamo version in the image, as `MAJOR.MINOR.PATCH`. Set it if the tag of the image does not contain it.
-        runtime_version: String = "runtimeVersion" [syntax(Syntax::Version), checked_by(&codes::INVALID_VALUE)],        /// Changes of the generated objects, for what no other field says.
+        runtime_version: String = "runtimeVersion" [syntax(Syntax::Version), checked_by(&codes::INVALID_VALUE)],
+        /// The component of the worker, if one kind of worker does all the work.
+        worker: WorkerComponent = "worker" [not_in(&[AIRUNWAY])],
+        /// The component of the prefill workers.
+        prefill: WorkerComponent = "prefill" [not_in(&[AIRUNWAY])],
+        /// The component of the decode workers.
+        decode: WorkerComponent = "decode" [not_in(&[AIRUNWAY])],
+        /// Changes of the generated objects, for what no other field says.
         patches: Vec<Patch> = "patches" [not_in(&[AIRUNWAY])],
     }
 }
@@ -34,6 +44,70 @@ wire_object! {
         replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
         /// The resources that each frontend requests.
         resources: FrontendResources = "resources",
+        /// The name of the component, `Frontend` by default. The Service is `<deployment>-<name>`, in lower case.
+        name: String = "name" [not_in(&[AIRUNWAY])],
+        /// The image, that of the workers by default. Dynamo publishes a smaller one, `dynamo-frontend`.
+        image: String = "image" [syntax(Syntax::Image), not_in(&[AIRUNWAY])],
+        /// Whether the frontend gets the variables of the Secret `spec.secrets.huggingFaceToken`, as it does by default.
+        hugging_face_token: bool = "huggingFaceToken" [not_in(&[AIRUNWAY])],
+        /// Fields of the frontend's pods (core/v1 PodSpec). Each replaces the value that is generated without it, and
+        /// `null` removes that.
+        pod: Map<Node<'static>> = "pod" [not_in(&[AIRUNWAY])],
+        /// Fields of the frontend's container (core/v1 Container), in the same way.
+        container: Map<Node<'static>> = "container" [not_in(&[AIRUNWAY])],
+    }
+}
+wire_object! {
+    /// What a component of workers has besides the fields of the deployment.
+    pub struct WorkerComponent {
+        /// The name of the component. By default it is made of the engine and the role.
+        name: String = "name",
+        /// The type of the component. By default it is the role.
+        component_type: WorkerType = "type",
+        /// Flags that the serving mode or the router mode adds, but that these workers shall not have. The default of the
+        /// engine holds instead.
+        omit_flags: Vec<StackFlag> = "omitFlags" [max_items(16)],
+        /// Fields of the pods (core/v1 PodSpec). Each replaces the value that is generated without it, and `null` removes
+        /// that. What all workers have in common is a field of the deployment.
+        pod: Map<Node<'static>> = "pod",
+        /// Fields of the engine's container (core/v1 Container), in the same way.
+        container: Map<Node<'static>> = "container",
+    }
+}
+string_enum! {
+    /// A flag that the serving mode or the router mode adds to those of the deployment.
+    pub enum StackFlag {
+        /// The role of a worker. Decode workers run without it, too.
+        DisaggregationMode = "disaggregation-mode",
+        /// The port of SGLang's bootstrap server.
+        DisaggregationBootstrapPort = "disaggregation-bootstrap-port",
+        /// How SGLang transfers KV caches.
+        DisaggregationTransferBackend = "disaggregation-transfer-backend",
+        /// The address of SGLang's bootstrap server.
+        Host = "host",
+        /// How vLLM and SGLang publish KV events.
+        KvEventsConfig = "kv-events-config",
+        /// How vLLM transfers KV caches.
+        KvTransferConfig = "kv-transfer-config",
+        /// What TensorRT-LLM needs in disaggregated mode. Keys of the deployment stay.
+        OverrideEngineArgs = "override-engine-args",
+        /// The page of SGLang's KV cache.
+        PageSize = "page-size",
+        /// How TensorRT-LLM publishes KV events in releases before 1.3.
+        PublishEventsAndMetrics = "publish-events-and-metrics",
+        /// How TensorRT-LLM publishes KV events.
+        PublishKvEvents = "publish-kv-events",
+    }
+}
+string_enum! {
+    /// The type of a component of workers, by which Dynamo labels its pods.
+    pub enum WorkerType {
+        /// Reads prompts and generates answers.
+        Worker = "worker",
+        /// Reads prompts.
+        Prefill = "prefill",
+        /// Generates answers.
+        Decode = "decode",
     }
 }
 wire_object! {
@@ -78,9 +152,22 @@ pub(super) struct DynamoSettings {
     pub(super) frontend: FrontendSettings,
     /// `runtimeVersionOverride`, if the user sets it.
     pub(super) runtime_version: Option<String>,
+    /// What the frontend's component has besides.
+    pub(super) frontend_component: ComponentSettings,
+    /// The image of the frontend, if it is not that of the workers.
+    pub(super) frontend_image: Option<String>,
+    /// Whether the frontend gets the token.
+    pub(super) frontend_has_token: bool,
+    /// What the components of the workers have besides.
+    pub(super) workers: WorkerSettings,
 }
 
 impl DynamoSettings {
+    /// Returns the name of the frontend's component.
+    pub(super) fn frontend_name(&self) -> &str {
+        self.frontend_component.name.as_deref().unwrap_or(frontend::NAME)
+    }
+
     /// Returns whether requests are routed by the content of KV caches.
     pub(super) fn routes_by_kv(&self) -> bool {
         self.router_mode == Some(RouterMode::Kv)
@@ -95,8 +182,10 @@ pub(super) fn path() -> PathOf<Overrides> {
 /// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the
 /// deployment is still checked.
 pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>) -> DynamoSettings {
-    let Overrides { router_mode, frontend, runtime_version, patches: _ } = overrides::read(deployment, findings);
-    let Frontend { replicas, resources } = frontend.unwrap_or_default();
+    let Overrides { router_mode, frontend, runtime_version, worker, prefill, decode, patches: _ } =
+        overrides::read(deployment, findings);
+    let Frontend { replicas, resources, name, image, hugging_face_token, pod, container } =
+        frontend.unwrap_or_default();
     let FrontendResources { cpu, memory } = resources.unwrap_or_default();
     let overridden = FrontendOverrides {
         router_mode: router_mode.map(|mode| supported_mode(mode, findings)),
@@ -114,6 +203,10 @@ pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>
         router_mode_path,
         frontend,
         runtime_version: runtime_version.filter(|version| check_version(version, findings)),
+        frontend_component: ComponentSettings::of_frontend(name, pod, container, findings),
+        frontend_image: image,
+        frontend_has_token: hugging_face_token != Some(false),
+        workers: WorkerSettings::read(deployment, [worker, prefill, decode], findings),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::component::CompilationCache;
 use crate::codes;
 use crate::ir;
-use crate::ir::{Deployment, EngineType};
+use crate::ir::{Deployment, EngineType, Worker};
 use crate::providers::pod;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
@@ -38,11 +38,11 @@ impl ComponentStorage {
 /// Returns the storage of a worker: every volume. The operator mounts the first compilation cache and points vLLM to
 /// it. If the operator cannot mount it as requested, it is an ordinary volume, and an environment variable points vLLM
 /// to it.
-pub(super) fn worker_storage(deployment: &Deployment) -> ComponentStorage {
+pub(super) fn worker_storage(deployment: &Deployment, worker: &Worker) -> ComponentStorage {
     let volumes = &deployment.model.volumes;
     let cache = pod::compilation_caches(deployment).next();
     let written = pod::written_volumes(deployment);
-    let written_mounts = pod::written_mounts(deployment);
+    let written_mounts = pod::written_mounts(&worker.engine_container);
     // A volume that the operator mounts has another name in the pod, by which a mount of the user would not find it.
     let operator_cache = cache.filter(|cache| {
         operator_can_mount(cache, volumes)
@@ -90,7 +90,8 @@ pub(super) fn frontend_storage(deployment: &Deployment) -> ComponentStorage {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let mut storage = ComponentStorage::select(deployment, |volume| contains(&volume.mount_path.value));
-    storage.mounts.extend(pod::written_mounts(deployment).into_iter().filter(|mount| contains(&mount.mount_path)));
+    let written = pod::written_mounts(&deployment.engine_container).into_iter();
+    storage.mounts.extend(written.filter(|mount| contains(&mount.mount_path)));
     let is_mounted = |volume: &Volume| storage.mounts.iter().any(|mount| mount.name == volume.name);
     let all = pod::storage_volumes(deployment).into_iter().chain(pod::written_volumes(deployment));
     storage.volumes = all.filter(is_mounted).collect();

@@ -23,7 +23,7 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(
             spec().provider().overrides(),
             Rendered,
-            "routerMode, frontend, runtimeVersion; other keys cause a warning",
+            "routerMode, frontend, worker, prefill, decode, runtimeVersion; other keys cause a warning",
         ),
         row(
             spec().engine().engine_type(),

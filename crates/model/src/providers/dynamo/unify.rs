@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::frontend::ROUTER_MODE;
+use super::frontend_settings::ROUTER_MODE_FLAG;
 use crate::draft::{items_at, quantity_at, string_at};
+use crate::engines::{CommandLine, script_item};
 
 /// The probes of a container, which a component of `v1alpha1` has as well.
 const PROBES: [&str; 3] = ["startupProbe", "readinessProbe", "livenessProbe"];
@@ -12,6 +15,7 @@ const SIDE_CHANNEL_HOST: &str = "VLLM_NIXL_SIDE_CHANNEL_HOST";
 
 /// Unifies the components of a graph.
 pub(super) fn unify(graph: &mut Value) {
+    distribute_environment(graph);
     let Some(spec) = graph.get_mut("spec").and_then(Value::as_object_mut) else { return };
     // A claim that exists anyway is not created. The operator needs the entry only for a compilation cache.
     let services = spec.get("services").and_then(Value::as_object);
@@ -32,6 +36,47 @@ pub(super) fn unify(graph: &mut Value) {
     }
 }
 
+/// Moves the variables of a graph to its components, which have others of the same name instead
+/// (internal/dynamo/graph.go).
+pub(super) fn distribute_environment(graph: &mut Value) {
+    let Some(spec) = graph.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let shared: Vec<Value> =
+        ["envs", "env"].into_iter().filter_map(|field| spec.shift_remove(field)).flat_map(into_items).collect();
+    if shared.is_empty() {
+        return;
+    }
+    for service in spec.get_mut("services").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        prepend_variables(service, "envs", &shared);
+    }
+    for component in spec.get_mut("components").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(pod) = entry(component, "podTemplate").and_then(|template| entry(template, "spec")) else { continue };
+        if !items_at(pod, "/containers").iter().any(|container| string_at(container, "/name") == Some("main")) {
+            push(pod, "containers", json!({"name": "main"}));
+        }
+        let containers = pod.get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten();
+        for container in containers.filter(|container| string_at(container, "/name") == Some("main")) {
+            prepend_variables(container, "env", &shared);
+        }
+    }
+}
+
+fn into_items(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    }
+}
+
+/// Adds variables before those of the same list, unless it has one of the same name.
+fn prepend_variables(owner: &mut Value, list: &str, shared: &[Value]) {
+    let own = items_at(owner, &format!("/{list}")).to_vec();
+    let is_own = |variable: &&Value| own.iter().any(|other| other.get("name") == variable.get("name"));
+    let all: Vec<Value> = shared.iter().filter(|variable| !is_own(variable)).chain(&own).cloned().collect();
+    if let Some(fields) = owner.as_object_mut() {
+        fields.insert(list.to_owned(), Value::Array(all));
+    }
+}
+
 /// Unifies a component of `v1alpha1`: the operator merges its fields into those of the container (internal/dynamo/graph.go).
 fn unify_service(service: &mut Value) {
     move_claims(service);
@@ -42,6 +87,9 @@ fn unify_service(service: &mut Value) {
     }
     let is_frontend = string_at(service, "/componentType") == Some("frontend");
     merge_container(service, is_frontend);
+    if is_frontend {
+        move_router_mode(service, "/extraPodSpec/mainContainer", "/envs");
+    }
     remove_own_address(service, "/envs");
 }
 
@@ -81,10 +129,59 @@ fn unify_component(component: &mut Value) {
         component["sharedMemorySize"] = json!(size);
     }
     remove_own_address(component, &format!("{pointer}/env"));
+    if string_at(component, "/type") == Some("frontend") {
+        move_router_mode(component, &pointer, &format!("{pointer}/env"));
+    }
     if string_at(component, "/type") == Some("frontend")
         && let Some(container) = component.pointer_mut(&pointer).and_then(Value::as_object_mut)
     {
         remove_unused_directory(container);
+    }
+}
+
+/// Writes the command of a script, if it does nothing else, as a command without a shell.
+fn write_plain_command(container: &mut Map<String, Value>) {
+    let command = Value::Object(container.clone());
+    if script_item(&command).is_none() {
+        return;
+    }
+    if let Ok(line) = CommandLine::read(&command)
+        && line.left_out.is_empty()
+        && line.assignments.is_empty()
+    {
+        container.insert("args".to_owned(), json!(line.texts()));
+        container.insert("command".to_owned(), json!(line.program));
+    }
+}
+
+/// Makes the router mode of a frontend a variable, as which it is rendered. The flag wins over the variable
+/// (components/src/dynamo/frontend/frontend_args.py).
+fn move_router_mode(frontend: &mut Value, container: &str, variables: &str) {
+    let Some(fields) = frontend.pointer_mut(container).and_then(Value::as_object_mut) else { return };
+    write_plain_command(fields);
+    let Some(args) = fields.get_mut("args").and_then(Value::as_array_mut) else { return };
+    let text = |word: &Value| word.as_str().map(str::to_owned);
+    let flag = format!("--{ROUTER_MODE_FLAG}");
+    let Some(position) = args.iter().position(|word| {
+        word.as_str()
+            .is_some_and(|word| word == flag || word.strip_prefix(&flag).is_some_and(|rest| rest.starts_with('=')))
+    }) else {
+        return;
+    };
+    let joined = args.get(position).and_then(text).and_then(|word| Some(word.split_once('=')?.1.to_owned()));
+    let length = if joined.is_some() { 1 } else { 2 };
+    let Some(mode) = joined.or_else(|| args.get(position + 1).and_then(text)) else { return };
+    args.drain(position..position + length);
+    if args.is_empty() {
+        fields.shift_remove("args");
+    }
+    let (owner, list) = variables.rsplit_once('/').unwrap_or_default();
+    if let Some(owner) = frontend.pointer_mut(owner).and_then(Value::as_object_mut) {
+        let all = owner.entry(list).or_insert_with(|| json!([]));
+        if let Some(all) = all.as_array_mut() {
+            all.retain(|variable| string_at(variable, "/name") != Some(ROUTER_MODE));
+            all.push(json!({"name": ROUTER_MODE, "value": mode}));
+        }
     }
 }
 

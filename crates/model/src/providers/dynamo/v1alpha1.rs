@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::component::{Component, ComponentKind, Graph, Multinode, ResourceAmounts};
+use super::component_settings::PodFields;
 use crate::ir::NVIDIA_GPU;
 use crate::providers::pod::written_probe;
 use kubefoundry_kubernetes::pod::{
@@ -19,7 +20,7 @@ pub(super) struct Spec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pvcs: Vec<PvcReference>,
     #[serde(serialize_with = "serialize_entries")]
-    services: Vec<(&'static str, Service)>,
+    services: Vec<(String, Service)>,
 }
 
 /// A claim that `volumeMounts` refer to. The operator must not create it (`create: false`): the claim is rendered
@@ -125,8 +126,8 @@ struct ClaimMount {
 #[serde(rename_all = "camelCase")]
 struct ExtraPodSpec {
     #[serde(flatten)]
-    pod: PodSpec,
-    main_container: Container,
+    pod: PodFields<PodSpec>,
+    main_container: PodFields<Container>,
 }
 
 impl From<Graph> for Spec {
@@ -138,7 +139,8 @@ impl From<Graph> for Spec {
                 pvcs.push(claim);
             }
         }
-        let services = graph.components.into_iter().map(|component| (component.name, component.into())).collect();
+        let services =
+            graph.components.into_iter().map(|component| (component.name.clone(), component.into())).collect();
         Self { backend_framework: graph.backend_framework, pvcs, services }
     }
 }
@@ -156,6 +158,16 @@ impl From<Component> for Service {
             mount_point: cache.mount_path,
             use_as_compilation_cache: true,
         });
+        let main_container = Container {
+            image: Some(component.image),
+            command: component.command,
+            args: component.args,
+            volume_mounts: component.mounts,
+            // A service has no field for it.
+            startup_probe: written_probe(component.probes.startup.as_ref()),
+            security_context: component.security_context,
+            ..Container::default()
+        };
         Self {
             component_type,
             sub_component_type,
@@ -175,17 +187,8 @@ impl From<Component> for Service {
             volume_mounts: cache.into_iter().collect(),
             extra_pod_metadata: component.metadata,
             extra_pod_spec: ExtraPodSpec {
-                pod: component.pod,
-                main_container: Container {
-                    image: Some(component.image),
-                    command: component.command,
-                    args: component.args,
-                    volume_mounts: component.mounts,
-                    // A service has no field for it.
-                    startup_probe: written_probe(component.probes.startup.as_ref()),
-                    security_context: component.security_context,
-                    ..Container::default()
-                },
+                pod: PodFields::replace(component.pod, &component.pod_fields),
+                main_container: PodFields::replace(main_container, &component.container_fields),
             },
         }
     }

@@ -4,8 +4,9 @@
 use serde::Serialize;
 
 use super::component::{Component, ComponentKind, Graph, Multinode, ResourceAmounts};
+use super::component_settings::PodFields;
 use crate::providers::pod::written_probe;
-use kubefoundry_kubernetes::pod::{Container, EnvFromSource, PodSpec, PodTemplate, ResourceRequirements, StringMap};
+use kubefoundry_kubernetes::pod::{Container, EnvFromSource, PodMetadata, PodSpec, ResourceRequirements, StringMap};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
 
 /// The name of the container that the operator completes.
@@ -22,7 +23,7 @@ pub(super) struct Spec {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ComponentEntry {
-    name: &'static str,
+    name: String,
     r#type: &'static str,
     replicas: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +34,22 @@ struct ComponentEntry {
     shared_memory_size: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compilation_cache: Option<CompilationCacheEntry>,
-    pod_template: PodTemplate,
+    pod_template: PodTemplateEntry,
+}
+
+#[derive(Debug, Serialize)]
+struct PodTemplateEntry {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<PodMetadata>,
+    spec: PodSpecEntry,
+}
+
+/// A pod with the container that the operator completes.
+#[derive(Debug, Serialize)]
+struct PodSpecEntry {
+    containers: [PodFields<Container>; 1],
+    #[serde(flatten)]
+    pod: PodFields<PodSpec>,
 }
 
 #[derive(Debug, Serialize)]
@@ -87,9 +103,12 @@ impl From<Component> for ComponentEntry {
             compilation_cache: component
                 .compilation_cache
                 .map(|cache| CompilationCacheEntry { pvc_name: cache.claim, mount_path: cache.mount_path }),
-            pod_template: PodTemplate {
+            pod_template: PodTemplateEntry {
                 metadata: component.metadata,
-                spec: PodSpec { containers: vec![main], ..component.pod },
+                spec: PodSpecEntry {
+                    containers: [PodFields::replace(main, &component.container_fields)],
+                    pod: PodFields::replace(component.pod, &component.pod_fields),
+                },
             },
         }
     }

@@ -25,25 +25,28 @@ pub(super) fn build_component(
 ) -> Option<(Component, Invocation)> {
     let launcher = runtimes::launcher(backend.kind, runtime.release, runtime.is_exact);
     let mut invocation = engines::resolve(deployment, worker, &launcher, findings);
+    let own = settings.workers.of(worker.role).cloned().unwrap_or_default();
     let stack = flags::WorkerStack {
+        omitted: &own.omitted_flags,
         engine: backend.engine,
         role: worker.role,
         release: runtime.release,
         kv_routing: settings.routes_by_kv().then_some(&settings.router_mode_path),
     };
-    flags::add_stack_flags(&mut invocation, stack, deployment, findings)?;
+    let omitted = flags::add_stack_flags(&mut invocation, stack, deployment, findings)?;
+    settings.workers.check_omitted_flags(worker.role, &omitted, findings);
 
-    let names = component_names(deployment, backend);
-    let name = names.iter().find(|(role, _)| *role == worker.role).map(|(_, name)| *name);
-    let storage = storage::worker_storage(deployment);
+    let names = component_names(deployment, backend, settings);
+    let name = names.into_iter().find(|(role, _)| *role == worker.role).map(|(_, name)| name);
+    let storage = storage::worker_storage(deployment, worker);
     let (limits, requests) = limits_and_requests(worker);
     let component = Component {
         name: name.unwrap_or_default(),
-        kind: match worker.role {
+        kind: own.kind.unwrap_or(match worker.role {
             Role::Aggregated => ComponentKind::Worker,
             Role::Prefill => ComponentKind::Prefill,
             Role::Decode => ComponentKind::Decode,
-        },
+        }),
         replicas: worker.replicas.value,
         nodes: worker.nodes.value,
         image: runtime.image.clone(),
@@ -57,19 +60,27 @@ pub(super) fn build_component(
         claims: pod::container_claims(&worker.container.claims),
         mounts: storage.mounts,
         shared_memory: deployment.shared_memory.clone(),
-        probes: deployment.probes.clone(),
-        security_context: pod::engine_security_context(deployment),
+        probes: worker.engine_container.probes.clone(),
+        security_context: pod::engine_security_context(worker),
         compilation_cache: storage.compilation_cache,
         metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
         pod: PodSpec { volumes: storage.volumes, ..pod::base_pod_spec(deployment) },
+        pod_fields: own.pod,
+        container_fields: own.container,
     };
     Some((component, invocation))
 }
 
 /// Returns the name of the component of each role.
-pub(super) fn component_names(deployment: &Deployment, backend: &Backend) -> Vec<(Role, &'static str)> {
+pub(super) fn component_names(
+    deployment: &Deployment,
+    backend: &Backend,
+    settings: &DynamoSettings,
+) -> Vec<(Role, String)> {
     let roles: Vec<Role> = deployment.workload.workers().into_iter().map(|worker| worker.role).collect();
-    backend.component_names(&deployment.metadata.name, &roles)
+    let derived = backend.component_names(&deployment.metadata.name, &roles);
+    let written = |role: Role| settings.workers.of(role).and_then(|settings| settings.name.clone());
+    derived.into_iter().map(|(role, name)| (role, written(role).unwrap_or_else(|| name.to_owned()))).collect()
 }
 
 /// Returns `spec.env` and the variables that the stack needs. Variables of the user win.

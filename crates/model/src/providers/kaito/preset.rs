@@ -100,7 +100,7 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     let spec = || ModelDeployment::path().spec();
     let pod = || spec().pod_template().spec();
     let settings = &deployment.pod_spec;
-    let probes = &deployment.probes;
+    let probes = &deployment.engine_container.probes;
     let fields: [(bool, FieldPath); 21] = [
         (!deployment.resources.claims.is_empty(), spec().resources().claims().into()),
         (!settings.resource_claims.is_empty(), pod().resource_claims().into()),

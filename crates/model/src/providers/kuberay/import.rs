@@ -85,7 +85,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         worker.replicas = count_replicas(model, group);
         worker.flags = engine_flags(model);
         worker.nodes = count_nodes(group, &worker);
-        worker.env = import_pod::last_variable_per_name(items_at(container, "/env"));
+        worker.env = Some(import_pod::last_variable_per_name(items_at(container, "/env")));
         draft.workers.push(worker);
     }
     import_head(source, &mut draft);

@@ -118,7 +118,7 @@ impl Provider for KubeRay {
         let groups: Vec<Option<WorkerGroup<'_>>> =
             workers.map(|worker| WorkerGroup::resolve(deployment, worker, &runtime, findings)).collect();
         if let [Some(prefill), Some(decode)] = groups.as_slice() {
-            engines::check_shared_settings(EngineType::Vllm, &prefill.invocation, &decode.invocation, findings);
+            engines::check_shared_settings(EngineType::Vllm, &prefill.invocation, &decode.invocation, &[], findings);
         }
         // KubeRay runs vLLM on GPUs only, even if a configuration in the input claims otherwise.
         if findings.error_count() > errors_before || !pod::has_gpus(deployment) {

@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::ir;
-use crate::ir::{Deployment, NewClaim, VolumePurpose};
+use crate::ir::{Deployment, EngineContainer, NewClaim, VolumePurpose};
 use crate::wire::AccessMode;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
@@ -43,14 +43,14 @@ pub(crate) fn written_volumes(deployment: &Deployment) -> Vec<Volume> {
     deployment.pod_spec.volumes.iter().map(volume).collect()
 }
 
-/// Returns `spec.volumeMounts` as mounts of a container.
-pub(crate) fn written_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
+/// Returns the mounts that the user writes as mounts of a container.
+pub(crate) fn written_mounts(container: &EngineContainer) -> Vec<VolumeMount> {
     let mount = |node: &Node<'_>| {
         let (name, mut written) = split_name(node);
         let mount_path = text(written.shift_remove("mountPath"));
         VolumeMount { name, mount_path, written, ..VolumeMount::default() }
     };
-    deployment.engine_container.volume_mounts.iter().map(mount).collect()
+    container.volume_mounts.iter().map(mount).collect()
 }
 
 /// Returns the name and the other fields of an entry, without those that are null.
