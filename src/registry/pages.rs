@@ -139,6 +139,7 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0536", include_str!("../../docs/codes/KF0536.md")),
     ("KF0537", include_str!("../../docs/codes/KF0537.md")),
     ("KF0538", include_str!("../../docs/codes/KF0538.md")),
+    ("KF0539", include_str!("../../docs/codes/KF0539.md")),
     ("KF0550", include_str!("../../docs/codes/KF0550.md")),
     ("KF0551", include_str!("../../docs/codes/KF0551.md")),
     ("KF0552", include_str!("../../docs/codes/KF0552.md")),

@@ -289,6 +289,18 @@ const METADATA: &[Field] = &[
 const OVERRIDES: &[Field] = &[
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.instanceType", text)),
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.runner", text)),
+    field("spec.provider.overrides", |doc, _, text| {
+        set(doc, "spec.provider.overrides.metadata.labels", one(text, "1"));
+    }),
+    field("spec.provider.overrides", |doc, _, text| {
+        set(doc, "spec.provider.overrides.metadata.labels", one("team", text));
+    }),
+    field("spec.provider.overrides", |doc, _, text| {
+        set(doc, "spec.provider.overrides.metadata.annotations", one(text, "1"));
+    }),
+    field("spec.provider.overrides", |doc, _, text| {
+        set(doc, "spec.provider.overrides.metadata.annotations", one("note", text));
+    }),
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.workload", text)),
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.routerMode", text)),
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.runtimeVersion", text)),

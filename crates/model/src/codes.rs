@@ -112,6 +112,7 @@ declare_codes! {
     PATCH_WITHOUT_SERVE_CONFIG = "KF0525" "patch-without-serve-config" Error "a patch of a Serve configuration that does not exist";
     PATCH_WITHOUT_ITEM_KEY = "KF0526" "patch-without-item-key" Error "a patch with list items that cannot be told apart";
     PATCH_WITHOUT_EFFECT = "KF0527" "patch-without-effect" Warning "a patch, or a part of one, that changes nothing";
+    OWNED_OBJECT_METADATA = "KF0539" "owned-object-metadata" Error "a label or annotation of the provider's object that others own";
     FOREIGN_IMAGE = "KF0508" "foreign-image" Error "an image that cannot run the engine on this provider";
     GATEWAY_UNNAMED = "KF0528" "gateway-unnamed" Error "an HTTPRoute without a Gateway in the options";
     ENDPOINT_PICKER_REQUIRED = "KF0529" "endpoint-picker-required" Error "an InferencePool without the endpoint picker that its CRD requires";

@@ -13,6 +13,7 @@ use super::hardware::{self, check_vendor};
 use super::ir::{Deployment, EngineContainer, LeafEntry};
 use super::known_gpus::KnownGpus;
 use super::known_models::KnownModels;
+use super::object_metadata::ObjectMetadata;
 use super::placement;
 use super::provider::{Provider, TranslationContext};
 use super::rule_environment::RuleVariables;
@@ -332,6 +333,7 @@ impl DeploymentRun<'_> {
             providers::model_alias::warn_about_alias(deployment, *other, findings);
         }
         rendering.pod_parts = provider.pod_parts(deployment);
+        let object_metadata = ObjectMetadata::read(deployment, findings);
         let translation = provider.translate(deployment, &translation_context, findings);
         if keeps_all {
             facts.workers = self.describe_workers(provider, &translation_context);
@@ -349,6 +351,9 @@ impl DeploymentRun<'_> {
         manifests.splice(main..main, of_gateway);
         let reason = facts.selection.as_ref().and_then(|selection| selection.reason.as_deref());
         self.mark_owned(&mut manifests, reason, findings);
+        if let Some(main) = manifests.last_mut() {
+            object_metadata.add_to(main, findings);
+        }
         let patched = patches::apply(deployment, &mut manifests, context.schemas, findings);
         if let Some(schemas) = context.schemas {
             facts.schema_fingerprint = conformance::check_manifests(&manifests, &patched, provider, schemas, findings);

@@ -13,6 +13,7 @@ mod document;
 mod gateway;
 pub(crate) mod input;
 mod multi_role;
+mod object_metadata;
 mod parallelism;
 mod references;
 mod report;
@@ -519,7 +520,8 @@ impl<'s> Importer<'s> {
     fn convert(&self, object: &Value, siblings: &NamespaceObjects<'_>) -> Result<Conversion, Refusal> {
         let convert = |object: &Value| {
             let subject = ImportSource { object, siblings: &siblings.values };
-            let draft = self.provider.import(&subject).map_err(|why| Refusal::Reason(why.to_string()))?;
+            let mut draft = self.provider.import(&subject).map_err(|why| Refusal::Reason(why.to_string()))?;
+            object_metadata::keep_user_metadata(object, api_group_of(object), &mut draft);
             let conversion = self.convert_draft(object, draft)?;
             Ok(if api_group_of(object).name == AIRUNWAY { conversion } else { self.refine(object, conversion) })
         };
@@ -717,6 +719,9 @@ fn separable_part(path: &FieldPath) -> Option<FieldPath> {
     // The model may be on a volume.
     if path.starts_with(&ModelDeployment::path().spec().model().storage()) {
         return None;
+    }
+    if let Some(entry) = object_metadata::entry_at(path) {
+        return Some(entry);
     }
     let mut part = FieldPath::root();
     let mut shape = ModelDeployment::SHAPE;

@@ -259,8 +259,11 @@ impl DeploymentMigrator<'_> {
                 .retain(|key, _| !key.ends_with("/selected-reason") && !key.starts_with("kubectl.kubernetes.io/"));
         }
         let overrides = new.pointer("/spec/provider/overrides").and_then(Value::as_object).cloned().unwrap_or_default();
-        for (key, value) in &overrides {
-            let path = ProviderRequest::overrides_path().with_key(key.clone());
+        let (kept_metadata, lost_metadata) = divide_metadata(&overrides, from);
+        let others = overrides.iter().filter(|(key, _)| *key != METADATA);
+        let others =
+            others.map(|(key, value)| (ProviderRequest::overrides_path().with_key(key.clone()), value.clone()));
+        for (path, value) in others.chain(lost_metadata) {
             let message = format!("{path} is {value}, a setting of {old_display} that is not passed on to {display}");
             self.report(&codes::MIGRATION_LOSES, &path, &message, None, findings);
             losses.push(message);
@@ -280,16 +283,20 @@ impl DeploymentMigrator<'_> {
             fields.insert("metadata".to_owned(), Value::Object(metadata));
             let spec = fields.get_mut("spec").and_then(Value::as_object_mut);
             if let Some(spec) = spec {
+                let mut provider = json!({"name": name});
+                if !kept_metadata.is_empty() {
+                    provider["overrides"] = json!({METADATA: kept_metadata});
+                }
                 // `provider` follows `model`, as in the declaration of the kind.
                 let old_fields = std::mem::take(spec);
                 for (key, value) in old_fields.into_iter().filter(|(key, _)| key != "provider") {
                     let is_model = key == "model";
                     spec.insert(key, value);
                     if is_model {
-                        spec.insert("provider".to_owned(), json!({"name": name}));
+                        spec.insert("provider".to_owned(), provider.clone());
                     }
                 }
-                spec.entry("provider").or_insert_with(|| json!({"name": name}));
+                spec.entry("provider").or_insert(provider);
             }
         }
         new
@@ -337,6 +344,35 @@ impl DeploymentMigrator<'_> {
             reported.help(help);
         }
     }
+}
+
+/// The override with labels and annotations of the main object, which every provider has.
+const METADATA: &str = "metadata";
+
+/// Divides the labels and annotations of a provider's main object into those for any object, and those with the prefix
+/// of the provider's API groups, which only its controllers read.
+fn divide_metadata(overrides: &Map<String, Value>, provider: &str) -> (Map<String, Value>, Vec<(FieldPath, Value)>) {
+    let kinds = providers::find(provider).map_or(&[][..], |provider| provider.info().kinds);
+    let is_of_provider = |key: &str| {
+        let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+        let is_in = |group: &str| domain.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        kinds.iter().any(|kind| is_in(kind.group))
+    };
+    let path = ProviderRequest::overrides_path().with_key(METADATA);
+    let (mut kept, mut lost) = (Map::new(), Vec::new());
+    let fields = overrides.get(METADATA).and_then(Value::as_object);
+    for (field, entries) in fields.into_iter().flatten() {
+        let mut kept_entries = entries.as_object().cloned().unwrap_or_default();
+        kept_entries.retain(|key, value| {
+            let is_lost = is_of_provider(key);
+            lost.extend(is_lost.then(|| (path.key(field.clone()).with_key(key.clone()), value.clone())));
+            !is_lost
+        });
+        if !kept_entries.is_empty() {
+            kept.insert(field.clone(), Value::Object(kept_entries));
+        }
+    }
+    (kept, lost)
 }
 
 /// Returns the name of the model in requests to the deployment of a decision.

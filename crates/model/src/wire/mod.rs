@@ -4,6 +4,7 @@
 mod inference_provider_config;
 mod model_deployment;
 mod patch;
+mod shared_overrides;
 mod status;
 
 pub use inference_provider_config::{
@@ -16,7 +17,8 @@ pub use model_deployment::{
     PodTemplateMetadata, PodTemplateSpec, Probes, Provider, Resources, RoleEngine, RoleResources, RoleScaling, Scaling,
     Secrets, Serving, ServingMode, Storage, StorageVolume, VolumePurpose,
 };
-pub use patch::{Patch, PatchTarget, SharedOverrides};
+pub use patch::{Patch, PatchTarget};
+pub use shared_overrides::{MainObjectMetadata, SharedOverrides};
 pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, ReplicaStatus};
 
 /// The kind of ModelDeployments.

@@ -9,7 +9,7 @@ use crate::ir::Deployment;
 use crate::providers::overrides;
 use crate::providers::overrides::read_quantity;
 use crate::runtime_version::is_version;
-use crate::wire::Patch;
+use crate::wire::{MainObjectMetadata, Patch};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
@@ -33,6 +33,8 @@ wire_object! {
         prefill: WorkerComponent = "prefill" [not_in(&[AIRUNWAY])],
         /// The component of the decode workers.
         decode: WorkerComponent = "decode" [not_in(&[AIRUNWAY])],
+        /// Labels and annotations of the provider's main object.
+        metadata: MainObjectMetadata = "metadata" [not_in(&[AIRUNWAY])],
         /// Changes of the generated objects, for what no other field says.
         patches: Vec<Patch> = "patches" [not_in(&[AIRUNWAY])],
     }
@@ -182,7 +184,7 @@ pub(super) fn path() -> PathOf<Overrides> {
 /// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the
 /// deployment is still checked.
 pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>) -> DynamoSettings {
-    let Overrides { router_mode, frontend, runtime_version, worker, prefill, decode, patches: _ } =
+    let Overrides { router_mode, frontend, runtime_version, worker, prefill, decode, metadata: _, patches: _ } =
         overrides::read(deployment, findings);
     let Frontend { replicas, resources, name, image, hugging_face_token, pod, container } =
         frontend.unwrap_or_default();

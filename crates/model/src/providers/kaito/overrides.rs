@@ -4,7 +4,7 @@ use crate::codes;
 use crate::ir::{Deployment, EngineType};
 use crate::providers::overrides;
 pub(super) use crate::providers::overrides::is_written;
-use crate::wire::{ModelDeploymentSpec, Patch};
+use crate::wire::{MainObjectMetadata, ModelDeploymentSpec, Patch};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{PathOf, Syntax};
@@ -20,7 +20,10 @@ wire_object! {
         /// How to start a llamacpp image. By default it is inferred from the image's name.
         runner: Runner = "runner",
         /// The kind of object that runs the model, `auto` by default.
-        workload: WorkloadKind = "workload",        /// Changes of the generated objects, for what no other field says.
+        workload: WorkloadKind = "workload",
+        /// Labels and annotations of the provider's main object.
+        metadata: MainObjectMetadata = "metadata" [not_in(&[AIRUNWAY])],
+        /// Changes of the generated objects, for what no other field says.
         patches: Vec<Patch> = "patches" [not_in(&[AIRUNWAY])],
     }
 }

@@ -5,7 +5,7 @@ use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::overrides;
 use crate::providers::overrides::read_quantity;
-use crate::wire::Patch;
+use crate::wire::{MainObjectMetadata, Patch};
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
@@ -20,7 +20,10 @@ wire_object! {
         /// The GPU model that replicas must run on, by Ray's name. Any model by default.
         accelerator_type: AcceleratorType = "acceleratorType",
         /// Refused: only Dynamo has router modes.
-        router_mode: Node<'static> = "routerMode",        /// Changes of the generated objects, for what no other field says.
+        router_mode: Node<'static> = "routerMode",
+        /// Labels and annotations of the provider's main object.
+        metadata: MainObjectMetadata = "metadata" [not_in(&[AIRUNWAY])],
+        /// Changes of the generated objects, for what no other field says.
         patches: Vec<Patch> = "patches" [not_in(&[AIRUNWAY])],
     }
 }
@@ -127,7 +130,8 @@ pub(super) fn path() -> PathOf<Overrides> {
 /// Reads and checks the overrides. An invalid override is reported and replaced by its default, so that the rest of the
 /// deployment is still checked. `ray` is the version whose options are known.
 pub(super) fn read_settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> KubeRaySettings {
-    let Overrides { head, accelerator_type, router_mode, patches: _ } = overrides::read(deployment, findings);
+    let Overrides { head, accelerator_type, router_mode, metadata: _, patches: _ } =
+        overrides::read(deployment, findings);
     if router_mode.is_some() {
         refuse_router_mode(findings);
     }
