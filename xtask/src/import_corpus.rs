@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::import::{ImportReport, ImportedDeployment, import};
+use kubefoundry_compiler::import::{ImportReport, ImportSettings, ImportedDeployment, import, import_with};
 use kubefoundry_compiler::options::render;
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::Severity;
@@ -37,8 +37,8 @@ const GROUPS: [(&str, &[&str]); 3] =
 
 /// What became of an object.
 enum Outcome {
-    /// Imported, with this many entries of residue.
-    Imported(usize),
+    /// Imported, with this many entries of residue, and with this many beside raw patches.
+    Imported { residue: usize, beside_patches: usize },
     /// Refused, with the reason.
     Refused(String),
 }
@@ -108,6 +108,7 @@ fn read_file(file: &str, text: &str, kinds: &[&str]) -> Vec<Entry> {
     let mut sources = SourceSet::default();
     sources.add(file, text);
     let report = import(&sources);
+    let patched = import_with(&sources, &ImportSettings { with_patches: true, ..ImportSettings::default() });
     let objects = objects(text);
     let counted = objects.iter().filter(|object| kinds.contains(&string_at(object, "/kind").unwrap_or_default()));
     let is_held_out = Sha256::digest(format!("{SEED} {file}")).first().is_some_and(|byte| byte % HELD_OUT == 0);
@@ -115,17 +116,22 @@ fn read_file(file: &str, text: &str, kinds: &[&str]) -> Vec<Entry> {
         .map(|object| {
             let (kind, name) = (string_at(object, "/kind"), string_at(object, "/metadata/name"));
             let is_part = !items_at(object, "/metadata/ownerReferences").is_empty();
-            let imported: Vec<&ImportedDeployment> = report
-                .imported
-                .iter()
-                .filter(|imported| Some(&*imported.object.kind) == kind && Some(&*imported.object.name) == name)
-                .collect();
+            let of_object = |report: &'_ ImportReport| -> Vec<ImportedDeployment> {
+                let is_of_object = |imported: &&ImportedDeployment| {
+                    Some(&*imported.object.kind) == kind && Some(&*imported.object.name) == name
+                };
+                report.imported.iter().filter(is_of_object).cloned().collect()
+            };
+            let residue = |imported: &[ImportedDeployment]| imported.iter().map(|it| it.residue.len()).sum();
+            let (imported, with_patches) = (of_object(&report), of_object(&patched));
             let (outcome, unsaid) = if imported.is_empty() {
                 (Outcome::Refused(refusal(&report, name.unwrap_or_default())), Vec::new())
             } else {
-                let residue = imported.iter().map(|imported| imported.residue.len()).sum();
-                let unsaid = imported.iter().flat_map(|imported| unsaid(object, &objects, imported, &report)).collect();
-                (Outcome::Imported(residue), unsaid)
+                let own = imported.iter().flat_map(|imported| unsaid(object, &objects, imported, &report));
+                let of_patched = with_patches.iter().flat_map(|imported| unsaid(object, &objects, imported, &patched));
+                let of_patched = of_patched.map(|difference| format!("with patches: {difference}"));
+                let unsaid = own.chain(of_patched).collect();
+                (Outcome::Imported { residue: residue(&imported), beside_patches: residue(&with_patches) }, unsaid)
             };
             let is_owned = is_part.then(|| "belongs to another object".to_owned());
             Entry {
@@ -233,27 +239,40 @@ fn render(object: &Value, deployment: &Value) -> Result<Vec<Value>, String> {
 fn describe(group: &str, kinds: &[&str], entries: &[Entry], page: &mut String, summary: &mut String) {
     let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.excluded_by.is_none()).collect();
     let _ = writeln!(page, "\n## {}\n", kinds.join(", "));
-    let _ = writeln!(page, "| | whole | imported | without residue |\n|---|---|---|---|");
+    let _ = writeln!(page, "| | whole | imported | without residue | equal with `--patches` |\n|---|---|---|---|---|");
     for (label, is_held_out) in [("all", None), ("developed with", Some(false)), ("held out", Some(true))] {
         let has_part = |entry: &&Entry| is_held_out.is_none_or(|held_out| entry.is_held_out == held_out);
         let part: Vec<&&Entry> = whole.iter().filter(|entry| has_part(entry)).collect();
-        let imported = part.iter().filter(|entry| matches!(entry.outcome, Outcome::Imported(_))).count();
-        let clean = part.iter().filter(|entry| matches!(entry.outcome, Outcome::Imported(0))).count();
+        let number = |matches: &dyn Fn(&Outcome) -> bool| part.iter().filter(|entry| matches(&entry.outcome)).count();
+        let imported = number(&|outcome| matches!(outcome, Outcome::Imported { .. }));
+        let clean = number(&|outcome| matches!(outcome, Outcome::Imported { residue: 0, .. }));
+        let equal = number(&|outcome| matches!(outcome, Outcome::Imported { beside_patches: 0, .. }));
         let count = part.len();
-        let row = format!("{count} | {} | {}", share(imported, count), share(clean, count));
+        let shares = [imported, clean, equal].map(|part| share(part, count)).join(" | ");
+        let row = format!("{count} | {shares}");
         let _ = writeln!(page, "| {label} | {row} |");
         let _ = writeln!(
             summary,
             "{group:8} {label:15} whole {}",
-            row.replacen(" | ", ", imported ", 1).replacen(" | ", ", without residue ", 1)
+            row.replacen(" | ", ", imported ", 1)
+                .replacen(" | ", ", without residue ", 1)
+                .replacen(" | ", ", equal ", 1)
         );
     }
     let _ = writeln!(page, "\n| file | name | result |\n|---|---|---|");
     for entry in &whole {
         let held_out = if entry.is_held_out { " (held out)" } else { "" };
         let result = match &entry.outcome {
-            Outcome::Imported(0) => "imported".to_owned(),
-            Outcome::Imported(count) => format!("imported, {count} differences"),
+            Outcome::Imported { residue: 0, .. } => "imported".to_owned(),
+            Outcome::Imported { residue, beside_patches } => {
+                let differences = |count: usize| match count {
+                    0 => "none".to_owned(),
+                    1 => "1 difference".to_owned(),
+                    count => format!("{count} differences"),
+                };
+                let rest = differences(*beside_patches);
+                format!("imported, {}; with `--patches` {rest}", differences(*residue))
+            }
             Outcome::Refused(why) => format!("refused: {}", cell(why)),
         };
         let _ = writeln!(page, "| `{}`{held_out} | `{}` | {result} |", entry.file, entry.name);

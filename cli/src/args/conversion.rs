@@ -56,6 +56,10 @@ pub(crate) struct ImportArgs {
     /// Exit with status 1 if an import has residue
     #[arg(long)]
     pub(crate) strict: bool,
+
+    /// Write raw patches for what no field can express, so that a rendering of the result equals the imported objects
+    #[arg(long)]
+    pub(crate) patches: bool,
 }
 
 #[derive(Debug, ClapArgs)]

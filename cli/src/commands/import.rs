@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::import::{ImportReport, RefusedObject, import_to};
+use kubefoundry_compiler::import::{ImportReport, ImportSettings, RefusedObject, import_with};
 use kubefoundry_diagnostics::render::to_report;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::printable;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, Co
     let input = InputArgs { paths: args.paths.clone(), config: args.config.clone(), ..InputArgs::default() };
     let (input, is_partial) = read_input(&input)?;
     let sources = &input.sources;
-    let import = import_to(sources, args.to.as_deref());
+    let import = import_with(sources, &ImportSettings { provider_to: args.to.as_deref(), with_patches: args.patches });
     if args.output == ObjectFormat::Json && args.out_dir.is_none() {
         let entries = import.imported.iter().map(|imported| ImportEntry {
             file: &sources.get(imported.source).name,

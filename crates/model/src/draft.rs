@@ -218,6 +218,14 @@ pub struct PartRenames {
     pub pairs: Vec<(String, String)>,
 }
 
+impl PartRenames {
+    /// Returns the name in the rendering of a part of the object.
+    pub fn rendered_name(&self, imported: &str) -> String {
+        let pair = self.pairs.iter().find(|(name, _)| name == imported);
+        pair.map_or(imported, |(_, rendered)| rendered).to_owned()
+    }
+}
+
 /// The workers of one role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerDraft {

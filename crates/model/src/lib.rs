@@ -17,7 +17,7 @@ pub mod known_models;
 mod model_config;
 pub mod model_name;
 pub mod object_metadata;
-mod patches;
+pub mod patches;
 pub mod placement;
 pub mod provider;
 pub mod providers;

@@ -318,8 +318,8 @@ impl TranslationContext<'_> {
 pub struct Translation {
     /// The objects in the order in which they must be applied. The main object is the last one.
     pub manifests: Vec<Manifest>,
-    /// The Service that answers requests once the model runs.
-    pub endpoint: Endpoint,
+    /// The Service that answers requests once the model runs. `None` if nothing that is rendered answers them.
+    pub endpoint: Option<Endpoint>,
     /// What a Gateway can send requests to.
     pub gateway_backend: GatewayBackend,
 }

@@ -344,7 +344,7 @@ impl DeploymentRun<'_> {
         let Some(translation) = translation else { return rendering };
         facts.served_name = self.served_name(findings);
         let of_gateway = gateway::render(deployment, provider, &translation, context, findings);
-        rendering.endpoint = Some(translation.endpoint);
+        rendering.endpoint = translation.endpoint;
         let mut manifests = translation.manifests;
         // The main object stays the last one.
         let main = manifests.len().saturating_sub(1);

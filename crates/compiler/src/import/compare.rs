@@ -286,7 +286,8 @@ impl DifferenceCollector<'_> {
             }
             rendered.program.clone_from(&original.program);
         }
-        for word in &original.left_out {
+        let is_kept = |word: &CommandWord| rendered.left_out.iter().any(|other| other.text == word.text);
+        for word in original.left_out.iter().filter(|word| !is_kept(word)) {
             self.add(&path.key(word.field).index(word.index), Some(&Value::from(word.text.as_str())), None);
         }
         if original.program != rendered.program {

@@ -15,6 +15,7 @@ pub(crate) mod input;
 mod multi_role;
 mod object_metadata;
 mod parallelism;
+mod raw_patches;
 mod references;
 mod report;
 
@@ -38,7 +39,7 @@ use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::{AIRUNWAY, API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::pod_security::PodPolicy;
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
-use kubefoundry_model::draft::{Draft, ImportSource, Refinement, string_at, string_entries_at};
+use kubefoundry_model::draft::{Draft, Equivalents, ImportSource, Refinement, string_at, string_entries_at};
 use kubefoundry_model::engines::ImportedFlag;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::wire::ModelDeployment;
@@ -134,12 +135,44 @@ pub struct Residue {
 /// assert_eq!(deployment["spec"]["provider"]["overrides"]["instanceType"], "Standard_NC24ads_A100_v4");
 /// ```
 pub fn import(sources: &SourceSet) -> ImportReport {
-    import_to(sources, None)
+    import_with(sources, &ImportSettings::default())
 }
 
-/// Imports like [`import`], and objects that no ModelDeployment renders for another provider, which is named. Only Dynamo
-/// can take over such an object: KAITO's `MultiRoleInference`.
-pub fn import_to(sources: &SourceSet, provider_to: Option<&str>) -> ImportReport {
+/// How objects are imported.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ImportSettings<'s> {
+    /// The provider for objects that no ModelDeployment renders. Only Dynamo can take over such an object: KAITO's
+    /// `MultiRoleInference`.
+    pub provider_to: Option<&'s str>,
+    /// Whether raw patches say what no field says, so that a rendering equals the imported object.
+    pub with_patches: bool,
+}
+
+/// Imports like [`import`], with settings.
+///
+/// ```
+/// use kubefoundry_compiler::import::{ImportSettings, import_with};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kaito.sh/v1beta1
+/// kind: InferenceSet
+/// metadata: {name: phi}
+/// spec:
+///   replicas: 1
+///   updateStrategy: {type: RollingUpdate}
+///   labelSelector: {matchLabels: {apps: phi}}
+///   template:
+///     resource: {instanceType: Standard_NC24ads_A100_v4}
+///     inference: {preset: {name: microsoft/Phi-4-mini-instruct}}
+/// ");
+/// let settings = ImportSettings { with_patches: true, ..ImportSettings::default() };
+/// let import = import_with(&sources, &settings);
+/// assert!(import.imported[0].residue.is_empty());
+/// let patch = &import.imported[0].model_deployment["spec"]["provider"]["overrides"]["patches"][0];
+/// assert_eq!(patch["merge"]["spec"]["updateStrategy"]["type"], "RollingUpdate");
+/// ```
+pub fn import_with(sources: &SourceSet, import_settings: &ImportSettings<'_>) -> ImportReport {
     let mut diagnostics = Vec::new();
     let options = read_options(sources, &mut diagnostics);
     if diagnostics.iter().any(|finding| finding.severity == Severity::Error) {
@@ -174,9 +207,9 @@ pub fn import_to(sources: &SourceSet, provider_to: Option<&str>) -> ImportReport
             let mut findings = Findings::new(object.scope());
             let is_movable = string_at(&object.value, "/kind") == Some(multi_role::KIND);
             match kubefoundry_model::providers::find(multi_role::PROVIDER) {
-                Some(other) if is_movable && provider_to == Some(multi_role::PROVIDER) => {
+                Some(other) if is_movable && import_settings.provider_to == Some(multi_role::PROVIDER) => {
                     let siblings = namespaces.get(&object.namespace()).unwrap_or(&no_objects);
-                    let importer = Importer::new(sources, other, object, &options.policy);
+                    let importer = Importer::new(sources, other, object, &options.policy, import_settings);
                     deployments.extend(importer.import_multi_role(object, siblings, &mut findings));
                 }
                 _ => report_not_importable(object, &object.reference(), &why, &mut findings),
@@ -194,7 +227,7 @@ pub fn import_to(sources: &SourceSet, provider_to: Option<&str>) -> ImportReport
         let count = parts.len();
         let single = if parts.is_empty() { vec![object] } else { parts.iter().collect() };
         for part in single {
-            let importer = Importer::new(sources, provider, part, &options.policy);
+            let importer = Importer::new(sources, provider, part, &options.policy, import_settings);
             let Some(mut deployment) = importer.import(part, siblings, &mut findings) else { continue };
             if count > 0 {
                 note_split(object, count, &mut deployment, &mut findings);
@@ -305,6 +338,8 @@ struct Importer<'s> {
     crd_version: Option<String>,
     /// What the options allow pods to do.
     policy: PodPolicy,
+    /// Whether residue becomes raw patches.
+    with_patches: bool,
 }
 
 /// The result of rendering a deployment.
@@ -337,18 +372,22 @@ impl<'s> Importer<'s> {
         provider: &'static dyn Provider,
         object: &ParsedObject<'_>,
         policy: &PodPolicy,
+        settings: &ImportSettings<'_>,
     ) -> Self {
-        let settings = sources.iter().map(|(_, source)| source);
+        // In `airunway.ai`, there are no patches.
+        let with_patches = settings.with_patches && api_group_of(&object.value).name != AIRUNWAY;
+        let sources = sources.iter().map(|(_, source)| source);
         // Rendering in the CRD version of the object avoids differences that only come from another version.
         let version =
             string_at(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
         Self {
-            settings: settings
+            settings: sources
                 .filter(|source| matches!(source.purpose, Purpose::Options | Purpose::Crds | Purpose::ModelConfig))
                 .collect(),
             provider,
             crd_version: version.map(str::to_owned),
             policy: policy.clone(),
+            with_patches,
         }
     }
 
@@ -459,10 +498,18 @@ impl<'s> Importer<'s> {
         parts.extend(routes.iter().filter(|_| of_gateway.is_none()));
         let mut equivalents = draft.equivalents;
         equivalents.default_flags.extend(parallelism::default_sizes(draft.engine));
+        let (deployment, rendering) = if self.with_patches {
+            let imported = std::iter::once(&object.value).chain(parts.iter().map(|part| &part.value)).collect();
+            self.add_patches(deployment, rendering, imported, &equivalents)
+        } else {
+            (deployment, rendering)
+        };
         let mut report = ResidueReport { equivalents: &equivalents, omissions: &omissions, explained: BTreeSet::new() };
         let residue = report.run(object, &parts, &rendering.objects, findings);
         // The residue shows a flag only where the object is an argument.
-        for omission in report.unexplained() {
+        // With patches, an object may have what the ModelDeployment leaves out all the same.
+        let is_equal = self.with_patches && residue.is_empty();
+        for omission in report.unexplained().filter(|_| !is_equal) {
             let message = format!("{} is not imported: {}", omission.path, omission.reason);
             findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
         }
@@ -474,6 +521,36 @@ impl<'s> Importer<'s> {
             model_deployment: deployment,
             residue,
         })
+    }
+
+    /// Adds raw patches for what the rendering lacks to a deployment. Patches that are refused are left out, for example of
+    /// what a field decides.
+    fn add_patches(
+        &self,
+        deployment: Value,
+        rendering: RenderedDeployment,
+        imported: Vec<&Value>,
+        equivalents: &Equivalents,
+    ) -> (Value, RenderedDeployment) {
+        let (matched, _) = report::match_objects(imported.iter().copied(), &rendering.objects);
+        let pairs: Vec<(&Value, &Value)> =
+            imported.into_iter().zip(matched).filter_map(|(imported, rendered)| Some((imported, rendered?))).collect();
+        let patches = raw_patches::patches_of(&pairs, equivalents);
+        if patches.is_empty() {
+            return (deployment, rendering);
+        }
+        let mut patched = deployment.clone();
+        patched["spec"]["provider"]["name"] = json!(self.provider.name());
+        patched["spec"]["provider"]["overrides"]["patches"] = Value::Array(patches);
+        for _ in 0..MAX_PATCH_TRIALS {
+            let errors = match self.render(&patched) {
+                Ok(rendering) => return (patched, rendering),
+                Err(errors) => errors,
+            };
+            let Some(smaller) = raw_patches::without_refused(&patched, &errors, &rendering.objects) else { break };
+            patched = smaller;
+        }
+        (deployment, rendering)
     }
 
     /// Imports a `MultiRoleInference` for this provider. Every object changes, which the residue has: the imported ones are
@@ -675,12 +752,24 @@ impl<'s> Importer<'s> {
                 return Err(errors);
             }
             deployment = root.to_json();
+            remove_empty_lists(&mut deployment);
         }
     }
 }
 
+/// How often refused patches are left out. Each time needs a rendering.
+const MAX_PATCH_TRIALS: usize = 20;
+
 /// How often a provider may add to a draft. Each time needs a rendering.
 const MAX_REFINEMENTS: usize = 3;
+
+/// Removes the lists and mappings of a specification in which nothing is left. In overrides, they may mean something.
+fn remove_empty_lists(deployment: &mut Value) {
+    let Some(spec) = deployment.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    spec.retain(|_, value| {
+        !(value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty))
+    });
+}
 
 /// The lengths of the names that are tried in place of one that is too long.
 const SHORTER_NAMES: [usize; 4] = [40, 32, 24, 16];

@@ -53,18 +53,12 @@ impl ResidueReport<'_> {
         rendered: &[Value],
         findings: &mut Findings<'_>,
     ) -> Vec<Residue> {
-        let mut unmatched: Vec<&Value> = rendered.iter().collect();
         let mut residue = Vec::new();
-        for imported in std::iter::once(object).chain(parts.iter().copied()) {
-            let kind = string_at(&imported.value, "/kind");
-            let has_kind = |other: &&Value| string_at(other, "/kind") == kind;
-            let has_kind_and_name = |other: &&Value| {
-                has_kind(other) && string_at(other, "/metadata/name") == string_at(&imported.value, "/metadata/name")
-            };
-            // A rendering may name an object differently; then the only hint is the kind.
-            let position = unmatched.iter().position(has_kind_and_name).or_else(|| unmatched.iter().position(has_kind));
-            let differences = if let Some(position) = position {
-                differences(&imported.value, unmatched.remove(position), self.equivalents)
+        let all: Vec<&ParsedObject<'_>> = std::iter::once(object).chain(parts.iter().copied()).collect();
+        let (matched, unmatched) = match_objects(all.iter().map(|imported| &imported.value), rendered);
+        for (imported, matched) in all.into_iter().zip(matched) {
+            let differences = if let Some(rendered) = matched {
+                differences(&imported.value, rendered, self.equivalents)
             } else {
                 let (path, value) = (FieldPath::root(), Some(imported.value.clone()));
                 vec![FieldDifference { path, original: value, rendered: None }]
@@ -99,6 +93,25 @@ impl ResidueReport<'_> {
         self.explained.insert(position);
         self.omissions.get(position).map(|omission| omission.reason.as_str())
     }
+}
+
+/// Returns the rendered object for each imported one, and the rendered ones that are for none.
+pub(super) fn match_objects<'v, 'r>(
+    imported: impl Iterator<Item = &'v Value>,
+    rendered: &'r [Value],
+) -> (Vec<Option<&'r Value>>, Vec<&'r Value>) {
+    let mut unmatched: Vec<&Value> = rendered.iter().collect();
+    let mut matched = Vec::new();
+    for object in imported {
+        let has_kind = |other: &&Value| string_at(other, "/kind") == string_at(object, "/kind");
+        let has_kind_and_name = |other: &&Value| {
+            has_kind(other) && string_at(other, "/metadata/name") == string_at(object, "/metadata/name")
+        };
+        // A rendering may name an object differently; then the only hint is the kind.
+        let position = unmatched.iter().position(has_kind_and_name).or_else(|| unmatched.iter().position(has_kind));
+        matched.push(position.map(|position| unmatched.remove(position)));
+    }
+    (matched, unmatched)
 }
 
 /// Reports one difference at the field of the imported object.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::imported_flags::unescape_expansion;
-use super::imported_script::Script;
+use super::imported_script::{ALL_ARGUMENTS, Script};
 use super::invocation::escape_expansion;
 
 /// The command line of a container.
@@ -17,6 +17,9 @@ pub struct CommandLine {
     pub assignments: Vec<(String, String)>,
     /// What a script does beside running the program, such as `ulimit -l unlimited`.
     pub left_out: Vec<CommandWord>,
+    /// The command that does the same as the script with a program whose words follow it, as in `sh -c 'ulimit -l unlimited
+    /// && exec "$@"' sh`. Empty without a script.
+    pub wrapper: Vec<String>,
 }
 
 /// A word of a command line.
@@ -54,12 +57,16 @@ impl CommandLine {
     pub fn read(container: &Value) -> Result<Self, UnreadableScript> {
         let mut words = command_words(container);
         let in_command = words.iter().filter(|word| word.field == "command").count();
-        let (mut assignments, mut left_out) = (Vec::new(), Vec::new());
+        let (mut assignments, mut left_out, mut wrapper) = (Vec::new(), Vec::new(), Vec::new());
         let count = match script_position(&words).filter(|_| in_command > 0) {
             Some(position) => {
                 let Some(word) = words.get(position).cloned() else { return Err(UnreadableScript("no text")) };
                 // The kubelet replaces references before the shell reads the script.
-                let script = Script::read(&unescape_expansion(&word.text))?;
+                let script = Script::read(&with_arguments(&words, position))?;
+                wrapper = words.iter().take(position).map(|word| word.text.clone()).collect();
+                let name = words.first().map(|shell| base_name(&shell.text).to_owned());
+                wrapper.push(escape_expansion(&script.template).into_owned());
+                wrapper.extend(name);
                 let with_text = |text: String| CommandWord { text, ..word.clone() };
                 words = script.words.into_iter().map(|text| with_text(escape_expansion(&text).into_owned())).collect();
                 left_out = script.left_out.into_iter().map(with_text).collect();
@@ -70,12 +77,23 @@ impl CommandLine {
         };
         let arguments = words.split_off(count.min(words.len()));
         let program = words.into_iter().map(|word| word.text).collect();
-        Ok(Self { program, arguments, assignments, left_out })
+        Ok(Self { program, arguments, assignments, left_out, wrapper })
     }
 
     /// Returns the texts of the arguments.
     pub fn texts(&self) -> Vec<String> {
         self.arguments.iter().map(|word| word.text.clone()).collect()
+    }
+}
+
+/// Returns the script at a position with the arguments that follow it, if it runs all of them as a program: the word after
+/// the script is its name, and the others are its arguments.
+fn with_arguments(words: &[CommandWord], position: usize) -> String {
+    let script = words.get(position).map(|word| unescape_expansion(&word.text)).unwrap_or_default();
+    let arguments: Vec<String> = words.iter().skip(position + 2).map(|word| unescape_expansion(&word.text)).collect();
+    match shlex::try_join(arguments.iter().map(String::as_str)) {
+        Ok(text) if !arguments.is_empty() => script.replacen(ALL_ARGUMENTS, &text, 1),
+        _ => script,
     }
 }
 
@@ -171,6 +189,19 @@ mod tests {
         ] {
             assert_eq!(words(&container), expected);
         }
+    }
+
+    #[test]
+    fn a_wrapper_does_the_same_with_another_program() {
+        let original = json!({"command": ["/bin/bash", "-c"], "args": ["ulimit -n 5 && exec python3 -m m --x 'a b'"]});
+        let line = CommandLine::read(&original).unwrap();
+        assert_eq!(line.wrapper, ["/bin/bash", "-c", "ulimit -n 5 && exec \"$@\"", "bash"]);
+        let command: Vec<String> = line.wrapper.iter().chain(&line.program).cloned().collect();
+        let wrapped = CommandLine::read(&json!({"command": command, "args": line.texts()})).unwrap();
+        assert_eq!((&wrapped.program, wrapped.texts()), (&line.program, line.texts()));
+        let texts = |line: &CommandLine| line.left_out.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
+        assert_eq!(texts(&wrapped), texts(&line));
+        assert!(CommandLine::read(&json!({"command": ["python3"]})).unwrap().wrapper.is_empty());
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(super) struct Script {
     pub(super) assignments: Vec<(String, String)>,
     /// What the script does besides.
     pub(super) left_out: Vec<String>,
+    /// The script with `"$@"` in place of the program and its arguments.
+    pub(super) template: String,
 }
 
 /// A command of a script, and what separates it from the one before.
@@ -19,7 +21,13 @@ pub(super) struct Script {
 struct Statement {
     separator: &'static str,
     text: String,
+    /// Where the text is in the script.
+    start: usize,
+    end: usize,
 }
+
+/// Stands for all arguments of a script, each a word.
+pub(super) const ALL_ARGUMENTS: &str = "\"$@\"";
 
 /// Programs that only pass on what the program before them in a pipe prints.
 const COPIERS: &[&str] = &["tee"];
@@ -42,7 +50,9 @@ impl Script {
             return Err(UnreadableScript("`|`"));
         }
         let Some(last) = statements.pop() else { return Err(UnreadableScript("no command")) };
-        let mut script = Self { words: Vec::new(), assignments: Vec::new(), left_out: Vec::new() };
+        let whole = script;
+        let (words, template) = (Vec::new(), String::new());
+        let mut script = Self { words, assignments: Vec::new(), left_out: Vec::new(), template };
         let mut locals: Vec<(String, String)> = Vec::new();
         let mut depth = 0;
         for statement in &statements {
@@ -58,9 +68,15 @@ impl Script {
         let mut words = split_words(&text)?;
         let values = words.iter().take_while(|word| assignment(word).is_some()).count();
         script.assignments.extend(words.drain(..values).filter_map(|word| assignment(&word)));
-        if words.first().is_some_and(|word| word == "exec") {
+        let is_exec = words.first().is_some_and(|word| word == "exec");
+        if is_exec {
             words.remove(0);
         }
+        let before = whole.get(..last.start).unwrap_or_default();
+        let after = whole.get(last.end..).unwrap_or_default();
+        let exec = if is_exec { "exec " } else { "" };
+        let redirected: String = redirections.iter().map(|redirection| format!(" {redirection}")).collect();
+        script.template = format!("{before}{exec}{ALL_ARGUMENTS}{redirected}{after}");
         let Some(program) = words.first() else { return Err(UnreadableScript("no command")) };
         if !statements.is_empty() && !is_program(program) {
             return Err(UnreadableScript(separator_name(last.separator)));
@@ -259,10 +275,14 @@ fn statements(script: &str) -> Result<Vec<Statement>, UnreadableScript> {
         if piece == "\\\n" {
             continue;
         }
+        if last.text.trim().is_empty() {
+            last.start = walk.position - piece.len();
+        }
         if is_special && !was_open && piece == "(" {
             let length = parenthesis_length(script.get(walk.position - 1..).unwrap_or_default());
             last.text.push_str(script.get(walk.position - 1..walk.position - 1 + length).unwrap_or_default());
             walk.position = (walk.position - 1 + length).min(script.len());
+            last.end = walk.position;
             is_word_start = false;
             continue;
         }
@@ -280,6 +300,9 @@ fn statements(script: &str) -> Result<Vec<Statement>, UnreadableScript> {
         };
         let Some(separator) = separator else {
             last.text.push_str(piece);
+            if !piece.trim().is_empty() {
+                last.end = walk.position;
+            }
             is_word_start = !was_open && piece.chars().all(|character| character.is_ascii_whitespace());
             continue;
         };
@@ -292,7 +315,7 @@ fn statements(script: &str) -> Result<Vec<Statement>, UnreadableScript> {
             }
             last.text.clear();
         } else {
-            statements.push(Statement { separator, text: String::new() });
+            statements.push(Statement { separator, ..Statement::default() });
         }
     }
     if walk.quote.is_some() {
@@ -431,7 +454,7 @@ mod tests {
 
     fn read(script: &str) -> String {
         match Script::read(script) {
-            Ok(Script { words, assignments, left_out }) => {
+            Ok(Script { words, assignments, left_out, template: _ }) => {
                 let assignments: Vec<String> =
                     assignments.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 format!("{} | {} | {}", words.join(" "), assignments.join(" "), left_out.join(" / "))
@@ -470,6 +493,17 @@ mod tests {
             ("other --a b", "other --a b |  | "),
         ] {
             assert_eq!(read(script), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn the_program_of_a_template_are_its_arguments() {
+        for (script, expected) in [
+            ("ulimit -l unlimited && exec python3 -m m --a b", "ulimit -l unlimited && exec \"$@\""),
+            ("set -e\nA=b python3 -m m \\\n  --a 'b c' 2>&1 | tee log\n", "set -e\n\"$@\" 2>&1 | tee log\n"),
+            ("test -r a || { exit 1; }; python3 -m m # comment", "test -r a || { exit 1; }; \"$@\" # comment"),
+        ] {
+            assert_eq!(Script::read(script).unwrap().template, expected);
         }
     }
 

@@ -22,7 +22,30 @@ use kubefoundry_transform::{InstalledSchemas, PatchWrite, PatchedObject, read_co
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
+use list_items::{ItemIndex, ListRule};
 use merge::{Merge, MergeProblem};
+
+/// Returns, for each item of a patch of a list, the position of the item that it changes, or `None` for one that it adds.
+/// Returns `None` for a list that a patch replaces as a whole. `field` is the field with the list, about which no CRD says
+/// anything.
+///
+/// ```
+/// use kubefoundry_model::patches::matched_items;
+/// use serde_json::json;
+/// let (items, changes) = ([json!({"name": "A"})], [json!({"name": "B"}), json!({"name": "A", "value": "1"})]);
+/// assert_eq!(matched_items("env", &items, &changes), Some(vec![None, Some(0)]));
+/// assert_eq!(matched_items("args", &[json!("-a")], &[json!("-b")]), None);
+/// ```
+pub fn matched_items(field: &str, items: &[Value], changes: &[Value]) -> Option<Vec<Option<usize>>> {
+    let ListRule::Items(keys) = ListRule::choose(None, field, items, changes) else { return None };
+    let mut index = ItemIndex::default();
+    for (position, item) in items.iter().enumerate() {
+        index.add(item, position, &keys);
+    }
+    // An item without its key cannot be in a patch.
+    let matched = changes.iter().map(|change| keys.identity(change).map(|_| index.find(change, &keys)));
+    matched.collect()
+}
 
 /// The key of the patches in the overrides, which providers read with their own ones.
 const PATCHES: &str = "patches";

@@ -23,6 +23,7 @@ mod volumes;
 mod workload;
 
 pub use metadata::READ_ANNOTATIONS;
+pub(crate) use metadata::RESERVED;
 
 use super::ir::{Deployment, EngineType, NodeGpu, ProviderRequest};
 use crate::wire;

@@ -12,4 +12,5 @@ declare_codes! {
     FRONTEND_IN_TWO_PLACES = "KF0720" "dynamo-frontend-in-two-places" Error "a setting of the frontend that differs from the override of the same meaning";
     COMPONENT_FIELD_ELSEWHERE = "KF0721" "dynamo-component-field-elsewhere" Error "a field of a component's container or pod that another field decides";
     COMPONENT_SETTING_WITHOUT_EFFECT = "KF0722" "dynamo-component-setting-without-effect" Warning "an override of a component that changes nothing";
+    NAMES_TOO_LONG_FOR_GROVE = "KF0723" "dynamo-names-too-long-for-grove" Warning "a component whose name is too long where Grove runs the pods";
 }

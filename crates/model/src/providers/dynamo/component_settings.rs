@@ -6,14 +6,18 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::codes::{COMPONENT_FIELD_ELSEWHERE, COMPONENT_SETTING_WITHOUT_EFFECT};
+use super::codes::{COMPONENT_FIELD_ELSEWHERE, COMPONENT_SETTING_WITHOUT_EFFECT, NAMES_TOO_LONG_FOR_GROVE};
 use super::component::ComponentKind;
-use super::overrides::{self, DynamoSettings, StackFlag, WorkerComponent, WorkerType};
+use super::overrides::{self, ComponentMetadata, DynamoSettings, StackFlag, WorkerComponent, WorkerType};
+use super::{MAX_NAMES_LENGTH, RESERVED_POD_LABELS};
 use crate::codes;
 use crate::ir::{Deployment, Role};
+use crate::validate::RESERVED;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
-use kubefoundry_kubernetes::wire::{self, PathOf, ValuePath};
+use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::pod::PodMetadata;
+use kubefoundry_kubernetes::wire::{self, Nullable, PathOf, ValuePath};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -28,6 +32,8 @@ pub(super) struct ComponentSettings {
     pub(super) kind: Option<ComponentKind>,
     /// Flags that are not added.
     pub(super) omitted_flags: Vec<StackFlag>,
+    /// Labels and annotations of the pods, `None` for a removed one.
+    metadata: ComponentMetadata,
     /// Fields of core/v1 PodSpec, `null` for a removed one.
     pub(super) pod: Map<String, Value>,
     /// Fields of core/v1 Container, `null` for a removed one.
@@ -84,7 +90,9 @@ fn decided_by(field: &str, is_frontend: bool) -> String {
 impl ComponentSettings {
     /// Reads the settings of the frontend, and reports what is wrong in them.
     pub(super) fn of_frontend(
+        deployment: &Deployment,
         name: Option<String>,
+        metadata: Option<ComponentMetadata>,
         pod: Option<wire::Map<Node<'static>>>,
         container: Option<wire::Map<Node<'static>>>,
         findings: &mut Findings<'_>,
@@ -96,13 +104,19 @@ impl ComponentSettings {
             name,
             kind: None,
             omitted_flags: Vec::new(),
+            metadata: check_metadata(metadata, &path().metadata(), deployment, findings),
             pod: read_pod(pod, &path().pod().into(), findings),
             container: read_fields(container, &path().container().into(), elsewhere, findings),
         }
     }
 
-    fn of_worker(worker: WorkerComponent, path: &PathOf<WorkerComponent>, findings: &mut Findings<'_>) -> Self {
-        let WorkerComponent { name, component_type, omit_flags, pod, container } = worker;
+    fn of_worker(
+        deployment: &Deployment,
+        worker: WorkerComponent,
+        path: &PathOf<WorkerComponent>,
+        findings: &mut Findings<'_>,
+    ) -> Self {
+        let WorkerComponent { name, component_type, omit_flags, metadata, pod, container } = worker;
         let elsewhere = |field: &str| WORKER_FIELDS_ELSEWHERE.contains(&field).then(|| decided_by(field, false));
         let path = || path.clone();
         Self {
@@ -113,10 +127,59 @@ impl ComponentSettings {
                 WorkerType::Decode => ComponentKind::Decode,
             }),
             omitted_flags: omit_flags.unwrap_or_default(),
+            metadata: check_metadata(metadata, &path().metadata(), deployment, findings),
             pod: read_pod(pod, &path().pod().into(), findings),
             container: read_fields(container, &path().container().into(), elsewhere, findings),
         }
     }
+}
+
+impl ComponentSettings {
+    /// Merges the labels and annotations of the component over those of all pods.
+    pub(super) fn merge_metadata(&self, common: Option<PodMetadata>) -> Option<PodMetadata> {
+        let mut merged = common.unwrap_or_default();
+        let ComponentMetadata { labels, annotations } = &self.metadata;
+        for (target, changes) in [(&mut merged.labels, labels), (&mut merged.annotations, annotations)] {
+            for (key, Nullable(value)) in changes.iter().flat_map(|changes| &changes.0) {
+                let position = target.0.iter().position(|(other, _)| other == key);
+                match (position.and_then(|position| target.0.get_mut(position)), value) {
+                    (Some((_, existing)), Some(value)) => existing.clone_from(value),
+                    (Some(_), None) => target.0.retain(|(other, _)| other != key),
+                    (None, Some(value)) => target.push(key.clone(), value.clone()),
+                    (None, None) => {}
+                }
+            }
+        }
+        (merged != PodMetadata::default()).then_some(merged)
+    }
+}
+
+/// Checks labels and annotations like those of all pods, and refuses the labels that the operator sets.
+fn check_metadata(
+    metadata: Option<ComponentMetadata>,
+    path: &PathOf<ComponentMetadata>,
+    deployment: &Deployment,
+    findings: &mut Findings<'_>,
+) -> ComponentMetadata {
+    let metadata = metadata.unwrap_or_default();
+    let written = |map: &Option<wire::Map<Nullable<String>>>| -> Vec<(String, String)> {
+        let entries = map.iter().flat_map(|map| &map.0);
+        entries.filter_map(|(key, Nullable(value))| Some((key.clone(), value.clone()?))).collect()
+    };
+    let (labels, annotations) = (written(&metadata.labels), written(&metadata.annotations));
+    let (labels_path, annotations_path) =
+        (FieldPath::from(path.clone().labels()), FieldPath::from(path.clone().annotations()));
+    let mut check = Checker { api_group: Some(deployment.api_group), findings };
+    check.check_labels(&labels_path, &labels);
+    check.check_reserved_keys(&labels_path, RESERVED, &labels);
+    check.check_annotations(&annotations_path, &annotations);
+    check.check_reserved_keys(&annotations_path, RESERVED, &annotations);
+    for (key, _) in labels.iter().filter(|(key, _)| RESERVED_POD_LABELS.contains(&key.as_str())) {
+        let at = labels_path.key(key.clone());
+        let message = format!("{at} cannot be set here: Dynamo's operator decides it");
+        findings.report(&COMPONENT_FIELD_ELSEWHERE, FieldRef::key(&at), message).help("remove it here");
+    }
+    metadata
 }
 
 impl WorkerSettings {
@@ -144,7 +207,7 @@ impl WorkerSettings {
                 findings.report(&COMPONENT_SETTING_WITHOUT_EFFECT, FieldRef::key(&path), message).help("remove it");
                 continue;
             }
-            let read = ComponentSettings::of_worker(worker, &path, findings);
+            let read = ComponentSettings::of_worker(deployment, worker, &path, findings);
             check_mode_is_not_omitted(role, &read, &path, findings);
             settings.push((role, read));
         }
@@ -214,6 +277,37 @@ fn check_name(name: &str, path: &ValuePath, findings: &mut Findings<'_>) -> bool
     );
     findings.report(&codes::INVALID_NAME, path, message);
     false
+}
+
+/// Returns the names that overrides give components, each with its field.
+pub(super) fn written_names(settings: &DynamoSettings) -> Vec<(&str, FieldPath)> {
+    let path = overrides::path;
+    let frontend = settings.frontend_component.name.as_deref();
+    let mut names: Vec<(&str, FieldPath)> =
+        frontend.into_iter().map(|name| (name, path().frontend().name().into())).collect();
+    let workers = [
+        (Role::Aggregated, path().worker().name()),
+        (Role::Prefill, path().prefill().name()),
+        (Role::Decode, path().decode().name()),
+    ];
+    names.extend(
+        workers.into_iter().filter_map(|(role, path)| Some((settings.workers.of(role)?.name.as_deref()?, path.into()))),
+    );
+    names
+}
+
+/// Warns about names that only a cluster without Grove accepts: Dynamo's operator uses Grove wherever it is installed
+/// (`validateComponentNameLength` in `internal/webhook/validation/dynamographdeployment.go`).
+pub(super) fn warn_about_long_names(deployment: &Deployment, names: &[(&str, FieldPath)], findings: &mut Findings<'_>) {
+    let graph = &deployment.metadata.name;
+    for (name, path) in names.iter().filter(|(name, _)| graph.len() + name.len() > MAX_NAMES_LENGTH) {
+        let message = format!(
+            "{path} and metadata.name have {} characters together, expected at most {MAX_NAMES_LENGTH} where Grove runs \
+             the pods",
+            graph.len() + name.len()
+        );
+        findings.report(&NAMES_TOO_LONG_FOR_GROVE, path, message).help("shorten one of them");
+    }
 }
 
 /// Reports components with the same name. Dynamo's operator compares names without regard to case.

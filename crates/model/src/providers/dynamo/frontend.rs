@@ -1,18 +1,21 @@
 //! The frontend: Dynamo's HTTP server and router.
 
-use super::codes::ROUTER_MODE_IN_ENVIRONMENT;
+use super::codes::{COMPONENT_SETTING_WITHOUT_EFFECT, ROUTER_MODE_IN_ENVIRONMENT};
 use super::component::{Component, ComponentKind, ResourceAmounts};
 use super::frontend_settings::ROUTER_MODE_FLAG;
 use super::image::DynamoRuntime;
 use super::overrides::{self, DynamoSettings};
 use super::storage;
+use crate::codes;
 use crate::ir::{Deployment, Probes};
 use crate::provider::GatewayBackend;
 use crate::providers::pod;
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::Findings;
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::pod::{PodSpec, StringMap, env_value};
 use kubefoundry_kubernetes::wire::EnvVar;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// The component's name unless an override says another, from which the operator derives the Service's: `<graph>-frontend`.
 pub(super) const NAME: &str = "Frontend";
@@ -73,7 +76,7 @@ pub(super) fn build_component(
         probes: Probes::default(),
         security_context: None,
         compilation_cache: None,
-        metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
+        metadata: settings.frontend_component.merge_metadata(pod::pod_metadata(deployment, super::RESERVED_POD_LABELS)),
         // The node selector is for GPU nodes, which a frontend would occupy without need. The nodes where it may run
         // can still be tainted.
         pod: PodSpec { volumes: storage.volumes, ..pod::auxiliary_pod_spec(deployment) },
@@ -125,6 +128,28 @@ pub(super) fn check_environment(deployment: &Deployment, findings: &mut Findings
         findings
             .report(&ROUTER_MODE_IN_ENVIRONMENT, &path, message)
             .help(format!("remove the variable, and set {} instead", overrides::path().router_mode()));
+    }
+}
+
+/// Reports what a graph without a frontend cannot have, and warns about settings of the frontend.
+pub(super) fn check_absence(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let overrides = overrides::path;
+    let absent = format!("{} is false", overrides().frontend().enabled());
+    if deployment.wanted_gateway().is_some() {
+        let path = ModelDeployment::path().spec().gateway();
+        let message = format!("{path} has nothing to send requests to, because {absent}");
+        findings
+            .report(&codes::FIELD_NOT_SUPPORTED, FieldRef::key(&path), message)
+            .help("remove it, or let Dynamo have a frontend");
+    }
+    let of_frontend = |key: &str| FieldPath::from(overrides().frontend()).key(key.to_owned());
+    let written = deployment.provider.overrides.as_ref();
+    let keys = written.and_then(|overrides| overrides.get("frontend")).map(Node::entries).unwrap_or_default();
+    let others = keys.iter().filter(|entry| entry.key != "enabled").map(|entry| of_frontend(&entry.key));
+    // The router mode still decides what the workers publish.
+    for path in others.chain(deployment.frontend.written_fields()) {
+        let message = format!("{path} has no effect, because {absent}");
+        findings.report(&COMPONENT_SETTING_WITHOUT_EFFECT, FieldRef::key(&path), message).help("remove it");
     }
 }
 

@@ -53,6 +53,7 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::SpecBody;
 use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::{Endpoint, PodPart};
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// The name in `spec.provider.name` and in the options.
 const NAME: &str = "dynamo";
@@ -67,7 +68,8 @@ const RUNTIMES: &[&str] = &[
 ];
 /// The port of the frontend (DynamoServicePort upstream).
 const PORT: u16 = 8000;
-/// The limit for the graph's name and a component's name together, from which the operator builds pod names
+/// The limit for the graph's name and a component's name together, from which the operator builds the names of Grove's
+/// objects. Without Grove there is no such limit, but only the cluster knows
 /// (validateComponentNameLength in `deploy/operator/internal/webhook/validation/dynamographdeployment.go`).
 const MAX_NAMES_LENGTH: usize = 45;
 
@@ -141,7 +143,7 @@ impl Provider for Dynamo {
         let service = format!("{name}-{}", frontend_name.to_lowercase());
         Some(Translation {
             manifests,
-            endpoint: Endpoint { service, port: PORT },
+            endpoint: settings.has_frontend.then_some(Endpoint { service, port: PORT }),
             gateway_backend: frontend::gateway_backend(deployment),
         })
     }
@@ -191,6 +193,9 @@ fn build_graph(
     check_deployment(deployment, backend, findings);
     let runtime = image::choose_runtime(deployment, backend, settings, context, findings);
     frontend::check_environment(deployment, findings);
+    if !settings.has_frontend {
+        frontend::check_absence(deployment, findings);
+    }
     storage::check_volumes(deployment, findings);
     let workers: Vec<Option<(Component, Invocation)>> = deployment
         .workload
@@ -202,7 +207,8 @@ fn build_graph(
         let undecided = settings.workers.omitted_flags();
         engines::check_shared_settings(deployment.engine.kind, prefill, decode, &undecided, findings);
     }
-    let mut components = vec![frontend::build_component(deployment, &runtime, settings)];
+    let frontend = settings.has_frontend.then(|| frontend::build_component(deployment, &runtime, settings));
+    let mut components: Vec<Component> = frontend.into_iter().collect();
     for worker in workers {
         components.push(worker?.0);
     }
@@ -266,8 +272,15 @@ fn check_name(
     let starts_well = metadata::check_name_start(deployment, "Dynamo", findings);
     let names = worker::component_names(deployment, backend, settings);
     component_settings::check_unique_names(settings, &names, findings);
+    let written: Vec<(&str, FieldPath)> = component_settings::written_names(settings);
+    let is_multinode = deployment.workload.workers().iter().any(|worker| worker.nodes.value > 1);
+    let is_written = |name: &str| !is_multinode && written.iter().any(|(other, _)| *other == name);
     let names = names.iter().map(|(_, name)| name.as_str()).chain([settings.frontend_name()]);
-    check_name_length(deployment, names, findings) && starts_well
+    let is_short = check_name_length(deployment, names.filter(|name| !is_written(name)), findings);
+    if !is_multinode {
+        component_settings::warn_about_long_names(deployment, &written, findings);
+    }
+    is_short && starts_well
 }
 
 fn check_name_length<'n>(

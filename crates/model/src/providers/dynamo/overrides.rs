@@ -12,7 +12,7 @@ use crate::runtime_version::is_version;
 use crate::wire::{MainObjectMetadata, Patch};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
-use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
+use kubefoundry_kubernetes::wire::{Map, Nullable, PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -46,12 +46,17 @@ wire_object! {
         replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
         /// The resources that each frontend requests.
         resources: FrontendResources = "resources",
+        /// Whether there is a frontend, as there is by default. Without one, something else must answer requests, such as
+        /// frontends beside the workers behind an endpoint picker.
+        enabled: bool = "enabled" [not_in(&[AIRUNWAY])],
         /// The name of the component, `Frontend` by default. The Service is `<deployment>-<name>`, in lower case.
         name: String = "name" [not_in(&[AIRUNWAY])],
         /// The image, that of the workers by default. Dynamo publishes a smaller one, `dynamo-frontend`.
         image: String = "image" [syntax(Syntax::Image), not_in(&[AIRUNWAY])],
         /// Whether the frontend gets the variables of the Secret `spec.secrets.huggingFaceToken`, as it does by default.
         hugging_face_token: bool = "huggingFaceToken" [not_in(&[AIRUNWAY])],
+        /// Labels and annotations of the frontend's pods, over those of `spec.podTemplate.metadata`.
+        metadata: ComponentMetadata = "metadata" [not_in(&[AIRUNWAY])],
         /// Fields of the frontend's pods (core/v1 PodSpec). Each replaces the value that is generated without it, and
         /// `null` removes that.
         pod: Map<Node<'static>> = "pod" [not_in(&[AIRUNWAY])],
@@ -69,11 +74,22 @@ wire_object! {
         /// Flags that the serving mode or the router mode adds, but that these workers shall not have. The default of the
         /// engine holds instead.
         omit_flags: Vec<StackFlag> = "omitFlags" [max_items(16)],
+        /// Labels and annotations of the pods, over those of `spec.podTemplate.metadata`.
+        metadata: ComponentMetadata = "metadata",
         /// Fields of the pods (core/v1 PodSpec). Each replaces the value that is generated without it, and `null` removes
         /// that. What all workers have in common is a field of the deployment.
         pod: Map<Node<'static>> = "pod",
         /// Fields of the engine's container (core/v1 Container), in the same way.
         container: Map<Node<'static>> = "container",
+    }
+}
+wire_object! {
+    /// Labels and annotations of the pods of one component. `null` removes one of `spec.podTemplate.metadata`.
+    pub struct ComponentMetadata {
+        /// Labels.
+        labels: Map<Nullable<String>> = "labels",
+        /// Annotations.
+        annotations: Map<Nullable<String>> = "annotations",
     }
 }
 string_enum! {
@@ -154,6 +170,8 @@ pub(super) struct DynamoSettings {
     pub(super) frontend: FrontendSettings,
     /// `runtimeVersionOverride`, if the user sets it.
     pub(super) runtime_version: Option<String>,
+    /// Whether the graph has a frontend.
+    pub(super) has_frontend: bool,
     /// What the frontend's component has besides.
     pub(super) frontend_component: ComponentSettings,
     /// The image of the frontend, if it is not that of the workers.
@@ -186,7 +204,7 @@ pub(super) fn path() -> PathOf<Overrides> {
 pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>) -> DynamoSettings {
     let Overrides { router_mode, frontend, runtime_version, worker, prefill, decode, metadata: _, patches: _ } =
         overrides::read(deployment, findings);
-    let Frontend { replicas, resources, name, image, hugging_face_token, pod, container } =
+    let Frontend { replicas, resources, enabled, name, image, hugging_face_token, metadata, pod, container } =
         frontend.unwrap_or_default();
     let FrontendResources { cpu, memory } = resources.unwrap_or_default();
     let overridden = FrontendOverrides {
@@ -205,7 +223,8 @@ pub(super) fn read_settings(deployment: &Deployment, findings: &mut Findings<'_>
         router_mode_path,
         frontend,
         runtime_version: runtime_version.filter(|version| check_version(version, findings)),
-        frontend_component: ComponentSettings::of_frontend(name, pod, container, findings),
+        has_frontend: enabled != Some(false),
+        frontend_component: ComponentSettings::of_frontend(deployment, name, metadata, pod, container, findings),
         frontend_image: image,
         frontend_has_token: hugging_face_token != Some(false),
         workers: WorkerSettings::read(deployment, [worker, prefill, decode], findings),

@@ -7,7 +7,7 @@ use super::MAX_NAMES_LENGTH;
 use super::component_settings::{FRONTEND_FIELDS_ELSEWHERE, WORKER_FIELDS_ELSEWHERE, is_name};
 use super::graph_component::GraphComponent;
 use super::overrides::StackFlag;
-use crate::draft::{Draft, Refinement, items_at, string_at};
+use crate::draft::{Draft, Refinement, items_at, string_at, string_entries_at};
 use crate::engines::flags_from_argv;
 use crate::ir::Role;
 use kubefoundry_kubernetes::wire::StringEnum as _;
@@ -35,10 +35,16 @@ pub(super) fn refine(refinement: &Refinement<'_>, draft: &mut Draft) -> bool {
             pairs.push(ComponentPair { role, own, rendered: other });
         }
     }
+    let has_frontend = |components: &[GraphComponent<'_>]| components.iter().any(|it| it.kind() == "frontend");
+    if has_frontend(&rendered) && !has_frontend(&imported) {
+        draft.overrides.insert("frontend".to_owned(), json!({"enabled": false}));
+        draft.frontend.clear();
+    }
     let graph_name = string_at(refinement.rendering, "/metadata/name").unwrap_or_default();
     for pair in &pairs {
         pair.add_name_and_type(graph_name, draft);
         pair.add_omitted_flags(draft);
+        pair.add_metadata(draft);
         if pair.role.is_none() {
             pair.add_frontend(draft);
         }
@@ -72,7 +78,9 @@ impl ComponentPair<'_> {
     }
 
     fn add_name_and_type(&self, graph_name: &str, draft: &mut Draft) {
-        let fits = graph_name.len() + self.own.name.len() <= MAX_NAMES_LENGTH;
+        // Several nodes need Grove, which limits the names.
+        let is_multinode = draft.workers.iter().any(|worker| worker.nodes > 1);
+        let fits = !is_multinode || graph_name.len() + self.own.name.len() <= MAX_NAMES_LENGTH;
         if self.own.name != self.rendered.name && is_name(self.own.name) && fits {
             self.insert(draft, "name", json!(self.own.name));
             draft.equivalents.renames.pairs.retain(|(imported, _)| imported != self.own.name);
@@ -133,6 +141,24 @@ impl ComponentPair<'_> {
                     let overrides = self.overrides(draft).entry(part).or_insert_with(|| json!({}));
                     overrides[field] = value;
                 }
+            }
+        }
+    }
+
+    /// Adds the labels and annotations that differ.
+    fn add_metadata(&self, draft: &mut Draft) {
+        for field in ["labels", "annotations"] {
+            let entries = |component: &GraphComponent<'_>| {
+                component.metadata.map(|metadata| string_entries_at(metadata, &format!("/{field}"))).unwrap_or_default()
+            };
+            let (own, rendered) = (entries(self.own), entries(self.rendered));
+            let changed = own.iter().filter(|(key, value)| rendered.get(*key) != Some(value));
+            let mut changes: Map<String, Value> = changed.map(|(key, value)| (key.clone(), value.clone())).collect();
+            let removed = rendered.keys().filter(|key| !own.contains_key(*key));
+            changes.extend(removed.map(|key| (key.clone(), Value::Null)));
+            if !changes.is_empty() {
+                let metadata = self.overrides(draft).entry("metadata").or_insert_with(|| json!({}));
+                metadata[field] = Value::Object(changes);
             }
         }
     }

@@ -63,7 +63,7 @@ pub(super) fn build_component(
         probes: worker.engine_container.probes.clone(),
         security_context: pod::engine_security_context(worker),
         compilation_cache: storage.compilation_cache,
-        metadata: pod::pod_metadata(deployment, super::RESERVED_POD_LABELS),
+        metadata: own.merge_metadata(pod::pod_metadata(deployment, super::RESERVED_POD_LABELS)),
         pod: PodSpec { volumes: storage.volumes, ..pod::base_pod_spec(deployment) },
         pod_fields: own.pod,
         container_fields: own.container,

@@ -134,7 +134,7 @@ impl Provider for Kaito {
         let (inference, supporting) = inference?;
         let gateway_backend = serving_pods::gateway_backend(deployment, kind, is_preset, context);
         let (manifests, service) = assemble(deployment, worker, kind, nodes, inference, supporting);
-        Some(Translation { manifests, endpoint: Endpoint { service, port: 80 }, gateway_backend })
+        Some(Translation { manifests, endpoint: Some(Endpoint { service, port: 80 }), gateway_backend })
     }
 
     fn ordered_instance_type<'d>(&self, deployment: &'d Deployment) -> Option<&'d str> {
