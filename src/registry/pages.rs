@@ -162,6 +162,8 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0610", include_str!("../../docs/codes/KF0610.md")),
     ("KF0611", include_str!("../../docs/codes/KF0611.md")),
     ("KF0612", include_str!("../../docs/codes/KF0612.md")),
+    ("KF0613", include_str!("../../docs/codes/KF0613.md")),
+    ("KF0614", include_str!("../../docs/codes/KF0614.md")),
     ("KF0630", include_str!("../../docs/codes/KF0630.md")),
     ("KF0670", include_str!("../../docs/codes/KF0670.md")),
     ("KF0671", include_str!("../../docs/codes/KF0671.md")),

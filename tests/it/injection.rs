@@ -289,6 +289,20 @@ const METADATA: &[Field] = &[
 const OVERRIDES: &[Field] = &[
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.instanceType", text)),
     field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.runner", text)),
+    field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.preferredNodes", json!([text]))),
+    field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.containerName", text)),
+    field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.partition.mode", text)),
+    field("spec.provider.overrides", |doc, _, text| {
+        set(doc, "spec.provider.overrides.partition", json!({"mode": "mig", "profile": text}));
+    }),
+    field("spec.provider.overrides", |doc, _, text| set(doc, "spec.provider.overrides.autoUpgrade.strategy", text)),
+    field("spec.provider.overrides", |doc, _, text| {
+        let window = json!({"schedule": text, "duration": text});
+        set(doc, "spec.provider.overrides.autoUpgrade.maintenanceWindow", window);
+    }),
+    field("spec.provider.overrides", |doc, _, text| {
+        set(doc, "spec.provider.overrides.inferenceConfig", one("max_probe_steps", text));
+    }),
     field("spec.provider.overrides", |doc, _, text| {
         set(doc, "spec.provider.overrides.metadata.labels", one(text, "1"));
     }),
@@ -575,8 +589,13 @@ impl Oracle<'_> {
     /// Compares KAITO presets, whose settings KAITO passes to vLLM as two elements, `--key` and Python's `str(value)`.
     fn preset(&self, harmless: &str, found: &str) -> Checked {
         let argv = |text: &str| -> Result<Vec<String>, String> {
-            let config = read_yaml(text)?;
-            same("keys", &vec!["vllm"], &config.as_object().ok_or("no mapping")?.keys().map(String::as_str).collect())?;
+            let mut config = read_yaml(text)?;
+            let keys = config.as_object_mut().ok_or("no mapping")?;
+            // KAITO's runtime reads this key itself, as one value.
+            if keys.shift_remove("max_probe_steps").is_some_and(|value| value.is_string()) && keys.is_empty() {
+                return Ok(Vec::new());
+            }
+            same("keys", &vec!["vllm"], &keys.keys().map(String::as_str).collect())?;
             let settings = config["vllm"].as_object().ok_or("no mapping")?;
             let pair = |(key, value): (&String, &Value)| {
                 [format!("--{key}"), value.as_str().map_or_else(|| value.to_string(), str::to_owned)]

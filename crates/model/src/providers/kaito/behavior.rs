@@ -16,8 +16,16 @@ const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source:
 pub(super) static BEHAVIORS: &[Behavior] = &[
     row("Workspace", "metadata", Reaction::None, "the object's labels and annotations are not part of the pods"),
     row("Workspace", "resource", Refused, WEBHOOK),
+    row("Workspace", "resource.count", Refused, WEBHOOK),
     row("Workspace", "resource.instanceType", Refused, WEBHOOK),
     row("Workspace", "resource.labelSelector", Refused, WEBHOOK),
+    row("Workspace", "resource.partition", Refused, WEBHOOK),
+    row(
+        "Workspace",
+        "resource.preferredNodes",
+        NoEffect,
+        "accepted by the webhook; a node that runs the workload is not exchanged",
+    ),
     // A change from preset to template, or back.
     row("Workspace", "inference", Refused, WEBHOOK),
     row("Workspace", "inference.preset", Refused, WEBHOOK),
@@ -40,8 +48,21 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         InPlace,
         "pkg/inferenceset/inferenceset_controller.go: Workspaces are created and deleted",
     ),
+    row("InferenceSet", "spec.nodeCountLimit", InPlace, "api/v1beta1/inferenceset_types.go: a limit for new nodes"),
+    row(
+        "InferenceSet",
+        "spec.autoUpgrade",
+        InPlace,
+        "api/v1beta1/inferenceset_types.go: read when KAITO has a newer base image",
+    ),
     row("InferenceSet", "spec.labelSelector", NoEffect, REPLICA),
     row("InferenceSet", "spec.template", NoEffect, REPLICA),
+    row(
+        "InferenceSet",
+        "spec.template.resource.partition",
+        Refused,
+        "api/v1beta1/inferenceset_validation.go, validateUpdate",
+    ),
     row("ConfigMap", "metadata", Reaction::None, "KAITO reads only the data"),
     row(
         "ConfigMap",

@@ -14,5 +14,7 @@ declare_codes! {
     UNKNOWN_RUNNER = "KF0609" "kaito-unknown-runner" Error "a llamacpp image that kubefoundry does not know how to start";
     UNSUITABLE_INSTANCE_TYPE = "KF0611" "kaito-unsuitable-instance-type" Warning "an instance type without the GPUs that the model asks for";
     MODEL_NEEDS_NODES = "KF0612" "kaito-model-needs-nodes" Info "a model that needs several nodes of its instance type";
+    PARTITION_REFUSED = "KF0613" "kaito-partition-refused" Error "a partition that KAITO rejects";
+    OTHER_ENGINE = "KF0614" "kaito-other-engine" Warning "an annotation with which KAITO starts another engine than vLLM";
     MODEL_FILE_NOT_NAMED = "KF0610" "kaito-model-file-not-named" Warning "a GGUF repository without the name of the file to run";
 }

@@ -9,6 +9,7 @@ use crate::wire::ModelDeployment;
 use serde_json::{Map, Value};
 
 use super::manifests::ConfigMap;
+use super::overrides::{self, Overrides};
 use super::preset::USE_AN_IMAGE;
 use crate::codes;
 use crate::engines::{Argument, ArgumentValue, Invocation, looks_like_flag};
@@ -18,6 +19,9 @@ use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::text::shorten;
+
+/// The key of the engine's settings.
+const ENGINE: &str = "vllm";
 
 /// Engine settings by flag name, in output order.
 pub(super) type PresetSettings = Map<String, Value>;
@@ -99,12 +103,38 @@ fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
     }
 }
 
-/// Builds the ConfigMap `<name>-inference-<hash>`.
-pub(super) fn build_config_map(deployment: &str, settings: PresetSettings) -> Manifest {
+/// Returns the keys beside the engine's settings, after reporting the engine's key. KAITO's runtime reads
+/// `max_probe_steps`, and ignores keys that it does not know.
+pub(super) fn other_keys(overrides: &Overrides, findings: &mut Findings<'_>) -> Map<String, Value> {
+    let keys = overrides.inference_config.iter().flat_map(|keys| &keys.0);
+    let mut others: Map<String, Value> = keys.map(|(key, value)| (key.clone(), value.to_json())).collect();
+    if others.shift_remove(ENGINE).is_some() {
+        let path = overrides::path().inference_config().key(ENGINE);
+        let message = format!("{path} cannot be rendered: the settings of the engine are in spec.engine");
+        findings
+            .report(&codes::FIELD_NOT_SUPPORTED, FieldRef::key(&path), message)
+            .help(format!("write them into {}", ModelDeployment::path().spec().engine().args()));
+    }
+    others
+}
+
+/// Builds the ConfigMap `<name>-inference-<hash>` of the engine's settings and of other keys. Returns `None` if there are
+/// neither.
+pub(super) fn build_config_map(
+    deployment: &str,
+    settings: PresetSettings,
+    others: Map<String, Value>,
+) -> Option<Manifest> {
     let mut text = String::new();
-    yaml::to_yaml(&Value::Object(Map::from_iter([("vllm".to_owned(), Value::Object(settings))])), &mut text);
+    let engine = (!settings.is_empty()).then(|| (ENGINE.to_owned(), Value::Object(settings)));
+    let content: Map<String, Value> = engine.into_iter().chain(others).collect();
+    if content.is_empty() {
+        return None;
+    }
+    yaml::to_yaml(&Value::Object(content), &mut text);
     let name = format!("{deployment}-inference-{:016x}", fnv1a_64(text.as_bytes()));
-    Manifest::new("v1", "ConfigMap", name, ConfigMap { data: StringMap::from_entry("inference_config.yaml", text) })
+    let data = StringMap::from_entry("inference_config.yaml", text);
+    Some(Manifest::new("v1", "ConfigMap", name, ConfigMap { data }))
 }
 
 #[cfg(test)]
@@ -118,7 +148,7 @@ mod tests {
             ("revision".to_owned(), Value::from("0123")),
             ("kv-transfer-config".to_owned(), Value::from(r#"{"kv_role":"kv_both"}"#)),
         ]);
-        let manifest = build_config_map("phi", settings);
+        let manifest = build_config_map("phi", settings, Map::new()).unwrap();
         let text = manifest.body.fields()["data"]["inference_config.yaml"].as_str().unwrap().to_owned();
         assert!(
             text.starts_with("vllm:\n  max-model-len: 8192\n  revision: \"0123\"\n  kv-transfer-config: "),

@@ -20,8 +20,24 @@ pub(super) struct Workspace {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Resource {
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) count: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) instance_type: Option<String>,
     pub(super) label_selector: LabelSelector,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) preferred_nodes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) partition: Option<Partition>,
+}
+
+/// The part of the GPUs of a node that a replica runs on.
+#[derive(Debug, Serialize)]
+pub(super) struct Partition {
+    pub(super) mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) profile: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) count: Option<u32>,
 }
 
 /// The labels of the nodes to run on.
@@ -63,8 +79,32 @@ pub(super) struct PresetOptions {
 #[serde(rename_all = "camelCase")]
 pub(super) struct InferenceSet {
     pub(super) replicas: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) node_count_limit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) auto_upgrade: Option<AutoUpgrade>,
     pub(super) label_selector: LabelSelector,
     pub(super) template: InferenceSetTemplate,
+}
+
+/// When and how KAITO replaces the replicas after an upgrade of its base image.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AutoUpgrade {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) strategy: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) maintenance_window: Option<MaintenanceWindow>,
+}
+
+/// The times at which an upgrade may begin.
+#[derive(Debug, Serialize)]
+pub(super) struct MaintenanceWindow {
+    pub(super) schedule: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) duration: Option<String>,
 }
 
 /// The template of the Workspace that an InferenceSet creates for each replica.
@@ -79,7 +119,10 @@ pub(super) struct InferenceSetTemplate {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InferenceSetResource {
-    pub(super) instance_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) instance_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) partition: Option<Partition>,
 }
 
 /// The fields of a ConfigMap besides its metadata.

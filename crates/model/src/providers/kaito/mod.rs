@@ -5,6 +5,7 @@
 //!                                                    └─ template + llamacpp   vLLM or llamacpp, the user's image
 //! ```
 
+mod auto_upgrade;
 pub(crate) mod base_images;
 mod behavior;
 pub mod codes;
@@ -14,6 +15,7 @@ mod llamacpp;
 mod manifests;
 mod nodes;
 pub mod overrides;
+mod partition;
 pub(crate) mod preset;
 mod runner;
 mod serving_pods;
@@ -44,7 +46,11 @@ use manifests::{Inference, InferenceSet, InferenceSetResource, InferenceSetTempl
 use nodes::Nodes;
 use overrides::Overrides;
 use serde_json::Value;
-use workload::KaitoKind;
+use workload::{KaitoKind, SetSettings};
+
+/// The annotation that names what runs a preset, and the value for Hugging Face Transformers.
+const RUNTIME: &str = "kaito.sh/runtime";
+const OTHER_RUNTIME: &str = "transformers";
 
 /// The provider KAITO.
 #[derive(Debug)]
@@ -78,6 +84,9 @@ static INFO: ProviderInfo = ProviderInfo {
         ServerDefault { kind: "Workspace", path: "resource.count", value: "1" },
         ServerDefault { kind: "Workspace", path: "inference.preset.accessMode", value: r#""public""# },
         ServerDefault { kind: "InferenceSet", path: "inference.preset.accessMode", value: r#""public""# },
+        ServerDefault { kind: "InferenceSet", path: "spec.autoUpgrade.enabled", value: "false" },
+        ServerDefault { kind: "InferenceSet", path: "spec.autoUpgrade.strategy", value: r#""InPlace""# },
+        ServerDefault { kind: "InferenceSet", path: "spec.autoUpgrade.maintenanceWindow.duration", value: r#""4h""# },
         ServerDefault {
             kind: "InferenceSet",
             path: "spec.updateStrategy",
@@ -116,13 +125,20 @@ impl Provider for Kaito {
         };
         let errors = findings.error_count();
         let deployment = &*without_default_caching(deployment);
-        let worker = &*nodes::on_one_node(worker, deployment.image.is_some(), findings);
         let overrides = overrides::read_overrides(deployment, findings);
         refuse_affinity(deployment, findings);
         metadata::refuse_frontend(deployment, "KAITO", findings);
         let kind = workload::choose_kind(deployment, worker, &overrides, findings);
         let is_preset = deployment.image.is_none() && deployment.engine.kind == EngineType::Vllm;
-        let nodes = Nodes::choose(deployment, &overrides, is_preset, context, findings);
+        let count = nodes::requested_nodes(worker, kind, deployment.image.is_some(), findings);
+        let worker = &*nodes::on_one_node(worker);
+        // An InferenceSet does not pass its annotations on.
+        if is_preset && kind == KaitoKind::Workspace {
+            warn_about_other_engine(&overrides, findings);
+        }
+        workload::refuse_settings_of_other_kind(kind, &overrides, findings);
+        let nodes = Nodes { count, ..Nodes::choose(deployment, &overrides, is_preset, context, findings) };
+        let set = SetSettings::choose(&overrides, findings);
         let inference = build_inference(deployment, worker, &overrides, context, findings);
         // vLLM itself loads the model of a template, and does not know KAITO's names.
         if deployment.image.is_some() && deployment.engine.kind == EngineType::Vllm {
@@ -133,7 +149,7 @@ impl Provider for Kaito {
         }
         let (inference, supporting) = inference?;
         let gateway_backend = serving_pods::gateway_backend(deployment, kind, is_preset, context);
-        let (manifests, service) = assemble(deployment, worker, kind, nodes, inference, supporting);
+        let (manifests, service) = assemble(deployment, worker, (kind, set), nodes, inference, supporting);
         Some(Translation { manifests, endpoint: Some(Endpoint { service, port: 80 }), gateway_backend })
     }
 
@@ -201,6 +217,20 @@ fn without_default_caching(deployment: &Deployment) -> Cow<'_, Deployment> {
     Cow::Owned(deployment)
 }
 
+/// Warns about the annotation with which KAITO runs a preset with Transformers (api/v1beta1/labels.go,
+/// `GetWorkspaceRuntimeName`).
+fn warn_about_other_engine(overrides: &Overrides, findings: &mut Findings<'_>) {
+    let annotations = overrides.metadata.as_ref().and_then(|metadata| metadata.annotations.as_ref());
+    let runtime = annotations.into_iter().flat_map(|annotations| &annotations.0).find(|(key, _)| key == RUNTIME);
+    if let Some((key, value)) = runtime.filter(|(_, value)| value == OTHER_RUNTIME) {
+        let path = overrides::path().metadata().annotations().key(key.clone());
+        let message = format!(
+            "{path} is {value:?}: KAITO runs the preset with Transformers, and what is checked about vLLM does not hold"
+        );
+        findings.report(&codes::OTHER_ENGINE, &path, message).help("remove it to run vLLM");
+    }
+}
+
 /// Reports an affinity. KAITO replaces that of its pods (pkg/workspace/manifests/manifests.go).
 fn refuse_affinity(deployment: &Deployment, findings: &mut Findings<'_>) {
     if deployment.pod_spec.affinity.is_none() {
@@ -254,16 +284,16 @@ fn build_inference(
 fn assemble(
     deployment: &Deployment,
     worker: &Worker,
-    kind: KaitoKind,
+    (kind, set): (KaitoKind, SetSettings),
     nodes: Nodes,
     inference: Inference,
     mut manifests: Vec<Manifest>,
 ) -> (Vec<Manifest>, String) {
     let name = &deployment.metadata.name;
-    let Nodes { instance_type, label_selector } = nodes;
+    let Nodes { count, instance_type, label_selector, preferred: preferred_nodes, partition } = nodes;
     let (main, service) = match kind {
         KaitoKind::Workspace => {
-            let resource = Resource { instance_type, label_selector };
+            let resource = Resource { count, instance_type, label_selector, preferred_nodes, partition };
             let body = Workspace { resource, inference };
             (Manifest::new(manifests::API_VERSION, kind.as_str(), name, body), name.clone())
         }
@@ -271,9 +301,12 @@ fn assemble(
             let service = format!("{name}-inference");
             let selector = serving_pods::labels(kind, name);
             manifests.push(kubefoundry_kubernetes::pod::http_service(&service, selector, 80, template::PORT));
-            let resource = instance_type.map(|instance_type| InferenceSetResource { instance_type });
+            let has_resource = instance_type.is_some() || partition.is_some();
+            let resource = has_resource.then_some(InferenceSetResource { instance_type, partition });
             let spec = InferenceSet {
                 replicas: worker.replicas.value,
+                node_count_limit: set.node_count_limit,
+                auto_upgrade: set.auto_upgrade,
                 label_selector,
                 template: InferenceSetTemplate { resource, inference },
             };

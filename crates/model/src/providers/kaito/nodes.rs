@@ -6,9 +6,11 @@ use super::codes::{
     INSTANCE_TYPE_MISSING, INSTANCE_TYPE_REFUSED, INSTANCE_TYPE_REQUIRED, MODEL_NEEDS_NODES, SELECTS_EVERY_NODE,
     UNSUITABLE_INSTANCE_TYPE,
 };
-use super::manifests::LabelSelector;
+use super::manifests::{LabelSelector, Partition};
 use super::overrides::{self, Overrides};
+use super::partition::choose_partition;
 use super::settings::KaitoInstallation;
+use super::workload::KaitoKind;
 use crate::codes;
 use crate::hardware::find_instance_type;
 use crate::ir::{Deployment, Leaf, NVIDIA_GPU, Worker};
@@ -18,8 +20,10 @@ use crate::provider::TranslationContext;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_facts::InstanceType;
+use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::pod::StringMap;
-use kubefoundry_yaml::text::closest;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::{closest, shorten};
 
 /// The labels that KAITO sets on nodes and removes from selectors (api/v1beta1/labels.go, SanitizedMatchLabels).
 const RESERVED_LABELS: &[&str] =
@@ -28,10 +32,16 @@ const RESERVED_LABELS: &[&str] =
 /// The nodes of a workload.
 #[derive(Debug)]
 pub(super) struct Nodes {
+    /// The number of nodes, if it is not left to KAITO.
+    pub(super) count: Option<u32>,
     /// The instance type to provision.
     pub(super) instance_type: Option<String>,
     /// The labels that nodes must have.
     pub(super) label_selector: LabelSelector,
+    /// The names of the nodes to run on first.
+    pub(super) preferred: Vec<String>,
+    /// The part of the GPUs of a node.
+    pub(super) partition: Option<Partition>,
 }
 
 impl Nodes {
@@ -79,36 +89,69 @@ impl Nodes {
         } else {
             deployment.node_selector.as_slice().into()
         };
-        Self { instance_type, label_selector: LabelSelector { match_labels } }
+        Self {
+            count: None,
+            instance_type,
+            label_selector: LabelSelector { match_labels },
+            preferred: check_preferred_nodes(overrides, findings),
+            partition: choose_partition(deployment, overrides, context, findings),
+        }
     }
 }
 
-/// Returns the worker with the nodes that KAITO gives it, and warns if the deployment asks for others.
+/// Returns the number of nodes to ask for, and warns that KAITO may take another one.
 ///
 /// A template is one pod of a StatefulSet (pkg/workspace/manifests/manifests.go). For a preset, KAITO's planner counts
-/// the nodes by the size of the model and the memory of the instance type, and starts a Ray cluster over them
-/// (pkg/workspace/estimator and pkg/model/interface.go, `buildVLLMInferenceCommand`).
-pub(super) fn on_one_node<'w>(worker: &'w Worker, is_template: bool, findings: &mut Findings<'_>) -> Cow<'w, Worker> {
+/// the nodes by the size of the model and the memory of the GPUs, and starts a Ray cluster over them. It takes the
+/// requested number only where it does not know that memory (pkg/workspace/estimator/nodesestimator/estimator.go,
+/// `EstimateNodeCount`, and pkg/model/interface.go, `buildVLLMInferenceCommand`).
+pub(super) fn requested_nodes(
+    worker: &Worker,
+    kind: KaitoKind,
+    is_template: bool,
+    findings: &mut Findings<'_>,
+) -> Option<u32> {
+    if worker.nodes.value == 1 {
+        return None;
+    }
+    let path = worker.nodes_path();
+    let planned =
+        "KAITO's planner chooses the number of nodes by the size of the model and the memory of the instance type";
+    let by_instance_type = "remove it, and choose the number of nodes by spec.provider.overrides.instanceType";
+    let (message, help) = match kind {
+        _ if is_template => (
+            format!("{path} has no effect: KAITO runs a template in one pod on one node"),
+            "remove it, and use a preset (without an image), whose nodes KAITO plans, or provider dynamo or kuberay",
+        ),
+        KaitoKind::InferenceSet => (format!("{path} has no effect: {planned}"), by_instance_type),
+        KaitoKind::Workspace => (
+            format!("{path} becomes resource.count, which is deprecated and mostly has no effect: {planned}"),
+            by_instance_type,
+        ),
+    };
+    findings.report(&codes::FIELD_IGNORED, FieldRef::key(&path), message).help(help);
+    (kind == KaitoKind::Workspace && !is_template).then_some(worker.nodes.value)
+}
+
+/// Returns the worker as one pod runs it: KAITO decides how a preset is spread over nodes.
+pub(super) fn on_one_node(worker: &Worker) -> Cow<'_, Worker> {
     if worker.nodes.value == 1 {
         return Cow::Borrowed(worker);
     }
-    let path = worker.nodes_path();
-    let (message, help) = if is_template {
-        (
-            format!("{path} has no effect: KAITO runs a template in one pod on one node"),
-            "remove it, and use a preset (without an image), whose nodes KAITO plans, or provider dynamo or kuberay",
-        )
-    } else {
-        (
-            format!(
-                "{path} has no effect: KAITO's planner chooses the number of nodes by the size of the model and the \
-                 memory of the instance type"
-            ),
-            "remove it, and choose the number of nodes by spec.provider.overrides.instanceType",
-        )
-    };
-    findings.report(&codes::FIELD_IGNORED, FieldRef::key(&path), message).help(help);
     Cow::Owned(Worker { nodes: Leaf::defaulted(1), ..worker.clone() })
+}
+
+/// Returns the names of the preferred nodes, after reporting those that no node can have.
+fn check_preferred_nodes(overrides: &Overrides, findings: &mut Findings<'_>) -> Vec<String> {
+    let nodes = overrides.preferred_nodes.clone().unwrap_or_default();
+    for (index, name) in nodes.iter().enumerate() {
+        if let Err(expected) = names::dns_1123_subdomain(name) {
+            let path = FieldPath::from(overrides::path().preferred_nodes()).with_index(index);
+            let message = format!("{path} is {:?}, expected {expected}", shorten(name));
+            findings.report(&codes::INVALID_NAME, &path, message).help("write the name of a node");
+        }
+    }
+    nodes
 }
 
 /// Returns what decides on which nodes the pods of a deployment run. With an instance type, KAITO orders nodes if too

@@ -7,7 +7,7 @@ pub(super) use crate::providers::overrides::is_written;
 use crate::wire::{MainObjectMetadata, ModelDeploymentSpec, Patch};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::AIRUNWAY;
-use kubefoundry_kubernetes::wire::{PathOf, Syntax};
+use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::text::shorten;
@@ -21,10 +21,72 @@ wire_object! {
         runner: Runner = "runner",
         /// The kind of object that runs the model, `auto` by default.
         workload: WorkloadKind = "workload",
+        /// The nodes to run on first, by name. KAITO ignores those without the labels of `spec.nodeSelector`. Only a
+        /// `Workspace` has them.
+        preferred_nodes: Vec<String> = "preferredNodes" [max_items(256), not_in(&[AIRUNWAY])],
+        /// The part of the GPUs of a node that each replica runs on, where KAITO provisions no nodes.
+        partition: Partition = "partition" [not_in(&[AIRUNWAY])],
+        /// The largest number of nodes of all replicas. Only an `InferenceSet` has it.
+        node_count_limit: i32 = "nodeCountLimit" [minimum(1), not_in(&[AIRUNWAY])],
+        /// Whether and when KAITO replaces the replicas after an upgrade of its base image. Only an `InferenceSet` has it.
+        auto_upgrade: AutoUpgrade = "autoUpgrade" [not_in(&[AIRUNWAY])],
+        /// The name of the container of a template, `model` by default.
+        container_name: String = "containerName" [syntax(Syntax::DnsLabel), not_in(&[AIRUNWAY])],
+        /// Keys of `inference_config.yaml` beside `vllm`, such as `max_probe_steps`. Only a preset has them.
+        inference_config: Map<Node<'static>> = "inferenceConfig" [max_entries(64), not_in(&[AIRUNWAY])],
         /// Labels and annotations of the provider's main object.
         metadata: MainObjectMetadata = "metadata" [not_in(&[AIRUNWAY])],
         /// Changes of the generated objects, for what no other field says.
         patches: Vec<Patch> = "patches" [not_in(&[AIRUNWAY])],
+    }
+}
+wire_object! {
+    /// The part of the GPUs of a node that a replica runs on.
+    pub struct Partition {
+        /// How the GPUs are divided.
+        mode: PartitionMode = "mode" [required()],
+        /// The profile of a MIG slice, such as `1g.10gb`, for the mode `mig`.
+        profile: String = "profile" [max_length(63)],
+        /// The number of whole GPUs, for the mode `accelerator`.
+        count: i32 = "count" [minimum(1)],
+    }
+}
+wire_object! {
+    /// Automatic upgrades of KAITO's base image.
+    pub struct AutoUpgrade {
+        /// Whether KAITO replaces the replicas when it has a newer base image, `false` by default.
+        enabled: bool = "enabled",
+        /// How a replica is replaced, `InPlace` by default.
+        strategy: UpgradeStrategy = "strategy",
+        /// The times at which an upgrade may begin, any by default.
+        maintenance_window: MaintenanceWindow = "maintenanceWindow",
+    }
+}
+wire_object! {
+    /// The times at which an upgrade may begin.
+    pub struct MaintenanceWindow {
+        /// A cron expression of five fields, in UTC: `0 2 * * 6` is every Saturday at 02:00.
+        schedule: String = "schedule" [required(), max_length(256)],
+        /// For how long after each of these times upgrades may begin, `4h` by default.
+        duration: String = "duration" [max_length(64)],
+    }
+}
+string_enum! {
+    /// How the GPUs of a node are divided.
+    pub enum PartitionMode {
+        /// A slice of one GPU (NVIDIA Multi-Instance GPU).
+        Mig = "mig",
+        /// A number of whole GPUs.
+        Accelerator = "accelerator",
+    }
+}
+string_enum! {
+    /// How KAITO replaces a replica.
+    pub enum UpgradeStrategy {
+        /// The StatefulSet rolls, and the replica is down meanwhile.
+        InPlace = "InPlace",
+        /// A new replica gets ready before the old one is deleted.
+        Surge = "Surge",
     }
 }
 string_enum! {

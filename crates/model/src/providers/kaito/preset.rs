@@ -5,7 +5,7 @@ use super::base_images;
 use super::codes::PRESET_RESOURCES;
 use super::config_map;
 use super::manifests::{Inference, Preset, PresetOptions};
-use super::overrides::Overrides;
+use super::overrides::{self, Overrides};
 use crate::codes;
 use crate::engines;
 use crate::engines::Launcher;
@@ -32,18 +32,26 @@ pub(super) fn build_inference(
 ) -> Option<(Inference, Option<Manifest>)> {
     refuse_pod_fields(deployment, findings);
     check_resources(deployment, worker, findings);
+    ignore_container_name(overrides, findings);
     let name = preset_name(deployment, findings);
     let launcher = Launcher { instance_type: overrides.instance_type.clone(), ..base_images::launcher(context) };
     let settings = resolve_settings(deployment, worker, &launcher, findings);
-    let config = match settings? {
-        settings if settings.is_empty() => None,
-        settings => Some(config_map::build_config_map(&deployment.metadata.name, settings)),
-    };
+    let others = config_map::other_keys(overrides, findings);
+    let config = config_map::build_config_map(&deployment.metadata.name, settings?, others);
     let secret = deployment.hugging_face_token.clone();
     let preset =
         Preset { name: name?, preset_options: secret.map(|model_access_secret| PresetOptions { model_access_secret }) };
     let config_name = config.as_ref().map(|manifest| manifest.metadata.name.clone());
     Some((Inference { preset: Some(preset), config: config_name, template: None }, config))
+}
+
+/// Warns about the name of a container, which KAITO chooses.
+fn ignore_container_name(overrides: &Overrides, findings: &mut Findings<'_>) {
+    if overrides.container_name.is_some() {
+        let path = overrides::path().container_name();
+        let message = format!("{path} has no effect on a KAITO preset, whose container KAITO names");
+        findings.report(&codes::FIELD_IGNORED, &path, message).help("remove it");
+    }
 }
 
 /// Returns the preset's name. KAITO accepts any `org/name` of Hugging Face besides its own names

@@ -1,6 +1,6 @@
 //! Support for each field of a deployment. "preset" is vLLM without an image, "template" every deployment with one.
 
-use crate::support::Support::{Ignored, Partly, Refused, Rendered};
+use crate::support::Support::{Partly, Refused, Rendered};
 use crate::support::{FieldSupport, refused_role, row, spec};
 
 /// Returns the fields that KAITO treats differently from [the default](crate::support::default_rows).
@@ -122,8 +122,8 @@ pub(super) fn deviations() -> Vec<FieldSupport> {
         row(spec().resources().shared_memory(), Partly, "template: size of a volume at /dev/shm; preset: refused"),
         row(
             spec().resources().nodes(),
-            Ignored,
-            "values above 1 are ignored with a warning: a template is one pod, and KAITO plans the nodes of a preset",
+            Partly,
+            "preset of a Workspace: resource.count, with a warning that KAITO's planner counts the nodes itself; template and InferenceSet: values above 1 are ignored with a warning",
         ),
         row(spec().resources().requests(), Partly, "template: requests of the container; preset: an info"),
         row(spec().resources().limits(), Partly, "template: limits of the container; preset: an info"),

@@ -20,6 +20,9 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// The target port of KAITO's Service and of the rendered one.
 pub(super) const PORT: u16 = 5000;
 
+/// The default name of the container.
+pub(super) const CONTAINER_NAME: &str = "model";
+
 /// The size limit of shared memory, which counts against the memory limit. The value is that of airunway's vLLM
 /// provider (docs/design/0010).
 pub(super) const SHARED_MEMORY_LIMIT: &str = "20Gi";
@@ -48,6 +51,7 @@ pub(super) fn build_template(
     findings: &mut Findings<'_>,
 ) -> Option<PodTemplate> {
     metadata::warn_about_ignored_pod_labels(deployment, "KAITO", RESERVED_POD_LABELS, findings);
+    ignore_inference_config(overrides, findings);
     check_gpu_type(worker, findings);
     check_image(deployment, findings);
     let start = match KaitoEngine::new(deployment.engine.kind)? {
@@ -59,7 +63,7 @@ pub(super) fn build_template(
     };
     let StartCommand { command, args, cache_variable } = start?;
     let mut container = Container {
-        name: Some("model".to_owned()),
+        name: Some(overrides.container_name.clone().unwrap_or_else(|| CONTAINER_NAME.to_owned())),
         image: Some(context.image(image)),
         command,
         args,
@@ -102,6 +106,15 @@ pub(super) fn ignore_runner(overrides: &Overrides, findings: &mut Findings<'_>) 
         let path = overrides::path().runner();
         let message = format!("{path} has no effect on vLLM: it is a setting of llamacpp");
         findings.report(&codes::FIELD_IGNORED, &path, message).help("remove it");
+    }
+}
+
+/// Warns about keys of a preset's configuration in a template, which has none.
+fn ignore_inference_config(overrides: &Overrides, findings: &mut Findings<'_>) {
+    if overrides.inference_config.is_some() {
+        let path = overrides::path().inference_config();
+        let message = format!("{path} has no effect on a template: KAITO reads it for presets only");
+        findings.report(&codes::FIELD_IGNORED, FieldRef::key(&path), message).help("remove it");
     }
 }
 

@@ -1,10 +1,15 @@
 //! Choice of the kind: a Workspace serves from one pod, an InferenceSet from any number of pods.
 
+use super::auto_upgrade::choose_upgrades;
 use super::codes::{WORKLOAD_KIND_CHANGES, WORKSPACE_REPLICAS};
+use super::manifests::AutoUpgrade;
 use super::overrides::{self, Overrides, WorkloadKind};
+use crate::codes;
 use crate::ir::{Deployment, Worker};
 use crate::providers::metadata;
-use kubefoundry_diagnostics::Findings;
+use crate::wire::ModelDeployment;
+use kubefoundry_diagnostics::{FieldRef, Findings};
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// The kind of the main object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,4 +94,41 @@ pub(super) fn choose_kind(
         findings,
     );
     kind
+}
+
+/// Settings that only an InferenceSet has.
+#[derive(Debug)]
+pub(super) struct SetSettings {
+    /// The largest number of nodes of all replicas.
+    pub(super) node_count_limit: Option<u32>,
+    /// Automatic upgrades of the replicas.
+    pub(super) auto_upgrade: Option<AutoUpgrade>,
+}
+
+impl SetSettings {
+    /// Reads and checks the settings.
+    pub(super) fn choose(overrides: &Overrides, findings: &mut Findings<'_>) -> Self {
+        let node_count_limit = overrides.node_count_limit.and_then(|limit| u32::try_from(limit).ok());
+        Self { node_count_limit, auto_upgrade: choose_upgrades(overrides, findings) }
+    }
+}
+
+/// Reports settings that the chosen kind does not have.
+pub(super) fn refuse_settings_of_other_kind(kind: KaitoKind, overrides: &Overrides, findings: &mut Findings<'_>) {
+    let path = overrides::path;
+    let settings: [(bool, KaitoKind, FieldPath); 3] = [
+        (overrides.preferred_nodes.is_some(), KaitoKind::Workspace, path().preferred_nodes().into()),
+        (overrides.node_count_limit.is_some(), KaitoKind::InferenceSet, path().node_count_limit().into()),
+        (overrides.auto_upgrade.is_some(), KaitoKind::InferenceSet, path().auto_upgrade().into()),
+    ];
+    for (_, owner, path) in settings.into_iter().filter(|(is_written, owner, _)| *is_written && *owner != kind) {
+        let message = format!("{path} cannot be rendered: only {} has it", owner.with_article());
+        let help = match owner {
+            KaitoKind::Workspace => {
+                format!("remove it, or select nodes by {}", ModelDeployment::path().spec().node_selector())
+            }
+            KaitoKind::InferenceSet => format!("set {}: InferenceSet, or remove it", overrides::path().workload()),
+        };
+        findings.report(&codes::FIELD_NOT_SUPPORTED, FieldRef::key(&path), message).help(help);
+    }
 }
