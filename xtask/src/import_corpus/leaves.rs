@@ -385,7 +385,10 @@ impl Walk<'_> {
             let is_paired =
                 original.contains_key(key) && !pairs.contains_key(key) || pairs.values().any(|other| other == key);
             if !is_compared && !is_paired {
-                let is_implied = key == "backendFramework" && path.to_string() == "spec";
+                // The reference of core/v1 calls the ports of a container informative; only names are referred to.
+                let is_port = |port: &Value| port.as_object().is_some_and(|port| port.keys().eq(["containerPort"]));
+                let lists_ports = key == "ports" && value.as_array().is_some_and(|ports| ports.iter().all(is_port));
+                let is_implied = key == "backendFramework" && path.to_string() == "spec" || lists_ports;
                 if !is_implied {
                     self.values(&path.key(key.clone()), &Value::Null, value);
                 }

@@ -9,6 +9,7 @@
 //! provider does not have to report them, so none is forgotten.
 
 pub mod compare;
+mod config_map_names;
 mod document;
 mod gateway;
 pub(crate) mod input;
@@ -498,6 +499,11 @@ impl<'s> Importer<'s> {
         parts.extend(routes.iter().filter(|_| of_gateway.is_none()));
         let mut equivalents = draft.equivalents;
         equivalents.default_flags.extend(parallelism::default_sizes(draft.engine));
+        if let Some(message) = config_map_names::unify_names(&parts, &rendering.objects, &mut equivalents) {
+            findings
+                .report(&codes::IMPORT_RESOLVES, &object.base, message)
+                .help("delete the old one when nothing else reads it");
+        }
         let (deployment, rendering) = if self.with_patches {
             let imported = std::iter::once(&object.value).chain(parts.iter().map(|part| &part.value)).collect();
             self.add_patches(deployment, rendering, imported, &equivalents)
