@@ -126,3 +126,38 @@ fn refuse_owned_keys(path: &FieldPath, pairs: &mut Vec<(String, String)>, findin
         owner.is_none()
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubefoundry_diagnostics::source::SourceId;
+    use kubefoundry_diagnostics::{Diagnostic, DocumentScope};
+    use kubefoundry_yaml::{Limits, parse};
+    use serde_json::json;
+
+    #[test]
+    fn a_rendered_value_stays() {
+        let parsed = parse("a: 1", &Limits::default());
+        let root = &parsed.documents[0].root;
+        let scope = DocumentScope { source: SourceId(0), text: "a: 1", document: 0, root, object: None };
+        let mut findings = Findings::new(scope);
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let labels = vec![pair("app", "other"), pair("team", "chat"), pair("tier", "one")];
+        let metadata = ObjectMetadata { labels, annotations: vec![pair("app", "other")] };
+        let mut manifest =
+            Manifest::new("v1", "Kind", "name", json!({})).with_label("app", "m").with_label("tier", "one");
+        metadata.add_to(&mut manifest, &mut findings);
+        assert_eq!(json!(manifest.metadata.labels), json!({"app": "m", "tier": "one", "team": "chat"}));
+        assert_eq!(json!(manifest.metadata.annotations), json!({"app": "other"}));
+        let codes: Vec<&str> = findings.iter().map(|finding: &Diagnostic| finding.code.id).collect();
+        assert_eq!(codes, ["KF0539"]);
+    }
+
+    #[test]
+    fn marks_of_tools_have_owners() {
+        let owned = ["airunway.ai/x", "config.k8s.io/x", "meta.helm.sh/release-name", "argocd.argoproj.io/tracking-id"];
+        assert!(owned.into_iter().all(|key| owner_of_key(key).is_some()));
+        let free = ["app.kubernetes.io/name", "argocd.argoproj.io/sync-wave", "kaito.sh/runtime", "team"];
+        assert!(free.into_iter().all(|key| owner_of_key(key).is_none()));
+    }
+}

@@ -604,9 +604,11 @@ impl<'s> Importer<'s> {
         let convert = |object: &Value| {
             let subject = ImportSource { object, siblings: &siblings.values };
             let mut draft = self.provider.import(&subject).map_err(|why| Refusal::Reason(why.to_string()))?;
-            object_metadata::keep_user_metadata(object, api_group_of(object), &mut draft);
+            let api_group = api_group_of(object);
+            object_metadata::keep_user_metadata(object, &mut draft);
+            retain_overrides_of_group(&mut draft, &self.provider.info().overrides, api_group);
             let conversion = self.convert_draft(object, draft)?;
-            Ok(if api_group_of(object).name == AIRUNWAY { conversion } else { self.refine(object, conversion) })
+            Ok(if api_group.name == AIRUNWAY { conversion } else { self.refine(object, conversion) })
         };
         let is_too_long = |refusal: &Refusal| match refusal {
             Refusal::Invalid(errors) => errors.iter().any(|error| error.code.id == NAME_TOO_LONG.id),
@@ -775,6 +777,13 @@ fn remove_empty_lists(deployment: &mut Value) {
     spec.retain(|_, value| {
         !(value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty))
     });
+}
+
+/// Removes the overrides that an API group does not have. They stay in the residue.
+fn retain_overrides_of_group(draft: &mut Draft, shape: &Shape, api_group: &ApiGroup) {
+    let Shape::Object(overrides) = shape else { return };
+    let is_outside = |key: &str| overrides.field(key).is_some_and(|it| it.facets.not_in.contains(&api_group.name));
+    draft.overrides.retain(|key, _| !is_outside(key));
 }
 
 /// The lengths of the names that are tried in place of one that is too long.

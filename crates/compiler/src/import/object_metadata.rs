@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use kubefoundry_kubernetes::api_group::{AIRUNWAY, ApiGroup};
 use kubefoundry_model::draft::{Draft, string_entries_at};
 use kubefoundry_model::object_metadata::owner_of_key;
 use kubefoundry_model::wire::SharedOverrides;
@@ -10,10 +9,7 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// Adds the labels and annotations that a user wrote to the overrides of a draft. What kubefoundry and other tools set
 /// stays out: they set it again.
-pub(super) fn keep_user_metadata(object: &Value, api_group: &ApiGroup, draft: &mut Draft) {
-    if api_group.name == AIRUNWAY {
-        return;
-    }
+pub(super) fn keep_user_metadata(object: &Value, draft: &mut Draft) {
     let mut metadata = Map::new();
     for field in ["labels", "annotations"] {
         let mut entries = string_entries_at(object, &format!("/metadata/{field}"));
