@@ -1,7 +1,7 @@
 //! Import: from objects of providers to ModelDeployments.
 
 #[doc(inline)]
-pub use kubefoundry_compiler::import::{ImportSettings, import, import_with};
+pub use kubefoundry_compiler::import::{import, import_to};
 
 /// ```
 /// use kubefoundry::SourceSet;

@@ -27,6 +27,8 @@ const DEFAULT_FLAGS: &[(&str, &str)] = &[
     ("http-port", "8000"),
     ("http-host", "0.0.0.0"),
 ];
+/// Flags with the name that newer releases give them, and which mean the same there.
+const RENAMED_FLAGS: &[(&str, &str)] = &[("publish-events-and-metrics", "publish-kv-events")];
 /// The keys that identify the items of lists, as the schemas of Kubernetes and Ray say.
 const ITEM_KEYS: [&str; 4] = ["mountPath", "name", "containerPort", "groupName"];
 
@@ -41,7 +43,11 @@ pub(super) fn unsaid(
     let mut original = original.clone();
     resolve(&mut original, &BTreeMap::new(), objects);
     let original = &original;
-    let mut walk = Walk { kind: string_at(original, "/kind").unwrap_or_default(), differences: Vec::new() };
+    let config_maps = objects.iter().filter(|object| string_at(object, "/kind") == Some("ConfigMap"));
+    let texts = config_maps.filter_map(|object| object.get("data")?.as_object()).flat_map(Map::values);
+    let files = texts.filter_map(|text| mapping(text.as_str()?)?.as_object().cloned()).collect();
+    let kind = string_at(original, "/kind").unwrap_or_default();
+    let mut walk = Walk { kind, files, differences: Vec::new() };
     walk.values(&FieldPath::root(), &graph_form(user_fields(original)), &graph_form(user_fields(rendered)));
     let said = |difference: &Difference| {
         residue.iter().any(|entry| covers(entry, difference))
@@ -171,8 +177,17 @@ fn graph_form(mut object: Value) -> Value {
     if let Some(claims) = object.pointer_mut("/spec/pvcs").and_then(Value::as_array_mut) {
         claims.retain(|claim| claim.get("create") != Some(&json!(false)));
     }
+    let shared: Vec<Value> = ["envs", "env"]
+        .into_iter()
+        .filter_map(|field| object.get_mut("spec")?.as_object_mut()?.shift_remove(field))
+        .flat_map(|list| list.as_array().cloned().unwrap_or_default())
+        .collect();
     if let Some(services) = object.pointer_mut("/spec/services").and_then(Value::as_object_mut) {
         for (_, service) in services.iter_mut() {
+            if !shared.is_empty() {
+                let own = service.get("envs").and_then(Value::as_array).cloned().unwrap_or_default();
+                *at(service, "envs") = json!([shared.clone(), own].concat());
+            }
             let own: Vec<(&str, Value)> = ["envs", "livenessProbe", "readinessProbe", "startupProbe", "volumeMounts"]
                 .into_iter()
                 .filter_map(|field| Some((field, service.as_object_mut()?.shift_remove(field)?)))
@@ -221,6 +236,15 @@ fn graph_form(mut object: Value) -> Value {
             *at(component, "sharedMemorySize") = json!(size);
         }
         let is_frontend = string_at(component, "/type") == Some("frontend");
+        if !shared.is_empty() {
+            let containers = at(at(at(component, "podTemplate"), "spec"), "containers");
+            if !containers.is_array() {
+                *containers = json!([{"name": "main"}]);
+            }
+            let container = &mut containers[0];
+            let own = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
+            *at(container, "env") = json!([shared.clone(), own].concat());
+        }
         if let Some(container) = component.pointer_mut("/podTemplate/spec/containers/0") {
             set_router_mode(container);
             remove_own_address(container);
@@ -301,6 +325,8 @@ fn is_empty(value: &Value) -> bool {
 
 struct Walk<'k> {
     kind: &'k str,
+    /// The mappings in the ConfigMaps of the input, which engines read as files.
+    files: Vec<Map<String, Value>>,
     differences: Vec<Difference>,
 }
 
@@ -427,7 +453,11 @@ impl Walk<'_> {
             (Ok(one), Ok(other)) => (one, other),
             (Err(_), _) => {
                 let words = |fields: &Map<String, Value>| json!([fields.get("command"), fields.get("args")]);
-                return self.differ(&path.key("args"), &words(original), &words(rendered));
+                // A script that cannot be read runs the same only if it is the same.
+                if words(original) != words(rendered) {
+                    self.differ(&path.key("args"), &words(original), &words(rendered));
+                }
+                return;
             }
             (_, Err(error)) => return self.differ(path, &Value::Null, &json!(error.to_string())),
         };
@@ -443,6 +473,11 @@ impl Walk<'_> {
         let (mut one, mut other) =
             (read_flags(&original_line.texts(), &tables), read_flags(&rendered_line.texts(), &tables));
         for flags in [&mut one, &mut other] {
+            for (old, new) in RENAMED_FLAGS {
+                if let Some(values) = flags.remove(*old) {
+                    flags.entry((*new).to_owned()).or_insert(values);
+                }
+            }
             let model = ["model", "model-path"].iter().find_map(|name| flags.get(*name)).cloned();
             if let Some(model) = model {
                 // An engine serves a model under its id.
@@ -457,8 +492,22 @@ impl Walk<'_> {
             one.remove("router-mode");
             other.remove("router-mode");
         }
-        for word in &original_line.left_out {
+        let has = |line: &CommandLine, text: &str| line.left_out.iter().any(|word| word.text == text);
+        for word in original_line.left_out.iter().filter(|word| !has(&rendered_line, &word.text)) {
             self.differ(&path.key(word.field).index(word.index), &json!(word.text), &Value::Null);
+        }
+        for word in rendered_line.left_out.iter().filter(|word| !has(&original_line, &word.text)) {
+            self.differ(&path.key(word.field).index(word.index), &Value::Null, &json!(word.text));
+        }
+        if one.contains_key("config") {
+            // The engine reads a file before its flags, so a flag with the value in the file changes nothing.
+            for (key, value) in self.files.iter().flatten() {
+                let word = format!("--{key}={}", text_of(value).unwrap_or_else(|| value.to_string()));
+                let read = read_flags(&[word], &tables).into_iter();
+                for (name, values) in read.filter(|(name, values)| other.get(name) == Some(values)) {
+                    one.entry(name).or_insert(values);
+                }
+            }
         }
         let names: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
         for name in names {

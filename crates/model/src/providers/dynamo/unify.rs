@@ -85,7 +85,8 @@ fn unify_service(service: &mut Value) {
     {
         service["sharedMemory"] = json!({"size": size});
     }
-    let is_frontend = string_at(service, "/componentType") == Some("frontend");
+    let container = service.pointer("/extraPodSpec/mainContainer");
+    let is_frontend = string_at(service, "/componentType") == Some("frontend") || container.is_some_and(runs_frontend);
     merge_container(service, is_frontend);
     if is_frontend {
         move_router_mode(service, "/extraPodSpec/mainContainer", "/envs");
@@ -137,6 +138,11 @@ fn unify_component(component: &mut Value) {
     {
         remove_unused_directory(container);
     }
+}
+
+/// Returns whether a container runs the frontend, whatever the type of its component is.
+fn runs_frontend(container: &Value) -> bool {
+    CommandLine::read(container).is_ok_and(|line| line.program.iter().any(|word| word == "dynamo.frontend"))
 }
 
 /// Writes the command of a script, if it does nothing else, as a command without a shell.
