@@ -240,9 +240,9 @@ struct Rendering {
     manifests: Vec<Manifest>,
     patched: Vec<PatchedObject>,
     passed_on: Option<Value>,
+    endpoint: Option<kubefoundry_transform::Endpoint>,
     /// Parts of pods that the overrides say.
     pod_parts: Vec<PodPart>,
-    endpoint: Option<kubefoundry_transform::Endpoint>,
 }
 
 impl DeploymentRun<'_> {

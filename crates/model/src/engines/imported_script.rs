@@ -75,8 +75,9 @@ impl Script {
         let before = whole.get(..last.start).unwrap_or_default();
         let after = whole.get(last.end..).unwrap_or_default();
         let exec = if is_exec { "exec " } else { "" };
-        let redirected: String = redirections.iter().map(|redirection| format!(" {redirection}")).collect();
-        script.template = format!("{before}{exec}{ALL_ARGUMENTS}{redirected}{after}");
+        let command = std::iter::once(ALL_ARGUMENTS).chain(redirections.iter().map(String::as_str));
+        let command = command.collect::<Vec<_>>().join(" ");
+        script.template = format!("{before}{exec}{command}{after}");
         let Some(program) = words.first() else { return Err(UnreadableScript("no command")) };
         if !statements.is_empty() && !is_program(program) {
             return Err(UnreadableScript(separator_name(last.separator)));

@@ -138,8 +138,7 @@ impl ComponentPair<'_> {
         {
             for (field, value) in differing_fields(&own, &rendered, refinement) {
                 if !left_out.contains(&field.as_str()) {
-                    let overrides = self.overrides(draft).entry(part).or_insert_with(|| json!({}));
-                    overrides[field] = value;
+                    self.overrides(draft)[part][field] = value;
                 }
             }
         }
@@ -157,23 +156,18 @@ impl ComponentPair<'_> {
             let removed = rendered.keys().filter(|key| !own.contains_key(*key));
             changes.extend(removed.map(|key| (key.clone(), Value::Null)));
             if !changes.is_empty() {
-                let metadata = self.overrides(draft).entry("metadata").or_insert_with(|| json!({}));
-                metadata[field] = Value::Object(changes);
+                self.overrides(draft)["metadata"][field] = Value::Object(changes);
             }
         }
     }
 
-    /// Returns the overrides of the component.
-    fn overrides<'d>(&self, draft: &'d mut Draft) -> &'d mut Map<String, Value> {
-        let overrides = draft.overrides.entry(self.key()).or_insert_with(|| json!({}));
-        if !overrides.is_object() {
-            *overrides = json!({});
-        }
-        overrides.as_object_mut().expect("an object was just written")
+    /// Returns the overrides of the component, a mapping.
+    fn overrides<'d>(&self, draft: &'d mut Draft) -> &'d mut Value {
+        draft.overrides.entry(self.key()).or_insert_with(|| json!({}))
     }
 
     fn insert(&self, draft: &mut Draft, field: &str, value: Value) {
-        self.overrides(draft).insert(field.to_owned(), value);
+        self.overrides(draft)[field] = value;
     }
 }
 
