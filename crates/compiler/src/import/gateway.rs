@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::compare::differences;
+use super::importer::{Importer, RenderedDeployment};
 use super::input::ParsedObject;
-use super::{Importer, RenderedDeployment};
 use kubefoundry_model::draft::{Draft, items_at, string_at, string_entries_at};
 use kubefoundry_model::gateway;
 use kubefoundry_model::wire::ModelDeployment;
