@@ -354,7 +354,7 @@ impl DeploymentRun<'_> {
         if let Some(main) = manifests.last_mut() {
             object_metadata.add_to(main, findings);
         }
-        let patched = patches::apply(deployment, &mut manifests, context.schemas, findings);
+        let patched = patches::apply(deployment, provider, &mut manifests, context.schemas, findings);
         if let Some(schemas) = context.schemas {
             facts.schema_fingerprint = conformance::check_manifests(&manifests, &patched, provider, schemas, findings);
         }

@@ -163,6 +163,8 @@ fn overrides(provider: &dyn Provider) -> String {
     let section = section.split("\n## ").next().unwrap_or_default().trim();
     let section = if section.is_empty() { "This provider has no overrides." } else { section };
     let section = section.replace(DOCS_FROM_README, "](../");
+    let readme = format!("](../../crates/model/src/providers/{}/README.md#", provider.name());
+    let section = section.replace("](#", &readme);
     format!("## Overrides\n\n{section}\n")
 }
 
@@ -277,7 +279,8 @@ mod tests {
         assert_eq!(pages.len(), PROVIDERS.len() + 1);
         for page in &pages {
             for link in page.text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-                let path = page.path.parent().unwrap().join(link);
+                let file = link.split('#').next().unwrap_or(link);
+                let path = page.path.parent().unwrap().join(file);
                 let known = pages.iter().any(|other| other.path == path) || root.join(&path).exists();
                 assert!(known, "{} links to {link}", page.path.display());
             }

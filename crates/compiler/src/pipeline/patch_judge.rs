@@ -16,8 +16,10 @@ use super::probe::compare_outputs;
 use super::probe::difference::{OutputDifference, OutputPlace, leaves};
 use crate::codes;
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_model::wire::{ModelDeployment, SharedOverrides};
+use kubefoundry_model::patches::patch_paths;
+use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_transform::{PatchWrite, PatchedObject, StepBudget, Thoroughness};
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -86,7 +88,12 @@ pub(super) fn judge(subject: PatchedDeployment<'_>, environment: &Environment<'_
 /// Returns the deployment without its patches and with its provider by name, so that no other one is selected.
 fn remove_patches(subject: PatchedDeployment<'_>) -> Option<Document<'_>> {
     let mut root = subject.object.root.clone();
-    FieldChange::remove(SharedOverrides::path_of_patches()).apply(&mut root);
+    let overrides = root.at(&FieldPath::from(ModelDeployment::path().spec().provider().overrides())).cloned();
+    if let Some(api_group) = ApiGroup::find(subject.object.header.group()) {
+        for path in patch_paths(overrides.as_ref(), api_group) {
+            FieldChange::remove(path).apply(&mut root);
+        }
+    }
     let provider = FieldChange::set(ModelDeployment::path().spec().provider().name(), subject.provider?.to_owned());
     provider.apply(&mut root);
     let mut document = Document::without_text(subject.object.source, root);

@@ -28,6 +28,8 @@ pub struct Reader<'r, 'd> {
     pub renamed_fields: &'static [(&'static str, &'static str)],
     /// The system that merges an unknown field into the provider's object, for messages. Empty if none does.
     pub merged_by: &'static str,
+    /// Fields of a mapping that other code merges into the provider's object, with the path of the mapping.
+    pub merged_elsewhere: Option<(FieldPath, &'static [&'static str])>,
 }
 
 impl<'r, 'd> Reader<'r, 'd> {
@@ -40,7 +42,17 @@ impl<'r, 'd> Reader<'r, 'd> {
             api_group: None,
             renamed_fields: &[],
             merged_by: "",
+            merged_elsewhere: None,
         }
+    }
+
+    /// Returns whether other code merges a field into the provider's object, or a field around it.
+    fn is_merged_elsewhere(&self, path: &FieldPath) -> bool {
+        let is_merged = |(mapping, keys): &(FieldPath, &[&str])| {
+            let key = path.segments().get(mapping.segments().len()).and_then(Segment::as_key);
+            path.starts_with(mapping) && key.is_some_and(|key| keys.contains(&key))
+        };
+        self.merged_elsewhere.as_ref().is_some_and(is_merged)
     }
 
     /// Creates a strict reader for a patch: a part of an object, with the directives of a strategic merge.
@@ -69,6 +81,9 @@ impl<'r, 'd> Reader<'r, 'd> {
 /// errors in it are found in the same run.
 pub fn report_field_outside_group(facets: &Facets, path: &FieldPath, reader: &mut Reader<'_, '_>) {
     let Some(api_group) = reader.api_group.filter(|api_group| facets.not_in.contains(&api_group.name)) else { return };
+    if reader.is_merged_elsewhere(path) {
+        return;
+    }
     let group = api_group.name;
     if let (false, Some(key)) = (reader.merged_by.is_empty(), path.segments().last().and_then(Segment::as_key)) {
         let message = merged_field_message(key, &path.parent(), reader.merged_by);
@@ -418,7 +433,7 @@ pub fn report_unknown_field(
     known: &[&'static str],
     reader: &mut Reader<'_, '_>,
 ) {
-    if reader.is_patch && key.starts_with('$') {
+    if reader.is_patch && key.starts_with('$') || reader.is_merged_elsewhere(&path.key(key.to_owned())) {
         return;
     }
     if reader.findings.is_full() {

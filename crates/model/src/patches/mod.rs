@@ -12,13 +12,14 @@ mod merge;
 use serde_json::{Map, Value};
 
 use crate::codes;
-use crate::ir::Deployment;
-use crate::wire::{Patch, SharedOverrides};
+use crate::ir::{Deployment, ProviderRequest};
+use crate::provider::Provider;
+use crate::wire::{OBJECT_FIELDS, Patch, SharedOverrides};
 use kubefoundry_diagnostics::{Diagnostic, FieldRef, Findings};
-use kubefoundry_kubernetes::api_group::AIRUNWAY;
+use kubefoundry_kubernetes::api_group::{AIRUNWAY, ApiGroup};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::{PathOf, Read as _, Reader};
-use kubefoundry_transform::{InstalledSchemas, PatchWrite, PatchedObject, read_configuration};
+use kubefoundry_transform::{InstalledSchemas, ListType, PatchWrite, PatchedObject, read_configuration};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -47,6 +48,17 @@ pub fn matched_items(field: &str, items: &[Value], changes: &[Value]) -> Option<
     matched.collect()
 }
 
+/// Returns the paths of everything in a deployment's overrides that patches its objects. `overrides` are those of a
+/// deployment of `api_group`.
+pub fn patch_paths(overrides: Option<&Node<'_>>, api_group: &ApiGroup) -> Vec<FieldPath> {
+    if api_group.overrides_merged_by.is_none() {
+        return vec![SharedOverrides::path_of_patches().into()];
+    }
+    let keys = overrides.map(Node::entries).unwrap_or_default().iter().map(|entry| entry.key.as_ref());
+    let path = ProviderRequest::overrides_path();
+    keys.filter(|key| OBJECT_FIELDS.contains(key)).map(|key| path.key(key.to_owned())).collect()
+}
+
 /// The key of the patches in the overrides, which providers read with their own ones.
 const PATCHES: &str = "patches";
 /// The kind with a Serve configuration, and the field that holds it as text.
@@ -55,12 +67,14 @@ const SERVE_CONFIG: (&str, &str) = ("RayService", "spec.serveConfigV2");
 /// Applies the patches of a deployment to its objects, in order. Returns the objects that changed.
 pub(crate) fn apply(
     deployment: &Deployment,
+    provider: &dyn Provider,
     manifests: &mut [Manifest],
     schemas: Option<&dyn InstalledSchemas>,
     findings: &mut Findings<'_>,
 ) -> Vec<PatchedObject> {
     let patches = read_patches(deployment, findings);
-    if patches.is_empty() {
+    let merged = merged_overrides(deployment);
+    if patches.is_empty() && merged.is_empty() {
         return Vec::new();
     }
     let mut objects: Vec<ObjectInWork> = manifests.iter().map(|_| ObjectInWork::default()).collect();
@@ -68,13 +82,16 @@ pub(crate) fn apply(
         let applied = AppliedPatch { patch, path: SharedOverrides::path_of_patches().index(*index), schemas };
         applied.apply(manifests, &mut objects, findings);
     }
+    merge_overrides(&merged, provider, manifests, &mut objects, findings);
+    let place =
+        if merged.is_empty() { SharedOverrides::path_of_patches().into() } else { ProviderRequest::overrides_path() };
     let mut patched = Vec::new();
     for (position, (manifest, object)) in manifests.iter_mut().zip(objects).enumerate() {
         let Some((before, after)) = object.values else { continue };
         let object = PatchedObject {
             position,
             before,
-            patches: SharedOverrides::path_of_patches().into(),
+            patches: place.clone(),
             text: serve_config_field(&manifest.kind),
             writes: object.writes,
         };
@@ -84,6 +101,52 @@ pub(crate) fn apply(
         }
     }
     patched
+}
+
+/// Returns the overrides that the group's system merges into the provider's object.
+fn merged_overrides(deployment: &Deployment) -> Vec<(String, Value)> {
+    let overrides = deployment.provider.overrides.as_ref();
+    let overrides = overrides.filter(|_| deployment.api_group.overrides_merged_by.is_some());
+    let entries = overrides.map(Node::entries).unwrap_or_default().iter();
+    let merged = entries.filter(|entry| OBJECT_FIELDS.contains(&entry.key.as_ref()));
+    merged.map(|entry| (entry.key.clone().into_owned(), entry.node.to_json())).collect()
+}
+
+/// Merges overrides into the provider's main object as airunway does (`deepMerge` in `providers/*/transformer.go`):
+/// mappings key by key, and everything else, lists included, as a whole.
+fn merge_overrides(
+    overrides: &[(String, Value)],
+    provider: &dyn Provider,
+    manifests: &[Manifest],
+    objects: &mut [ObjectInWork],
+    findings: &mut Findings<'_>,
+) {
+    let is_main = |manifest: &Manifest| {
+        let group = manifest.api_version.split_once('/').map_or("", |(group, _)| group);
+        provider.info().has_kind(group, &manifest.kind)
+    };
+    let main = manifests.iter().zip(objects).find(|(manifest, _)| is_main(manifest));
+    let Some((manifest, object)) = main.filter(|_| !overrides.is_empty()) else { return };
+    let (_, value) = object.values.get_or_insert_with(|| {
+        let value = manifest.clone().into_json();
+        (value.clone(), value)
+    });
+    let path = ProviderRequest::overrides_path();
+    for (key, change) in overrides {
+        let before = value.clone();
+        let mut problems = Vec::new();
+        let whole = |_: &FieldPath| Some(ListType::Atomic);
+        let mut merge = Merge { list_type: &whole, text: None, writes: &mut object.writes, problems: &mut problems };
+        let fields = Value::Object(Map::from_iter([(key.clone(), change.clone())]));
+        merge.merge(value, &fields, &FieldPath::root(), &path);
+        merge::report_all(&problems, 1, findings);
+        if before == *value && problems.is_empty() {
+            let at = path.key(key.clone());
+            findings
+                .report(&codes::PATCH_WITHOUT_EFFECT, FieldRef::key(&at), format!("{at} changes nothing"))
+                .help("remove it: the object has these values anyway");
+        }
+    }
 }
 
 /// Reads the patches, with their indexes. The provider has reported what is wrong in them, together with its other

@@ -2,6 +2,7 @@
 
 use crate::codes;
 use crate::ir::{Deployment, ProviderRequest};
+use crate::wire::OBJECT_FIELDS;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::quantity::positive_quantity;
 use kubefoundry_kubernetes::wire::{HasPath, PathOf, Read, Reader};
@@ -18,6 +19,9 @@ pub(super) fn path<T: HasPath>() -> PathOf<T> {
 pub(super) fn read<T: Default + Read>(deployment: &Deployment, findings: &mut Findings<'_>) -> T {
     let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
         let mut reader = Reader::for_overrides(findings, deployment.api_group);
+        if deployment.api_group.overrides_merged_by.is_some() {
+            reader.merged_elsewhere = Some((ProviderRequest::overrides_path(), OBJECT_FIELDS));
+        }
         T::read(node, &ProviderRequest::overrides_path(), &mut reader)
     });
     overrides.unwrap_or_default()

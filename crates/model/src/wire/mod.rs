@@ -18,7 +18,7 @@ pub use model_deployment::{
     Secrets, Serving, ServingMode, Storage, StorageVolume, VolumePurpose,
 };
 pub use patch::{Patch, PatchTarget};
-pub use shared_overrides::{MainObjectMetadata, SharedOverrides};
+pub use shared_overrides::{MainObjectMetadata, OBJECT_FIELDS, SharedOverrides};
 pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, ReplicaStatus};
 
 /// The kind of ModelDeployments.

@@ -5,6 +5,11 @@ use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{Map, PathOf, typed_path};
 use kubefoundry_kubernetes::wire_object;
 
+/// The fields of the main objects of providers. In a group whose system merges overrides, such a key of them is a part of
+/// the object.
+pub const OBJECT_FIELDS: &[&str] =
+    &["apiVersion", "inference", "kind", "metadata", "resource", "spec", "status", "tuning"];
+
 wire_object! {
     /// The part of `spec.provider.overrides` that all providers share.
     pub struct SharedOverrides {
