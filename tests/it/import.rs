@@ -94,7 +94,11 @@ fn rendered_cases_are_imported_without_loss() {
         let compilation = compile(&sources, Thoroughness::Needed);
         // Changes by another transformation are residue.
         let is_changed = compilation.decisions.iter().any(|decision| decision.selection.is_none());
-        if is_changed || compilation.has_errors() || of_models(&compilation).next().is_none() {
+        // What airunway merges from overrides stays residue, because the import writes no such overrides.
+        let is_merged = sources
+            .iter()
+            .any(|(_, source)| source.text.contains("\n    overrides:\n      routerMode: kv\n      metadata:"));
+        if is_changed || is_merged || compilation.has_errors() || of_models(&compilation).next().is_none() {
             continue;
         }
         count += 1;

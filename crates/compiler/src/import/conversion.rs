@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::compare;
-use super::document::{DocumentBuilder, EngineSettings, Supplied, role_flags, user_flags};
+use super::document::{DocumentBuilder, EngineSettings, Supplied, arrange_as_declared, role_flags, user_flags};
 use super::importer::{Importer, NamespaceObjects, RenderedDeployment};
 use super::report::Omission;
 use super::{object_metadata, parallelism};
@@ -92,7 +92,12 @@ impl Importer<'_> {
     }
 
     /// Converts a draft to a ModelDeployment, or returns the errors with which that is refused.
-    fn convert_draft(&self, object: &Value, draft: Draft) -> Result<Conversion, Refusal> {
+    fn convert_draft(&self, object: &Value, mut draft: Draft) -> Result<Conversion, Refusal> {
+        let mut overrides = Value::Object(std::mem::take(&mut draft.overrides));
+        arrange_as_declared(&mut overrides, &self.provider.info().overrides, api_group_of(object).name);
+        if let Value::Object(overrides) = overrides {
+            draft.overrides = overrides;
+        }
         let mut omissions = Vec::new();
         let (deployment, rendering) = self.build_deployment(object, &draft, &mut omissions)?;
         Ok(Conversion { draft, deployment, rendering, omissions })

@@ -429,7 +429,7 @@ fn on_one_line(value: &str) -> Cow<'_, str> {
 
 /// Sorts the fields of an object, at every depth, in the order of their declarations, and removes those that the API group
 /// does not have. Keys of maps keep their order.
-fn arrange_as_declared(value: &mut Value, shape: &Shape, group: &str) {
+pub(super) fn arrange_as_declared(value: &mut Value, shape: &Shape, group: &str) {
     match (value, shape) {
         (Value::Object(fields), Shape::Object(object)) => {
             fields.retain(|key, _| object.field(key).is_none_or(|field| !field.facets.not_in.contains(&group)));

@@ -210,6 +210,10 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) ->
     for PodPart { path, field } in parts {
         // Most objects have none of these fields, so they need no schema.
         let Some(node) = findings.scope().root.at(path) else { continue };
+        // Null counts as absent, or removes a field.
+        if node.value == kubefoundry_yaml::Value::Null {
+            continue;
+        }
         let Some((KnownSchema { schema, .. }, pod)) = pod_spec() else { return true };
         let part = if field.is_empty() { pod.to_owned() } else { format!("{pod}.{field}") };
         let violations =
