@@ -6,7 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::common::markdown::{blocks, links};
 use crate::common::{compile_all, output};
+use kubefoundry_compiler::field_reference::nested_object;
+use kubefoundry_compiler::{Thoroughness, compile};
+use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_kubernetes::wire::{Describe as _, ObjectShape};
+use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_yaml as yaml;
+use serde_json::Value;
 
 /// Returns every Markdown file for users.
 fn pages() -> Vec<PathBuf> {
@@ -190,4 +197,51 @@ fn cited_requirements_and_records_are_in_the_repository() {
         assert_eq!(stale, None, "{} cites a document that is not in the repository", file.display());
     }
     assert!(count > 200, "{count} citations found");
+}
+
+/// Adds the paths of the fields of an object that are not in every API group, with everything in them.
+fn add_newer_fields(object: &ObjectShape, path: &str, is_newer: bool, paths: &mut Vec<String>) {
+    for field in object.fields {
+        let at = format!("{path}.{}", field.key);
+        let is_newer = is_newer || !field.facets.not_in.is_empty();
+        match nested_object(&field.full_shape()) {
+            Some(inner) if inner.name != object.name => add_newer_fields(inner, &at, is_newer, paths),
+            _ if is_newer => paths.push(at),
+            _ => {}
+        }
+    }
+}
+
+/// Every field beyond the older API group has an example in the reference, and every example renders.
+#[test]
+fn newer_fields_have_an_example_in_the_reference() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("docs/reference/modeldeployment.yaml")).unwrap();
+    let mut sources = SourceSet::default();
+    sources.add("modeldeployment.yaml", text.as_str());
+    let compilation = compile(&sources, Thoroughness::Needed);
+    assert!(!compilation.has_errors(), "{}", render::concise(&compilation.diagnostics, &sources));
+    let documents: Vec<Value> = yaml::parse(&text, &yaml::Limits::default())
+        .documents
+        .into_iter()
+        .map(|document| document.root.to_json())
+        .collect();
+    let Some(deployment) = nested_object(&ModelDeployment::SHAPE) else { panic!("expected an object") };
+    let mut paths = Vec::new();
+    add_newer_fields(deployment, "", false, &mut paths);
+    paths.retain(|path| path.starts_with(".spec."));
+    assert!(paths.len() > 60, "{}", paths.len());
+    let is_written = |path: &String| documents.iter().any(|document| has_path(document, path.trim_start_matches('.')));
+    // A variable has many sources, of which any is an example.
+    let missing: Vec<&String> = paths.iter().filter(|path| !path.contains(".env.") && !is_written(path)).collect();
+    assert!(missing.is_empty(), "write an example in docs/reference/modeldeployment.yaml for {missing:#?}");
+}
+
+/// Returns whether a document has a field; in lists, in any item.
+fn has_path(value: &Value, path: &str) -> bool {
+    if let Value::Array(items) = value {
+        return items.iter().any(|item| has_path(item, path));
+    }
+    let (key, rest) = path.split_once('.').unwrap_or((path, ""));
+    value.get(key).is_some_and(|inner| rest.is_empty() || has_path(inner, rest))
 }

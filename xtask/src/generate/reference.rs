@@ -19,10 +19,32 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     for kind in KINDS {
         let name = kind.name.to_lowercase();
         let _ = writeln!(index, "- [{}]({name}.md): {}", kind.name, (kind.versions)().join(", "));
-        files.push(Generated { path: format!("docs/reference/{name}.md").into(), text: page(kind)? });
+        let mut text = page(kind)?;
+        if kind.name == MODEL_DEPLOYMENT {
+            text.push_str(&examples()?);
+        }
+        files.push(Generated { path: format!("docs/reference/{name}.md").into(), text });
     }
     files.push(Generated { path: "docs/reference/README.md".into(), text: index });
     Ok(files)
+}
+
+/// The kind with examples of its newer fields.
+const MODEL_DEPLOYMENT: &str = "ModelDeployment";
+/// The examples. tests/it/docs.rs renders them, and requires one for each field that is not in every API group.
+const EXAMPLES: &str = "docs/reference/modeldeployment.yaml";
+
+/// Returns the section of the examples. The comment in the first line of each says what it shows.
+fn examples() -> Result<String, Failure> {
+    let path = super::root().join(EXAMPLES);
+    let all = std::fs::read_to_string(&path).map_err(|error| Failure::Broken(format!("{EXAMPLES}: {error}")))?;
+    let mut text = "\n## Examples\n".to_owned();
+    for example in all.split("---\n") {
+        let (comment, document) = example.split_once('\n').unwrap_or_default();
+        let sentence = comment.trim_start_matches('#').trim();
+        let _ = write!(text, "\n{sentence}\n\n```yaml\n{}\n```\n", document.trim_end());
+    }
+    Ok(text)
 }
 
 /// Returns the page of a kind: a section for each object type, in the order in which the fields refer to them.
