@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::field_reference::{DocumentedKind, KINDS, describe_constraints, nested_object, type_name};
 use kubefoundry_kubernetes::wire::{ObjectShape, Shape};
+use kubefoundry_model::wire::KIND;
 
 use super::Generated;
 use crate::Failure;
@@ -20,7 +21,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
         let name = kind.name.to_lowercase();
         let _ = writeln!(index, "- [{}]({name}.md): {}", kind.name, (kind.versions)().join(", "));
         let mut text = page(kind)?;
-        if kind.name == MODEL_DEPLOYMENT {
+        if kind.name == KIND {
             text.push_str(&examples()?);
         }
         files.push(Generated { path: format!("docs/reference/{name}.md").into(), text });
@@ -29,8 +30,6 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     Ok(files)
 }
 
-/// The kind with examples of its newer fields.
-const MODEL_DEPLOYMENT: &str = "ModelDeployment";
 /// The examples. tests/it/docs.rs renders them, and requires one for each field that is not in every API group.
 const EXAMPLES: &str = "docs/reference/modeldeployment.yaml";
 

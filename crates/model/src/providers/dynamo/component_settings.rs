@@ -104,9 +104,9 @@ impl ComponentSettings {
             name,
             kind: None,
             omitted_flags: Vec::new(),
-            metadata: check_metadata(metadata, &path().metadata(), deployment, findings),
-            pod: read_pod(pod, &path().pod().into(), findings),
-            container: read_fields(container, &path().container().into(), elsewhere, findings),
+            metadata: check_metadata(metadata, || path().metadata(), deployment, findings),
+            pod: read_pod(pod, || path().pod().into(), findings),
+            container: read_fields(container, || path().container().into(), elsewhere, findings),
         }
     }
 
@@ -127,9 +127,9 @@ impl ComponentSettings {
                 WorkerType::Decode => ComponentKind::Decode,
             }),
             omitted_flags: omit_flags.unwrap_or_default(),
-            metadata: check_metadata(metadata, &path().metadata(), deployment, findings),
-            pod: read_pod(pod, &path().pod().into(), findings),
-            container: read_fields(container, &path().container().into(), elsewhere, findings),
+            metadata: check_metadata(metadata, || path().metadata(), deployment, findings),
+            pod: read_pod(pod, || path().pod().into(), findings),
+            container: read_fields(container, || path().container().into(), elsewhere, findings),
         }
     }
 }
@@ -137,6 +137,9 @@ impl ComponentSettings {
 impl ComponentSettings {
     /// Merges the labels and annotations of the component over those of all pods.
     pub(super) fn merge_metadata(&self, common: Option<PodMetadata>) -> Option<PodMetadata> {
+        if self.metadata == ComponentMetadata::default() {
+            return common;
+        }
         let mut merged = common.unwrap_or_default();
         let ComponentMetadata { labels, annotations } = &self.metadata;
         for (target, changes) in [(&mut merged.labels, labels), (&mut merged.annotations, annotations)] {
@@ -157,18 +160,17 @@ impl ComponentSettings {
 /// Checks labels and annotations like those of all pods, and refuses the labels that the operator sets.
 fn check_metadata(
     metadata: Option<ComponentMetadata>,
-    path: &PathOf<ComponentMetadata>,
+    path: impl Fn() -> PathOf<ComponentMetadata>,
     deployment: &Deployment,
     findings: &mut Findings<'_>,
 ) -> ComponentMetadata {
-    let metadata = metadata.unwrap_or_default();
+    let Some(metadata) = metadata else { return ComponentMetadata::default() };
     let written = |map: &Option<wire::Map<Nullable<String>>>| -> Vec<(String, String)> {
         let entries = map.iter().flat_map(|map| &map.0);
         entries.filter_map(|(key, Nullable(value))| Some((key.clone(), value.clone()?))).collect()
     };
     let (labels, annotations) = (written(&metadata.labels), written(&metadata.annotations));
-    let (labels_path, annotations_path) =
-        (FieldPath::from(path.clone().labels()), FieldPath::from(path.clone().annotations()));
+    let (labels_path, annotations_path) = (FieldPath::from(path().labels()), FieldPath::from(path().annotations()));
     let mut check = Checker { api_group: Some(deployment.api_group), findings };
     check.check_labels(&labels_path, &labels);
     check.check_reserved_keys(&labels_path, RESERVED, &labels);
@@ -190,17 +192,11 @@ impl WorkerSettings {
         [worker, prefill, decode]: [Option<WorkerComponent>; 3],
         findings: &mut Findings<'_>,
     ) -> Self {
-        let path = overrides::path;
-        let written = [
-            (Role::Aggregated, worker, path().worker()),
-            (Role::Prefill, prefill, path().prefill()),
-            (Role::Decode, decode, path().decode()),
-        ];
-        let roles: Vec<Role> = deployment.workload.workers().into_iter().map(|worker| worker.role).collect();
         let mut settings = Vec::new();
-        for (role, worker, path) in written {
+        for (role, worker) in [(Role::Aggregated, worker), (Role::Prefill, prefill), (Role::Decode, decode)] {
             let Some(worker) = worker else { continue };
-            if !roles.contains(&role) {
+            let path = worker_path(role);
+            if !deployment.workload.workers().into_iter().any(|worker| worker.role == role) {
                 let mode = deployment.workload.mode();
                 let path = FieldPath::from(path);
                 let message = format!("{path} has no effect: in {mode} mode there is no such component");
@@ -216,14 +212,9 @@ impl WorkerSettings {
 
     /// Warns about an omitted flag that is not added anyway.
     pub(super) fn check_omitted_flags(&self, role: Role, added: &[StackFlag], findings: &mut Findings<'_>) {
-        let path = || match role {
-            Role::Aggregated => overrides::path().worker(),
-            Role::Prefill => overrides::path().prefill(),
-            Role::Decode => overrides::path().decode(),
-        };
         let flags = self.of(role).map(|settings| settings.omitted_flags.as_slice()).unwrap_or_default();
         for (index, flag) in flags.iter().enumerate().filter(|(_, flag)| !added.contains(flag)) {
-            let path = path().omit_flags().index(index);
+            let path = worker_path(role).omit_flags().index(index);
             let message = format!("{path} is {}, which these workers do not get anyway", flag.as_str());
             findings.report(&COMPONENT_SETTING_WITHOUT_EFFECT, &path, message).help("remove it");
         }
@@ -237,6 +228,15 @@ impl WorkerSettings {
     /// Returns the settings of the workers of a role.
     pub(super) fn of(&self, role: Role) -> Option<&ComponentSettings> {
         self.0.iter().find(|(other, _)| *other == role).map(|(_, settings)| settings)
+    }
+}
+
+/// Returns the path of the overrides of the workers of a role.
+fn worker_path(role: Role) -> PathOf<WorkerComponent> {
+    match role {
+        Role::Aggregated => overrides::path().worker(),
+        Role::Prefill => overrides::path().prefill(),
+        Role::Decode => overrides::path().decode(),
     }
 }
 
@@ -312,15 +312,15 @@ pub(super) fn warn_about_long_names(deployment: &Deployment, names: &[(&str, Fie
 
 /// Reports components with the same name. Dynamo's operator compares names without regard to case.
 pub(super) fn check_unique_names(settings: &DynamoSettings, names: &[(Role, String)], findings: &mut Findings<'_>) {
+    if settings.frontend_component.name.is_none() && settings.workers.0.iter().all(|(_, own)| own.name.is_none()) {
+        // The names that are derived differ.
+        return;
+    }
     let path = overrides::path;
     let frontend = settings.frontend_component.name.as_deref().unwrap_or(super::frontend::NAME).to_lowercase();
     let mut first: BTreeMap<String, FieldPath> = BTreeMap::from([(frontend, path().frontend().name().into())]);
     for (role, name) in names {
-        let at: FieldPath = match role {
-            Role::Aggregated => path().worker().name().into(),
-            Role::Prefill => path().prefill().name().into(),
-            Role::Decode => path().decode().name().into(),
-        };
+        let at = FieldPath::from(worker_path(*role).name());
         if let Some(other) = first.get(&name.to_lowercase()) {
             let message = format!("two components are named {name:?}, which are one for Dynamo's operator");
             // The name that is written is the one to change.
@@ -335,7 +335,7 @@ pub(super) fn check_unique_names(settings: &DynamoSettings, names: &[(Role, Stri
 
 fn read_pod(
     fields: Option<wire::Map<Node<'static>>>,
-    path: &FieldPath,
+    path: impl Fn() -> FieldPath,
     findings: &mut Findings<'_>,
 ) -> Map<String, Value> {
     let elsewhere = |field: &str| (field == "containers").then(|| "the container has its own key".to_owned());
@@ -345,7 +345,7 @@ fn read_pod(
 /// Returns the fields that overrides may set, and reports the others.
 fn read_fields(
     fields: Option<wire::Map<Node<'static>>>,
-    path: &FieldPath,
+    path: impl Fn() -> FieldPath,
     elsewhere: impl Fn(&str) -> Option<String>,
     findings: &mut Findings<'_>,
 ) -> Map<String, Value> {
@@ -353,7 +353,7 @@ fn read_fields(
     for (field, value) in fields.map(|fields| fields.0).unwrap_or_default() {
         match elsewhere(&field) {
             Some(reason) => {
-                let at = path.key(field);
+                let at = path().with_key(field);
                 let message = format!("{at} cannot be set here: {reason}");
                 findings.report(&COMPONENT_FIELD_ELSEWHERE, FieldRef::key(&at), message).help("remove it here");
             }
