@@ -75,6 +75,9 @@ impl ObjectMetadata {
 
     /// Adds the labels and annotations to an object, and reports those that it has with another value.
     pub(crate) fn add_to(self, manifest: &mut Manifest, findings: &mut Findings<'_>) {
+        if self.labels.is_empty() && self.annotations.is_empty() {
+            return;
+        }
         let path = SharedOverrides::path_of_metadata();
         let kind = &manifest.kind;
         let targets = [

@@ -86,8 +86,12 @@ pub fn validate_with_assumptions(
         storage::warn_about_single_node_claims(&model.volumes, &workload, &mut check);
     }
     let storage = model.as_ref().map(|model| model.volumes.as_slice()).unwrap_or_default();
-    let mounts = volumes::mount_lists(&pod.engine_container, &workload);
-    volumes::check_volumes(&pod.settings.volumes, &mounts, storage, &mut check);
+    let has_mounts = workload.workers().iter().any(|worker| !worker.engine_container.volume_mounts.is_empty());
+    // Most deployments have neither.
+    if has_mounts || !pod.settings.volumes.is_empty() {
+        let mounts = volumes::mount_lists(&pod.engine_container, &workload);
+        volumes::check_volumes(&pod.settings.volumes, &mounts, storage, &mut check);
+    }
     let shared_memory = spec.resources.as_ref().and_then(|resources| non_empty(resources.shared_memory.as_deref()));
     if let Some(size) = shared_memory {
         let volumes = model.as_ref().map(|model| model.volumes.as_slice()).unwrap_or_default();

@@ -398,12 +398,12 @@ impl<T: Serialize> PodFields<T> {
 
 /// Returns the paths of the fields of pods that a frontend or a worker replaces, each with its place in core/v1 PodSpec.
 pub(super) fn pod_parts(deployment: &Deployment) -> Vec<(FieldPath, String)> {
-    let written = deployment.provider.overrides.as_ref();
-    let path = FieldPath::from(overrides::path());
     let mut parts = Vec::new();
+    let Some(written) = &deployment.provider.overrides else { return parts };
+    let path = FieldPath::from(overrides::path());
     for component in ["frontend", "worker", "prefill", "decode"] {
         for (part, prefix) in [("pod", ""), ("container", "containers.*.")] {
-            let fields = written.and_then(|overrides| overrides.get(component)?.get(part)).map(Node::entries);
+            let fields = written.get(component).and_then(|overrides| overrides.get(part)).map(Node::entries);
             for entry in fields.into_iter().flatten() {
                 let at = path.key(component).key(part).key(entry.key.clone().into_owned());
                 parts.push((at, format!("{prefix}{}", entry.key)));
