@@ -8,7 +8,9 @@ use kubefoundry_compiler::options::render::API_VERSION as RENDER_API_VERSION;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, StringEnum as _};
 use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::{CONFIGURATION_KIND, EngineType, InferenceProviderConfig, KIND, ModelDeployment};
+use kubefoundry_model::wire::{
+    CONFIGURATION_KIND, EngineType, InferenceProviderConfig, KIND, ModelDeployment, OBJECT_FIELDS,
+};
 use kubefoundry_yaml::field_path::Segment;
 use serde_json::{Value, json};
 
@@ -304,6 +306,10 @@ fn text(types: &[&str], facets: &Facets, nullable: bool) -> Value {
         .into()
 }
 
+/// Documents a field of the provider's object in the overrides.
+const MERGED_FIELD: &str =
+    "A field of the provider's object, which is merged into it. Only in airunway.ai; elsewhere, write it in patches.";
+
 /// Returns fields that are always required, but whose absence the CRD reports by a rule with its own message.
 fn always_required(object: &str) -> &'static [&'static str] {
     match object {
@@ -326,7 +332,13 @@ fn conditions(object: &str) -> Result<Option<Value>, Failure> {
         "Provider" => {
             let mut list = Vec::new();
             for provider in PROVIDERS {
-                let overrides = value(&provider.info().overrides, &Facets::NONE, true)?;
+                let mut overrides = value(&provider.info().overrides, &Facets::NONE, true)?;
+                // An editor does not know the API group of the document, and in one of them these are merged.
+                if let Some(fields) = overrides.get_mut("properties").and_then(Value::as_object_mut) {
+                    for field in OBJECT_FIELDS {
+                        fields.entry(*field).or_insert_with(|| json!({"description": MERGED_FIELD}));
+                    }
+                }
                 list.push(json!({
                     "if": when("name", &[provider.name()]),
                     "then": {"properties": {"overrides": overrides}},
