@@ -47,6 +47,15 @@ pub struct Refinement<'r> {
     pub differs: &'r dyn Fn(&Value, &Value) -> bool,
 }
 
+/// Returns whether a value is a list or a mapping with nothing in it.
+pub fn is_empty_collection(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
 /// Returns the string at a JSON pointer.
 pub fn string_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str)

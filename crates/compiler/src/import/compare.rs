@@ -466,7 +466,7 @@ fn same_scalar(kind: &str, path: &FieldPath, original: &Value, rendered: &Value)
 }
 
 /// Parses a text as a YAML mapping. Returns `None` for any other text.
-fn parse_mapping(text: &str) -> Option<Value> {
+pub(super) fn parse_mapping(text: &str) -> Option<Value> {
     let parsed = yaml::parse(text, &yaml::Limits::default());
     let [document] = parsed.documents.as_slice() else { return None };
     Some(document.root.to_json()).filter(|value| value.is_object() && parsed.failure.is_none())

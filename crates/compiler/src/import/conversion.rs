@@ -7,15 +7,16 @@ use serde_json::{Map, Value, json};
 
 use super::compare;
 use super::document::{DocumentBuilder, EngineSettings, Supplied, arrange_as_declared, role_flags, user_flags};
-use super::importer::{Importer, NamespaceObjects, RenderedDeployment};
+use super::importer::{Importer, NamespaceObjects, RenderedDeployment, report_not_importable, report_refusal};
+use super::input::ParsedObject;
 use super::report::Omission;
 use super::{object_metadata, parallelism};
 use crate::codes as shared;
 use crate::trace::change::FieldChange;
-use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef};
 use kubefoundry_kubernetes::api_group::{AIRUNWAY, API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
-use kubefoundry_model::draft::{Draft, ImportSource, Refinement, string_at, string_entries_at};
+use kubefoundry_model::draft::{Draft, ImportSource, Refinement, is_empty_collection, string_at, string_entries_at};
 use kubefoundry_model::engines::ImportedFlag;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_transform::codes::NAME_TOO_LONG;
@@ -38,6 +39,16 @@ pub(super) enum Refusal {
     Reason(String),
 }
 
+impl Refusal {
+    /// Reports why an object cannot be imported.
+    pub(super) fn report(&self, object: &ParsedObject<'_>, reference: &ObjectRef, findings: &mut Findings<'_>) {
+        match self {
+            Self::Invalid(errors) => report_refusal(object, reference, errors, findings),
+            Self::Reason(why) => report_not_importable(object, reference, why, findings),
+        }
+    }
+}
+
 impl Importer<'_> {
     /// Converts an object to a ModelDeployment. If its name is too long, the ModelDeployment gets a shorter one.
     pub(super) fn convert(&self, object: &Value, siblings: &NamespaceObjects<'_>) -> Result<Conversion, Refusal> {
@@ -46,7 +57,6 @@ impl Importer<'_> {
             let mut draft = self.provider.import(&subject).map_err(|why| Refusal::Reason(why.to_string()))?;
             let api_group = api_group_of(object);
             object_metadata::keep_user_metadata(object, &mut draft);
-            retain_overrides_of_group(&mut draft, &self.provider.info().overrides, api_group);
             let conversion = self.convert_draft(object, draft)?;
             Ok(if api_group.name == AIRUNWAY { conversion } else { self.refine(object, conversion) })
         };
@@ -93,6 +103,7 @@ impl Importer<'_> {
 
     /// Converts a draft to a ModelDeployment, or returns the errors with which that is refused.
     fn convert_draft(&self, object: &Value, mut draft: Draft) -> Result<Conversion, Refusal> {
+        // Overrides that the API group does not have stay in the residue.
         let mut overrides = Value::Object(std::mem::take(&mut draft.overrides));
         arrange_as_declared(&mut overrides, &self.provider.info().overrides, api_group_of(object).name);
         if let Value::Object(overrides) = overrides {
@@ -216,16 +227,7 @@ const MAX_REFINEMENTS: usize = 3;
 /// Removes the lists and mappings of a specification in which nothing is left. In overrides, they may mean something.
 fn remove_empty_lists(deployment: &mut Value) {
     let Some(spec) = deployment.get_mut("spec").and_then(Value::as_object_mut) else { return };
-    spec.retain(|_, value| {
-        !(value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty))
-    });
-}
-
-/// Removes the overrides that an API group does not have. They stay in the residue.
-fn retain_overrides_of_group(draft: &mut Draft, shape: &Shape, api_group: &ApiGroup) {
-    let Shape::Object(overrides) = shape else { return };
-    let is_outside = |key: &str| overrides.field(key).is_some_and(|it| it.facets.not_in.contains(&api_group.name));
-    draft.overrides.retain(|key, _| !is_outside(key));
+    spec.retain(|_, value| !is_empty_collection(value));
 }
 
 /// The lengths of the names that are tried in place of one that is too long.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::compare::same_values;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
-use kubefoundry_model::draft::{Draft, WorkerDraft};
+use kubefoundry_model::draft::{Draft, WorkerDraft, is_empty_collection};
 use kubefoundry_model::engines::profile::{BooleanSetting, ConfigValue, EngineProfile};
 use kubefoundry_model::engines::{ImportedFlag, profile};
 use kubefoundry_model::ir::Role;
@@ -460,12 +460,7 @@ fn insert(fields: &mut Map<String, Value>, key: &str, value: Option<&str>) {
 
 /// Inserts a value unless it is empty.
 fn insert_non_empty(fields: &mut Map<String, Value>, key: &str, value: Value) {
-    let is_empty = match &value {
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    };
-    if !is_empty {
+    if !is_empty_collection(&value) {
         fields.insert(key.to_owned(), value);
     }
 }

@@ -129,12 +129,8 @@ impl<'s> Importer<'s> {
         let reference = object.reference();
         let Conversion { draft, deployment, rendering, omissions } = match self.convert(&object.value, siblings) {
             Ok(result) => result,
-            Err(Refusal::Invalid(errors)) => {
-                report_refusal(object, &reference, &errors, findings);
-                return None;
-            }
-            Err(Refusal::Reason(why)) => {
-                report_not_importable(object, &reference, &why, findings);
+            Err(refusal) => {
+                refusal.report(object, &reference, findings);
                 return None;
             }
         };
@@ -253,17 +249,16 @@ impl<'s> Importer<'s> {
     ) -> Option<ImportedDeployment> {
         let reference = object.reference();
         let mut omissions = Vec::new();
-        let read = match multi_role::read(&object.value, &siblings.values) {
-            Ok(read) => read,
-            Err(why) => {
-                report_not_importable(object, &reference, &why, findings);
-                return None;
-            }
-        };
-        let (deployment, rendering) = match self.remove_refused_parts(read.deployment, &mut omissions) {
-            Ok(result) => result,
-            Err(errors) => {
-                report_refusal(object, &reference, &errors, findings);
+        let converted =
+            multi_role::read(&object.value, &siblings.values).map_err(Refusal::Reason).and_then(|mut read| {
+                let deployment = std::mem::take(&mut read.deployment);
+                let rendered = self.remove_refused_parts(deployment, &mut omissions).map_err(Refusal::Invalid)?;
+                Ok((read, rendered))
+            });
+        let (read, (deployment, rendering)) = match converted {
+            Ok(converted) => converted,
+            Err(refusal) => {
+                refusal.report(object, &reference, findings);
                 return None;
             }
         };
@@ -316,7 +311,7 @@ pub(super) fn report_not_importable(
 }
 
 /// Reports why the imported deployment cannot be rendered.
-fn report_refusal(
+pub(super) fn report_refusal(
     object: &ParsedObject<'_>,
     reference: &ObjectRef,
     errors: &[Diagnostic],

@@ -4,21 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::compare::{FieldDifference, comparable_form, differences};
+use super::compare::{FieldDifference, comparable_form, differences, parse_mapping};
 use crate::trace::change::FieldChange;
 use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_model::draft::{Equivalents, PartRenames, string_at};
+use kubefoundry_model::draft::{Equivalents, PartRenames, is_empty_collection, string_at};
 use kubefoundry_model::engines::{CommandLine, flags_from_argv};
 use kubefoundry_model::patches::matched_items;
 use kubefoundry_model::wire::SharedOverrides;
-use kubefoundry_yaml as yaml;
+use kubefoundry_transform::read_configuration;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// The field of a RayService whose content a patch changes by a key of its own.
 const SERVE_CONFIG: &str = "spec.serveConfigV2";
-/// The same field as a JSON pointer.
-const SERVE_CONFIG_POINTER: &str = "/spec/serveConfigV2";
 /// Fields by which patches match the items of lists.
 const IDENTITY: [&str; 7] = ["name", "mountPath", "mountPoint", "groupName", "containerPort", "port", "protocol"];
 
@@ -27,7 +25,7 @@ const COMPONENTS: &str = "components";
 
 /// Returns the patch that makes a rendered object equal to an imported one, as far as patches can. `None` if nothing
 /// differs that a patch can change.
-pub(super) fn patch_of(imported: &Value, rendered: &Value, equivalents: &Equivalents) -> Option<Value> {
+fn patch_of(imported: &Value, rendered: &Value, equivalents: &Equivalents) -> Option<Value> {
     let differences = differences(imported, rendered, equivalents);
     if differences.is_empty() {
         return None;
@@ -54,14 +52,15 @@ struct PatchBuilder<'d> {
 impl PatchBuilder<'_> {
     /// Returns what a patch says about the value at a path. `None` if it says nothing.
     fn change(&mut self, path: &FieldPath, imported: &Value, rendered: &Value) -> Option<Value> {
-        if !self.differences.iter().any(|difference| difference.path.starts_with(path)) {
+        if !self.differs_at(path) {
             return None;
         }
         match (imported, rendered) {
             (Value::Object(imported), Value::Object(rendered)) => self.change_fields(path, imported, rendered),
             (Value::Array(imported), Value::Array(rendered)) => self.change_items(path, imported, rendered),
             (Value::String(imported), Value::String(rendered)) if path.to_string() == SERVE_CONFIG => {
-                let (Some(imported), Some(rendered)) = (parse(imported), parse(rendered)) else { return None };
+                let configs = parse_mapping(imported).zip(parse_mapping(rendered));
+                let (imported, rendered) = configs?;
                 self.serve_config = self.change(path, &imported, &rendered);
                 None
             }
@@ -197,12 +196,6 @@ fn remove_flag(args: &mut Vec<String>, shown: &str) {
     args.remove(position);
 }
 
-fn parse(text: &str) -> Option<Value> {
-    let parsed = yaml::parse(text, &yaml::Limits::default());
-    let [document] = parsed.documents.as_slice() else { return None };
-    Some(document.root.to_json()).filter(|_| parsed.failure.is_none())
-}
-
 /// Returns the patches of imported objects for their renderings, the objects of a kind together.
 pub(super) fn patches_of(pairs: &[(&Value, &Value)], equivalents: &Equivalents) -> Vec<Value> {
     let kinds = pairs.iter().filter_map(|(_, rendered)| string_at(rendered, "/kind"));
@@ -233,7 +226,7 @@ pub(super) fn without_refused(deployment: &Value, errors: &[Diagnostic], unpatch
     };
     let paths = errors.iter().map(place).collect::<Option<BTreeSet<FieldPath>>>()?;
     let mut root: Node<'static> = Node::from(deployment).to_owned_node();
-    let config = unpatched.iter().find_map(|object| parse(string_at(object, SERVE_CONFIG_POINTER)?));
+    let config = unpatched.iter().find_map(|object| read_configuration(object, &FieldPath::parse(SERVE_CONFIG)));
     // Removing from the end keeps the positions of earlier items.
     let mut is_smaller = false;
     for path in paths.iter().rev() {
@@ -276,10 +269,7 @@ fn remove_empty(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.values_mut().for_each(remove_empty);
-            let is_empty = |value: &Value| {
-                value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
-            };
-            fields.retain(|_, value| !is_empty(value));
+            fields.retain(|_, value| !is_empty_collection(value));
         }
         Value::Array(items) => {
             items.iter_mut().for_each(remove_empty);

@@ -127,16 +127,13 @@ fn merge_overrides(
     };
     let main = manifests.iter().zip(objects).find(|(manifest, _)| is_main(manifest));
     let Some((manifest, object)) = main.filter(|_| !overrides.is_empty()) else { return };
-    let (_, value) = object.values.get_or_insert_with(|| {
-        let value = manifest.clone().into_json();
-        (value.clone(), value)
-    });
+    let (value, writes) = object.open(manifest);
     let path = ProviderRequest::overrides_path();
     for (key, change) in overrides {
         let before = value.clone();
         let mut problems = Vec::new();
         let whole = |_: &FieldPath| Some(ListType::Atomic);
-        let mut merge = Merge { list_type: &whole, text: None, writes: &mut object.writes, problems: &mut problems };
+        let mut merge = Merge { list_type: &whole, text: None, writes, problems: &mut problems };
         let fields = Value::Object(Map::from_iter([(key.clone(), change.clone())]));
         merge.merge(value, &fields, &FieldPath::root(), &path);
         merge::report_all(&problems, 1, findings);
@@ -171,6 +168,17 @@ struct ObjectInWork {
     writes: Vec<PatchWrite>,
 }
 
+impl ObjectInWork {
+    /// Returns the object as it is now, for a patch to change, and the list of what patches write.
+    fn open(&mut self, manifest: &Manifest) -> (&mut Value, &mut Vec<PatchWrite>) {
+        let (_, value) = self.values.get_or_insert_with(|| {
+            let value = manifest.clone().into_json();
+            (value.clone(), value)
+        });
+        (value, &mut self.writes)
+    }
+}
+
 /// A patch that is applied.
 struct AppliedPatch<'p> {
     patch: &'p Patch,
@@ -190,13 +198,10 @@ impl AppliedPatch<'_> {
         let mut problems = Vec::new();
         for (manifest, object) in manifests.iter().zip(objects).filter(|(manifest, _)| is_target(manifest)) {
             targets += 1;
-            let (_, value) = object.values.get_or_insert_with(|| {
-                let value = manifest.clone().into_json();
-                (value.clone(), value)
-            });
+            let (value, writes) = object.open(manifest);
             let before = value.clone();
-            self.merge_fields(value, manifest, &mut object.writes, &mut problems);
-            self.merge_serve_config(value, manifest, &mut object.writes, &mut problems, findings);
+            self.merge_fields(value, manifest, writes, &mut problems);
+            self.merge_serve_config(value, manifest, writes, &mut problems, findings);
             has_effect |= before != *value;
         }
         if targets == 0 {

@@ -64,7 +64,7 @@ fn shared_memory_size(spec: &Value, container: &Value) -> Option<String> {
 }
 
 /// The probes of a container, by their names in `spec.probes`.
-const PROBES: &[(&str, &str)] =
+pub(super) const PROBES: &[(&str, &str)] =
     &[("startup", "startupProbe"), ("readiness", "readinessProbe"), ("liveness", "livenessProbe")];
 
 /// Returns `spec.probes` of a container, or of another object with probes.

@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 
 use super::codes::{COMPONENT_FIELD_ELSEWHERE, COMPONENT_SETTING_WITHOUT_EFFECT, NAMES_TOO_LONG_FOR_GROVE};
 use super::component::ComponentKind;
+use super::frontend_settings::merge_entries;
 use super::overrides::{self, ComponentMetadata, DynamoSettings, StackFlag, WorkerComponent, WorkerType};
 use super::{MAX_NAMES_LENGTH, RESERVED_POD_LABELS};
 use crate::codes;
+use crate::draft::is_empty_collection;
 use crate::ir::{Deployment, Role};
 use crate::validate::RESERVED;
 use crate::wire::ModelDeployment;
@@ -18,6 +20,7 @@ use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::pod::PodMetadata;
 use kubefoundry_kubernetes::wire::{self, Nullable, PathOf, ValuePath};
+use kubefoundry_transform::PodPart;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -143,15 +146,8 @@ impl ComponentSettings {
         let mut merged = common.unwrap_or_default();
         let ComponentMetadata { labels, annotations } = &self.metadata;
         for (target, changes) in [(&mut merged.labels, labels), (&mut merged.annotations, annotations)] {
-            for (key, Nullable(value)) in changes.iter().flat_map(|changes| &changes.0) {
-                let position = target.0.iter().position(|(other, _)| other == key);
-                match (position.and_then(|position| target.0.get_mut(position)), value) {
-                    (Some((_, existing)), Some(value)) => existing.clone_from(value),
-                    (Some(_), None) => target.0.retain(|(other, _)| other != key),
-                    (None, Some(value)) => target.push(key.clone(), value.clone()),
-                    (None, None) => {}
-                }
-            }
+            let changes = changes.iter().flat_map(|changes| &changes.0);
+            merge_entries(&mut target.0, changes.map(|(key, Nullable(value))| (key, value)));
         }
         (merged != PodMetadata::default()).then_some(merged)
     }
@@ -281,18 +277,11 @@ fn check_name(name: &str, path: &ValuePath, findings: &mut Findings<'_>) -> bool
 
 /// Returns the names that overrides give components, each with its field.
 pub(super) fn written_names(settings: &DynamoSettings) -> Vec<(&str, FieldPath)> {
-    let path = overrides::path;
-    let frontend = settings.frontend_component.name.as_deref();
+    let frontend = settings.frontend_component.name.as_deref().into_iter();
     let mut names: Vec<(&str, FieldPath)> =
-        frontend.into_iter().map(|name| (name, path().frontend().name().into())).collect();
-    let workers = [
-        (Role::Aggregated, path().worker().name()),
-        (Role::Prefill, path().prefill().name()),
-        (Role::Decode, path().decode().name()),
-    ];
-    names.extend(
-        workers.into_iter().filter_map(|(role, path)| Some((settings.workers.of(role)?.name.as_deref()?, path.into()))),
-    );
+        frontend.map(|name| (name, overrides::path().frontend().name().into())).collect();
+    let workers = settings.workers.0.iter();
+    names.extend(workers.filter_map(|(role, own)| Some((own.name.as_deref()?, worker_path(*role).name().into()))));
     names
 }
 
@@ -385,7 +374,7 @@ impl<T: Serialize> PodFields<T> {
         };
         for (key, value) in replaced {
             // A list or mapping that is empty says as much as an absent one.
-            let is_empty = value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty);
+            let is_empty = is_empty_collection(value);
             if value.is_null() || is_empty && fields.get(key).is_some_and(|value| !value.is_null()) {
                 fields.shift_remove(key);
             } else if !is_empty {
@@ -397,7 +386,7 @@ impl<T: Serialize> PodFields<T> {
 }
 
 /// Returns the paths of the fields of pods that a frontend or a worker replaces, each with its place in core/v1 PodSpec.
-pub(super) fn pod_parts(deployment: &Deployment) -> Vec<(FieldPath, String)> {
+pub(super) fn pod_parts(deployment: &Deployment) -> Vec<PodPart> {
     let mut parts = Vec::new();
     let Some(written) = &deployment.provider.overrides else { return parts };
     let path = FieldPath::from(overrides::path());
@@ -405,8 +394,8 @@ pub(super) fn pod_parts(deployment: &Deployment) -> Vec<(FieldPath, String)> {
         for (part, prefix) in [("pod", ""), ("container", "containers.*.")] {
             let fields = written.get(component).and_then(|overrides| overrides.get(part)).map(Node::entries);
             for entry in fields.into_iter().flatten() {
-                let at = path.key(component).key(part).key(entry.key.clone().into_owned());
-                parts.push((at, format!("{prefix}{}", entry.key)));
+                let path = path.key(component).key(part).key(entry.key.clone().into_owned());
+                parts.push(PodPart { path, field: format!("{prefix}{}", entry.key).into() });
             }
         }
     }

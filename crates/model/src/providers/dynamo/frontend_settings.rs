@@ -163,16 +163,24 @@ pub(super) fn is_reserved_flag(name: &str) -> bool {
 
 /// Merges amounts by resource. `None` removes one.
 fn merge_amounts(amounts: &mut Vec<(String, String)>, written: &[ResourceAmount]) {
-    for (resource, amount) in written {
-        let position = amounts.iter().position(|(name, _)| name == resource);
-        match (position, amount) {
-            (Some(position), Some(amount)) => {
-                if let Some((_, existing)) = amounts.get_mut(position) {
-                    existing.clone_from(amount);
+    merge_entries(amounts, written.iter().map(|(resource, amount)| (resource, amount)));
+}
+
+/// Merges the entries of a mapping by key. `None` removes one.
+pub(super) fn merge_entries<'c>(
+    entries: &mut Vec<(String, String)>,
+    changes: impl Iterator<Item = (&'c String, &'c Option<String>)>,
+) {
+    for (key, value) in changes {
+        let position = entries.iter().position(|(name, _)| name == key);
+        match (position, value) {
+            (Some(position), Some(value)) => {
+                if let Some((_, existing)) = entries.get_mut(position) {
+                    existing.clone_from(value);
                 }
             }
-            (Some(position), None) => drop(amounts.remove(position)),
-            (None, Some(amount)) => amounts.push((resource.clone(), amount.clone())),
+            (Some(position), None) => drop(entries.remove(position)),
+            (None, Some(value)) => entries.push((key.clone(), value.clone())),
             (None, None) => {}
         }
     }

@@ -64,8 +64,8 @@ impl<'v> GraphComponent<'v> {
     pub(super) fn container_with_probes(&self) -> Value {
         let mut container = self.container.as_object().cloned().unwrap_or_default();
         if self.is_v1alpha1 {
-            for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
-                container.extend(self.value.get(probe).map(|value| (probe.to_owned(), value.clone())));
+            for (_, probe) in import_pod::PROBES {
+                container.extend(self.value.get(*probe).map(|value| ((*probe).to_owned(), value.clone())));
             }
         }
         Value::Object(container)

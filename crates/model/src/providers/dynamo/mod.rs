@@ -161,8 +161,7 @@ impl Provider for Dynamo {
     }
 
     fn pod_parts(&self, deployment: &Deployment) -> Vec<PodPart> {
-        let parts = component_settings::pod_parts(deployment).into_iter();
-        parts.map(|(path, field)| PodPart { path, field: field.into() }).collect()
+        component_settings::pod_parts(deployment)
     }
 
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {

@@ -10,11 +10,8 @@ use super::overrides::StackFlag;
 use crate::draft::{Draft, Refinement, items_at, string_at, string_entries_at};
 use crate::engines::flags_from_argv;
 use crate::ir::Role;
+use crate::providers::import_pod::PROBES;
 use kubefoundry_kubernetes::wire::StringEnum as _;
-
-/// The probes of a container, with their fields of a deployment.
-const PROBES: [(&str, &str); 3] =
-    [("startupProbe", "startup"), ("readinessProbe", "readiness"), ("livenessProbe", "liveness")];
 
 /// The keys of TensorRT-LLM's configuration that disaggregated mode adds.
 const DISAGGREGATION_KEYS: [&str; 2] = ["cache_transceiver_config", "disable_overlap_scheduler"];
@@ -200,14 +197,14 @@ fn divide_containers(
     let differs = |one: Option<&Value>, other: Option<&Value>| {
         (refinement.differs)(one.unwrap_or(&Value::Null), other.unwrap_or(&Value::Null))
     };
-    for (field, name) in PROBES {
-        if differs(own.get(field), other.get(field)) {
-            draft.probes.shift_remove(name);
+    for (name, field) in PROBES {
+        if differs(own.get(*field), other.get(*field)) {
+            draft.probes.shift_remove(*name);
             for (position, container) in [&own, &other].into_iter().enumerate() {
-                let probe = container.get(field).filter(|probe| !probe.is_null());
+                let probe = container.get(*field).filter(|probe| !probe.is_null());
                 if let (Some(probe), Some(worker)) = (probe, draft.workers.get_mut(position)) {
                     let probes = worker.container.entry("probes").or_insert_with(|| json!({}));
-                    probes[name] = probe.clone();
+                    probes[*name] = probe.clone();
                 }
             }
         }

@@ -6,9 +6,7 @@ use super::frontend::ROUTER_MODE;
 use super::frontend_settings::ROUTER_MODE_FLAG;
 use crate::draft::{items_at, quantity_at, string_at};
 use crate::engines::{CommandLine, script_item};
-
-/// The probes of a container, which a component of `v1alpha1` has as well.
-const PROBES: [&str; 3] = ["startupProbe", "readinessProbe", "livenessProbe"];
+use crate::providers::import_pod::PROBES;
 
 /// The address at which a worker of vLLM offers its KV blocks.
 const SIDE_CHANNEL_HOST: &str = "VLLM_NIXL_SIDE_CHANNEL_HOST";
@@ -104,7 +102,7 @@ fn merge_container(service: &mut Value, is_frontend: bool) {
     }
     let env = container.shift_remove("env");
     let probes: Vec<(&str, Value)> =
-        PROBES.iter().filter_map(|name| Some((*name, container.shift_remove(*name)?))).collect();
+        PROBES.iter().filter_map(|(_, field)| Some((*field, container.shift_remove(*field)?))).collect();
     let Some(service) = service.as_object_mut() else { return };
     for (name, probe) in probes {
         service.entry(name).or_insert(probe);
@@ -132,11 +130,9 @@ fn unify_component(component: &mut Value) {
     remove_own_address(component, &format!("{pointer}/env"));
     if string_at(component, "/type") == Some("frontend") {
         move_router_mode(component, &pointer, &format!("{pointer}/env"));
-    }
-    if string_at(component, "/type") == Some("frontend")
-        && let Some(container) = component.pointer_mut(&pointer).and_then(Value::as_object_mut)
-    {
-        remove_unused_directory(container);
+        if let Some(container) = component.pointer_mut(&pointer).and_then(Value::as_object_mut) {
+            remove_unused_directory(container);
+        }
     }
 }
 
