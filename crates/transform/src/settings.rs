@@ -128,6 +128,14 @@ impl AllSettings {
         self.change(section, |settings| settings.read_model_config(id, config, findings));
     }
 
+    /// Builds the defaults of sections that no document has set, so that [`AllSettings::with`] does not build them for
+    /// every object that it is called for.
+    pub fn fill_defaults(&mut self, sections: impl Iterator<Item = SettingsSection>) {
+        for section in sections {
+            self.change(&section, |_| {});
+        }
+    }
+
     /// Changes the settings of a section, which are the defaults before the first change.
     fn change(&mut self, section: &SettingsSection, change: impl FnOnce(&mut dyn ErasedSettings)) {
         let key = section.field.key;

@@ -152,6 +152,15 @@ enum ActiveReader<'t> {
     Events(Box<EventParser<'t>>),
 }
 
+/// Returns whether a text starts with a `---` and a document that may be a mapping. Others, such as a stream of scalars,
+/// stay with the event parser: the block reader refuses each of them, and to start the parser again costs more than to
+/// read one.
+fn may_be_mapping(text: &str) -> bool {
+    let Some(content) = text.strip_prefix("---\n") else { return false };
+    let end = memchr::memmem::find(content.as_bytes(), b"\n---").unwrap_or(content.len());
+    content.as_bytes().get(..end).is_some_and(|document| memchr::memchr(b':', document).is_some())
+}
+
 /// The event parser on the rest of a text.
 struct EventParser<'t> {
     parser: Parser<'t, StrInput<'t>>,
@@ -316,8 +325,8 @@ impl<'t> Documents<'t> {
                         next_marker(self.text, marker.start)
                     };
                     self.store_document(builder, Span { start: start.min(end), end }, index);
-                    let is_next_marker = self.text.get(end..).is_some_and(|rest| rest.starts_with("---\n"));
-                    if !is_explicit && is_next_marker && self.starts_document(end) {
+                    let may_be_block = self.text.get(end..).is_some_and(may_be_mapping);
+                    if !is_explicit && may_be_block && self.starts_document(end) {
                         self.reader = ActiveReader::Block(end);
                     }
                     return true;

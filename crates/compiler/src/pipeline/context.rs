@@ -22,6 +22,7 @@ pub(crate) fn read_options(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic
     let mut options = Options { crds: has_crds, ..Options::default() };
     apply_model_configs(sources, &mut options, diagnostics);
     apply_options(sources, &mut options, diagnostics);
+    options.settings.fill_defaults(crate::composition::sections());
     options.nodes = read_nodes(sources, diagnostics);
     options
 }
