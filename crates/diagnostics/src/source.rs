@@ -1,5 +1,8 @@
 //! Input texts with their names. The core reads no files; front ends pass in what they read.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use kubefoundry_yaml::text::one_line;
 
 /// Index of a [`Source`] in its [`SourceSet`].
@@ -25,6 +28,9 @@ pub enum Purpose {
     Options,
     /// The `config.json` of a model, whose id is the [subject](Source::subject).
     ModelConfig,
+    /// A file from which another text was built, such as the base or a patch of a kustomization. Nothing is read from
+    /// it, but findings in the built text can point into it.
+    Origin,
 }
 
 impl Purpose {
@@ -54,6 +60,9 @@ pub struct Source {
     pub is_found: bool,
     /// What the text describes, if it does not say so itself: the id of a model.
     pub subject: Option<String>,
+    /// What should have built what is applied from this text, but was not run: a kustomization. The objects in a cluster
+    /// can then differ from those in the text.
+    pub unbuilt: Option<String>,
 }
 
 /// The reason why bytes are not UTF-8 text.
@@ -63,6 +72,28 @@ pub enum EncodingError {
     NotUtf8(usize),
     /// The bytes start with the byte order mark of UTF-16.
     Utf16,
+}
+
+/// The part of an input that makes up one cluster or stage, such as what one kustomization builds. Each environment is
+/// compiled on its own, so names must be unique within an environment only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// How reports name it: the directory that it was found in, such as `clusters/prod`. It is empty for the texts that
+    /// are in no such directory.
+    pub name: Arc<str>,
+    members: BTreeSet<SourceId>,
+}
+
+impl Environment {
+    /// Returns the name, if reports show one.
+    pub fn label(&self) -> Option<&str> {
+        Some(&*self.name).filter(|name| !name.is_empty())
+    }
+
+    /// Returns whether a text belongs to the environment.
+    pub fn contains(&self, id: SourceId) -> bool {
+        self.members.contains(&id)
+    }
 }
 
 /// All input texts of one run, in order.
@@ -75,7 +106,11 @@ pub enum EncodingError {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct SourceSet {
-    sources: Vec<Source>,
+    /// Shared with the [views](SourceSet::in_environment) of environments.
+    sources: Vec<Arc<Source>>,
+    environments: Vec<Environment>,
+    /// The texts that a view leaves out.
+    hidden: BTreeSet<SourceId>,
 }
 
 impl SourceSet {
@@ -87,7 +122,7 @@ impl SourceSet {
     /// Adds a text for a purpose and returns its id.
     pub fn add_for(&mut self, purpose: Purpose, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         let name = one_line(&name.into());
-        self.sources.push(Source {
+        self.sources.push(Arc::new(Source {
             purpose,
             name,
             text: text.into(),
@@ -96,13 +131,14 @@ impl SourceSet {
             directory: None,
             is_found: false,
             subject: None,
-        });
+            unbuilt: None,
+        }));
         SourceId(self.sources.len() - 1)
     }
 
     /// Replaces the text of a source, for example after fixes were applied. Does nothing for an id of another set.
     pub fn set_text(&mut self, id: SourceId, text: impl Into<String>) {
-        if let Some(source) = self.sources.get_mut(id.0) {
+        if let Some(source) = self.source_mut(id) {
             source.text = text.into();
         }
     }
@@ -118,7 +154,7 @@ impl SourceSet {
     /// assert!(sources.get(id).is_rewritten);
     /// ```
     pub fn set_rewritten(&mut self, id: SourceId) {
-        if let Some(source) = self.sources.get_mut(id.0) {
+        if let Some(source) = self.source_mut(id) {
             source.is_rewritten = true;
         }
     }
@@ -135,7 +171,7 @@ impl SourceSet {
     /// assert_eq!(sources.get(id).directory.as_deref(), Some("crds"));
     /// ```
     pub fn set_directory(&mut self, id: SourceId, directory: impl Into<String>) {
-        if let Some(source) = self.sources.get_mut(id.0) {
+        if let Some(source) = self.source_mut(id) {
             source.directory = Some(one_line(&directory.into()));
         }
     }
@@ -151,7 +187,7 @@ impl SourceSet {
     /// assert!(sources.get(id).is_found);
     /// ```
     pub fn set_found(&mut self, id: SourceId, is_found: bool) {
-        if let Some(source) = self.sources.get_mut(id.0) {
+        if let Some(source) = self.source_mut(id) {
             source.is_found = is_found;
         }
     }
@@ -167,8 +203,24 @@ impl SourceSet {
     /// assert_eq!(sources.get(id).subject.as_deref(), Some("acme/coder"));
     /// ```
     pub fn set_subject(&mut self, id: SourceId, subject: impl Into<String>) {
-        if let Some(source) = self.sources.get_mut(id.0) {
+        if let Some(source) = self.source_mut(id) {
             source.subject = Some(one_line(&subject.into()));
+        }
+    }
+
+    /// Says that a text is only a part of what is applied, because what builds the rest was not run. Does nothing for an
+    /// id of another set.
+    ///
+    /// ```
+    /// use kubefoundry_diagnostics::source::SourceSet;
+    /// let mut sources = SourceSet::default();
+    /// let id = sources.add("base/llama.yaml", "kind: ModelDeployment\n");
+    /// sources.set_unbuilt(id, "overlays/prod");
+    /// assert_eq!(sources.get(id).unbuilt.as_deref(), Some("overlays/prod"));
+    /// ```
+    pub fn set_unbuilt(&mut self, id: SourceId, kustomization: impl Into<String>) {
+        if let Some(source) = self.source_mut(id) {
+            source.unbuilt = Some(one_line(&kustomization.into()));
         }
     }
 
@@ -194,7 +246,7 @@ impl SourceSet {
             }
         };
         let id = self.add_for(purpose, name, text);
-        if let Some(source) = self.sources.last_mut() {
+        if let Some(source) = self.source_mut(id) {
             source.encoding_error = not_text;
         }
         id
@@ -209,13 +261,68 @@ impl SourceSet {
         &self.sources[id.0]
     }
 
-    /// Iterates over all sources with their ids, in input order.
+    /// Iterates over all sources with their ids, in input order; in a view, over those of its environment.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
-        self.sources.iter().enumerate().map(|(index, source)| (SourceId(index), source))
+        let all = self.sources.iter().enumerate().map(|(index, source)| (SourceId(index), &**source));
+        all.filter(|(id, _)| self.hidden.is_empty() || !self.hidden.contains(id))
+    }
+
+    /// Returns the number of sources, including those that a view leaves out. Every id is less than it.
+    pub fn len(&self) -> usize {
+        self.sources.len()
     }
 
     /// Whether the set has no sources.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
+    }
+
+    /// Divides the texts: adds an environment with these texts. A text that belongs to no environment, such as options
+    /// from flags, belongs to all of them.
+    ///
+    /// ```
+    /// use kubefoundry_diagnostics::source::SourceSet;
+    /// let mut sources = SourceSet::default();
+    /// let (dev, prod) = (sources.add("dev/m.yaml", ""), sources.add("prod/m.yaml", ""));
+    /// let shared = sources.add("providers.yaml", "");
+    /// sources.add_environment("dev", [dev]);
+    /// sources.add_environment("prod", [prod]);
+    /// let view = sources.in_environment(&sources.environments()[1]);
+    /// assert_eq!(view.iter().map(|(id, _)| id).collect::<Vec<_>>(), [prod, shared]);
+    /// ```
+    pub fn add_environment(&mut self, name: &str, members: impl IntoIterator<Item = SourceId>) {
+        let name = one_line(name).into();
+        self.environments.push(Environment { name, members: members.into_iter().collect() });
+    }
+
+    /// Returns the environments, in order; none if the input is not divided.
+    pub fn environments(&self) -> &[Environment] {
+        &self.environments
+    }
+
+    /// Returns a view of the texts of one environment. Ids and texts are those of this set, and texts are not copied.
+    pub fn in_environment(&self, environment: &Environment) -> Self {
+        let is_other = |id: &SourceId| !environment.contains(*id) && self.environments.iter().any(|it| it.contains(*id));
+        let hidden = (0..self.sources.len()).map(SourceId).filter(is_other).collect();
+        Self { sources: self.sources.clone(), environments: Vec::new(), hidden }
+    }
+
+    /// Returns a view of each environment with the name that reports show, or one of everything if the input is not
+    /// divided.
+    pub fn views(&self) -> Vec<(Option<Arc<str>>, Self)> {
+        let view = |it: &Environment| (it.label().map(|_| Arc::clone(&it.name)), self.in_environment(it));
+        match self.environments.as_slice() {
+            [] => vec![(None, self.clone())],
+            environments => environments.iter().map(view).collect(),
+        }
+    }
+
+    /// Returns whether a view shows a text.
+    pub fn shows(&self, id: SourceId) -> bool {
+        !self.hidden.contains(&id)
+    }
+
+    fn source_mut(&mut self, id: SourceId) -> Option<&mut Source> {
+        self.sources.get_mut(id.0).map(Arc::make_mut)
     }
 }

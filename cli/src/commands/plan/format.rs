@@ -85,6 +85,9 @@ pub(super) fn format_cause(cause: &Cause) -> (String, String) {
         Cause::Providers => ("provider configurations".to_owned(), String::new()),
         Cause::Crds => ("CRDs".to_owned(), String::new()),
         Cause::Objects => ("other objects of the input".to_owned(), String::new()),
+        Cause::Unbuilt { kustomization } => {
+            (format!("kustomization {}", printable(kustomization)), "not built, so what it changes is unknown".to_owned())
+        }
     }
 }
 
@@ -146,11 +149,16 @@ pub(super) fn name(object: &ObjectRef) -> String {
 }
 
 /// Formats the name of a planned object, with its kind unless it is a ModelDeployment.
-pub(super) fn title(object: &ObjectRef) -> String {
-    if &*object.kind == kubefoundry_model::wire::KIND {
+pub(super) fn title(deployment: &DeploymentPlan) -> String {
+    let DeploymentPlan { object, environment, .. } = deployment;
+    let name = if &*object.kind == kubefoundry_model::wire::KIND {
         name(object)
     } else {
         format!("{} {}", printable(&object.kind), name(object))
+    };
+    match environment {
+        Some(environment) => format!("{name} ({})", printable(environment)),
+        None => name,
     }
 }
 

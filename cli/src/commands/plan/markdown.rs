@@ -26,7 +26,7 @@ pub(super) fn markdown(context: &PlanContext<'_>) -> String {
         return out;
     }
     let rows = shown.iter().map(|(deployment, _)| {
-        let name = cell(&format::title(&deployment.object));
+        let name = cell(&format::title(deployment));
         format!("| {name} | {} | {} |\n", verdict(deployment), format_changes(deployment))
     });
     out.push_str(&table("| ModelDeployment | effect | changes |\n|---|---|---|\n", rows));
@@ -156,7 +156,7 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
         if block.is_empty() {
             continue;
         }
-        let title = html(&format::title(&deployment.object));
+        let title = html(&format::title(deployment));
         let block = format!(
             "\n<details><summary><code>{title}</code>: {}</summary>\n\n{block}\n</details>\n",
             verdict(deployment)

@@ -7,15 +7,17 @@ mod json;
 mod markdown;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_compiler::plan::{self, Applier, ChangeClass, DeploymentPlan, Plan};
+use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_yaml::field_path::FieldPath;
 
 pub(crate) use inputs::PlanUsageError;
 
+use super::located_decision::name_offsets;
 use super::source_locator::SourceLocator;
 use super::{CommandError, Run};
 use crate::args::{ApplierChoice, FailOn, PlanArgs, PlanFailOn, ReportFormat, TableFormat};
@@ -139,32 +141,22 @@ fn locate_deployments<'r>(context: &PlanContext<'r>) -> Vec<Option<DeploymentLoc
     context.plan.deployments.iter().map(locate).collect()
 }
 
-/// Locates the ModelDeployments of a run. They must be requested in order of their decisions.
+/// Locates the ModelDeployments of a run.
 struct DeploymentLocator<'r> {
     run: &'r Run<YamlText>,
     locator: SourceLocator<'r>,
-    /// Index of the input at which the next search starts: decisions and inputs have the same order, so one pass
-    /// suffices.
-    next: usize,
+    offsets: BTreeMap<(SourceId, usize, &'r ObjectRef), usize>,
 }
 
 impl<'r> DeploymentLocator<'r> {
     fn new(run: &'r Run<YamlText>) -> Self {
-        Self { run, locator: SourceLocator::new(&run.sources), next: 0 }
+        Self { run, locator: SourceLocator::new(&run.sources), offsets: name_offsets(run) }
     }
 
     fn locate(&mut self, position: usize) -> Option<DeploymentLocation<'r>> {
         let decision = self.run.compilation.decisions.get(position)?;
-        let inputs = &self.run.compilation.inputs;
-        let next = inputs.iter().enumerate().skip(self.next).find(|(_, input)| {
-            input.source == decision.source
-                && input.index == decision.document
-                && input.rendered
-                && input.header.object() == decision.object
-        });
-        let (index, input) = next?;
-        self.next = index + 1;
-        let (file, position) = self.locator.locate(decision.source, input.name_span.start);
+        let start = *self.offsets.get(&(decision.source, decision.document, &decision.object))?;
+        let (file, position) = self.locator.locate(decision.source, start);
         Some(DeploymentLocation { file, document: decision.document, line: position.line, column: position.column })
     }
 }

@@ -109,7 +109,7 @@ fn format_deployment(
         (_, Some(class)) if is_alarming(class) || is_partly_ignored(deployment) => ("!", Paint::Red),
         _ => ("~", Paint::Bold),
     };
-    let title = paint(&format!("{sign} {}", format::title(&deployment.object)), Paint::Bold, style);
+    let title = paint(&format!("{sign} {}", format::title(deployment)), Paint::Bold, style);
     let verdict = paint(verdict(deployment), color, style);
     let mut out = format!("{title}  {verdict}");
     if matches!(deployment.action, Action::Created | Action::Deleted) {

@@ -32,13 +32,47 @@ pub struct Compilation<O = Value> {
     pub omitted_suppressed: usize,
     /// The decisions for transformed objects, in input order.
     pub decisions: Vec<Decision>,
-    /// The options of the run.
+    /// The options of the run; those of the first environment, if the input is divided into several.
     pub options: Options,
+    /// The environments that the input is divided into, in order; none if it is not divided.
+    pub environments: Vec<CompiledEnvironment>,
     /// The providers that deployments kept from before the run; see [`compile_keeping`](super::compile_keeping).
     pub kept_choices: Arc<KeptChoices>,
 }
 
+/// An environment of the input, which was compiled on its own.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CompiledEnvironment {
+    /// The name of the environment.
+    pub name: Arc<str>,
+    /// The options of its run.
+    pub options: Options,
+}
+
 impl<O> Compilation<O> {
+    /// Returns a result without any object or finding.
+    pub(super) fn empty(options: Options) -> Self {
+        Self {
+            outputs: Vec::new(),
+            inputs: Vec::new(),
+            configured: BTreeSet::new(),
+            diagnostics: Vec::new(),
+            suppressed: Vec::new(),
+            omitted_suppressed: 0,
+            decisions: Vec::new(),
+            options,
+            environments: Vec::new(),
+            kept_choices: Arc::default(),
+        }
+    }
+
+    /// Returns the options of an environment, or those of the run if the input is not divided.
+    pub fn options_of(&self, environment: Option<&str>) -> &Options {
+        let found = self.environments.iter().find(|it| environment.unwrap_or_default() == &*it.name);
+        found.map_or(&self.options, |it| &it.options)
+    }
+
     /// Returns whether there is an error, which means that there is no output.
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0

@@ -1,5 +1,7 @@
 //! The decision about one object, and the roles of its objects in the output.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use kubefoundry_diagnostics::ObjectRef;
@@ -38,6 +40,9 @@ pub enum OutputRole {
 pub struct Decision {
     /// The transformed object, usually a ModelDeployment.
     pub object: ObjectRef,
+    /// The name of its environment, if the input is divided into several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Arc<str>>,
     /// The text that contains it.
     #[serde(skip)]
     pub source: SourceId,
@@ -81,6 +86,7 @@ impl Decision {
     pub(crate) fn new(object: ObjectRef, source: SourceId, document: usize) -> Self {
         Self {
             object,
+            environment: None,
             source,
             document,
             selection: None,

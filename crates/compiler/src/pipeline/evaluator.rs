@@ -95,7 +95,7 @@ impl Evaluation {
 impl Evaluator {
     /// Creates an evaluator from its parts.
     pub(super) fn new(options: Options, catalog: Catalog, crds: Option<Crds<'static>>, sources: &SourceSet) -> Self {
-        let source = SourceId(sources.iter().count());
+        let source = SourceId(sources.len());
         Self {
             options: Arc::new(options),
             catalog: Arc::new(catalog),
@@ -127,7 +127,7 @@ impl Evaluator {
         let mut catalog = prepared::catalog(&self.options, providers);
         let problems = configure(&mut catalog, sources, &self.options, &mut survey);
         let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.read_failures.relevant);
-        let source = SourceId(sources.iter().count());
+        let source = SourceId(sources.len());
         (Self { catalog: Arc::new(catalog), source, ..self.clone() }, problems.collect())
     }
 

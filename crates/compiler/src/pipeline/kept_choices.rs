@@ -9,14 +9,36 @@ use kubefoundry_transform::PriorChoice;
 
 type Key = (Option<Arc<str>>, Arc<str>);
 
-/// The providers that ModelDeployments keep, by namespace and name. A deployment that names a provider has that one.
+/// The providers that ModelDeployments keep, by environment, namespace and name. A deployment that names a provider has
+/// that one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KeptChoices(BTreeMap<Key, PriorChoice>);
+pub struct KeptChoices {
+    choices: BTreeMap<Key, PriorChoice>,
+    environments: BTreeMap<Arc<str>, Self>,
+}
 
 impl KeptChoices {
     /// Returns whether no deployment keeps a provider.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.choices.is_empty() && self.environments.is_empty()
+    }
+
+    /// Adds the provider that a deployment of an environment keeps.
+    pub fn insert(&mut self, environment: Option<&Arc<str>>, object: ObjectRef, choice: PriorChoice) {
+        let choices = match environment {
+            Some(environment) => &mut self.environments.entry(Arc::clone(environment)).or_default().choices,
+            None => &mut self.choices,
+        };
+        choices.insert((object.namespace, object.name), choice);
+    }
+
+    /// Returns the choices for an environment; without one, those for an input that is not divided. `None` if there are
+    /// none.
+    pub fn of_environment(&self, environment: Option<&str>) -> Option<&Self> {
+        match environment {
+            Some(environment) => self.environments.get(environment),
+            None => Some(self),
+        }
     }
 
     /// Returns the provider that a deployment keeps.
@@ -30,12 +52,14 @@ impl KeptChoices {
     }
 
     fn find(&self, namespace: Option<&Arc<str>>, name: &Arc<str>) -> Option<&PriorChoice> {
-        if self.is_empty() { None } else { self.0.get(&(namespace.cloned(), name.clone())) }
+        if self.choices.is_empty() { None } else { self.choices.get(&(namespace.cloned(), name.clone())) }
     }
 }
 
 impl FromIterator<(ObjectRef, PriorChoice)> for KeptChoices {
     fn from_iter<I: IntoIterator<Item = (ObjectRef, PriorChoice)>>(choices: I) -> Self {
-        Self(choices.into_iter().map(|(object, choice)| ((object.namespace, object.name), choice)).collect())
+        let mut kept = Self::default();
+        choices.into_iter().for_each(|(object, choice)| kept.insert(None, object, choice));
+        kept
     }
 }

@@ -31,6 +31,7 @@ mod kept_choices;
 mod kustomize;
 mod link;
 mod map;
+mod merge;
 mod operations;
 mod patch_judge;
 pub(crate) mod policy;
@@ -49,12 +50,12 @@ mod stream;
 mod suppress;
 mod survey;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::reading::may_hold_input;
 pub(crate) use cache::ResultCache;
-pub use compilation::{Compilation, Output};
+pub use compilation::{Compilation, CompiledEnvironment, Output};
 pub(crate) use context::read_options;
 pub use decision::{Decision, OutputRole, Providers};
 pub use evaluator::Evaluation;
@@ -182,29 +183,54 @@ pub(crate) fn with_prepared_run<T>(
     prepared::with_prepared_run(sources, providers, patch_judge::judge, work)
 }
 
-/// Runs the pipeline; `document_results` transforms the documents or takes their results from a cache.
+/// Runs the pipeline, once for each environment of the input; `document_results` transforms the documents or takes their
+/// results from a cache.
 fn compile_with<O>(
     sources: &SourceSet,
     thoroughness: Thoroughness,
     kept_choices: Option<&KeptChoices>,
-    document_results: impl for<'r> FnOnce(&'r Run<'r>) -> DocumentResults<'r, O>,
+    mut document_results: impl for<'r> FnMut(&'r Run<'r>) -> DocumentResults<'r, O>,
+) -> Compilation<O> {
+    if sources.environments().is_empty() {
+        return compile_view(sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, document_results);
+    }
+    let mut parts = Vec::new();
+    for environment in sources.environments() {
+        let view = sources.in_environment(environment);
+        let kept_choices = kept_choices.and_then(|kept| kept.of_environment(environment.label()));
+        let part = compile_view(&view, thoroughness, kept_choices, EmptyInput::Allowed, &mut document_results);
+        parts.push((environment.clone(), part));
+    }
+    let merged = merge::merge(parts, sources);
+    let is_empty = !merged.inputs.iter().any(|input| input.rendered);
+    if is_empty && !merged.has_errors() && merged.environments.iter().any(|it| !it.options.allow_empty) {
+        // One environment may be empty, but not the whole input. The texts as a whole tell why there is nothing.
+        return compile_view(sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, document_results);
+    }
+    merged
+}
+
+/// Whether an input without an object to transform is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EmptyInput {
+    Allowed,
+    AsOptionsSay,
+}
+
+/// Runs the pipeline over all texts of a set or of a view.
+fn compile_view<O>(
+    sources: &SourceSet,
+    thoroughness: Thoroughness,
+    kept_choices: Option<&KeptChoices>,
+    empty_input: EmptyInput,
+    mut document_results: impl for<'r> FnMut(&'r Run<'r>) -> DocumentResults<'r, O>,
 ) -> Compilation<O> {
     let mut diagnostics = Vec::new();
     let options = read_options(sources, &mut diagnostics);
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         // With invalid options, any finding in the input could be wrong.
         sort(&mut diagnostics, sources);
-        return Compilation {
-            outputs: Vec::new(),
-            inputs: Vec::new(),
-            configured: BTreeSet::new(),
-            diagnostics,
-            suppressed: Vec::new(),
-            omitted_suppressed: 0,
-            decisions: Vec::new(),
-            options,
-            kept_choices: Arc::default(),
-        };
+        return Compilation { diagnostics, ..Compilation::empty(options) };
     }
     let crds = read_crds(sources, &options, &mut diagnostics);
     let schemas = crds.as_ref().map(CrdSchemas);
@@ -219,7 +245,8 @@ fn compile_with<O>(
     let is_empty = transformed.is_empty();
     let (outputs, decisions) = link::link(transformed, &inputs, sources, &mut findings);
     let has_errors = findings.has_errors();
-    if is_empty && !options.allow_empty && !has_errors {
+    let allows_empty = options.allow_empty || empty_input == EmptyInput::Allowed;
+    if is_empty && !allows_empty && !has_errors {
         let message = format!("the input has no {} to render", composition::MODELS.kind().1);
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("pass a file or directory with one, or set allowEmpty: true in the Render options");
@@ -251,6 +278,7 @@ fn compile_with<O>(
         omitted_suppressed,
         decisions,
         options,
+        environments: Vec::new(),
         kept_choices: Arc::default(),
     }
 }

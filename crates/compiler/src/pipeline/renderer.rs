@@ -68,14 +68,20 @@ pub struct RenderedDocument {
 }
 
 impl<'s> Renderer<'s> {
-    /// Creates a renderer with the environment of a run over these texts. The run has reported the problems of the
-    /// environment.
+    /// Creates a renderer for an input that is not divided, with what a run over these texts found. The run has reported
+    /// the problems of options, configurations and CRDs.
     pub fn new<O>(sources: &'s SourceSet, compilation: &Compilation<O>) -> Self {
-        let options = compilation.options.clone();
+        Self::for_environment(sources, compilation, None)
+    }
+
+    /// Creates a renderer for one environment of an input. `view` are its texts.
+    pub fn for_environment<O>(view: &'s SourceSet, compilation: &Compilation<O>, name: Option<&str>) -> Self {
+        let sources = view;
+        let options = compilation.options_of(name).clone();
         let mut catalog = Catalog::with_builtin(options.rule_limits);
-        for id in &compilation.configured {
+        for (id, _) in sources.iter().filter(|(id, _)| compilation.configured.contains(id)) {
             for document in
-                documents(sources, *id, &options).iter().filter(|document| configured_by(&document.header).is_some())
+                documents(sources, id, &options).iter().filter(|document| configured_by(&document.header).is_some())
             {
                 catalog.read(&FieldPath::root(), &mut Findings::new(document.scope()));
             }
@@ -84,7 +90,8 @@ impl<'s> Renderer<'s> {
         let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
         let crds = has_crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0.into_owned());
         let evaluator = Evaluator::new(options, catalog, crds, sources);
-        let evaluator = evaluator.with_kept_choices(Arc::clone(&compilation.kept_choices));
+        let kept_choices = compilation.kept_choices.of_environment(name).cloned().unwrap_or_default();
+        let evaluator = evaluator.with_kept_choices(Arc::new(kept_choices));
         Self { sources, evaluator }
     }
 

@@ -4,6 +4,8 @@
 //! The scan misses a kind that is written with escapes (`"Model\x44eployment"`). If such a document appears where
 //! another order was needed, the run starts again with all texts read first and all objects kept.
 
+use std::collections::BTreeMap;
+
 use super::kustomize;
 use crate::composition::{self, TRANSFORMS};
 use crate::options::Options;
@@ -13,8 +15,8 @@ use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 /// How a run processes each text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadPlan {
-    /// The turn of each text, by its number.
-    texts: Vec<ReadTurn>,
+    /// The turn of each text.
+    texts: BTreeMap<SourceId, ReadTurn>,
     /// Whether objects are kept for transformations that look at other objects.
     pub(super) keeps_set: bool,
     /// Whether texts are skipped, which is possible only if the input has no object to transform.
@@ -68,7 +70,7 @@ impl ReadPlan {
             }
         };
         let keeps_set = resources().any(|(source, kinds)| source.purpose == Purpose::Input && kinds.needs_set);
-        let texts = sources.iter().map(|(_, source)| source).zip(&scanned).map(turn).collect();
+        let texts = sources.iter().zip(&scanned).map(|((id, source), kinds)| (id, turn((source, kinds)))).collect();
         let may_patch = scanned.iter().any(|kinds| kinds.kustomization);
         Self { texts, keeps_set, skips, has_input_kinds: may_patch && may_have_input_kinds(sources) }
     }
@@ -76,18 +78,18 @@ impl ReadPlan {
     /// Returns the plan after a late document: all texts are read first, and all objects are kept.
     pub(super) fn everything(sources: &SourceSet) -> Self {
         let turn = |source: &Source| if source.purpose.has_resources() { ReadTurn::First } else { ReadTurn::Never };
-        let texts = sources.iter().map(|(_, source)| turn(source)).collect();
+        let texts = sources.iter().map(|(id, source)| (id, turn(source))).collect();
         Self { texts, keeps_set: true, skips: false, has_input_kinds: may_have_input_kinds(sources) }
     }
 
     /// Returns whether a text is read before the others.
     pub(super) fn is_first(&self, id: SourceId) -> bool {
-        self.texts.get(id.0) == Some(&ReadTurn::First)
+        self.texts.get(&id) == Some(&ReadTurn::First)
     }
 
     /// Returns whether a text is read.
     pub(super) fn includes(&self, id: SourceId) -> bool {
-        self.texts.get(id.0).is_some_and(|turn| *turn != ReadTurn::Never)
+        self.texts.get(&id).is_some_and(|turn| *turn != ReadTurn::Never)
     }
 
     /// Returns whether late documents make the result of the plan invalid.

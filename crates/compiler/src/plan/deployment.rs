@@ -23,6 +23,7 @@ use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_model::ir::Role;
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_transform::PriorChoice;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -93,7 +94,18 @@ impl<'r> RunDeployment<'r> {
 
     /// Returns whether the deployment has a provider that was selected before the run.
     pub(super) fn keeps_provider(&self) -> bool {
-        self.run.compilation.kept_choices.get(&self.decision.object).is_some()
+        self.kept_choice().is_some()
+    }
+
+    /// Returns the provider that was selected before the run.
+    pub(super) fn kept_choice(&self) -> Option<&'r PriorChoice> {
+        let kept = self.run.compilation.kept_choices.of_environment(self.decision.environment.as_deref())?;
+        kept.get(&self.decision.object)
+    }
+
+    /// Returns the kustomization that should have built the deployment, but was not run.
+    fn unbuilt(&self) -> Option<&'r str> {
+        self.run.sources.get(self.decision.source).unbuilt.as_deref()
     }
 
     fn gpus(&self) -> u128 {
@@ -117,11 +129,27 @@ pub(super) fn plan(
     context: &PlanContext<'_>,
 ) -> Option<PlannedDeployment> {
     match (old, new) {
-        (Some(old), Some(new)) => Some(plan_pair(&old, &new, context)),
+        (Some(old), Some(new)) => {
+            let mut planned = plan_pair(&old, &new, context);
+            if let Some(kustomization) = new.unbuilt().or(old.unbuilt()) {
+                mark_unbuilt(&mut planned, kustomization);
+            }
+            Some(planned)
+        }
         (Some(side), None) => Some(plan_single(&side, Action::Deleted, context)),
         (None, Some(side)) => Some(plan_single(&side, Action::Created, context)),
         (None, None) => None,
     }
+}
+
+/// Says of a plan that a kustomization may change more than is known. Such a deployment is never unchanged.
+fn mark_unbuilt(planned: &mut PlannedDeployment, kustomization: &str) {
+    let cause = Cause::Unbuilt { kustomization: kustomization.to_owned() };
+    let change = Change { cause, class: ChangeClass::Unknown, outputs: Vec::new() };
+    let deployment = &mut planned.deployment;
+    deployment.action = Action::Changed;
+    deployment.class = deployment.class.max(Some(change.class));
+    deployment.changes.push(change);
 }
 
 /// Plans a created or deleted deployment.
@@ -155,6 +183,7 @@ fn plan_single(side: &RunDeployment<'_>, action: Action, context: &PlanContext<'
 fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
     DeploymentPlan {
         object: side.decision.object.clone(),
+        environment: side.decision.environment.clone(),
         action,
         class: None,
         provider: side.provider(),

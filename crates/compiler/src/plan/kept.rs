@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::PlanInput;
 use super::deployment::{PlanContext, RunDeployment};
 use super::report::ProviderChoice;
 use super::selection::provider_choice;
@@ -24,30 +23,36 @@ pub struct KeptProvider {
 
 /// Returns the choices that are stored in the status of the deployments of a run, as a cluster returns them.
 pub fn stored_choices<O>(sources: &SourceSet, compilation: &Compilation<O>) -> KeptChoices {
-    let renderer = Renderer::new(sources, compilation);
-    let inputs = || compilation.inputs.iter().filter(|input| input.rendered);
-    let items = renderer.list_items(inputs());
     let stored_choice = |document: &Value| {
         let text = |pointer| document.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
         let provider = text("/status/provider/name")?.to_owned();
         let reason = text("/status/provider/selectedReason").unwrap_or("selected before").to_owned();
         Some(PriorChoice { provider, reason })
     };
-    let choices = inputs().filter_map(|input| {
-        let choice = stored_choice(&renderer.document(input, &items)?)?;
-        Some((input.header.object(), choice))
-    });
-    choices.collect()
+    let mut kept = KeptChoices::default();
+    for (label, view) in sources.views() {
+        let renderer = Renderer::for_environment(&view, compilation, label.as_deref());
+        let inputs = || compilation.inputs.iter().filter(|input| input.rendered && view.shows(input.source));
+        let items = renderer.list_items(inputs());
+        for input in inputs() {
+            if let Some(choice) = renderer.document(input, &items).as_ref().and_then(stored_choice) {
+                kept.insert(label.as_ref(), input.header.object(), choice);
+            }
+        }
+    }
+    kept
 }
 
 /// Returns the choices of a run. In the next state, the operator keeps them.
 pub fn choices_made<O>(compilation: &Compilation<O>) -> KeptChoices {
-    let choices = compilation.decisions.iter().filter_map(|decision| {
-        let selection = decision.selection.as_ref()?;
-        let provider = selection.provider.clone()?;
-        Some((decision.object.clone(), PriorChoice { provider, reason: selection.reason.clone().unwrap_or_default() }))
-    });
-    choices.collect()
+    let mut kept = KeptChoices::default();
+    for decision in &compilation.decisions {
+        let Some(selection) = &decision.selection else { continue };
+        let Some(provider) = selection.provider.clone() else { continue };
+        let choice = PriorChoice { provider, reason: selection.reason.clone().unwrap_or_default() };
+        kept.insert(decision.environment.as_ref(), decision.object.clone(), choice);
+    }
+    kept
 }
 
 /// Returns the kept provider of a deployment, if a new deployment with the same specification would get another one.
@@ -56,9 +61,8 @@ pub(super) fn kept_provider(
     document: impl FnOnce() -> Value,
     context: &PlanContext<'_>,
 ) -> Option<KeptProvider> {
-    let PlanInput { compilation, .. } = new.run;
     let selection = new.decision.selection.as_ref().filter(|selection| !selection.explicit)?;
-    let kept = compilation.kept_choices.get(&new.decision.object)?;
+    let kept = new.kept_choice()?;
     let document = document();
     let renderer = context.new.without_kept_choices();
     let preferred = renderer.render(&document, Thoroughness::Needed)?;

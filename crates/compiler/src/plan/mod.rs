@@ -23,12 +23,13 @@ mod selection;
 mod upstream;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use crate::pipeline::{Compilation, GpuCount, InputDocument, Renderer, YamlText};
 use attribution::AtomicChange;
-use deployment::{PlanContext, RunDeployment};
+use deployment::{PlanContext, PlannedDeployment, RunDeployment};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 
@@ -103,25 +104,13 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
         return Err(PlanError::NewHasErrors);
     }
     let (before, after) = (run_deployments(old), run_deployments(new));
-    let pairs = pair_deployments(&before, &after);
-    let new_renderer = Renderer::new(new.sources, new.compilation);
-    // What the new state keeps is what the old state has, so that a provider that is no longer named stays as well.
-    let old_renderer = Renderer::new(old.sources, old.compilation).with_kept_choices_of(&new_renderer);
-    let differing = || {
-        pairs.iter().filter(|(old, new)| match (old, new) {
-            (Some(old), Some(new)) => old.text() != new.text() || new.keeps_provider(),
-            (one, other) => one.or(*other).is_some_and(|side| side.knows_gpus()),
-        })
-    };
-    let context = PlanContext {
-        old_items: old_renderer.list_items(differing().filter_map(|(old, _)| old.and_then(|side| side.input))),
-        new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
-        old: old_renderer,
-        new: new_renderer,
-        changes: shared_input_changes(old, new),
-        applier,
-    };
-    let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| deployment::plan(*old, *new, &context)).collect();
+    let (mut planned, mut pairs) = (Vec::new(), Vec::new());
+    for environment in environment_sides(old.sources, new.sources) {
+        let label = environment.label.as_ref();
+        let environment_pairs = pair_deployments(&in_environment(&before, label), &in_environment(&after, label));
+        planned.extend(plan_environment(&environment, old, new, &environment_pairs, applier));
+        pairs.extend(environment_pairs);
+    }
     let uses_image = |run: PlanInput<'_>, image: &str| {
         run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
     };
@@ -135,6 +124,64 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
         _ => true,
     });
     Ok(plan)
+}
+
+fn in_environment<'r>(deployments: &[RunDeployment<'r>], label: Option<&Arc<str>>) -> Vec<RunDeployment<'r>> {
+    deployments.iter().filter(|side| side.decision.environment.as_ref() == label).copied().collect()
+}
+
+/// One environment in both runs. A run that does not have it has no text in it.
+struct EnvironmentSides {
+    /// The name that reports show.
+    label: Option<Arc<str>>,
+    old: SourceSet,
+    new: SourceSet,
+}
+
+/// Pairs the environments of the two inputs by name: those of the new input in its order, then those that it no longer
+/// has.
+fn environment_sides(old: &SourceSet, new: &SourceSet) -> Vec<EnvironmentSides> {
+    let mut old_views = old.views();
+    let mut sides: Vec<EnvironmentSides> = Vec::new();
+    for (label, new) in new.views() {
+        let position = old_views.iter().position(|(old_label, _)| *old_label == label);
+        let old = position.map(|position| old_views.remove(position).1).unwrap_or_default();
+        sides.push(EnvironmentSides { label, old, new });
+    }
+    sides.extend(old_views.into_iter().map(|(label, old)| EnvironmentSides { label, old, new: SourceSet::default() }));
+    sides
+}
+
+/// Plans the deployments of one environment.
+fn plan_environment<'r>(
+    environment: &EnvironmentSides,
+    old: PlanInput<'r>,
+    new: PlanInput<'r>,
+    pairs: &[Pair<'r>],
+    applier: Applier,
+) -> Vec<PlannedDeployment> {
+    let label = environment.label.as_deref();
+    let new_renderer = Renderer::for_environment(&environment.new, new.compilation, label);
+    // What the new state keeps is what the old state has, so that a provider that is no longer named stays as well.
+    let old_renderer =
+        Renderer::for_environment(&environment.old, old.compilation, label).with_kept_choices_of(&new_renderer);
+    let differing = || {
+        pairs.iter().filter(|(old, new)| match (old, new) {
+            (Some(old), Some(new)) => old.text() != new.text() || new.keeps_provider(),
+            (one, other) => one.or(*other).is_some_and(|side| side.knows_gpus()),
+        })
+    };
+    let (old_view, new_view) =
+        (PlanInput { sources: &environment.old, ..old }, PlanInput { sources: &environment.new, ..new });
+    let context = PlanContext {
+        old_items: old_renderer.list_items(differing().filter_map(|(old, _)| old.and_then(|side| side.input))),
+        new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
+        old: old_renderer,
+        new: new_renderer,
+        changes: shared_input_changes(old_view, new_view),
+        applier,
+    };
+    pairs.par_iter().filter_map(|(old, new)| deployment::plan(*old, *new, &context)).collect()
 }
 
 /// Returns the deployments of a run in decision order, each with its input document and its outputs.

@@ -43,6 +43,9 @@ pub struct Plan {
 pub struct DeploymentPlan {
     /// The ModelDeployment.
     pub object: ObjectRef,
+    /// The name of its environment, if the input is divided into several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Arc<str>>,
     /// The action on it.
     pub action: Action,
     /// For a changed deployment, the class of its most severe change, including those of its endpoint and model name.
@@ -130,6 +133,11 @@ pub enum Cause {
     Crds,
     /// Other objects of the input, such as an AsyncActor that is bound to the deployment.
     Objects,
+    /// A kustomization that was not built, so that it is unknown what it changes.
+    Unbuilt {
+        /// The directory of the kustomization.
+        kustomization: String,
+    },
 }
 
 /// A changed field of the output.
@@ -362,7 +370,7 @@ impl Plan {
         Self { applier, summary, gpus, runtimes: Vec::new(), images, deployments }
     }
 
-    /// Returns whether no deployment changes.
+    /// Returns whether no deployment changes, as far as that is known.
     pub fn is_empty(&self) -> bool {
         self.deployments.iter().all(|deployment| deployment.action == Action::Unchanged)
     }

@@ -132,6 +132,15 @@ pub struct UnknownProvider {
 /// # Errors
 /// [`UnknownProvider`] if no configuration has this name.
 pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, UnknownProvider> {
+    let mut all = Vec::new();
+    for (_, view) in sources.views() {
+        all.extend(why_not_in(&view, provider)?);
+    }
+    Ok(all)
+}
+
+/// Like [`why_not`], for one environment.
+fn why_not_in(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, UnknownProvider> {
     let answers: Result<Result<Vec<WhyNot>, UnknownProvider>, Vec<Diagnostic>> =
         with_prepared_run(sources, Providers::All, |prepared| {
             let catalog = prepared.catalog();

@@ -176,8 +176,11 @@ pub struct OutputTrace {
 /// assert!(output.from.contains(&"spec.engine.contextLength".to_owned()));
 /// ```
 pub fn trace(sources: &SourceSet) -> Vec<Trace> {
-    with_prepared_run(sources, Providers::All, |prepared| prepared.deployments().map(trace_deployment).collect())
-        .unwrap_or_default()
+    let trace_all = |view: &SourceSet| -> Vec<Trace> {
+        with_prepared_run(view, Providers::All, |prepared| prepared.deployments().map(trace_deployment).collect())
+            .unwrap_or_default()
+    };
+    sources.views().iter().flat_map(|(_, view)| trace_all(view)).collect()
 }
 
 /// Tries each field of a deployment, and inverts the result to get the input fields that affect each output field.
