@@ -212,6 +212,33 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
+    /// Ignore every kubefoundry.yaml
+    ///
+    /// Otherwise, a kubefoundry.yaml in the directory of a file or above it, up to the root of the repository, supplies
+    /// options.
+    #[arg(long)]
+    pub(crate) isolated: bool,
+
+    /// Do not read files and directories that match this pattern of a .gitignore; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+
+    /// Read the files of kustomizations instead of building them
+    #[arg(long)]
+    pub(crate) no_kustomize: bool,
+
+    /// Let kustomizations run programs: plugins and functions
+    #[arg(long)]
+    pub(crate) enable_exec: bool,
+
+    /// Let kustomizations read from the network
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+
+    /// Render Helm charts with helm instead of skipping their templates
+    #[arg(long)]
+    pub(crate) helm: bool,
+
     /// File or directory with InferenceProviderConfigs; can be repeated
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) providers: Vec<PathBuf>,

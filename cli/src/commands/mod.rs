@@ -26,14 +26,14 @@ use kubefoundry_compiler::pipeline::{self, KeptChoices, OutputForm, compile_keep
 use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, ReportGuide, TextStyle};
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
 use crate::args::{Command, Deferred, FailOn, InputArgs, ReportFormat};
 use crate::console::{self, Console, StdoutError};
 use crate::exit::ExitStatus;
-use crate::input::{self, Input, InputError};
+use crate::input::{self, Input, InputError, Origins};
 use crate::output::input_changes::InputChangeError;
 use crate::output::{OutDirError, StreamError};
 use crate::style;
@@ -119,6 +119,8 @@ const NOTED: ReportOptions = ReportOptions { list_all: "--diagnostics concise", 
 /// The input of a command and the result of its compilation.
 struct Run<O = Value> {
     sources: SourceSet,
+    /// The files from which texts were built.
+    origins: Origins,
     compilation: Compilation<O>,
     /// Whether a file in a directory could not be read. Its error has been printed to standard error.
     is_partial: bool,
@@ -139,13 +141,24 @@ impl<O: OutputForm> Run<O> {
 
     /// Like [`Run::from_input`], but deployments keep providers that were selected before.
     fn from_input_keeping(input: Input, thoroughness: Thoroughness, kept: KeptChoices) -> Result<Self, CommandError> {
-        let Input { sources, unread, notes, providers, .. } = input;
+        let Input { sources, unread, notes, providers, origins, findings, .. } = input;
         if sources.iter().map(|(_, source)| source.text.len()).sum::<usize>() > pipeline::CHUNK_BYTES {
             // This thread works as one of the pool's, rather than waiting for them: one thread less competes for the
             // cores, and the memory of results that this thread frees is its own. An existing pool stays.
             let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
         }
         let mut compilation = compile_keeping(&sources, thoroughness, kept);
+        let input_findings = findings.into_iter().filter_map(|(environment, finding)| {
+            compilation.options_of(environment.as_deref()).adjust(finding)
+        });
+        let input_findings: Vec<Diagnostic> = input_findings.collect();
+        if !input_findings.is_empty() || !origins.is_empty() {
+            compilation.diagnostics.extend(input_findings);
+            for findings in [&mut compilation.diagnostics, &mut compilation.suppressed] {
+                origins.trace_findings(&sources, findings);
+                pipeline::sort(findings, &sources);
+            }
+        }
         // Only a text that was read can be fixed, and not the options on the command line.
         for finding in compilation.diagnostics.iter_mut().filter(|finding| finding.fix.is_some()) {
             let source = finding.location.as_ref().map(|location| sources.get(location.source));
@@ -164,7 +177,7 @@ impl<O: OutputForm> Run<O> {
         for line in unread.iter().map(ToString::to_string).chain(notes) {
             console::note(&format!("kubefoundry: {}\n", kubefoundry_yaml::text::printable(&line)));
         }
-        Ok(Self { sources, compilation, is_partial: !unread.is_empty(), has_wrong_flag })
+        Ok(Self { sources, origins, compilation, is_partial: !unread.is_empty(), has_wrong_flag })
     }
 
     /// Whether output must be withheld because of an error or an unreadable file.
@@ -232,7 +245,8 @@ impl<O: OutputForm> Run<O> {
     /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed)`.
     fn summary(&self) -> String {
         let totals = count_findings(&self.compilation.diagnostics);
-        let files = self.sources.iter().filter(|(_, source)| source.purpose != Purpose::Options).count();
+        let is_file = |id, source: &Source| source.purpose != Purpose::Options && !self.origins.is_built(id);
+        let files = self.sources.iter().filter(|(id, source)| is_file(*id, source)).count();
         let suppressed = match self.compilation.suppressed.len() + self.compilation.omitted_suppressed {
             0 => String::new(),
             number => format!(" ({number} suppressed)"),

@@ -3,14 +3,16 @@
 //! git runs without a shell. Arguments of users follow `--`, or are revisions that must not start with a dash, so that
 //! they cannot become options.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::{env, thread};
 
-use super::{KUSTOMIZATIONS, MAX_BYTES, OPTIONS_FILE, walk};
+use super::{InputError, MAX_BYTES, walk};
 
 /// Reasons why a revision cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -90,125 +92,175 @@ fn resolve(name: &str) -> Result<Revision, GitError> {
     Ok(Revision { name: name.to_owned(), commit })
 }
 
-/// The manifests of a revision at and below some paths.
+/// The files of a revision. What is needed of their contents is read from the object store.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(super) revision: Revision,
-    /// The content by path relative to the working directory; `None` for a file that is too large.
-    files: BTreeMap<String, Option<Vec<u8>>>,
+    /// The files by path relative to the working directory.
+    files: BTreeMap<String, Blob>,
+    /// The way from the working directory to the root of the repository: `../../`, or nothing.
+    root: String,
+    /// The contents that have been read, by object.
+    contents: RefCell<BTreeMap<String, Rc<[u8]>>>,
 }
 
 /// A file of a revision and the ID of its object.
+#[derive(Debug, Clone)]
 struct Blob {
     object: String,
-    size: u64,
+    /// Its size; `None` if git does not have the object.
+    size: Option<u64>,
     is_link: bool,
 }
 
 impl Tree {
-    /// Reads the manifests at and below the paths, and the kustomizations above them.
+    /// Lists the files of a revision, and reads the manifests at and below the paths.
     pub(crate) fn read(revision: &Revision, paths: &[PathBuf]) -> Result<Self, GitError> {
-        let mut wanted = Vec::new();
-        for path in paths {
-            let path = relative_to_current_dir(path)?;
-            // The path itself comes first, because git names the first path outside the repository in its error.
-            wanted.push(if path.is_empty() { ".".to_owned() } else { path.clone() });
-            // A kustomization in the directory or the one above tells whether a file is a patch.
-            for folder in Path::new(&path).ancestors().skip(1).take(2).filter(|_| !path.is_empty()) {
-                wanted.extend(KUSTOMIZATIONS.iter().map(|name| folder.join(name).display().to_string()));
-            }
+        let prefix = run_git(&["rev-parse", "--show-prefix"])?;
+        if !prefix.status.success() {
+            return Err(command_error("rev-parse", &prefix.stderr));
         }
-        let mut arguments = vec!["ls-tree", "-r", "-z", "-l", revision.commit.as_str(), "--"];
-        arguments.extend(wanted.iter().map(String::as_str));
-        let output = run_git(&arguments)?;
+        let prefix = trimmed_text(&prefix.stdout);
+        let root = "../".repeat(prefix.matches('/').count());
+        let output = run_git(&["ls-tree", "-r", "-z", "-l", "--full-tree", revision.commit.as_str()])?;
         if !output.status.success() {
             return Err(command_error("ls-tree", &output.stderr));
         }
-        let mut blobs: BTreeMap<String, Blob> = String::from_utf8_lossy(&output.stdout)
-            .split('\0')
-            .filter_map(|line| parse_entry(line).transpose())
-            .filter(|entry| entry.as_ref().map_or(true, |(path, _)| walk::is_manifest(Path::new(path))))
-            .collect::<Result<_, _>>()?;
-        let links: Vec<String> = blobs.iter().filter(|(_, blob)| blob.is_link).map(|(path, _)| path.clone()).collect();
-        if !links.is_empty() {
-            let mut link_targets =
-                read_objects(blobs.iter().filter(|(_, blob)| blob.is_link).map(|(_, blob)| &*blob.object))?;
-            for path in links {
-                let target = blobs.remove(&path).and_then(|blob| link_targets.remove(&blob.object)).unwrap_or_default();
-                let target =
-                    Path::new(&path).parent().unwrap_or(Path::new("")).join(&*String::from_utf8_lossy(&target));
-                // A link to a file outside the paths is skipped.
-                if let Some(Blob { object, size, is_link: false }) = blobs.get(&normalize(&target)) {
-                    let blob = Blob { object: object.clone(), size: *size, is_link: false };
-                    blobs.insert(path, blob);
-                }
+        let name = |path: String| match path.strip_prefix(&prefix) {
+            Some(inside) => inside.to_owned(),
+            None => relative_to_prefix(&path, &prefix),
+        };
+        let entries = String::from_utf8_lossy(&output.stdout);
+        let files = entries.split('\0').filter_map(parse_entry).map(|(path, blob)| (name(path), blob)).collect();
+        let mut tree = Self { revision: revision.clone(), files, root, contents: RefCell::default() };
+        tree.resolve_links()?;
+        for path in paths {
+            let path = relative_to_current_dir(path)?;
+            if path.starts_with("../") && !is_inside(&path, &tree.root) {
+                return Err(GitError::Failed {
+                    command: "ls-tree".to_owned(),
+                    message: format!("{path} is outside of the repository"),
+                });
             }
         }
-        let is_readable = |blob: &Blob| blob.size <= MAX_BYTES;
-        let contents = read_objects(blobs.values().filter(|blob| is_readable(blob)).map(|blob| &*blob.object))?;
-        let files = blobs.into_iter().map(|(path, blob)| (path, contents.get(&blob.object).cloned())).collect();
-        Ok(Self { revision: revision.clone(), files })
+        let wanted: Vec<String> = paths.iter().flat_map(|path| tree.manifests_at(path)).collect();
+        tree.load(&wanted)?;
+        Ok(tree)
     }
 
     /// Creates a tree without files, for paths that were deleted.
     pub(crate) fn empty(name: &str) -> Self {
         let revision = Revision { name: name.to_owned(), commit: String::new() };
-        Self { revision, files: BTreeMap::new() }
+        Self { revision, files: BTreeMap::new(), root: String::new(), contents: RefCell::default() }
     }
 
-    /// Returns the file at a path; `None` inside means that it is too large.
-    pub(super) fn file(&self, path: &Path) -> Option<(&str, Option<&[u8]>)> {
-        let (name, bytes) = self.files.get_key_value(&relative_to_current_dir(path).ok()?)?;
-        Some((name, bytes.as_deref()))
+    /// Replaces links by the files that they lead to. A link to a directory or out of the repository is left out.
+    fn resolve_links(&mut self) -> Result<(), GitError> {
+        let links: Vec<String> =
+            self.files.iter().filter(|(_, blob)| blob.is_link).map(|(path, _)| path.clone()).collect();
+        if links.is_empty() {
+            return Ok(());
+        }
+        let mut targets =
+            read_objects(self.files.values().filter(|blob| blob.is_link).map(|blob| blob.object.as_str()))?;
+        for path in links {
+            let target = self.files.remove(&path).and_then(|blob| targets.remove(&blob.object)).unwrap_or_default();
+            let target = Path::new(&path).parent().unwrap_or(Path::new("")).join(&*String::from_utf8_lossy(&target));
+            if let Some(blob) = self.files.get(&normalize(&target)).filter(|blob| !blob.is_link) {
+                self.files.insert(path, blob.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the contents of files that are not too large.
+    fn load(&self, paths: &[String]) -> Result<(), GitError> {
+        let mut wanted = BTreeSet::new();
+        for path in paths {
+            let Some(Blob { object, size, .. }) = self.files.get(path) else { continue };
+            match size {
+                None => return Err(GitError::Missing { path: path.clone(), object: object.clone() }),
+                Some(size) if *size > MAX_BYTES || self.contents.borrow().contains_key(object) => {}
+                Some(_) => drop(wanted.insert(object.as_str())),
+            }
+        }
+        let read = read_objects(wanted.into_iter())?;
+        self.contents.borrow_mut().extend(read.into_iter().map(|(object, bytes)| (object, bytes.into())));
+        Ok(())
+    }
+
+    /// Returns the content of the file at a path, if there is one.
+    ///
+    /// # Errors
+    /// [`InputError::TooLarge`], or a failure of git.
+    pub(super) fn file(&self, path: &Path) -> Result<Option<Rc<[u8]>>, InputError> {
+        let name = relative_to_current_dir(path)?;
+        let Some(blob) = self.files.get(&name) else { return Ok(None) };
+        self.load(std::slice::from_ref(&name))?;
+        match self.contents.borrow().get(&blob.object) {
+            Some(bytes) => Ok(Some(Rc::clone(bytes))),
+            // The content was not read, so the file may contain objects for kubefoundry.
+            None => Err(InputError::TooLarge { name, is_foreign: false }),
+        }
+    }
+
+    /// Whether there is a file at a path.
+    pub(super) fn is_file(&self, path: &Path) -> bool {
+        relative_to_current_dir(path).is_ok_and(|name| self.files.contains_key(&name))
     }
 
     /// Returns the files below a directory in order, without hidden ones.
-    pub(super) fn below(&self, path: &Path) -> Vec<(&str, Option<&[u8]>)> {
+    pub(super) fn below(&self, path: &Path) -> Vec<&str> {
         let Ok(path) = relative_to_current_dir(path) else { return Vec::new() };
         let inside = |name: &str| {
             let rest = if path.is_empty() { Some(name) } else { name.strip_prefix(&path)?.strip_prefix('/') };
             rest.filter(|rest| !rest.starts_with("../") && !rest.split('/').any(|part| part.starts_with('.')))
                 .map(|_| ())
         };
-        let files = self.files.iter().filter(|(name, _)| inside(name).is_some());
-        files.map(|(name, bytes)| (name.as_str(), bytes.as_deref())).collect()
+        self.files.keys().map(String::as_str).filter(|name| inside(name).is_some()).collect()
     }
 
-    /// Returns the options file of a directory.
-    pub(super) fn options(&self, directory: &Path) -> Option<(&str, Option<&[u8]>)> {
-        self.file(&directory.join(OPTIONS_FILE))
+    /// Returns the root of the repository, relative to the working directory.
+    pub(super) fn repository_root(&self) -> PathBuf {
+        PathBuf::from(self.root.trim_end_matches('/'))
     }
 
     /// Whether the revision has anything at or below a path.
     pub(crate) fn has(&self, path: &Path) -> bool {
-        self.file(path).is_some() || !self.below(path).is_empty()
+        self.is_file(path) || !self.below(path).is_empty()
+    }
+
+    fn manifests_at(&self, path: &Path) -> Vec<String> {
+        let file = relative_to_current_dir(path).ok().filter(|name| self.files.contains_key(name));
+        let below = self.below(path).into_iter().filter(|name| walk::is_manifest(Path::new(name))).map(str::to_owned);
+        file.into_iter().chain(below).collect()
     }
 }
 
+/// Converts a path of the repository to one relative to the working directory, which is at `prefix` (`a/b/`) and does
+/// not contain it.
+fn relative_to_prefix(path: &str, prefix: &str) -> String {
+    let is_common = |(one, other): &(&str, &str)| one == other;
+    let common = path.split('/').zip(prefix.split_terminator('/')).take_while(is_common).count();
+    let ups = prefix.split_terminator('/').count() - common;
+    let rest: Vec<&str> = path.split('/').skip(common).collect();
+    "../".repeat(ups) + &rest.join("/")
+}
+
+/// Returns whether a path that leads up from the working directory stays below the root of the repository.
+fn is_inside(path: &str, root: &str) -> bool {
+    let ups = |text: &str| text.split('/').take_while(|part| *part == "..").count();
+    ups(path) <= ups(root)
+}
+
 /// Parses a line of `git ls-tree -l`: `<mode> <type> <object> <size>\t<path>`. Returns `None` for submodules.
-///
-/// # Errors
-/// If git cannot tell the size of a file, because it does not have its object (`BAD`). A manifest that was left out would
-/// look like a deleted one.
-fn parse_entry(line: &str) -> Result<Option<(String, Blob)>, GitError> {
-    let Some((attributes, path)) = line.split_once('\t') else { return Ok(None) };
+fn parse_entry(line: &str) -> Option<(String, Blob)> {
+    let (attributes, path) = line.split_once('\t')?;
     let mut attributes = attributes.split_ascii_whitespace();
-    let (Some(mode), Some(kind), Some(object), Some(size)) =
-        (attributes.next(), attributes.next(), attributes.next(), attributes.next())
-    else {
-        return Ok(None);
-    };
+    let (mode, kind, object, size) = (attributes.next()?, attributes.next()?, attributes.next()?, attributes.next()?);
     // The only other type with `-r` is a commit: a submodule.
-    if kind != "blob" {
-        return Ok(None);
-    }
-    match size.parse() {
-        Ok(size) => Ok(Some((path.to_owned(), Blob { object: object.to_owned(), size, is_link: mode == "120000" }))),
-        Err(_) if walk::is_manifest(Path::new(path)) => {
-            Err(GitError::Missing { path: path.to_owned(), object: object.to_owned() })
-        }
-        Err(_) => Ok(None),
-    }
+    let blob = || Blob { object: object.to_owned(), size: size.parse().ok(), is_link: mode == "120000" };
+    (kind == "blob").then(|| (path.to_owned(), blob()))
 }
 
 /// Reads the content of objects with one `git cat-file`. Returns it by object ID.
@@ -332,11 +384,22 @@ mod tests {
 
     #[test]
     fn parses_tree_entries() {
-        let (path, blob) = parse_entry("100644 blob 0123abc      42\ta b.yaml").unwrap().unwrap();
-        assert_eq!((path.as_str(), blob.object.as_str(), blob.size, blob.is_link), ("a b.yaml", "0123abc", 42, false));
-        assert!(parse_entry("160000 commit 0123abc       -\tmodule").unwrap().is_none());
-        assert!(parse_entry("").unwrap().is_none());
-        assert!(matches!(parse_entry("100644 blob 0123abc     BAD\ta.yaml"), Err(GitError::Missing { .. })));
-        assert!(parse_entry("100644 blob 0123abc     BAD\tREADME.md").unwrap().is_none());
+        let (path, blob) = parse_entry("100644 blob 0123abc      42\ta b.yaml").unwrap();
+        assert_eq!(
+            (path.as_str(), blob.object.as_str(), blob.size, blob.is_link),
+            ("a b.yaml", "0123abc", Some(42), false)
+        );
+        assert!(parse_entry("160000 commit 0123abc       -\tmodule").is_none());
+        assert!(parse_entry("").is_none());
+        assert_eq!(parse_entry("100644 blob 0123abc     BAD\ta.yaml").unwrap().1.size, None);
+    }
+
+    #[test]
+    fn names_files_relative_to_the_working_directory() {
+        for (path, prefix, expected) in
+            [("a.yaml", "x/", "../a.yaml"), ("x/a.yaml", "x/y/", "../a.yaml"), ("xy/a.yaml", "x/", "../xy/a.yaml")]
+        {
+            assert_eq!(relative_to_prefix(path, prefix), expected);
+        }
     }
 }

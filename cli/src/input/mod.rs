@@ -1,14 +1,27 @@
 //! Reads the texts that the library needs from paths and flags.
 //!
-//! The texts have this order: the options in order of increasing precedence (`kubefoundry.yaml`, `--config`, the
+//! The texts have this order: the options in order of increasing precedence (each `kubefoundry.yaml`, `--config`, the
 //! flags), the `config.json` of models, the input in the order of the arguments, then the files of `--providers`,
 //! `--cluster` and `--crds`.
+//!
+//! ```text
+//! arguments ─ listing ─┬─ options of each directory ─ which files are read, and to which environment they belong
+//!                      ├─ kustomizations ─ built texts, whose places are traced to their files
+//!                      └─ templates ─ skipped, or charts rendered by helm
+//! ```
 
+mod environments;
+mod files;
+mod found_options;
 pub(crate) mod git;
+mod kustomize;
+mod listing;
 mod model_config;
+mod program;
+mod templates;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
@@ -16,16 +29,20 @@ use std::path::{Path, PathBuf};
 use kubefoundry_compiler::pipeline;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_yaml::field_path::Segment;
+use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Assignment, InputArgs};
+use environments::{Environments, OptionFiles};
+use files::Files;
+use found_options::OptionsFinder;
 use git::{GitError, Tree};
+use kustomize::{BuiltSource, BuiltText, Outcome};
+use listing::{Charts, Entry, ListedFile, ListedRoot, Listing, NamedOptions};
 use model_config::ModelConfig;
 
-/// The options file of a directory.
-const OPTIONS_FILE: &str = "kubefoundry.yaml";
+pub(crate) use kustomize::Origins;
 
 /// The name of the options from flags in findings.
 pub(crate) const COMMAND_LINE: &str = "<command line>";
@@ -35,9 +52,6 @@ const ASSIGNMENT_FLAGS: [(&str, &str); 2] = [("crdVersions", "--crd-version"), (
 
 /// The name of the options from Argo CD parameters in findings.
 const PARAMETERS: &str = "<parameters>";
-
-/// The names of kustomization files.
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The name of standard input in findings.
 const STDIN: &str = "<stdin>";
@@ -52,6 +66,12 @@ pub(crate) enum InputError {
     Read(String, io::Error),
     #[error("{0}")]
     Walk(ignore::Error),
+    #[error("{0}: the link leads to nothing")]
+    DanglingLink(String),
+    #[error("{0}: {1}")]
+    Pattern(String, ignore::Error),
+    #[error("no temporary directory for kustomize: {0}")]
+    Temporary(io::Error),
     #[error("{0}: not read, because it is outside of the application's directory")]
     Outside(String),
     #[error("{0}: not read, because it is outside of {1}")]
@@ -84,6 +104,10 @@ pub(crate) struct Input {
     pub(crate) notes: Vec<String>,
     /// The path of each `--providers` with its texts.
     pub(crate) providers: Vec<(PathBuf, Vec<SourceId>)>,
+    /// The files from which kustomize built texts.
+    pub(crate) origins: Origins,
+    /// Findings about what was not read or not built, with their environments.
+    pub(crate) findings: Vec<(Option<String>, Diagnostic)>,
 }
 
 /// Reads everything that the arguments name. `options` are set by the command itself.
@@ -136,7 +160,8 @@ pub(crate) fn read_at(
     tree: Option<Tree>,
     pipes: &mut Pipes,
 ) -> Result<Input, InputError> {
-    let mut reader = Reader { tree, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
+    let files = tree.map_or(Files::Disk, Files::Revision);
+    let mut reader = Reader { disk: files, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
     *pipes = reader.pipes.unwrap_or_default();
     Ok(reader.input)
@@ -151,9 +176,15 @@ pub(crate) fn read_application(
 ) -> Result<Input, InputError> {
     let directory = Path::new(".");
     let root = directory.canonicalize().map_err(|error| InputError::Read(directory.display().to_string(), error))?;
-    let mut reader = Reader { root: Some(root), ..Reader::default() };
-    for file in [Path::new(OPTIONS_FILE)].into_iter().filter(|file| file.is_file()).chain(config) {
-        // Both are files of the application's repository.
+    let found = OptionsFinder::default().find(directory, &Files::Disk)?;
+    let mut reader = Reader::default();
+    // All are files of the application's repository.
+    for file in &found.files {
+        let options = reader.read_file(Purpose::Options, file)?;
+        reader.input.sources.set_found(options, true);
+    }
+    reader.root = Some(root);
+    if let Some(file) = config {
         let options = reader.read_file(Purpose::Options, file)?;
         reader.input.sources.set_found(options, true);
     }
@@ -222,7 +253,10 @@ pub(crate) fn name_flags(sources: &SourceSet, findings: &mut [Diagnostic]) -> bo
 
 /// Returns whether a file that is read for a purpose may also be input, where it is an object like others.
 fn is_apart(purpose: Purpose) -> bool {
-    matches!(purpose, Purpose::ClusterNodes | Purpose::ClusterSnapshot | Purpose::Crds | Purpose::ModelConfig)
+    matches!(
+        purpose,
+        Purpose::ClusterNodes | Purpose::ClusterSnapshot | Purpose::Crds | Purpose::ModelConfig | Purpose::Origin
+    )
 }
 
 /// Collects texts. Each file is read only once for a purpose.
@@ -238,32 +272,40 @@ struct Reader {
     directories: BTreeMap<PathBuf, PathBuf>,
     /// If set, files outside of this directory are rejected.
     root: Option<PathBuf>,
-    /// If set, input paths are read from this revision instead of the file system.
-    tree: Option<Tree>,
+    /// Where the paths of the input are read from.
+    disk: Files,
     /// If set, pipes and standard input are kept here for the next reader.
     pipes: Option<Pipes>,
+    /// The `config.json` files that each text with options names.
+    model_configs: Vec<(SourceId, SourceId)>,
 }
 
 impl Reader {
     /// Reads everything that the arguments name, with `paths` as input.
     fn read_all(&mut self, args: &InputArgs, paths: &[PathBuf], options: Map<String, Value>) -> Result<(), InputError> {
-        if let ([directory], Some(tree)) = (paths, &self.tree) {
-            let options = tree.options(directory).map(|(name, bytes)| (name.to_owned(), bytes.map(<[u8]>::to_vec)));
-            if let Some((name, bytes)) = options {
-                let options = self.add_revision_file(Purpose::Options, name, bytes)?;
-                self.input.sources.set_found(options, true);
+        let named = NamedOptions::read(args)?;
+        let mut finder = OptionsFinder::new(args.isolated);
+        let listing = Listing::of(paths, &self.disk, &mut finder, &named)?;
+        let roots = listing.build_kustomizations(&self.disk, &mut finder, &named)?;
+        let mut environments = Environments::default();
+        for file in listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>() {
+            let id = self.read_input_file(Purpose::Options, &file)?;
+            self.input.sources.set_found(id, true);
+            environments.options.insert(file, id);
+        }
+        for root in &roots {
+            for function in root.root.functions() {
+                let name = function.file.display().to_string();
+                let id = self.input.sources.add_for(Purpose::Options, name, function.text.as_str());
+                self.input.sources.set_found(id, true);
+                environments.functions.push((root.environment.clone(), id));
             }
-        } else if let [directory] = paths
-            && directory.is_dir()
-            && directory.join(OPTIONS_FILE).is_file()
-        {
-            let options = self.read_file(Purpose::Options, &walk::strip_current_dir(&directory.join(OPTIONS_FILE)))?;
-            self.input.sources.set_found(options, true);
         }
         if let Some(file) = &args.config {
-            // The user may name the file that was found, too.
-            let options = self.read_file(Purpose::Options, file)?;
-            self.input.sources.set_found(options, false);
+            // The user may name a file that was found, too, which is trusted then. It applies everywhere.
+            let id = self.read_file(Purpose::Options, file)?;
+            self.input.sources.set_found(id, false);
+            environments.options.retain(|_, found| *found != id);
         }
         if let Some(render) = flags_to_render(args, options) {
             self.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
@@ -278,9 +320,8 @@ impl Reader {
         if paths.is_empty() {
             self.read_stdin_unless_terminal(Purpose::Input)?;
         }
-        for path in paths {
-            self.read_path_or_stdin(Purpose::Input, path)?;
-        }
+        self.read_listing(listing, roots, &named, &mut environments)?;
+        environments.apply(&mut self.input.sources, &self.model_configs);
         for path in &args.providers {
             let texts = self.read_path(Purpose::Providers, path)?;
             self.input.providers.push((path.clone(), texts));
@@ -298,6 +339,149 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads the files of a listing, and the texts that were built from them instead.
+    fn read_listing(
+        &mut self,
+        listing: Listing,
+        mut roots: Vec<ListedRoot>,
+        named: &NamedOptions,
+        environments: &mut Environments,
+    ) -> Result<(), InputError> {
+        let replaced: BTreeSet<PathBuf> =
+            roots.iter().filter(|root| !root.is_unbuilt()).flat_map(|root| root.root.closure.files().cloned()).collect();
+        let mut unbuilt: BTreeMap<PathBuf, String> = BTreeMap::new();
+        for root in roots.iter().filter(|root| root.is_unbuilt()) {
+            let name = kustomize::name_of(&root.root.directory);
+            unbuilt.extend(root.root.closure.resources.iter().map(|file| (file.clone(), name.clone())));
+        }
+        let mut charts = Charts::default();
+        self.input.notes.extend(listing.notes);
+        for entry in listing.entries {
+            match entry {
+                Entry::Stdin => self.read_stdin(Purpose::Input)?,
+                Entry::Named(file) => {
+                    let id = self.read_input_file(Purpose::Input, &file.path)?;
+                    environments.add(&file.environment, &file.options.files, id);
+                    if pipeline::may_hold_input(&self.input.sources.get(id).text) {
+                        self.read_kustomizations_above(&file, environments)?;
+                    }
+                }
+                Entry::Listed(file) => {
+                    if let Some(position) = roots.iter().position(|root| root.root.file == file.path) {
+                        let root = roots.remove(position);
+                        self.read_root(root, environments)?;
+                    }
+                    let path = &file.path;
+                    if !replaced.contains(path) && !charts.claims(path, &self.disk) {
+                        self.read_listed(&file, &unbuilt, environments);
+                    }
+                }
+                Entry::Unread(error) => self.record_unread(error),
+            }
+        }
+        self.read_charts(charts, named, environments)
+    }
+
+    /// Reads a file of a directory. A file that cannot be read does not hide the others.
+    fn read_listed(&mut self, file: &ListedFile, unbuilt: &BTreeMap<PathBuf, String>, environments: &mut Environments) {
+        let id = match self.read_input_file(Purpose::Input, &file.path) {
+            Ok(id) => id,
+            Err(error) => return self.record_unread(error),
+        };
+        let text = &self.input.sources.get(id).text;
+        if let Some(mark) = Some(text).filter(|text| pipeline::may_hold_input(text)).and_then(|text| templates::find_mark(text)) {
+            let mut finding = templates::skipped_template();
+            finding.location = Some(Location::new(id, 0, mark, FieldPath::root()));
+            self.input.sources.set_purpose(id, Purpose::Origin);
+            self.input.findings.push((Some(file.environment.clone()), finding));
+        }
+        if let Some(kustomization) = unbuilt.get(&file.path) {
+            self.input.sources.set_unbuilt(id, kustomization.as_str());
+        }
+        environments.add(&file.environment, &file.options.files, id);
+    }
+
+    /// Adds what a kustomization became: a built text with the texts of its files, or a finding.
+    fn read_root(&mut self, listed: ListedRoot, environments: &mut Environments) -> Result<(), InputError> {
+        let ListedRoot { root, options, environment } = listed;
+        let file = self.read_input_file(Purpose::Origin, &root.file)?;
+        let location = Some(Location::from_source(file));
+        match root.outcome {
+            Outcome::Unbuilt(mut finding) | Outcome::Failed(mut finding) => {
+                finding.location = location;
+                self.input.findings.push((Some(environment), finding));
+            }
+            Outcome::Built(built) => {
+                let BuiltText { text, origins, starts } = built;
+                let name = format!("{} (built by kustomize)", kustomize::name_of(&root.directory));
+                let id = self.input.sources.add(name, text);
+                let mut texts = BTreeMap::from([(root.file.clone(), file)]);
+                let kustomizations = root.closure.kustomizations.iter().map(|it| &it.file);
+                for path in kustomizations.chain(&root.closure.resources).chain(&root.closure.patches) {
+                    texts.insert(path.clone(), self.read_input_file(Purpose::Origin, path)?);
+                }
+                environments.add(&environment, &options.files, id);
+                let origins = origins.into_iter().map(|origin| origin.map(|path| listing::from_boundary(&root.directory, &path, &self.disk))).collect();
+                let source = BuiltSource { root: root.directory, closure: root.closure, origins, starts, texts };
+                self.input.origins.built.insert(id, source);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what helm renders from charts, or a finding about each chart whose templates are skipped.
+    fn read_charts(
+        &mut self,
+        charts: Charts,
+        named: &NamedOptions,
+        environments: &mut Environments,
+    ) -> Result<(), InputError> {
+        for (chart, count) in charts.relevant(&self.disk)? {
+            let file = self.read_input_file(Purpose::Origin, &templates::chart_file(&chart))?;
+            let mut finding = templates::skipped_chart(&chart, count);
+            if named.permissions.helm && self.disk.revision().is_none() {
+                match templates::render_chart(&chart) {
+                    Ok(text) => {
+                        let name = format!("{} (rendered by helm)", kustomize::name_of(&chart));
+                        let id = self.input.sources.add(name, text);
+                        environments.add(&kustomize::name_of(&chart), &[], id);
+                        continue;
+                    }
+                    Err(error) => finding = templates::failed_chart(&chart, &error),
+                }
+            }
+            finding.location = Some(Location::from_source(file));
+            self.input.findings.push((None, finding));
+        }
+        Ok(())
+    }
+
+    /// Records a file of a directory that cannot be read. A large file without any of our API groups is data, not a
+    /// manifest.
+    fn record_unread(&mut self, error: InputError) {
+        match error {
+            InputError::TooLarge { is_foreign: true, .. } => self.input.notes.push(format!("{error}; skipped")),
+            InputError::DanglingLink(_) => self.input.notes.push(format!("{error}; skipped")),
+            error => self.input.unread.push(error),
+        }
+    }
+
+    /// Reads a file of the input, from the revision if there is one.
+    fn read_input_file(&mut self, purpose: Purpose, path: &Path) -> Result<SourceId, InputError> {
+        let Some(tree) = self.disk.revision() else { return self.read_file(purpose, path) };
+        let key = (Some(purpose).filter(|it| is_apart(*it)), path.to_owned());
+        if let Some(text) = self.seen.get(&key) {
+            return Ok(*text);
+        }
+        let name = path.display().to_string();
+        let Some(bytes) = tree.file(path)? else {
+            return Err(InputError::Read(name, io::ErrorKind::NotFound.into()));
+        };
+        let text = self.input.sources.add_bytes(purpose, name, bytes.to_vec());
+        self.seen.insert(key, text);
+        Ok(text)
+    }
+
     /// Reads the `config.json` files that the options name.
     fn read_named_model_configs(&mut self) -> Result<(), InputError> {
         let options: Vec<(SourceId, String, String)> = self
@@ -313,15 +497,14 @@ impl Reader {
                 let text = if self.input.files.contains_key(&id) {
                     model_config::check_is_below(&file, folder)?;
                     self.read_file(Purpose::ModelConfig, &file)?
-                } else if let Some(found) = self.tree.as_ref().and_then(|tree| tree.file(&file)) {
-                    let (name, bytes) = (found.0.to_owned(), found.1.map(<[u8]>::to_vec));
-                    let Some(bytes) = bytes else { return Err(InputError::TooLarge { name, is_foreign: false }) };
-                    self.input.sources.add_bytes(Purpose::ModelConfig, name, bytes)
+                } else if self.disk.revision().is_some_and(|tree| tree.is_file(&file)) {
+                    self.read_input_file(Purpose::ModelConfig, &file)?
                 } else {
                     // The options of flags and parameters name no files.
                     continue;
                 };
                 self.input.sources.set_subject(text, model);
+                self.model_configs.push((id, text));
             }
         }
         Ok(())
@@ -333,76 +516,26 @@ impl Reader {
 
     /// Reads a file, or the files of a directory. Returns their texts.
     fn read_path(&mut self, purpose: Purpose, path: &Path) -> Result<Vec<SourceId>, InputError> {
-        if purpose == Purpose::Input && self.tree.is_some() {
-            return self.read_revision_path(path);
-        }
         if !path.is_dir() {
-            let text = self.read_file(purpose, path)?;
-            if purpose == Purpose::Input && pipeline::may_hold_input(&self.input.sources.get(text).text) {
-                self.read_kustomizations_above(path)?;
-            }
-            return Ok(vec![text]);
+            return self.read_file(purpose, path).map(|text| vec![text]);
         }
         let mut texts = Vec::new();
         let files = walk::find_manifests(path);
         if files.is_empty() {
-            self.input.notes.push(format!("{}: contains no .yaml, .yml or .json file", path.display()));
+            self.input.notes.push(walk::describe_empty(path));
         }
         for file in files {
             match file.and_then(|file| self.read_file(purpose, &file)) {
                 Ok(text) => texts.push(text),
-                // A large file without any of our API groups is data, not a manifest.
                 Err(error @ InputError::TooLarge { is_foreign: true, .. })
-                    if !matches!(purpose, Purpose::ClusterNodes | Purpose::ClusterSnapshot) =>
+                    if matches!(purpose, Purpose::ClusterNodes | Purpose::ClusterSnapshot) =>
                 {
-                    self.input.notes.push(format!("{error}; skipped"));
+                    self.input.unread.push(error);
                 }
-                Err(error) => self.input.unread.push(error),
+                Err(error) => self.record_unread(error),
             }
         }
         Ok(texts)
-    }
-
-    /// Reads a file or a directory of a revision. A path that the revision does not have is only noted: it was added
-    /// later, or deleted.
-    fn read_revision_path(&mut self, path: &Path) -> Result<Vec<SourceId>, InputError> {
-        let Some(tree) = &self.tree else { return Ok(Vec::new()) };
-        let owned = |(name, bytes): (&str, Option<&[u8]>)| (name.to_owned(), bytes.map(<[u8]>::to_vec));
-        let file = tree.file(path).map(owned);
-        let files = if let Some(file) = file {
-            let above =
-                path.ancestors().skip(1).take(2).flat_map(|folder| KUSTOMIZATIONS.map(|name| folder.join(name)));
-            let above = above.filter_map(|path| tree.file(&path)).map(owned);
-            std::iter::once(file).chain(above).collect()
-        } else {
-            tree.below(path).into_iter().map(owned).collect::<Vec<_>>()
-        };
-        if files.is_empty() {
-            self.input.notes.push(format!("{}: not in {}", path.display(), tree.revision.name));
-        }
-        let mut texts = Vec::new();
-        for (name, bytes) in files {
-            texts.push(self.add_revision_file(Purpose::Input, name, bytes)?);
-        }
-        Ok(texts)
-    }
-
-    /// Adds a file of a revision unless it was added before. `None` as `bytes` means that it is too large.
-    fn add_revision_file(
-        &mut self,
-        purpose: Purpose,
-        name: String,
-        bytes: Option<Vec<u8>>,
-    ) -> Result<SourceId, InputError> {
-        let identity = (None, PathBuf::from(&name));
-        if let Some(text) = self.seen.get(&identity) {
-            return Ok(*text);
-        }
-        // The content was not read, so the file may contain objects for kubefoundry.
-        let Some(bytes) = bytes else { return Err(InputError::TooLarge { name, is_foreign: false }) };
-        let text = self.input.sources.add_bytes(purpose, name, bytes);
-        self.seen.insert(identity, text);
-        Ok(text)
     }
 
     /// Reads the CRDs in a directory. A directory without files is an error, because nothing would be checked.
@@ -467,13 +600,11 @@ impl Reader {
 
     /// Reads the kustomizations in the directory of a file and in the one above. They tell whether the file is a patch,
     /// which matters if it was named alone, for example by a commit hook.
-    fn read_kustomizations_above(&mut self, path: &Path) -> Result<(), InputError> {
-        for folder in path.ancestors().skip(1).take(2) {
-            for name in KUSTOMIZATIONS {
-                let file = folder.join(name);
-                if file.is_file() {
-                    self.read_file(Purpose::Input, &walk::strip_current_dir(&file))?;
-                }
+    fn read_kustomizations_above(&mut self, file: &ListedFile, environments: &mut Environments) -> Result<(), InputError> {
+        for folder in file.path.ancestors().skip(1).take(2) {
+            if let Some(kustomization) = kustomize::FILE_NAMES.iter().map(|name| folder.join(name)).find(|it| self.disk.is_file(it)) {
+                let id = self.read_input_file(Purpose::Input, &walk::strip_current_dir(&kustomization))?;
+                environments.add(&file.environment, &file.options.files, id);
             }
         }
         Ok(())

@@ -45,8 +45,10 @@ pub(super) fn find_manifests(directory: &Path) -> Vec<Result<PathBuf, InputError
     for entry in walk.build() {
         match entry {
             Ok(entry) => {
-                let is_readable = entry.file_type().is_some_and(|kind| is_readable(kind, entry.path()));
-                if is_manifest(entry.path()) && is_readable {
+                let Some(kind) = entry.file_type().filter(|_| is_manifest(entry.path())) else { continue };
+                if kind.is_symlink() && fs::metadata(entry.path()).is_err() {
+                    files.push(Err(InputError::DanglingLink(strip_current_dir(entry.path()).display().to_string())));
+                } else if is_readable(kind, entry.path()) {
                     files.push(Ok(strip_current_dir(entry.path())));
                 }
             }
@@ -84,9 +86,21 @@ fn in_repository(directory: &Path) -> bool {
 }
 
 /// Whether an entry is a file, or a link to one, as in mounted ConfigMaps. Pipes are skipped, because they might never
-/// end. A dangling link is included, so that opening it reports the error.
+/// end.
 fn is_readable(kind: FileType, path: &Path) -> bool {
-    kind.is_file() || (kind.is_symlink() && fs::metadata(path).map_or(true, |target| target.is_file()))
+    kind.is_file() || (kind.is_symlink() && fs::metadata(path).is_ok_and(|target| target.is_file()))
+}
+
+/// Explains that a directory has no manifest to read: none at all, or only hidden files and files that git ignores.
+pub(super) fn describe_empty(directory: &Path) -> String {
+    let all = WalkBuilder::new(directory).standard_filters(false).hidden(true).build().flatten();
+    let ignored = all.filter(|entry| is_manifest(entry.path()) && entry.file_type().is_some_and(|kind| kind.is_file()));
+    let name = directory.display();
+    match ignored.count() {
+        0 => format!("{name}: contains no .yaml, .yml or .json file"),
+        1 => format!("{name}: its only file of the kind .yaml, .yml or .json is ignored by git; name it to read it"),
+        count => format!("{name}: its {count} .yaml, .yml and .json files are ignored by git; name them to read them"),
+    }
 }
 
 /// Removes a leading `./`, so that `render .` reports `llama.yaml` and not `./llama.yaml`.

@@ -136,6 +136,14 @@ impl SourceSet {
         SourceId(self.sources.len() - 1)
     }
 
+    /// Changes the purpose of a source, for example if its text turns out not to be input. Does nothing for an id of
+    /// another set.
+    pub fn set_purpose(&mut self, id: SourceId, purpose: Purpose) {
+        if let Some(source) = self.source_mut(id) {
+            source.purpose = purpose;
+        }
+    }
+
     /// Replaces the text of a source, for example after fixes were applied. Does nothing for an id of another set.
     pub fn set_text(&mut self, id: SourceId, text: impl Into<String>) {
         if let Some(source) = self.source_mut(id) {

@@ -102,7 +102,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         }
         return Ok(run.status(FailOn::Error));
     }
-    let mut locator = SourceLocator::new(&run.sources);
+    let mut locator = SourceLocator::new(&run.sources, &run.origins);
     let mut decisions: Vec<_> = locate_decisions(&run, &mut locator).collect();
     if let Some(note) = graph::omission_note(decisions.len()) {
         console::note(&note);
@@ -127,7 +127,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
 /// Prints the decisions as text or JSON. Neither shows the objects, so the run keeps none, and the text of one decision
 /// is printed before the next one is formatted.
 fn print_decisions(run: &Run<()>, args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let mut locator = SourceLocator::new(&run.sources);
+    let mut locator = SourceLocator::new(&run.sources, &run.origins);
     let decisions = locate_decisions(run, &mut locator);
     if args.output == ExplanationFormat::Text {
         console::print(text::text_parts(decisions, console.stdout_style()))?;
@@ -160,7 +160,7 @@ fn locate_reports<T>(
     reports: Vec<T>,
     subject: impl Fn(&T) -> (SourceId, usize, &ObjectRef),
 ) -> Vec<LocatedReport<'_, T>> {
-    let (offsets, mut locator) = (name_offsets(run), SourceLocator::new(&run.sources));
+    let (offsets, mut locator) = (name_offsets(run), SourceLocator::new(&run.sources, &run.origins));
     let located = reports.into_iter().filter_map(|report| {
         let (source, document, object) = subject(&report);
         let start = offsets.get(&(source, document, object)).copied()?;

@@ -40,7 +40,7 @@ impl FitRow<'_> {
 
 pub(super) fn run(args: &FitArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let run: Run<()> = Run::new(&args.input, Map::new(), Thoroughness::Everything)?;
-    let mut locator = SourceLocator::new(&run.sources);
+    let mut locator = SourceLocator::new(&run.sources, &run.origins);
     let decisions: Vec<LocatedDecision<'_>> = locate_decisions(&run, &mut locator).collect();
     let rows: Vec<FitRow<'_>> = decisions
         .iter()

@@ -150,7 +150,7 @@ struct DeploymentLocator<'r> {
 
 impl<'r> DeploymentLocator<'r> {
     fn new(run: &'r Run<YamlText>) -> Self {
-        Self { run, locator: SourceLocator::new(&run.sources), offsets: name_offsets(run) }
+        Self { run, locator: SourceLocator::new(&run.sources, &run.origins), offsets: name_offsets(run) }
     }
 
     fn locate(&mut self, position: usize) -> Option<DeploymentLocation<'r>> {

@@ -1,11 +1,13 @@
 //! The options of a run, resolved from any number of [`render::Render`] documents.
 
+mod input_options;
 mod policy;
 pub mod render;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use self::input_options::{FILE_NAME, InputOptions};
 use self::render::{CodeSeverity, OutputMode, Render, SeverityOrOff};
 use crate::codes;
 use crate::composition;
@@ -66,6 +68,7 @@ impl Options {
         self.apply(root, findings);
         self.policy = policy;
         policy::refuse_policy(root, findings);
+        input_options::refuse_restricted(root, findings);
     }
 
     /// Applies a `Render` document over the options so far: its fields win. Reports each field that is invalid.

@@ -19,8 +19,8 @@ pub const API_VERSION: &str = "config.kubefoundry.ai/v1alpha1";
 pub const RENAMED_FIELDS: &[(&str, &str)] = &[("targets", "crdVersions"), ("rules", "severities")];
 
 wire_object! {
-    /// Set what kubefoundry writes and how strict it is. Put these options into `kubefoundry.yaml` in the directory
-    /// that you pass as PATH, or pass them with `--config`.
+    /// Set what kubefoundry reads and writes, and how strict it is. Put these options into `kubefoundry.yaml` in the
+    /// directory of the manifests or in one above it, or pass them with `--config`.
     pub struct Render {
         /// `config.kubefoundry.ai/v1alpha1`.
         api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
@@ -28,6 +28,22 @@ wire_object! {
         kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// Required if you use the options as the configuration of a KRM function.
         metadata: ObjectMeta = "metadata",
+        /// Do not look for a `kubefoundry.yaml` in the directories above this one.
+        root: bool = "root",
+        /// Treat each directory that matches one of these patterns as an environment of its own, in which names must be
+        /// unique: `clusters/*`. A directory with its own `kubefoundry.yaml` and a kustomization are environments, too.
+        /// Patterns are those of a `.gitignore` in the directory of the file.
+        environments: Vec<String> = "environments" [max_items(256)],
+        /// Read only files that match one of these patterns, which are those of a `.gitignore`.
+        include: Vec<String> = "include" [max_items(256)],
+        /// Do not read files and directories that match one of these patterns, which are those of a `.gitignore`:
+        /// `vendor/`.
+        exclude: Vec<String> = "exclude" [max_items(256)],
+        /// Set how kustomizations are built.
+        kustomize: Kustomize = "kustomize",
+        /// Render Helm charts with helm, instead of skipping their templates. A `kubefoundry.yaml` that is found beside
+        /// the input cannot set it: use `--helm`, or pass the file with `--config`.
+        helm: bool = "helm",
         /// Set the CRD version of each provider's objects: `dynamo: nvidia.com/v1beta1`.
         crd_versions: Map<String> = "crdVersions",
         /// Set the runtime version of each provider: `dynamo: 1.4.0`. It selects default images and the checks of
@@ -84,6 +100,20 @@ pub fn shape() -> Shape {
         ObjectShape { name, doc, fields: &FIELDS }
     });
     Shape::Object(&RENDER)
+}
+
+wire_object! {
+    /// How kustomizations are built.
+    pub struct Kustomize {
+        /// Build kustomizations that reach objects of kubefoundry (default), instead of reading their files.
+        build: bool = "build",
+        /// Let kustomizations run programs. A `kubefoundry.yaml` that is found beside the input cannot set it: use
+        /// `--enable-exec`, or pass the file with `--config`.
+        enable_exec: bool = "enableExec",
+        /// Let kustomizations read from the network. A `kubefoundry.yaml` that is found beside the input cannot set it:
+        /// use `--allow-remote`, or pass the file with `--config`.
+        allow_remote: bool = "allowRemote",
+    }
 }
 
 wire_object! {

@@ -299,7 +299,14 @@ fn location_of_empty_input(sources: &SourceSet, is_empty: bool) -> Option<Locati
 }
 
 /// Sorts findings by file, line, code, column and text. Findings without a location come first.
-fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
+///
+/// ```
+/// use kubefoundry_compiler::pipeline::sort;
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// let mut none = Vec::new();
+/// sort(&mut none, &SourceSet::default());
+/// ```
+pub fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
     let mut lines: BTreeMap<SourceId, LineIndex<'_>> = BTreeMap::new();
     for location in diagnostics.iter().filter_map(|diagnostic| diagnostic.location.as_ref()) {
         lines.entry(location.source).or_insert_with(|| LineIndex::new(&sources.get(location.source).text));

@@ -101,7 +101,7 @@ impl Role {
             let message = "this Render document is ignored";
             findings
                 .report(&codes::UNUSED_OPTIONS, "kind", message)
-                .help("name the file kubefoundry.yaml in the directory passed as PATH, or pass it with --config");
+                .help("name the file kubefoundry.yaml, or pass it with --config");
         }
         Self::Other
     }

@@ -1,0 +1,168 @@
+//! Where input comes from: the file system, or a revision of a git repository.
+
+use std::env;
+use std::fs::{self, File};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use super::git::Tree;
+use super::{InputError, read_limited, walk};
+
+/// The files of the input.
+#[derive(Debug, Default)]
+pub(super) enum Files {
+    /// Those of the file system.
+    #[default]
+    Disk,
+    /// Those of a revision.
+    Revision(Tree),
+}
+
+impl Files {
+    pub(super) fn revision(&self) -> Option<&Tree> {
+        if let Self::Revision(tree) = self { Some(tree) } else { None }
+    }
+
+    /// Whether there is a regular file at a path, or a link to one.
+    pub(super) fn is_file(&self, path: &Path) -> bool {
+        match self {
+            Self::Disk => path.is_file(),
+            Self::Revision(tree) => tree.is_file(path),
+        }
+    }
+
+    /// Whether there is a directory at a path.
+    pub(super) fn is_directory(&self, path: &Path) -> bool {
+        match self {
+            Self::Disk => path.is_dir(),
+            Self::Revision(tree) => !tree.below(path).is_empty(),
+        }
+    }
+
+    /// Reads a file; `None` if there is none.
+    pub(super) fn read(&self, path: &Path) -> Result<Option<Rc<[u8]>>, InputError> {
+        let tree = match self {
+            Self::Revision(tree) => tree,
+            Self::Disk if !path.is_file() => return Ok(None),
+            Self::Disk => {
+                let name = path.display().to_string();
+                let file = File::open(path).map_err(|error| InputError::Read(name.clone(), error))?;
+                let size = file.metadata().map_or(0, |metadata| metadata.len());
+                return read_limited(&name, file, size).map(|bytes| Some(bytes.into()));
+            }
+        };
+        tree.file(path)
+    }
+
+    /// Lists the manifests below a directory, in order.
+    pub(super) fn list(&self, directory: &Path) -> Vec<Result<PathBuf, InputError>> {
+        match self {
+            Self::Disk => walk::find_manifests(directory),
+            Self::Revision(tree) => {
+                let manifests = tree.below(directory).into_iter().map(PathBuf::from);
+                manifests.filter(|file| walk::is_manifest(file)).map(Ok).collect()
+            }
+        }
+    }
+
+    /// Lists all files below a directory, in order, as paths relative to it. Links are left out.
+    pub(super) fn list_all(&self, directory: &Path) -> Vec<PathBuf> {
+        match self {
+            Self::Disk => {
+                let walk = ignore::WalkBuilder::new(directory).standard_filters(false).build();
+                let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+                let mut files: Vec<PathBuf> = files
+                    .filter_map(|entry| entry.path().strip_prefix(directory).ok().map(Path::to_owned))
+                    .collect();
+                files.sort();
+                files
+            }
+            Self::Revision(tree) => {
+                let below = tree.below(directory).into_iter().map(Path::new);
+                below.filter_map(|path| path.strip_prefix(lexical(directory)).ok().map(Path::to_owned)).collect()
+            }
+        }
+    }
+
+    /// Returns the directories from that of a path's repository down to `directory`, as they are reached from the working
+    /// directory. Outside of a repository, the first one is the working directory, if it contains the directory, and
+    /// otherwise the directory itself.
+    pub(super) fn directories_to(&self, directory: &Path) -> Vec<PathBuf> {
+        let mut directories = vec![lexical(directory)];
+        if let Self::Revision(tree) = self {
+            let root = tree.repository_root();
+            while directories.last().is_some_and(|last| *last != root) && directories.len() <= MAX_DEPTH {
+                directories.extend(directories.last().map(|last| parent(last)));
+            }
+        } else if let Some(levels) = levels_to_root(directory) {
+            for _ in 0..levels {
+                directories.extend(directories.last().map(|last| parent(last)));
+            }
+        }
+        directories.reverse();
+        directories
+    }
+}
+
+/// How deep directories may be nested.
+const MAX_DEPTH: usize = 255;
+
+/// Returns how many directories a directory is below the root of its repository, or outside of one below the working
+/// directory.
+fn levels_to_root(directory: &Path) -> Option<usize> {
+    let canonical = fs::canonicalize(if directory.as_os_str().is_empty() { Path::new(".") } else { directory }).ok()?;
+    let root = canonical.ancestors().position(|ancestor| ancestor.join(".git").exists());
+    root.or_else(|| {
+        let working_directory = fs::canonicalize(".").ok()?;
+        canonical.ancestors().position(|ancestor| ancestor == working_directory)
+    })
+}
+
+/// Returns the directory above, as it is reached from the working directory, which is an empty path.
+fn parent(directory: &Path) -> PathBuf {
+    match directory.components().next_back() {
+        None => PathBuf::from(".."),
+        Some(Component::ParentDir) => directory.join(".."),
+        Some(_) => directory.parent().unwrap_or(Path::new("")).to_owned(),
+    }
+}
+
+/// Resolves `.` and `..` in a path without reading the file system.
+pub(super) fn lexical(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(resolved.components().next_back(), Some(Component::Normal(_))) => {
+                resolved.pop();
+            }
+            other => resolved.push(other.as_os_str()),
+        }
+    }
+    resolved
+}
+
+/// Returns the absolute form of a path, without reading what is at it.
+pub(super) fn absolute(path: &Path) -> PathBuf {
+    lexical(&env::current_dir().unwrap_or_default().join(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parents_lead_up_from_the_working_directory() {
+        for (path, expected) in [("a/b", "a"), ("a", ""), ("", ".."), ("..", "../.."), ("/a", "/")] {
+            assert_eq!(parent(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_are_resolved_without_the_file_system() {
+        for (path, expected) in [("./a/../b/c", "b/c"), (".", ""), ("../x", "../x"), ("a//b/", "a/b"), ("/../a", "/../a")]
+        {
+            assert_eq!(lexical(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Builds a kustomization: copies what it leads to into a temporary directory, and runs kustomize there.
+//!
+//! The copy holds nothing else of the repository, and no links, so a kustomization can neither read nor publish other
+//! files. Our own function is taken out of the copy: its result is what kubefoundry renders anyway.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use kubefoundry_yaml as yaml;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::closure::{Closure, Kustomization};
+use crate::input::InputError;
+use crate::input::files::{Files, absolute, lexical};
+use crate::input::program::{self, ProgramError};
+
+/// The annotation in which kustomize names the file of a resource.
+const ORIGIN: &str = "config.kubernetes.io/origin";
+
+/// The annotation in which kustomize names the kustomizations that changed a resource.
+const TRANSFORMATIONS: &str = "alpha.config.kubernetes.io/transformations";
+
+/// The annotations of kustomize, by the value of `buildMetadata` that asks for them.
+const BUILD_METADATA: [(&str, &str); 2] = [("originAnnotations", ORIGIN), ("transformerAnnotations", TRANSFORMATIONS)];
+
+/// The directory of the copied files, and that of the kustomization that includes the root.
+const TREE: &str = "tree";
+const WRAPPER: &str = "build";
+
+/// A program that builds kustomizations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::input) enum Builder {
+    Kustomize(PathBuf),
+    Kubectl(PathBuf),
+}
+
+impl Builder {
+    /// Finds a program on the PATH.
+    pub(in crate::input) fn find() -> Option<&'static Self> {
+        static FOUND: OnceLock<Option<Builder>> = OnceLock::new();
+        let find = || {
+            let kubectl = || program::find("kubectl").map(Builder::Kubectl);
+            program::find("kustomize").map(Builder::Kustomize).or_else(kubectl)
+        };
+        FOUND.get_or_init(find).as_ref()
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kustomize(path) | Self::Kubectl(path) => path,
+        }
+    }
+
+    fn subcommand(&self) -> &'static str {
+        match self {
+            Self::Kustomize(_) => "build",
+            Self::Kubectl(_) => "kustomize",
+        }
+    }
+}
+
+/// What a kustomization may do beyond reading its files, because the user allows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::input) struct Permissions {
+    /// Run programs.
+    pub(in crate::input) exec: bool,
+    /// Read from the network.
+    pub(in crate::input) remote: bool,
+    /// Run helm.
+    pub(in crate::input) helm: bool,
+}
+
+impl Permissions {
+    /// Whether the child needs the environment of the user: programs to run, and how to reach the network.
+    fn need_environment(self) -> bool {
+        self.exec || self.remote || self.helm
+    }
+}
+
+/// A copy of the files of a kustomization, ready to be built.
+#[derive(Debug)]
+pub(in crate::input) struct Workspace {
+    directory: TempDir,
+}
+
+/// What kustomize built.
+#[derive(Debug, Default)]
+pub(in crate::input) struct BuiltText {
+    pub(in crate::input) text: String,
+    /// The file of each document as kustomize names it, relative to the repository; `None` for what it generated.
+    pub(in crate::input) origins: Vec<Option<PathBuf>>,
+    /// Where each document starts.
+    pub(in crate::input) starts: Vec<usize>,
+}
+
+impl Workspace {
+    /// Copies the files of a kustomization. With permissions, all files of the repository are copied, because a program
+    /// may read any of them.
+    pub(in crate::input) fn create(
+        closure: &Closure,
+        boundary: &Path,
+        files: &Files,
+        permissions: Permissions,
+    ) -> Result<Self, InputError> {
+        let directory = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(temporary)?;
+        let workspace = Self { directory };
+        let boundary_path = absolute(boundary);
+        if permissions.exec || permissions.helm {
+            for file in files.list_all(boundary) {
+                workspace.copy(&boundary.join(&file), &file, files)?;
+            }
+        }
+        for file in closure.files().collect::<BTreeSet<_>>() {
+            let inside = absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
+            workspace.copy(file, &inside, files)?;
+        }
+        for kustomization in &closure.kustomizations {
+            if let Some(text) = without_own_functions(kustomization, closure) {
+                let inside = absolute(&kustomization.file).strip_prefix(&boundary_path).map(Path::to_owned);
+                workspace.write(&Path::new(TREE).join(inside.unwrap_or_default()), text.as_bytes())?;
+            }
+        }
+        let root = closure.kustomizations.last().map(|it| absolute(&it.directory)).unwrap_or_default();
+        let root = root.strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
+        let resource = Path::new("..").join(TREE).join(root);
+        let wrapper = json!({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [resource.display().to_string()],
+            "buildMetadata": BUILD_METADATA.map(|(option, _)| option),
+        });
+        workspace.write(&Path::new(WRAPPER).join("kustomization.yaml"), wrapper.to_string().as_bytes())?;
+        Ok(workspace)
+    }
+
+    fn copy(&self, file: &Path, inside: &Path, files: &Files) -> Result<(), InputError> {
+        let Some(bytes) = files.read(file)? else { return Ok(()) };
+        let target = Path::new(TREE).join(inside);
+        self.write(&target, &bytes)?;
+        #[cfg(unix)]
+        if let Ok(metadata) = file.metadata()
+            && files.revision().is_none()
+        {
+            // A program of the repository must stay executable.
+            fs::set_permissions(self.directory.path().join(target), metadata.permissions()).map_err(temporary)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, inside: &Path, bytes: &[u8]) -> Result<(), InputError> {
+        let path = self.directory.path().join(inside);
+        fs::create_dir_all(path.parent().unwrap_or(self.directory.path())).map_err(temporary)?;
+        fs::write(path, bytes).map_err(temporary)
+    }
+
+    /// Runs the builder.
+    pub(in crate::input) fn build(
+        &self,
+        builder: &Builder,
+        permissions: Permissions,
+        kept: &BTreeSet<&'static str>,
+    ) -> Result<BuiltText, ProgramError> {
+        let home = self.directory.path();
+        let mut command = if permissions.need_environment() {
+            Command::new(builder.path())
+        } else {
+            program::isolated(builder.path(), home)
+        };
+        command.arg(builder.subcommand());
+        if permissions.exec {
+            command.args(["--enable-alpha-plugins", "--enable-exec"]);
+        }
+        if permissions.helm {
+            command.arg("--enable-helm");
+        }
+        let output = program::run(command.arg(home.join(WRAPPER)).current_dir(home));
+        output.map(|text| strip(&text, kept)).map_err(|error| match error {
+            // The temporary directory means nothing to the user.
+            ProgramError::Failed(message) => ProgramError::Failed(self.shorten(&message)),
+            other => other,
+        })
+    }
+
+    /// Removes the temporary directory from a message.
+    fn shorten(&self, message: &str) -> String {
+        let here = self.directory.path();
+        let canonical = here.canonicalize().unwrap_or_else(|_| here.to_owned());
+        let mut message = message.to_owned();
+        for directory in [canonical.as_path(), here] {
+            message = message.replace(&format!("{}/", directory.join(TREE).display()), "");
+            message = message.replace(&directory.join(TREE).display().to_string(), ".");
+            message = message.replace(&directory.join(WRAPPER).display().to_string(), ".");
+        }
+        message.trim_start_matches("Error: ").replace("accumulating resources: ", "").replace(&format!("../{TREE}/"), "")
+    }
+}
+
+/// Returns the annotations of kustomize that a kustomization asks for itself.
+pub(in crate::input) fn requested_annotations(root: &Kustomization) -> BTreeSet<&'static str> {
+    let requested = root.root.get("buildMetadata").map(yaml::Node::items).unwrap_or_default();
+    let is_requested = |option: &str| requested.iter().any(|item| item.as_str() == Some(option));
+    BUILD_METADATA.iter().filter(|(option, _)| is_requested(option)).map(|(_, annotation)| *annotation).collect()
+}
+
+/// Returns the text of a kustomization without our own function, if it has it.
+fn without_own_functions(kustomization: &Kustomization, closure: &Closure) -> Option<String> {
+    let functions: Vec<_> =
+        closure.functions.iter().filter(|function| function.kustomization == kustomization.file).collect();
+    if functions.is_empty() {
+        return None;
+    }
+    let mut root = kustomization.root.to_json();
+    for field in ["generators", "transformers", "validators"] {
+        let Some(Value::Array(entries)) = root.get_mut(field) else { continue };
+        let mut position = 0;
+        entries.retain(|_| {
+            let is_own = functions.iter().any(|function| function.field == field && function.position == position);
+            position += 1;
+            !is_own
+        });
+    }
+    Some(root.to_string())
+}
+
+/// Splits the output of kustomize into documents, and takes the annotations out that say where they come from.
+fn strip(text: &str, kept: &BTreeSet<&'static str>) -> BuiltText {
+    let mut built = BuiltText::default();
+    for document in yaml::parse(text, &yaml::Limits::default()).documents {
+        let mut object = document.root.to_json();
+        let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        let mut origin = None;
+        let is_stripped = annotations.is_some_and(|annotations| {
+            origin = annotations.get(ORIGIN).and_then(Value::as_str).and_then(origin_path);
+            let before = annotations.len();
+            annotations.retain(|key, _| !BUILD_METADATA.iter().any(|(_, own)| own == key) || kept.contains(key.as_str()));
+            annotations.len() != before && annotations.is_empty()
+        });
+        if is_stripped && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("annotations");
+        }
+        if !built.text.is_empty() {
+            built.text.push_str("---\n");
+        }
+        built.starts.push(built.text.len());
+        yaml::to_yaml(&object, &mut built.text);
+        built.origins.push(origin);
+    }
+    built
+}
+
+/// Returns the file in an origin annotation, relative to the repository. Something generated has no file.
+fn origin_path(annotation: &str) -> Option<PathBuf> {
+    let parsed = yaml::parse(annotation, &yaml::Limits::default());
+    let path = parsed.documents.first()?.root.get("path")?.as_str()?.to_owned();
+    lexical(&Path::new(WRAPPER).join(path)).strip_prefix(TREE).ok().map(Path::to_owned)
+}
+
+fn temporary(error: io::Error) -> InputError {
+    InputError::Temporary(error)
+}

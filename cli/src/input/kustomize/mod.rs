@@ -1,0 +1,180 @@
+//! Builds the kustomizations that lead to objects of kubefoundry, so that what is judged is what is applied.
+//!
+//! ```text
+//! files ─ kustomizations ─ closure of each ─ roots ─┬─ copied, built by kustomize ─ text + origins
+//!                                                   └─ obstacle: not built, its files are read as they are
+//! ```
+
+mod build;
+mod closure;
+mod origins;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use kubefoundry_compiler::codes;
+use kubefoundry_diagnostics::Diagnostic;
+use rayon::prelude::*;
+
+use super::InputError;
+use super::files::Files;
+use super::program::ProgramError;
+use build::{Builder, Workspace, requested_annotations};
+use closure::{Closure, Obstacle, OwnFunction};
+
+pub(super) use build::{BuiltText, Permissions};
+pub(super) use closure::FILE_NAMES;
+pub(super) use origins::name_of;
+pub(crate) use origins::{BuiltSource, Origins};
+
+/// A kustomization that no other one includes, and that leads to objects of kubefoundry.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) directory: PathBuf,
+    pub(super) file: PathBuf,
+    pub(super) closure: Rc<Closure>,
+    pub(super) outcome: Outcome,
+}
+
+/// What became of a root.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Built(BuiltText),
+    /// It was not built; the finding says why.
+    Unbuilt(Diagnostic),
+    /// Kustomize could not build it.
+    Failed(Diagnostic),
+}
+
+impl Root {
+    /// Returns the configurations of our own function, whose options are those of the root.
+    pub(super) fn functions(&self) -> &[OwnFunction] {
+        &self.closure.functions
+    }
+}
+
+/// A root before it is built.
+struct Candidate {
+    directory: PathBuf,
+    file: PathBuf,
+    boundary: PathBuf,
+    closure: Closure,
+}
+
+/// Finds the roots among kustomization files and builds them. `boundary` returns the directory that nothing may lead out
+/// of. `builds` tells whether a directory's options have it built.
+pub(super) fn build_roots(
+    kustomizations: &[PathBuf],
+    files: &Files,
+    permissions: Permissions,
+    boundary: &dyn Fn(&Path) -> PathBuf,
+    builds: &mut dyn FnMut(&Path) -> Result<bool, InputError>,
+) -> Result<Vec<Root>, InputError> {
+    let candidates = find_roots(kustomizations, files, boundary, builds)?;
+    let builder = Builder::find();
+    let mut workspaces = Vec::new();
+    for Candidate { directory, boundary, closure, .. } in &candidates {
+        workspaces.push(match (builder, refuse(closure, directory, permissions)) {
+            (None, _) => Err(unbuilt(directory, closure, "kustomize is not on the PATH", MISSING)),
+            (Some(_), Some(finding)) => Err(finding),
+            (Some(builder), None) => Ok((builder, Workspace::create(closure, boundary, files, permissions)?)),
+        });
+    }
+    // Most of the time is that of kustomize itself.
+    let outcomes: Vec<Outcome> = workspaces
+        .into_par_iter()
+        .zip(&candidates)
+        .map(|(workspace, Candidate { directory, closure, .. })| {
+            let (builder, workspace) = match workspace {
+                Ok(prepared) => prepared,
+                Err(finding) => return Outcome::Unbuilt(finding),
+            };
+            let kept = closure.kustomizations.last().map(requested_annotations).unwrap_or_default();
+            match workspace.build(builder, permissions, &kept) {
+                Ok(text) => Outcome::Built(text),
+                Err(error) => Outcome::Failed(failure(directory, &error)),
+            }
+        })
+        .collect();
+    let root = |(Candidate { directory, file, closure, .. }, outcome)| {
+        let closure = Rc::new(closure);
+        Root { directory, file, closure, outcome }
+    };
+    Ok(candidates.into_iter().zip(outcomes).map(root).collect())
+}
+
+/// Finds the kustomizations that no other one includes, and that lead to objects of kubefoundry.
+fn find_roots(
+    kustomizations: &[PathBuf],
+    files: &Files,
+    boundary: &dyn Fn(&Path) -> PathBuf,
+    builds: &mut dyn FnMut(&Path) -> Result<bool, InputError>,
+) -> Result<Vec<Candidate>, InputError> {
+    let mut all: BTreeMap<PathBuf, Candidate> = BTreeMap::new();
+    for file in kustomizations {
+        let directory = file.parent().unwrap_or(Path::new("")).to_owned();
+        if !all.contains_key(&directory) {
+            let boundary = boundary(&directory);
+            let closure = Closure::of(&directory, &boundary, files)?;
+            let file = file.clone();
+            all.insert(directory.clone(), Candidate { directory, file, boundary, closure });
+        }
+    }
+    let included: BTreeSet<PathBuf> =
+        all.values().flat_map(|candidate| candidate.closure.included().map(Path::to_owned)).collect();
+    let mut roots = Vec::new();
+    for candidate in all.into_values() {
+        let Candidate { directory, closure, .. } = &candidate;
+        let is_root = !included.contains(directory) && !closure.is_component();
+        if is_root && (closure.has_models || !closure.functions.is_empty()) && builds(directory)? {
+            roots.push(candidate);
+        }
+    }
+    Ok(roots)
+}
+
+const MISSING: &str = "install kustomize or kubectl, or build the manifests and pass them: kustomize build DIR | kubefoundry lint -";
+
+/// Returns why a kustomization is not built, if it is not.
+fn refuse(closure: &Closure, directory: &Path, permissions: Permissions) -> Option<Diagnostic> {
+    let refused = closure.obstacles.iter().find_map(|obstacle| match obstacle {
+        Obstacle::Remote(entry) if !permissions.remote => Some((
+            format!("it reads {entry} from the network"),
+            "use --allow-remote if you allow this, or keep a copy in the repository",
+        )),
+        Obstacle::Plugin(plugin) if !permissions.exec => Some((
+            format!("it runs a program: {plugin}"),
+            "use --enable-exec if you allow this, or build the manifests and pass them on standard input",
+        )),
+        Obstacle::Helm if !permissions.helm => Some((
+            "it renders Helm charts".to_owned(),
+            "use --helm if you allow this, or build the manifests and pass them on standard input",
+        )),
+        Obstacle::Outside(path) => Some((
+            format!("{path} is outside of the repository"),
+            "keep everything that it includes in the repository",
+        )),
+        Obstacle::TooMany => Some(("it leads to too many files".to_owned(), "exclude it in kubefoundry.yaml")),
+        _ => None,
+    });
+    refused.map(|(reason, help)| unbuilt(directory, closure, &reason, help))
+}
+
+/// Creates the finding about a kustomization that is not built.
+fn unbuilt(directory: &Path, closure: &Closure, reason: &str, help: &str) -> Diagnostic {
+    let patches = match closure.patch_count() {
+        0 => "its changes are not applied".to_owned(),
+        1 => "its patch is not applied".to_owned(),
+        count => format!("its {count} patches are not applied"),
+    };
+    let message = format!("the kustomization {} is not built, because {reason}; {patches}", name_of(directory));
+    Diagnostic::new(&codes::UNBUILT_KUSTOMIZATION, message).help(help)
+}
+
+/// Creates the finding about a kustomization that kustomize refuses.
+fn failure(directory: &Path, error: &ProgramError) -> Diagnostic {
+    let message = format!("kustomize cannot build {}: {error}", name_of(directory));
+    let message = kubefoundry_yaml::text::one_line(&message);
+    Diagnostic::new(&codes::FAILED_KUSTOMIZATION, message).help("run `kustomize build` there, or exclude the directory in kubefoundry.yaml")
+}

@@ -1,0 +1,279 @@
+//! Lists the files of the input with the options that apply to each of them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use ignore::gitignore::Gitignore;
+use kubefoundry_compiler::options::{self, InputOptions};
+use kubefoundry_compiler::pipeline;
+
+use super::environments::name_environment;
+use super::files::{Files, lexical};
+use super::found_options::{
+    FoundOptions, OptionsFinder, compile_patterns, holds_options, innermost_environment, is_matched,
+};
+use super::kustomize::{self, Outcome, Permissions, Root};
+use super::{InputError, templates, walk};
+use crate::args::InputArgs;
+
+/// What the user says about files, with flags and with `--config`.
+#[derive(Debug, Default)]
+pub(super) struct NamedOptions {
+    exclude: Vec<Gitignore>,
+    include: Option<Gitignore>,
+    environments: Option<Gitignore>,
+    build_kustomizations: Option<bool>,
+    pub(super) permissions: Permissions,
+}
+
+impl NamedOptions {
+    pub(super) fn read(args: &InputArgs) -> Result<Self, InputError> {
+        let mut named = Self::default();
+        let mut config = InputOptions::default();
+        if let Some(file) = &args.config {
+            let bytes = Files::Disk.read(file)?;
+            config = InputOptions::read(&String::from_utf8_lossy(&bytes.unwrap_or_default()));
+            let directory = file.parent().unwrap_or(Path::new(""));
+            let name = file.display().to_string();
+            let compile = |patterns: &Option<Vec<String>>| {
+                patterns.as_deref().map(|patterns| compile_patterns(directory, patterns, &name)).transpose()
+            };
+            named.exclude.extend(compile(&config.exclude)?);
+            named.include = compile(&config.include)?;
+            named.environments = compile(&config.environments)?;
+        }
+        if !args.exclude.is_empty() {
+            named.exclude.push(compile_patterns(Path::new(""), &args.exclude, "--exclude")?);
+        }
+        named.build_kustomizations = if args.no_kustomize { Some(false) } else { config.build_kustomizations };
+        named.permissions = Permissions {
+            exec: args.enable_exec || config.enable_exec == Some(true),
+            remote: args.allow_remote || config.allow_remote == Some(true),
+            helm: args.helm || config.helm == Some(true),
+        };
+        Ok(named)
+    }
+
+    fn selects(&self, file: &Path) -> bool {
+        !self.exclude.iter().any(|patterns| is_matched(patterns, file))
+            && self.include.as_ref().is_none_or(|patterns| is_matched(patterns, file))
+    }
+}
+
+/// A file of the input.
+#[derive(Debug)]
+pub(super) struct ListedFile {
+    pub(super) path: PathBuf,
+    pub(super) options: Rc<FoundOptions>,
+    pub(super) environment: String,
+}
+
+/// A kustomization that was built, or should have been.
+#[derive(Debug)]
+pub(super) struct ListedRoot {
+    pub(super) root: Root,
+    pub(super) options: Rc<FoundOptions>,
+    pub(super) environment: String,
+}
+
+impl ListedRoot {
+    pub(super) fn is_unbuilt(&self) -> bool {
+        matches!(self.root.outcome, Outcome::Unbuilt(_))
+    }
+}
+
+/// An entry of the input, in the order of the arguments.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Stdin,
+    /// A file that the user named.
+    Named(ListedFile),
+    /// A file of a directory that the user named.
+    Listed(ListedFile),
+    Unread(InputError),
+}
+
+/// The files of the input.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) entries: Vec<Entry>,
+    pub(super) notes: Vec<String>,
+    /// The options for standard input.
+    stdin_options: Option<Rc<FoundOptions>>,
+    /// The directory below which environments have names.
+    base: PathBuf,
+}
+
+impl Listing {
+    pub(super) fn of(
+        paths: &[PathBuf],
+        files: &Files,
+        finder: &mut OptionsFinder,
+        named: &NamedOptions,
+    ) -> Result<Self, InputError> {
+        let base = match paths {
+            [directory] if files.is_directory(directory) => directory.clone(),
+            [file] => file.parent().unwrap_or(Path::new("")).to_owned(),
+            _ => PathBuf::new(),
+        };
+        let mut listing = Self { base, ..Self::default() };
+        if paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-") {
+            listing.stdin_options = Some(finder.find(Path::new(""), files)?);
+        }
+        for path in paths {
+            if path.as_os_str() == "-" {
+                listing.entries.push(Entry::Stdin);
+            } else if files.is_directory(path) {
+                listing.add_directory(path, files, finder, named)?;
+            } else if let Some(tree) = files.revision().filter(|tree| !tree.is_file(path)) {
+                // It was added later, or deleted.
+                listing.notes.push(format!("{}: not in {}", path.display(), tree.revision.name));
+            } else {
+                let file = listing.file(path.clone(), files, finder, named)?;
+                listing.entries.push(Entry::Named(file));
+            }
+        }
+        Ok(listing)
+    }
+
+    fn add_directory(
+        &mut self,
+        directory: &Path,
+        files: &Files,
+        finder: &mut OptionsFinder,
+        named: &NamedOptions,
+    ) -> Result<(), InputError> {
+        let listed = files.list(directory);
+        if listed.is_empty() {
+            self.notes.push(walk::describe_empty(directory));
+        }
+        for entry in listed {
+            let path = match entry {
+                Ok(path) => path,
+                Err(error) => {
+                    self.entries.push(Entry::Unread(error));
+                    continue;
+                }
+            };
+            if is_options_file(&path, files)? {
+                // It applies to other files, and the options of a directory without files do no harm.
+                finder.find(path.parent().unwrap_or(Path::new("")), files)?;
+                if !finder.is_isolated() {
+                    continue;
+                }
+            }
+            let file = self.file(path, files, finder, named)?;
+            if file.options.selects(&file.path) && named.selects(&file.path) {
+                self.entries.push(Entry::Listed(file));
+            }
+        }
+        // The options apply even if there is nothing else.
+        if self.stdin_options.is_none() {
+            self.stdin_options = Some(finder.find(directory, files)?);
+        }
+        Ok(())
+    }
+
+    fn file(
+        &self,
+        path: PathBuf,
+        files: &Files,
+        finder: &mut OptionsFinder,
+        named: &NamedOptions,
+    ) -> Result<ListedFile, InputError> {
+        let options = finder.find(path.parent().unwrap_or(Path::new("")), files)?;
+        let named_directory = named.environments.as_ref().and_then(|patterns| innermost_environment(patterns, &path));
+        let candidates = [options.nearest.clone(), options.environment_of(&path), named_directory];
+        let innermost = candidates.into_iter().flatten().max_by_key(|directory| directory.components().count());
+        let environment = innermost.map(|directory| name_environment(&directory, &self.base)).unwrap_or_default();
+        Ok(ListedFile { path, options, environment })
+    }
+
+    /// Returns the options files that apply to any file.
+    pub(super) fn option_files(&self) -> impl Iterator<Item = &PathBuf> {
+        let of_files = self.entries.iter().filter_map(|entry| match entry {
+            Entry::Named(file) | Entry::Listed(file) => Some(&file.options),
+            Entry::Stdin | Entry::Unread(_) => None,
+        });
+        of_files.chain(&self.stdin_options).flat_map(|options| &options.files)
+    }
+
+    /// Builds the kustomizations among the files.
+    pub(super) fn build_kustomizations(
+        &self,
+        files: &Files,
+        finder: &mut OptionsFinder,
+        named: &NamedOptions,
+    ) -> Result<Vec<ListedRoot>, InputError> {
+        let is_kustomization =
+            |path: &Path| path.file_name().is_some_and(|name| kustomize::FILE_NAMES.iter().any(|it| name == *it));
+        let listed = self.entries.iter().filter_map(|entry| match entry {
+            Entry::Listed(file) if is_kustomization(&file.path) => Some(file.path.clone()),
+            _ => None,
+        });
+        let listed: Vec<PathBuf> = listed.collect();
+        if listed.is_empty() || named.build_kustomizations == Some(false) {
+            return Ok(Vec::new());
+        }
+        let mut builds = |directory: &Path| {
+            let options = finder.find(directory, files)?;
+            Ok(named.build_kustomizations.or(options.input.build_kustomizations) != Some(false))
+        };
+        let boundary = |directory: &Path| boundary_of(directory, files);
+        let roots = kustomize::build_roots(&listed, files, named.permissions, &boundary, &mut builds)?;
+        let listed_root = |root: Root| {
+            let options = finder.find(&root.directory, files)?;
+            let environment = name_environment(&root.directory, &self.base);
+            Ok(ListedRoot { root, options, environment })
+        };
+        roots.into_iter().map(listed_root).collect()
+    }
+}
+
+/// Returns the directory that a kustomization may not lead out of: the root of the repository.
+fn boundary_of(directory: &Path, files: &Files) -> PathBuf {
+    files.directories_to(directory).into_iter().next().unwrap_or_default()
+}
+
+/// Returns the path of a file that is named relative to the root of a kustomization's repository.
+pub(super) fn from_boundary(directory: &Path, inside: &Path, files: &Files) -> PathBuf {
+    lexical(&boundary_of(directory, files).join(inside))
+}
+
+fn is_options_file(path: &Path, files: &Files) -> Result<bool, InputError> {
+    if path.file_name().is_none_or(|name| name != options::FILE_NAME) {
+        return Ok(false);
+    }
+    Ok(files.read(path)?.is_some_and(|bytes| holds_options(&String::from_utf8_lossy(&bytes))))
+}
+
+/// The templates of Helm charts, by the directory of the chart.
+#[derive(Debug, Default)]
+pub(super) struct Charts(BTreeMap<PathBuf, Vec<PathBuf>>);
+
+impl Charts {
+    /// Whether a file is a template of a chart. It is recorded then.
+    pub(super) fn claims(&mut self, file: &Path, files: &Files) -> bool {
+        // Few paths have such a directory, so most files need no look at the file system.
+        let Some(chart) = templates::chart_of(file, files) else { return false };
+        self.0.entry(chart).or_default().push(file.to_owned());
+        true
+    }
+
+    /// Returns the charts with templates that name one of our API groups, and how many do.
+    pub(super) fn relevant(self, files: &Files) -> Result<Vec<(PathBuf, usize)>, InputError> {
+        let mut relevant = Vec::new();
+        for (chart, templates) in self.0 {
+            let mut count = 0;
+            for template in templates {
+                let bytes = files.read(&template)?.unwrap_or_default();
+                count += usize::from(pipeline::may_hold_input(&String::from_utf8_lossy(&bytes)));
+            }
+            if count > 0 {
+                relevant.push((chart, count));
+            }
+        }
+        Ok(relevant)
+    }
+}
