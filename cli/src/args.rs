@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// Check external providers of Llama Stack, or merge them into run.yaml
     #[command(subcommand, after_help = llamastack::LLAMASTACK_EXAMPLES)]
     Llamastack(LlamaStackCommand),
+    /// Show which kubefoundry.yaml files apply to a path, and where each option comes from
+    #[command(after_help = CONFIG_EXAMPLES)]
+    Config(Deferred<ConfigArgs>),
     /// Print a CRD, or the JSON Schema of an input or a report
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema(Deferred<SchemaArgs>),
@@ -332,6 +335,37 @@ pub(crate) struct RenderArgs {
     /// Print the whole input, with each ModelDeployment replaced by the objects generated from it
     #[arg(long, conflicts_with = "out_dir")]
     pub(crate) all: bool,
+}
+
+const CONFIG_EXAMPLES: &str = "\
+A kubefoundry.yaml applies to the files in its directory and below. The nearest one wins for each key; --config
+overrides all of them.
+
+Examples:
+  kubefoundry config
+  kubefoundry config clusters/prod
+  kubefoundry config models/llama.yaml --output json";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigArgs {
+    /// File or directory; the working directory if omitted
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) path: Option<PathBuf>,
+
+    /// Options file (kind Render)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Ignore every kubefoundry.yaml
+    #[arg(long)]
+    pub(crate) isolated: bool,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// Output format
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: TextFormat,
 }
 
 #[derive(Debug, ClapArgs)]

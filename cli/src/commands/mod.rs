@@ -2,6 +2,7 @@
 
 mod argocd;
 mod completions;
+mod config;
 mod drift;
 mod explain;
 mod fit;
@@ -87,6 +88,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Drift(Deferred(args)) => drift::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
         Command::Llamastack(command) => llamastack::run(command),
+        Command::Config(Deferred(args)) => config::run(args, console),
         Command::Schema(Deferred(args)) => schema::run(args),
         Command::Function => Ok(ExitStatus::from_function(kubefoundry_krm::serve())),
         Command::Completions(Deferred(args)) => completions::run(args),
@@ -148,9 +150,9 @@ impl<O: OutputForm> Run<O> {
             let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
         }
         let mut compilation = compile_keeping(&sources, thoroughness, kept);
-        let input_findings = findings.into_iter().filter_map(|(environment, finding)| {
-            compilation.options_of(environment.as_deref()).adjust(finding)
-        });
+        let input_findings = findings
+            .into_iter()
+            .filter_map(|(environment, finding)| compilation.options_of(environment.as_deref()).adjust(finding));
         let input_findings: Vec<Diagnostic> = input_findings.collect();
         if !input_findings.is_empty() || !origins.is_empty() {
             compilation.diagnostics.extend(input_findings);

@@ -64,7 +64,8 @@ impl<'f> FromIterator<&'f PathBuf> for OptionFiles {
 
 impl IntoIterator for OptionFiles {
     type Item = PathBuf;
-    type IntoIter = std::iter::Map<std::collections::btree_set::IntoIter<(usize, PathBuf)>, fn((usize, PathBuf)) -> PathBuf>;
+    type IntoIter =
+        std::iter::Map<std::collections::btree_set::IntoIter<(usize, PathBuf)>, fn((usize, PathBuf)) -> PathBuf>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter().map(|(_, file)| file)

@@ -71,9 +71,8 @@ impl Files {
             Self::Disk => {
                 let walk = ignore::WalkBuilder::new(directory).standard_filters(false).build();
                 let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-                let mut files: Vec<PathBuf> = files
-                    .filter_map(|entry| entry.path().strip_prefix(directory).ok().map(Path::to_owned))
-                    .collect();
+                let mut files: Vec<PathBuf> =
+                    files.filter_map(|entry| entry.path().strip_prefix(directory).ok().map(Path::to_owned)).collect();
                 files.sort();
                 files
             }
@@ -160,7 +159,8 @@ mod tests {
 
     #[test]
     fn paths_are_resolved_without_the_file_system() {
-        for (path, expected) in [("./a/../b/c", "b/c"), (".", ""), ("../x", "../x"), ("a//b/", "a/b"), ("/../a", "/../a")]
+        for (path, expected) in
+            [("./a/../b/c", "b/c"), (".", ""), ("../x", "../x"), ("a//b/", "a/b"), ("/../a", "/../a")]
         {
             assert_eq!(lexical(Path::new(path)), Path::new(expected), "{path}");
         }

@@ -128,5 +128,6 @@ impl OptionsFinder {
 /// operator, may be in a file of that name.
 pub(super) fn holds_options(text: &str) -> bool {
     let group = render::API_VERSION.split('/').next().unwrap_or_default();
-    text.contains(group) || text.contains("Render") || text.trim().is_empty()
+    let is_empty = || text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with(['#', '-']));
+    text.contains(group) || text.contains("Render") || is_empty()
 }

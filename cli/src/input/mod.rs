@@ -33,7 +33,7 @@ use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Assignment, InputArgs};
+use crate::args::{Assignment, ConfigArgs, InputArgs};
 use environments::{Environments, OptionFiles};
 use files::Files;
 use found_options::OptionsFinder;
@@ -66,7 +66,7 @@ pub(crate) enum InputError {
     Read(String, io::Error),
     #[error("{0}")]
     Walk(ignore::Error),
-    #[error("{0}: the link leads to nothing")]
+    #[error("{0}: the link leads nowhere")]
     DanglingLink(String),
     #[error("{0}: {1}")]
     Pattern(String, ignore::Error),
@@ -164,6 +164,27 @@ pub(crate) fn read_at(
     let mut reader = Reader { disk: files, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
     *pipes = reader.pipes.unwrap_or_default();
+    Ok(reader.input)
+}
+
+/// Reads the options that apply to a path, and nothing else.
+pub(crate) fn read_options(args: &ConfigArgs) -> Result<Input, InputError> {
+    let path = args.path.as_deref().unwrap_or(Path::new("."));
+    let metadata = path.metadata().map_err(|error| InputError::Read(path.display().to_string(), error))?;
+    let directory = if metadata.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    let mut reader = Reader::default();
+    for file in &OptionsFinder::new(args.isolated).find(directory, &Files::Disk)?.files {
+        let id = reader.read_file(Purpose::Options, file)?;
+        reader.input.sources.set_found(id, true);
+    }
+    if let Some(file) = &args.config {
+        let id = reader.read_file(Purpose::Options, file)?;
+        reader.input.sources.set_found(id, false);
+    }
+    let allow_empty = Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))]);
+    if let Some(render) = flags_to_render(&InputArgs::default(), allow_empty) {
+        reader.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
+    }
     Ok(reader.input)
 }
 
@@ -288,7 +309,9 @@ impl Reader {
         let listing = Listing::of(paths, &self.disk, &mut finder, &named)?;
         let roots = listing.build_kustomizations(&self.disk, &mut finder, &named)?;
         let mut environments = Environments::default();
-        for file in listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>() {
+        for file in
+            listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>()
+        {
             let id = self.read_input_file(Purpose::Options, &file)?;
             self.input.sources.set_found(id, true);
             environments.options.insert(file, id);
@@ -347,8 +370,11 @@ impl Reader {
         named: &NamedOptions,
         environments: &mut Environments,
     ) -> Result<(), InputError> {
-        let replaced: BTreeSet<PathBuf> =
-            roots.iter().filter(|root| !root.is_unbuilt()).flat_map(|root| root.root.closure.files().cloned()).collect();
+        let replaced: BTreeSet<PathBuf> = roots
+            .iter()
+            .filter(|root| !root.is_unbuilt())
+            .flat_map(|root| root.root.closure.files().cloned())
+            .collect();
         let mut unbuilt: BTreeMap<PathBuf, String> = BTreeMap::new();
         for root in roots.iter().filter(|root| root.is_unbuilt()) {
             let name = kustomize::name_of(&root.root.directory);
@@ -389,7 +415,9 @@ impl Reader {
             Err(error) => return self.record_unread(error),
         };
         let text = &self.input.sources.get(id).text;
-        if let Some(mark) = Some(text).filter(|text| pipeline::may_hold_input(text)).and_then(|text| templates::find_mark(text)) {
+        if let Some(mark) =
+            Some(text).filter(|text| pipeline::may_hold_input(text)).and_then(|text| templates::find_mark(text))
+        {
             let mut finding = templates::skipped_template();
             finding.location = Some(Location::new(id, 0, mark, FieldPath::root()));
             self.input.sources.set_purpose(id, Purpose::Origin);
@@ -421,7 +449,10 @@ impl Reader {
                     texts.insert(path.clone(), self.read_input_file(Purpose::Origin, path)?);
                 }
                 environments.add(&environment, &options.files, id);
-                let origins = origins.into_iter().map(|origin| origin.map(|path| listing::from_boundary(&root.directory, &path, &self.disk))).collect();
+                let origins = origins
+                    .into_iter()
+                    .map(|origin| origin.map(|path| listing::from_boundary(&root.directory, &path, &self.disk)))
+                    .collect();
                 let source = BuiltSource { root: root.directory, closure: root.closure, origins, starts, texts };
                 self.input.origins.built.insert(id, source);
             }
@@ -600,9 +631,15 @@ impl Reader {
 
     /// Reads the kustomizations in the directory of a file and in the one above. They tell whether the file is a patch,
     /// which matters if it was named alone, for example by a commit hook.
-    fn read_kustomizations_above(&mut self, file: &ListedFile, environments: &mut Environments) -> Result<(), InputError> {
+    fn read_kustomizations_above(
+        &mut self,
+        file: &ListedFile,
+        environments: &mut Environments,
+    ) -> Result<(), InputError> {
         for folder in file.path.ancestors().skip(1).take(2) {
-            if let Some(kustomization) = kustomize::FILE_NAMES.iter().map(|name| folder.join(name)).find(|it| self.disk.is_file(it)) {
+            if let Some(kustomization) =
+                kustomize::FILE_NAMES.iter().map(|name| folder.join(name)).find(|it| self.disk.is_file(it))
+            {
                 let id = self.read_input_file(Purpose::Input, &walk::strip_current_dir(&kustomization))?;
                 environments.add(&file.environment, &file.options.files, id);
             }

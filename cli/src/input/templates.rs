@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::codes;
+use kubefoundry_compiler::codes::input as codes;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Span;
@@ -42,7 +42,8 @@ pub(super) fn find_mark(text: &str) -> Option<Span> {
     let failure = parsed.failure?;
     let failed_line = line_at(text, failure.span.start);
     let statement = || lines(text).find(|(_, line)| MARKS.iter().any(|mark| line.trim_start().starts_with(mark)));
-    let (start, line) = Some(failed_line).filter(|(_, line)| MARKS.iter().any(|mark| line.contains(mark))).or_else(statement)?;
+    let (start, line) =
+        Some(failed_line).filter(|(_, line)| MARKS.iter().any(|mark| line.contains(mark))).or_else(statement)?;
     let mark = MARKS.iter().filter_map(|mark| line.find(mark)).min()?;
     Some(Span { start: start + mark, end: start + mark + MARKS[0].len() })
 }
@@ -63,17 +64,20 @@ fn line_at(text: &str, offset: usize) -> (usize, &str) {
 
 /// Creates the finding about the templates of a chart.
 pub(super) fn skipped_chart(chart: &Path, count: usize) -> Diagnostic {
-    let templates = if count == 1 { "template that names" } else { "templates that name" };
-    let message = format!("{count} {templates} an API group of kubefoundry in the Helm chart {} are skipped", name_of(chart));
-    let message = if count == 1 { message.replace(" are skipped", " is skipped") } else { message };
-    let help = format!("use --helm, or pass what helm renders: helm template {} | kubefoundry lint -", name_of(chart));
+    let chart_name = name_of(chart);
+    let message = if count == 1 {
+        format!("1 template of the Helm chart {chart_name} names an API group of kubefoundry, and is skipped")
+    } else {
+        format!("{count} templates of the Helm chart {chart_name} name an API group of kubefoundry, and are skipped")
+    };
+    let help = format!("use --helm, or pass what helm renders: helm template {chart_name} | kubefoundry lint -");
     Diagnostic::new(&codes::SKIPPED_TEMPLATE, message).help(help)
 }
 
 /// Creates the finding about a chart that helm cannot render.
 pub(super) fn failed_chart(chart: &Path, error: &ProgramError) -> Diagnostic {
     let message = one_line(&format!("helm cannot render the chart {}: {error}", name_of(chart)));
-    Diagnostic::new(&codes::FAILED_KUSTOMIZATION, message).help("run `helm template` there, or leave --helm out")
+    Diagnostic::new(&codes::FAILED_BUILD, message).help("run `helm template` there, or leave --helm out")
 }
 
 /// Creates the finding about a template outside of a chart.

@@ -21,6 +21,7 @@ mod drift;
 mod explain;
 mod fit;
 mod fix;
+mod found_options;
 mod function;
 #[cfg(target_os = "linux")]
 mod hostile;
@@ -31,6 +32,7 @@ mod input;
 mod install;
 #[cfg(unix)]
 mod interruptions;
+mod kustomizations;
 mod lint;
 mod lint_formats;
 mod llamastack;

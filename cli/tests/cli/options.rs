@@ -23,21 +23,25 @@ fn flags_override_config_and_kubefoundry_yaml() {
         .with("m/a.yaml", model("a"))
         .with("m/kubefoundry.yaml", options(&format!("crdVersions: {{dynamo: {BETA}}}")))
         .with("alpha.yaml", options(&format!("crdVersions: {{dynamo: {ALPHA}}}")));
-    assert_eq!(written_version(&sandbox, &["m/a.yaml"]), ALPHA, "the default");
+    assert_eq!(written_version(&sandbox, &["m", "--isolated"]), ALPHA, "the default");
     assert_eq!(written_version(&sandbox, &["m"]), BETA, "kubefoundry.yaml");
     assert_eq!(written_version(&sandbox, &["m", "--config", "alpha.yaml"]), ALPHA, "--config");
     let flag = format!("--crd-version=dynamo={BETA}");
     assert_eq!(written_version(&sandbox, &["m", "--config", "alpha.yaml", &flag]), BETA, "the flag");
 }
 
-/// With two directories, it would be ambiguous which options apply.
+/// With two directories, each file has the options of its own.
 #[test]
-fn ignores_kubefoundry_yaml_of_two_directories() {
+fn kubefoundry_yaml_applies_to_its_directory() {
     let sandbox = Sandbox::new()
         .with("m/a.yaml", model("a"))
         .with("m/kubefoundry.yaml", options(&format!("crdVersions: {{dynamo: {BETA}}}")))
         .with("n/b.yaml", model("b"));
-    assert_eq!(written_version(&sandbox, &["m", "n"]), ALPHA);
+    assert_eq!(written_version(&sandbox, &["m"]), BETA);
+    assert_eq!(written_version(&sandbox, &["n"]), ALPHA);
+    let both = sandbox.run(&["render", "m", "n"]).exits(0);
+    let versions: Vec<&str> = both.out.lines().filter_map(|line| line.strip_prefix("apiVersion: ")).collect();
+    assert_eq!(versions, [BETA, ALPHA]);
 }
 
 /// A `kubefoundry.yaml` beside the input may be as foreign as the input, unless the user names it.

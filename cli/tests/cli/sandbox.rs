@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// A temporary working directory.
 pub(crate) struct Sandbox {
@@ -43,6 +44,8 @@ impl Sandbox {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubefoundry"));
         command.args(arguments).current_dir(self.directory.path()).env_remove("NO_COLOR").env_remove("TERM");
+        // Whether the machine has kustomize, kubectl or helm must not matter.
+        command.env("PATH", tools());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -136,4 +139,18 @@ pub(crate) const SERVICE: &str = "apiVersion: v1\nkind: Service # kept\nmetadata
 /// Notes that a test was skipped. It bypasses the output capture of the test runner.
 pub(crate) fn skipped(why: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: {why}\n").as_bytes());
+}
+
+/// A directory with git alone, as the PATH of the binary.
+pub(crate) fn tools() -> &'static Path {
+    static TOOLS: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let create = || {
+        let directory = tempfile::tempdir().unwrap();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if let Some(git) = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|file| file.is_file()) {
+            std::os::unix::fs::symlink(git, directory.path().join("git")).unwrap();
+        }
+        directory
+    };
+    TOOLS.get_or_init(create).path()
 }

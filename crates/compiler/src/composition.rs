@@ -55,7 +55,8 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     shared.sort_by_key(|code| code.id);
     let provider_codes = PROVIDERS.iter().flat_map(|provider| provider.info().codes);
     let transform_codes = TRANSFORMS.iter().flat_map(|transform| transform.codes());
-    let analysis_codes = [crate::codes::import::CODES, crate::codes::migrate::CODES].into_iter().flatten();
+    let analysis_codes =
+        [crate::codes::input::CODES, crate::codes::import::CODES, crate::codes::migrate::CODES].into_iter().flatten();
     shared.into_iter().chain(provider_codes.chain(transform_codes).chain(analysis_codes).copied())
 }
 

@@ -310,7 +310,8 @@ impl SourceSet {
 
     /// Returns a view of the texts of one environment. Ids and texts are those of this set, and texts are not copied.
     pub fn in_environment(&self, environment: &Environment) -> Self {
-        let is_other = |id: &SourceId| !environment.contains(*id) && self.environments.iter().any(|it| it.contains(*id));
+        let is_other =
+            |id: &SourceId| !environment.contains(*id) && self.environments.iter().any(|it| it.contains(*id));
         let hidden = (0..self.sources.len()).map(SourceId).filter(is_other).collect();
         Self { sources: self.sources.clone(), environments: Vec::new(), hidden }
     }

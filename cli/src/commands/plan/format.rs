@@ -85,9 +85,10 @@ pub(super) fn format_cause(cause: &Cause) -> (String, String) {
         Cause::Providers => ("provider configurations".to_owned(), String::new()),
         Cause::Crds => ("CRDs".to_owned(), String::new()),
         Cause::Objects => ("other objects of the input".to_owned(), String::new()),
-        Cause::Unbuilt { kustomization } => {
-            (format!("kustomization {}", printable(kustomization)), "not built, so what it changes is unknown".to_owned())
-        }
+        Cause::Unbuilt { kustomization } => (
+            format!("kustomization {}", printable(kustomization)),
+            "not built, so what it changes is unknown".to_owned(),
+        ),
     }
 }
 

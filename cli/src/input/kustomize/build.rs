@@ -196,7 +196,10 @@ impl Workspace {
             message = message.replace(&directory.join(TREE).display().to_string(), ".");
             message = message.replace(&directory.join(WRAPPER).display().to_string(), ".");
         }
-        message.trim_start_matches("Error: ").replace("accumulating resources: ", "").replace(&format!("../{TREE}/"), "")
+        message
+            .trim_start_matches("Error: ")
+            .replace("accumulating resources: ", "")
+            .replace(&format!("../{TREE}/"), "")
     }
 }
 
@@ -237,7 +240,8 @@ fn strip(text: &str, kept: &BTreeSet<&'static str>) -> BuiltText {
         let is_stripped = annotations.is_some_and(|annotations| {
             origin = annotations.get(ORIGIN).and_then(Value::as_str).and_then(origin_path);
             let before = annotations.len();
-            annotations.retain(|key, _| !BUILD_METADATA.iter().any(|(_, own)| own == key) || kept.contains(key.as_str()));
+            annotations
+                .retain(|key, _| !BUILD_METADATA.iter().any(|(_, own)| own == key) || kept.contains(key.as_str()));
             annotations.len() != before && annotations.is_empty()
         });
         if is_stripped && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -108,7 +108,9 @@ impl Closure {
     /// Returns the number of patches, in files or not.
     pub(in crate::input) fn patch_count(&self) -> usize {
         let lists = ["patches", "patchesStrategicMerge", "patchesJson6902"];
-        let count = |it: &Kustomization| lists.iter().filter_map(|list| it.root.get(list)).map(|list| list.items().len()).sum::<usize>();
+        let count = |it: &Kustomization| {
+            lists.iter().filter_map(|list| it.root.get(list)).map(|list| list.items().len()).sum::<usize>()
+        };
         self.kustomizations.iter().map(count).sum()
     }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use kubefoundry_compiler::codes;
+use kubefoundry_compiler::codes::input as codes;
 use kubefoundry_diagnostics::Diagnostic;
 use rayon::prelude::*;
 
@@ -134,7 +134,8 @@ fn find_roots(
     Ok(roots)
 }
 
-const MISSING: &str = "install kustomize or kubectl, or build the manifests and pass them: kustomize build DIR | kubefoundry lint -";
+const MISSING: &str =
+    "install kustomize or kubectl, or build the manifests and pass them: kustomize build DIR | kubefoundry lint -";
 
 /// Returns why a kustomization is not built, if it is not.
 fn refuse(closure: &Closure, directory: &Path, permissions: Permissions) -> Option<Diagnostic> {
@@ -151,10 +152,9 @@ fn refuse(closure: &Closure, directory: &Path, permissions: Permissions) -> Opti
             "it renders Helm charts".to_owned(),
             "use --helm if you allow this, or build the manifests and pass them on standard input",
         )),
-        Obstacle::Outside(path) => Some((
-            format!("{path} is outside of the repository"),
-            "keep everything that it includes in the repository",
-        )),
+        Obstacle::Outside(path) => {
+            Some((format!("{path} is outside of the repository"), "keep everything that it includes in the repository"))
+        }
         Obstacle::TooMany => Some(("it leads to too many files".to_owned(), "exclude it in kubefoundry.yaml")),
         _ => None,
     });
@@ -176,5 +176,6 @@ fn unbuilt(directory: &Path, closure: &Closure, reason: &str, help: &str) -> Dia
 fn failure(directory: &Path, error: &ProgramError) -> Diagnostic {
     let message = format!("kustomize cannot build {}: {error}", name_of(directory));
     let message = kubefoundry_yaml::text::one_line(&message);
-    Diagnostic::new(&codes::FAILED_KUSTOMIZATION, message).help("run `kustomize build` there, or exclude the directory in kubefoundry.yaml")
+    Diagnostic::new(&codes::FAILED_BUILD, message)
+        .help("run `kustomize build` there, or exclude the directory in kubefoundry.yaml")
 }

@@ -192,9 +192,7 @@ impl BuiltObject<'_> {
             }
             let locations = self.in_kustomization(kustomization, original_name.as_deref(), path, sources);
             writers.extend(
-                locations
-                    .into_iter()
-                    .map(|location| Writer { location, applied_by: kustomization.directory.clone() }),
+                locations.into_iter().map(|location| Writer { location, applied_by: kustomization.directory.clone() }),
             );
         }
         writers
@@ -255,7 +253,8 @@ impl BuiltObject<'_> {
     ) -> Option<Location> {
         let id = *self.source.texts.get(file)?;
         let parsed = yaml::parse(&sources.get(id).text, &yaml::Limits::default());
-        let document = parsed.documents.iter().find(|document| selects(&document.root) && document.root.at(path).is_some())?;
+        let document =
+            parsed.documents.iter().find(|document| selects(&document.root) && document.root.at(path).is_some())?;
         let span = document.root.locate(path, FieldPart::Value);
         Some(Location::new(id, document.index, span, path.clone()))
     }
@@ -281,7 +280,14 @@ impl BuiltObject<'_> {
                 let file = lexical(&kustomization.directory.join(text));
                 found.extend(self.in_patch_file(&file, has_target, original_name, path, sources));
             } else {
-                found.extend(self.in_inline_patch(kustomization, (node, text), has_target, original_name, path, sources));
+                found.extend(self.in_inline_patch(
+                    kustomization,
+                    (node, text),
+                    has_target,
+                    original_name,
+                    path,
+                    sources,
+                ));
             }
         };
         for entry in items("patchesStrategicMerge") {
@@ -377,7 +383,8 @@ impl BuiltObject<'_> {
         // What identifies the object in a patch is not written by it.
         let is_identity = path.segments().first().and_then(Segment::as_key).is_none_or(|key| {
             matches!(key, "apiVersion" | "kind")
-                || (key == "metadata" && matches!(path.segments().get(1).and_then(Segment::as_key), None | Some("name")))
+                || (key == "metadata"
+                    && matches!(path.segments().get(1).and_then(Segment::as_key), None | Some("name")))
         });
         (is_selected && !is_identity && root.at(path).is_some()).then(|| root.locate(path, FieldPart::Value))
     }

@@ -148,6 +148,8 @@ fn options() -> Value {
             }},
             "gatewayURL": "http://a", "sidecarImage": "a/b:1", "runtimeScript": "a", "kserveDefaultMode": "Standard",
         },
+        "root": true, "environments": ["a/*"], "include": ["b"], "exclude": ["c"], "helm": false,
+        "kustomize": {"build": true, "enableExec": false, "allowRemote": false},
         "policy": {"podSecurity": "baseline", "allowCapabilities": ["A"], "allowHostPaths": ["/a"], "allowHostIPC": false},
         "output": "generated",
         "prune": false, "ownerReferences": false, "allowEmpty": false, "strict": false,

@@ -1,6 +1,7 @@
 //! Codes of the pipeline and of the analyses: findings about the input as a whole.
 
 pub mod import;
+pub mod input;
 pub mod migrate;
 
 pub use kubefoundry_crd::codes::*;
@@ -14,9 +15,6 @@ declare_codes! {
     UNUSED_OPTIONS = "KF0009" "unused-options" Warning "a Render document that is ignored";
     UNUSABLE_NODES = "KF0011" "unusable-nodes" Error "a dump of the cluster's nodes that cannot be used";
     OPTION_FROM_INPUT = "KF0012" "option-from-input" Error "a file beside the input that allows programs or the network";
-    UNBUILT_KUSTOMIZATION = "KF0013" "unbuilt-kustomization" Warning "a kustomization that was not built";
-    FAILED_KUSTOMIZATION = "KF0014" "failed-kustomization" Error "a kustomization that kustomize cannot build";
-    SKIPPED_TEMPLATE = "KF0015" "skipped-template" Info "templates that are skipped";
     UNUSED_SUPPRESSION = "KF0010" "unused-suppression" Warning "an annotation that ignores a code which is not reported";
 
     // ModelDeployments of one namespace

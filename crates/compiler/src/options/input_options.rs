@@ -104,7 +104,8 @@ pub(super) fn refuse_restricted(root: &Node<'_>, findings: &mut Findings<'_>) {
     for field in RESTRICTED {
         let path = FieldPath::parse(field);
         if root.at(&path).is_some_and(|node| node.value == Value::Bool(true)) {
-            let message = format!("{path} is set in a file that was found beside the input, whose authors may not allow it");
+            let message =
+                format!("{path} is set in a file that was found beside the input, whose authors may not allow it");
             findings
                 .report(&codes::OPTION_FROM_INPUT, FieldRef::key(&path), message)
                 .help("read the file, and pass it with --config if you allow this, or use the flag");
