@@ -114,6 +114,12 @@ impl FunctionConfig {
         }
     }
 
+    /// Returns the options in a ConfigMap; `None` if one of them is invalid.
+    pub(crate) fn from_config_map(config_map: &Node<'_>) -> Option<String> {
+        let config = Self::from_data(config_map.get("data"));
+        config.options.filter(|_| config.diagnostics.is_empty())
+    }
+
     /// Like [`Self::is_acceptable`], for the `data` of a ConfigMap.
     pub(crate) fn is_acceptable_data(data: Option<&Node<'_>>) -> bool {
         Self::from_data(data).diagnostics.is_empty()

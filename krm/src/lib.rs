@@ -33,6 +33,18 @@ use function_config::FunctionConfig;
 use results::Finding;
 use sources::Sources;
 
+/// Returns the options in a ConfigMap that configures the function, as the text of a `Render` document; `None` if the
+/// function would refuse them.
+///
+/// ```
+/// use kubefoundry_krm::config_map_options;
+/// let parsed = kubefoundry_yaml::parse("kind: ConfigMap\ndata: {strict: 'true'}\n", &kubefoundry_yaml::Limits::default());
+/// assert!(config_map_options(&parsed.documents[0].root).unwrap().contains("\"strict\":true"));
+/// ```
+pub fn config_map_options(config_map: &kubefoundry_yaml::Node<'_>) -> Option<String> {
+    FunctionConfig::from_config_map(config_map)
+}
+
 /// The output of the function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {

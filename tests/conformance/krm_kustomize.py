@@ -31,7 +31,7 @@ def examples():
         report.check(f"{name}: exit status", status == 0, err)
         report.check(f"{name}: the objects that render prints", objects(out) == objects(rendered), out)
         report.check(f"{name}: the same twice", build(KUSTOMIZE / name)[1] == out)
-    status, out, err = run(["kubefoundry", "lint", str(KUSTOMIZE), "--fail-on", "warning"])
+    status, out, err = run(["kubefoundry", "lint", str(KUSTOMIZE), "--no-kustomize", "--fail-on", "warning"])
     report.check("lint finds nothing in the examples", status == 0, out + err)
     _, out, err = build(KUSTOMIZE / "overlays/staging")
     report.check("staging: prefix and namespace", kinds(out) == [("DynamoGraphDeployment", "staging-llama-8b")], out + err)

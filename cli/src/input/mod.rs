@@ -317,9 +317,8 @@ impl Reader {
             environments.options.insert(file, id);
         }
         for root in &roots {
-            for function in root.root.functions() {
-                let name = function.file.display().to_string();
-                let id = self.input.sources.add_for(Purpose::Options, name, function.text.as_str());
+            for (file, text) in root.root.function_options() {
+                let id = self.input.sources.add_for(Purpose::Options, file.display().to_string(), text);
                 self.input.sources.set_found(id, true);
                 environments.functions.push((root.environment.clone(), id));
             }
@@ -445,7 +444,8 @@ impl Reader {
                 let id = self.input.sources.add(name, text);
                 let mut texts = BTreeMap::from([(root.file.clone(), file)]);
                 let kustomizations = root.closure.kustomizations.iter().map(|it| &it.file);
-                for path in kustomizations.chain(&root.closure.resources).chain(&root.closure.patches) {
+                let functions = root.closure.functions.iter().map(|function| &function.file);
+                for path in kustomizations.chain(&root.closure.resources).chain(&root.closure.patches).chain(functions) {
                     texts.insert(path.clone(), self.read_input_file(Purpose::Origin, path)?);
                 }
                 environments.add(&environment, &options.files, id);

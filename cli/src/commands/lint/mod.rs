@@ -12,7 +12,7 @@ use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
 use super::{CommandError, ReportOptions, Run};
-use crate::args::{FailOn, LintArgs, LintFormat, ReportFormat};
+use crate::args::{FailOn, InputArgs, LintArgs, LintFormat, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input};
@@ -24,12 +24,14 @@ const PRINTED: ReportOptions = ReportOptions { list_all: "--output concise", fix
 pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     // In hooks and CI, a change without a ModelDeployment must pass.
     let options = Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))]);
-    let mut input = input::read(&args.input, options)?;
     if !args.fix && !args.diff {
-        let run = lint_input(input)?;
+        let run = lint_input(input::read(&args.input, options)?)?;
         console::print(report(&run, args, console))?;
         return Ok(run.status(args.fail_on));
     }
+    // Fixes are for files, not for what is built from them.
+    let files = InputArgs { no_kustomize: true, helm: false, ..args.input.clone() };
+    let mut input = input::read(&files, options.clone())?;
     let applied = fix::apply_fixes(&mut input);
     if args.diff {
         console::print([applied.diff(&input)])?;
@@ -39,6 +41,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     }
     applied.write(&input, &args.input.paths)?;
     let fixed = input.stdin.map(|id| input.sources.get(id).text.clone());
+    let input = if fixed.is_some() { input } else { input::read(&args.input, options)? };
     let run = lint_input(input)?;
     let report = report(&run, args, console);
     if let Some(text) = fixed {

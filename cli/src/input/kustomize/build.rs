@@ -3,7 +3,7 @@
 //! The copy holds nothing else of the repository, and no links, so a kustomization can neither read nor publish other
 //! files. Our own function is taken out of the copy: its result is what kubefoundry renders anyway.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::closure::{Closure, Kustomization};
+use super::closure::{Closure, FunctionInput, Kustomization};
 use crate::input::InputError;
 use crate::input::files::{Files, absolute, lexical};
 use crate::input::program::{self, ProgramError};
@@ -86,6 +86,8 @@ impl Permissions {
 #[derive(Debug)]
 pub(in crate::input) struct Workspace {
     directory: TempDir,
+    /// The files that were added, with the files that they come from, both relative to the repository.
+    added: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// What kustomize built.
@@ -108,7 +110,7 @@ impl Workspace {
         permissions: Permissions,
     ) -> Result<Self, InputError> {
         let directory = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(temporary)?;
-        let workspace = Self { directory };
+        let mut workspace = Self { directory, added: BTreeMap::new() };
         let boundary_path = absolute(boundary);
         if permissions.exec || permissions.helm {
             for file in files.list_all(boundary) {
@@ -120,9 +122,15 @@ impl Workspace {
             workspace.copy(file, &inside, files)?;
         }
         for kustomization in &closure.kustomizations {
-            if let Some(text) = without_own_functions(kustomization, closure) {
-                let inside = absolute(&kustomization.file).strip_prefix(&boundary_path).map(Path::to_owned);
-                workspace.write(&Path::new(TREE).join(inside.unwrap_or_default()), text.as_bytes())?;
+            let inside = |file: &Path| absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
+            let file = inside(&kustomization.file);
+            if let Some((text, deployments)) = without_own_functions(kustomization, closure) {
+                workspace.write(&Path::new(TREE).join(&file), text.as_bytes())?;
+                for (name, text, origin) in deployments {
+                    let name = file.with_file_name(name);
+                    workspace.write(&Path::new(TREE).join(&name), text.as_bytes())?;
+                    workspace.added.insert(name, inside(&origin));
+                }
             }
         }
         let root = closure.kustomizations.last().map(|it| absolute(&it.directory)).unwrap_or_default();
@@ -178,8 +186,18 @@ impl Workspace {
         if permissions.helm {
             command.arg("--enable-helm");
         }
-        let output = program::run(command.arg(home.join(WRAPPER)).current_dir(home));
-        output.map(|text| strip(&text, kept)).map_err(|error| match error {
+        // A program is named relative to the directory in which kustomize runs, which is usually the repository's.
+        let output = program::run(command.arg(home.join(WRAPPER)).current_dir(home.join(TREE)));
+        let built = output.map(|text| {
+            let mut built = strip(&text, kept);
+            for origin in built.origins.iter_mut().flatten() {
+                if let Some(file) = self.added.get(origin) {
+                    origin.clone_from(file);
+                }
+            }
+            built
+        });
+        built.map_err(|error| match error {
             // The temporary directory means nothing to the user.
             ProgramError::Failed(message) => ProgramError::Failed(self.shorten(&message)),
             other => other,
@@ -196,10 +214,10 @@ impl Workspace {
             message = message.replace(&directory.join(TREE).display().to_string(), ".");
             message = message.replace(&directory.join(WRAPPER).display().to_string(), ".");
         }
-        message
-            .trim_start_matches("Error: ")
-            .replace("accumulating resources: ", "")
-            .replace(&format!("../{TREE}/"), "")
+        // Kustomize repeats the chain of directories in several forms. Its last part is the reason.
+        let reason = message.rsplit_once("recursed accumulation of path ").and_then(|(_, rest)| rest.split_once("': "));
+        let reason = reason.map_or(message.as_str(), |(_, reason)| reason);
+        reason.trim_start_matches("Error: ").replace(&format!("../{TREE}/"), "")
     }
 }
 
@@ -210,8 +228,12 @@ pub(in crate::input) fn requested_annotations(root: &Kustomization) -> BTreeSet<
     BUILD_METADATA.iter().filter(|(option, _)| is_requested(option)).map(|(_, annotation)| *annotation).collect()
 }
 
-/// Returns the text of a kustomization without our own function, if it has it.
-fn without_own_functions(kustomization: &Kustomization, closure: &Closure) -> Option<String> {
+/// Returns the text of a kustomization without our own function, if it has it. A ModelDeployment that is a generator
+/// becomes a resource, whose file and text are returned, too.
+fn without_own_functions(
+    kustomization: &Kustomization,
+    closure: &Closure,
+) -> Option<(String, Vec<(String, String, PathBuf)>)> {
     let functions: Vec<_> =
         closure.functions.iter().filter(|function| function.kustomization == kustomization.file).collect();
     if functions.is_empty() {
@@ -227,7 +249,24 @@ fn without_own_functions(kustomization: &Kustomization, closure: &Closure) -> Op
             !is_own
         });
     }
-    Some(root.to_string())
+    let deployments: Vec<(String, String, PathBuf)> = functions
+        .iter()
+        .enumerate()
+        .filter_map(|(number, function)| match &function.input {
+            FunctionInput::Deployment(text) => {
+                Some((format!("kubefoundry-generator-{number}.yaml"), text.clone(), function.file.clone()))
+            }
+            FunctionInput::Options(_) => None,
+        })
+        .collect();
+    if let Some(fields) = root.as_object_mut()
+        && !deployments.is_empty()
+    {
+        let resources = fields.entry("resources").or_insert_with(|| json!([]));
+        let added = deployments.iter().map(|(name, ..)| Value::from(name.as_str()));
+        resources.as_array_mut()?.extend(added);
+    }
+    Some((root.to_string(), deployments))
 }
 
 /// Splits the output of kustomize into documents, and takes the annotations out that say where they come from.

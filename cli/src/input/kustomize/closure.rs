@@ -55,7 +55,16 @@ pub(in crate::input) struct Kustomization {
     pub(in crate::input) root: Node<'static>,
 }
 
-/// A use of our own function, with the text of its configuration.
+/// What a configuration of our own function is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::input) enum FunctionInput {
+    /// The text of a `Render` document.
+    Options(String),
+    /// A ModelDeployment, whose text this is.
+    Deployment(String),
+}
+
+/// A use of our own function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::input) struct OwnFunction {
     /// The kustomization that names it.
@@ -65,7 +74,7 @@ pub(in crate::input) struct OwnFunction {
     pub(in crate::input) position: usize,
     /// The file of the configuration, or the kustomization, if it is written there.
     pub(in crate::input) file: PathBuf,
-    pub(in crate::input) text: String,
+    pub(in crate::input) input: FunctionInput,
 }
 
 /// A kustomization with everything that it leads to.
@@ -264,16 +273,12 @@ impl Walker<'_> {
                     self.add_other(directory, entry);
                 }
             }
-        } else if function.is_some_and(|function| function.contains(OWN_FUNCTION))
-            && string("apiVersion") == render::API_VERSION
+        } else if let Some(input) =
+            function.filter(|it| it.contains(OWN_FUNCTION)).and_then(|_| function_input(text, config))
         {
-            self.closure.functions.push(OwnFunction {
-                kustomization: kustomization.to_owned(),
-                field,
-                position,
-                file: file.to_owned(),
-                text: text.to_owned(),
-            });
+            self.closure.has_models |= matches!(input, FunctionInput::Deployment(_));
+            let (kustomization, file) = (kustomization.to_owned(), file.to_owned());
+            self.closure.functions.push(OwnFunction { kustomization, field, position, file, input });
         } else {
             let (kind, version) = (string("kind"), string("apiVersion"));
             self.closure.obstacles.insert(Obstacle::Plugin(format!("{kind} of {version}")));
@@ -330,6 +335,17 @@ fn is_below_with_links(path: &Path, boundary: &Path) -> bool {
     match (path.canonicalize(), boundary.canonicalize()) {
         (Ok(path), Ok(boundary)) => path.starts_with(boundary),
         _ => true,
+    }
+}
+
+/// Returns what a configuration of our own function is; `None` if the function would not accept it.
+fn function_input(text: &str, config: &Node<'_>) -> Option<FunctionInput> {
+    let string = |key: &str| config.get(key).and_then(Node::as_str).unwrap_or_default();
+    match (string("apiVersion"), string("kind")) {
+        (render::API_VERSION, _) => Some(FunctionInput::Options(text.to_owned())),
+        ("v1", "ConfigMap") => kubefoundry_krm::config_map_options(config).map(FunctionInput::Options),
+        (_, kubefoundry_model::KIND) => Some(FunctionInput::Deployment(text.to_owned())),
+        _ => None,
     }
 }
 

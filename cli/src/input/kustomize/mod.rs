@@ -15,13 +15,14 @@ use std::rc::Rc;
 
 use kubefoundry_compiler::codes::input as codes;
 use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_yaml::text::one_line;
 use rayon::prelude::*;
 
 use super::InputError;
 use super::files::Files;
 use super::program::ProgramError;
 use build::{Builder, Workspace, requested_annotations};
-use closure::{Closure, Obstacle, OwnFunction};
+use closure::{Closure, FunctionInput, Obstacle};
 
 pub(super) use build::{BuiltText, Permissions};
 pub(super) use closure::FILE_NAMES;
@@ -48,9 +49,12 @@ pub(super) enum Outcome {
 }
 
 impl Root {
-    /// Returns the configurations of our own function, whose options are those of the root.
-    pub(super) fn functions(&self) -> &[OwnFunction] {
-        &self.closure.functions
+    /// Returns the options that our own function has in the root, with the file that has them.
+    pub(super) fn function_options(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.closure.functions.iter().filter_map(|function| match &function.input {
+            FunctionInput::Options(text) => Some((function.file.as_path(), text.as_str())),
+            FunctionInput::Deployment(_) => None,
+        })
     }
 }
 
@@ -93,6 +97,11 @@ pub(super) fn build_roots(
             let kept = closure.kustomizations.last().map(requested_annotations).unwrap_or_default();
             match workspace.build(builder, permissions, &kept) {
                 Ok(text) => Outcome::Built(text),
+                // Without our function, a patch of what it renders has no target.
+                Err(error) if !closure.functions.is_empty() => {
+                    let reason = format!("it cannot be built without kubefoundry-fn: {error}");
+                    Outcome::Unbuilt(unbuilt(directory, closure, &one_line(&reason), USE_FUNCTION))
+                }
                 Err(error) => Outcome::Failed(failure(directory, &error)),
             }
         })
@@ -133,6 +142,8 @@ fn find_roots(
     }
     Ok(roots)
 }
+
+const USE_FUNCTION: &str = "if it patches rendered objects, check what kustomize builds with the function instead";
 
 const MISSING: &str =
     "install kustomize or kubectl, or build the manifests and pass them: kustomize build DIR | kubefoundry lint -";
@@ -175,7 +186,7 @@ fn unbuilt(directory: &Path, closure: &Closure, reason: &str, help: &str) -> Dia
 /// Creates the finding about a kustomization that kustomize refuses.
 fn failure(directory: &Path, error: &ProgramError) -> Diagnostic {
     let message = format!("kustomize cannot build {}: {error}", name_of(directory));
-    let message = kubefoundry_yaml::text::one_line(&message);
+    let message = one_line(&message);
     Diagnostic::new(&codes::FAILED_BUILD, message)
         .help("run `kustomize build` there, or exclude the directory in kubefoundry.yaml")
 }
