@@ -226,21 +226,8 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
 
-    /// Read the files of kustomizations instead of building them
-    #[arg(long)]
-    pub(crate) no_kustomize: bool,
-
-    /// Let kustomizations run programs: plugins and functions
-    #[arg(long)]
-    pub(crate) enable_exec: bool,
-
-    /// Let kustomizations read from the network
-    #[arg(long)]
-    pub(crate) allow_remote: bool,
-
-    /// Render Helm charts with helm instead of skipping their templates
-    #[arg(long)]
-    pub(crate) helm: bool,
+    #[command(flatten)]
+    pub(crate) build: BuildArgs,
 
     /// File or directory with InferenceProviderConfigs; can be repeated
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
@@ -282,6 +269,27 @@ pub(crate) struct InputArgs {
     /// Treat warnings as errors
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+/// How input is built before it is read.
+#[derive(Debug, Clone, Copy, Default, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct BuildArgs {
+    /// Read the files of kustomizations instead of building them
+    #[arg(long)]
+    pub(crate) no_kustomize: bool,
+
+    /// Let kustomizations run programs: plugins and functions
+    #[arg(long)]
+    pub(crate) enable_exec: bool,
+
+    /// Let kustomizations read from the network
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+
+    /// Render Helm charts with helm instead of skipping their templates
+    #[arg(long)]
+    pub(crate) helm: bool,
 }
 
 /// A `PROVIDER=VERSION` argument.

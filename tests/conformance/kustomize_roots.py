@@ -167,7 +167,7 @@ def refusals():
         out = repository.run("lint", ".", "-o", "concise")[1]
         report.check("a file that looks like a URL is not fetched", "KF0013" in out and not requests, out)
     server.shutdown()
-    plugin = "apiVersion: example.com/v1\nkind: Touch\nmetadata:\n  name: t\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./a/touch.sh}\n"
+    plugin = "apiVersion: example.com/v1\nkind: Touch\nmetadata:\n  name: t\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./touch.sh}\n"
     with Repository({"a/m.yaml": MODEL, "a/kustomization.yaml": "resources: [m.yaml]\ntransformers: [t.yaml]\n", "a/t.yaml": plugin}) as repository:
         marker = repository.path.with_suffix(".ran")
         repository.write({"a/touch.sh": f"#!/bin/sh\ntouch {marker}\ncat\n"})

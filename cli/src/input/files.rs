@@ -65,22 +65,23 @@ impl Files {
         }
     }
 
-    /// Lists all files below a directory, in order, as paths relative to it. Links are left out.
+    /// Lists all files below a directory, in order, as paths relative to it, without those that git ignores. Links are
+    /// left out.
     pub(super) fn list_all(&self, directory: &Path) -> Vec<PathBuf> {
-        match self {
-            Self::Disk => {
-                let walk = ignore::WalkBuilder::new(directory).standard_filters(false).build();
-                let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-                let mut files: Vec<PathBuf> =
-                    files.filter_map(|entry| entry.path().strip_prefix(directory).ok().map(Path::to_owned)).collect();
-                files.sort();
-                files
-            }
-            Self::Revision(tree) => {
-                let below = tree.below(directory).into_iter().map(Path::new);
-                below.filter_map(|path| path.strip_prefix(lexical(directory)).ok().map(Path::to_owned)).collect()
-            }
+        let directory = lexical(directory);
+        if let Self::Revision(tree) = self {
+            let below = tree.below(&directory).into_iter().map(Path::new);
+            return below.filter_map(|path| path.strip_prefix(&directory).ok().map(Path::to_owned)).collect();
         }
+        let start = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
+        let mut walk = ignore::WalkBuilder::new(start);
+        walk.standard_filters(false).git_ignore(true).require_git(false);
+        let walk = walk.filter_entry(|entry| entry.file_name() != ".git").build();
+        let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+        let relative = files.filter_map(|entry| entry.path().strip_prefix(start).ok().map(Path::to_owned));
+        let mut relative: Vec<PathBuf> = relative.collect();
+        relative.sort();
+        relative
     }
 
     /// Returns the directories from that of a path's repository down to `directory`, as they are reached from the working

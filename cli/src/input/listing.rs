@@ -46,11 +46,11 @@ impl NamedOptions {
         if !args.exclude.is_empty() {
             named.exclude.push(compile_patterns(Path::new(""), &args.exclude, "--exclude")?);
         }
-        named.build_kustomizations = if args.no_kustomize { Some(false) } else { config.build_kustomizations };
+        named.build_kustomizations = if args.build.no_kustomize { Some(false) } else { config.build_kustomizations };
         named.permissions = Permissions {
-            exec: args.enable_exec || config.enable_exec == Some(true),
-            remote: args.allow_remote || config.allow_remote == Some(true),
-            helm: args.helm || config.helm == Some(true),
+            exec: args.build.enable_exec || config.enable_exec == Some(true),
+            remote: args.build.allow_remote || config.allow_remote == Some(true),
+            helm: args.build.helm || config.helm == Some(true),
         };
         Ok(named)
     }

@@ -445,7 +445,8 @@ impl Reader {
                 let mut texts = BTreeMap::from([(root.file.clone(), file)]);
                 let kustomizations = root.closure.kustomizations.iter().map(|it| &it.file);
                 let functions = root.closure.functions.iter().map(|function| &function.file);
-                for path in kustomizations.chain(&root.closure.resources).chain(&root.closure.patches).chain(functions) {
+                for path in kustomizations.chain(&root.closure.resources).chain(&root.closure.patches).chain(functions)
+                {
                     texts.insert(path.clone(), self.read_input_file(Purpose::Origin, path)?);
                 }
                 environments.add(&environment, &options.files, id);
@@ -491,8 +492,9 @@ impl Reader {
     /// manifest.
     fn record_unread(&mut self, error: InputError) {
         match error {
-            InputError::TooLarge { is_foreign: true, .. } => self.input.notes.push(format!("{error}; skipped")),
-            InputError::DanglingLink(_) => self.input.notes.push(format!("{error}; skipped")),
+            InputError::TooLarge { is_foreign: true, .. } | InputError::DanglingLink(_) => {
+                self.input.notes.push(format!("{error}; skipped"));
+            }
             error => self.input.unread.push(error),
         }
     }

@@ -109,6 +109,8 @@ pub struct SourceSet {
     /// Shared with the [views](SourceSet::in_environment) of environments.
     sources: Vec<Arc<Source>>,
     environments: Vec<Environment>,
+    /// The texts that belong to any environment.
+    divided: BTreeSet<SourceId>,
     /// The texts that a view leaves out.
     hidden: BTreeSet<SourceId>,
 }
@@ -299,8 +301,9 @@ impl SourceSet {
     /// assert_eq!(view.iter().map(|(id, _)| id).collect::<Vec<_>>(), [prod, shared]);
     /// ```
     pub fn add_environment(&mut self, name: &str, members: impl IntoIterator<Item = SourceId>) {
-        let name = one_line(name).into();
-        self.environments.push(Environment { name, members: members.into_iter().collect() });
+        let members: BTreeSet<SourceId> = members.into_iter().collect();
+        self.divided.extend(&members);
+        self.environments.push(Environment { name: one_line(name).into(), members });
     }
 
     /// Returns the environments, in order; none if the input is not divided.
@@ -309,11 +312,10 @@ impl SourceSet {
     }
 
     /// Returns a view of the texts of one environment. Ids and texts are those of this set, and texts are not copied.
+    #[must_use]
     pub fn in_environment(&self, environment: &Environment) -> Self {
-        let is_other =
-            |id: &SourceId| !environment.contains(*id) && self.environments.iter().any(|it| it.contains(*id));
-        let hidden = (0..self.sources.len()).map(SourceId).filter(is_other).collect();
-        Self { sources: self.sources.clone(), environments: Vec::new(), hidden }
+        let hidden = self.divided.difference(&environment.members).copied().collect();
+        Self { sources: self.sources.clone(), hidden, ..Self::default() }
     }
 
     /// Returns a view of each environment with the name that reports show, or one of everything if the input is not

@@ -12,7 +12,7 @@ use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
 use super::{CommandError, ReportOptions, Run};
-use crate::args::{FailOn, InputArgs, LintArgs, LintFormat, ReportFormat};
+use crate::args::{BuildArgs, FailOn, InputArgs, LintArgs, LintFormat, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input};
@@ -30,7 +30,8 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
         return Ok(run.status(args.fail_on));
     }
     // Fixes are for files, not for what is built from them.
-    let files = InputArgs { no_kustomize: true, helm: false, ..args.input.clone() };
+    let build = BuildArgs { no_kustomize: true, ..BuildArgs::default() };
+    let files = InputArgs { build, ..args.input.clone() };
     let mut input = input::read(&files, options.clone())?;
     let applied = fix::apply_fixes(&mut input);
     if args.diff {

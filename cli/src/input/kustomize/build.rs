@@ -122,11 +122,12 @@ impl Workspace {
             workspace.copy(file, &inside, files)?;
         }
         for kustomization in &closure.kustomizations {
-            let inside = |file: &Path| absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
+            let inside =
+                |file: &Path| absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
             let file = inside(&kustomization.file);
             if let Some((text, deployments)) = without_own_functions(kustomization, closure) {
                 workspace.write(&Path::new(TREE).join(&file), text.as_bytes())?;
-                for (name, text, origin) in deployments {
+                for GeneratedResource { name, text, origin } in deployments {
                     let name = file.with_file_name(name);
                     workspace.write(&Path::new(TREE).join(&name), text.as_bytes())?;
                     workspace.added.insert(name, inside(&origin));
@@ -228,12 +229,16 @@ pub(in crate::input) fn requested_annotations(root: &Kustomization) -> BTreeSet<
     BUILD_METADATA.iter().filter(|(option, _)| is_requested(option)).map(|(_, annotation)| *annotation).collect()
 }
 
+/// A ModelDeployment that is a generator, as the resource that replaces it.
+struct GeneratedResource {
+    name: String,
+    text: String,
+    origin: PathBuf,
+}
+
 /// Returns the text of a kustomization without our own function, if it has it. A ModelDeployment that is a generator
 /// becomes a resource, whose file and text are returned, too.
-fn without_own_functions(
-    kustomization: &Kustomization,
-    closure: &Closure,
-) -> Option<(String, Vec<(String, String, PathBuf)>)> {
+fn without_own_functions(kustomization: &Kustomization, closure: &Closure) -> Option<(String, Vec<GeneratedResource>)> {
     let functions: Vec<_> =
         closure.functions.iter().filter(|function| function.kustomization == kustomization.file).collect();
     if functions.is_empty() {
@@ -249,13 +254,15 @@ fn without_own_functions(
             !is_own
         });
     }
-    let deployments: Vec<(String, String, PathBuf)> = functions
+    let deployments: Vec<GeneratedResource> = functions
         .iter()
         .enumerate()
         .filter_map(|(number, function)| match &function.input {
-            FunctionInput::Deployment(text) => {
-                Some((format!("kubefoundry-generator-{number}.yaml"), text.clone(), function.file.clone()))
-            }
+            FunctionInput::Deployment(text) => Some(GeneratedResource {
+                name: format!("kubefoundry-generator-{number}.yaml"),
+                text: text.clone(),
+                origin: function.file.clone(),
+            }),
             FunctionInput::Options(_) => None,
         })
         .collect();
@@ -263,7 +270,7 @@ fn without_own_functions(
         && !deployments.is_empty()
     {
         let resources = fields.entry("resources").or_insert_with(|| json!([]));
-        let added = deployments.iter().map(|(name, ..)| Value::from(name.as_str()));
+        let added = deployments.iter().map(|it| Value::from(it.name.as_str()));
         resources.as_array_mut()?.extend(added);
     }
     Some((root.to_string(), deployments))

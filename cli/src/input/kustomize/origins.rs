@@ -443,17 +443,14 @@ fn merge_equal(findings: &mut Vec<Diagnostic>) {
     let mut kept: Vec<Diagnostic> = Vec::new();
     for finding in findings.drain(..) {
         let key = (finding.code.id, finding.location.clone(), finding.message.clone());
-        match first.get(&key).and_then(|position| kept.get_mut(*position)) {
-            Some(same) => {
-                let new = finding.related.into_iter().filter(|related| !same.related.contains(related));
-                let new: Vec<RelatedLocation> = new.collect();
-                let room = MAX_BUILDERS.saturating_sub(same.related.len());
-                same.related.extend(new.into_iter().take(room));
-            }
-            None => {
-                first.insert(key, kept.len());
-                kept.push(finding);
-            }
+        if let Some(same) = first.get(&key).and_then(|position| kept.get_mut(*position)) {
+            let room = MAX_BUILDERS.saturating_sub(same.related.len());
+            let new = finding.related.into_iter().filter(|related| !same.related.contains(related));
+            let new: Vec<RelatedLocation> = new.take(room).collect();
+            same.related.extend(new);
+        } else {
+            first.insert(key, kept.len());
+            kept.push(finding);
         }
     }
     *findings = kept;
