@@ -91,6 +91,9 @@ pub(crate) enum Command {
     /// Print a CRD, or the JSON Schema of an input or a report
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema(Deferred<SchemaArgs>),
+    /// Run as a language server, which an editor starts
+    #[command(after_help = LSP_EXAMPLES)]
+    Lsp(Deferred<LspArgs>),
     /// Run as a KRM function of kustomize or kpt
     #[command(name = "fn", after_help = FN_EXAMPLES)]
     Function,
@@ -191,6 +194,16 @@ like kubefoundry-fn. Its options are in functionConfig; it takes no flags.
 Examples:
   kpt fn eval DIR --exec \"kubefoundry fn\" -- runtimes.dynamo=1.4.0
   kpt fn source DIR | kubefoundry fn | kpt fn sink OUT";
+
+const LSP_EXAMPLES: &str = "\
+The server shows findings while you type, describes fields and flags, completes them, applies fixes, leads from
+a kustomize patch to its base, and shows the rendered manifests. It reads the files of the opened folder only.
+
+Exit status: 0 if the editor shut the server down before it ended; 1 if it did not.
+
+Examples:
+  hx models/llama.yaml                # Helix, with kubefoundry lsp in languages.toml
+  kubefoundry lsp < session.txt       # replay messages of the protocol";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -500,6 +513,13 @@ pub(crate) struct SchemaArgs {
 fn schema_names() -> PossibleValuesParser {
     let names = SCHEMAS.iter().map(|schema| PossibleValue::new(schema.name).help(schema.summary));
     PossibleValuesParser::new(std::iter::once(PossibleValue::new(CRDS).help("all CRDs")).chain(names))
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LspArgs {
+    /// Use standard input and output, the only transport; editors pass this flag
+    #[arg(long)]
+    pub(crate) stdio: bool,
 }
 
 #[derive(Debug, ClapArgs)]

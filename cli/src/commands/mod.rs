@@ -11,6 +11,7 @@ mod import;
 mod lint;
 mod llamastack;
 mod located_decision;
+mod lsp;
 mod man;
 mod migrate;
 mod plan;
@@ -63,6 +64,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     LlamaStack(#[from] llamastack::LlamaStackError),
     #[error(transparent)]
+    Lsp(#[from] lsp::LspError),
+    #[error(transparent)]
     Plan(#[from] plan::PlanUsageError),
     #[error(transparent)]
     Man(#[from] man::ManError),
@@ -90,6 +93,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Llamastack(command) => llamastack::run(command),
         Command::Config(Deferred(args)) => config::run(args, console),
         Command::Schema(Deferred(args)) => schema::run(args),
+        Command::Lsp(Deferred(_)) => lsp::run(),
         Command::Function => Ok(ExitStatus::from_function(kubefoundry_krm::serve())),
         Command::Completions(Deferred(args)) => completions::run(args),
         Command::Man(Deferred(args)) => man::run(args),

@@ -20,6 +20,7 @@ mod model_config;
 mod program;
 mod templates;
 mod walk;
+pub(crate) mod workspace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};

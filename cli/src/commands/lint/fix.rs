@@ -68,7 +68,7 @@ fn collect_fixes(compilation: &Compilation<()>, input: &Input) -> BTreeMap<Sourc
 }
 
 /// Whether a change makes a valid text unparsable. No fix should do that; this check protects the files of users.
-fn breaks_syntax(before: &str, after: &str) -> bool {
+pub(in crate::commands) fn breaks_syntax(before: &str, after: &str) -> bool {
     let fails = |text: &str| yaml::parse(text, &yaml::Limits::default()).failure.is_some();
     fails(after) && !fails(before)
 }

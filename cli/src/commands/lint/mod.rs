@@ -1,6 +1,6 @@
 //! `kubefoundry lint`: reports the findings in the input, and fixes them.
 
-mod fix;
+pub(super) mod fix;
 
 use std::env;
 use std::iter::once;

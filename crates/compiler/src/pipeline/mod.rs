@@ -70,6 +70,7 @@ pub use probe::Fate;
 pub use renderer::{ListItems, RenderedDocument, Renderer};
 pub use role::InputDocument;
 pub use stream::CHUNK_BYTES;
+pub use suppress::NAME as IGNORE_ANNOTATION;
 
 use crate::codes;
 use crate::composition;

@@ -16,7 +16,7 @@ use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::text::one_line;
 
 /// The name of the annotation after the prefix of an API group.
-const NAME: &str = "lint-ignore";
+pub const NAME: &str = "lint-ignore";
 
 /// The suppressions of one object.
 #[derive(Debug, Clone)]

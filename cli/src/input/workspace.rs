@@ -1,0 +1,118 @@
+//! Reads the files of a folder that an editor has open.
+//!
+//! An editor opens repositories of strangers, so nothing outside of the folder is read, whatever links lead to it.
+
+use std::path::{Path, PathBuf};
+
+use kubefoundry_diagnostics::source::Purpose;
+
+use super::model_config::{check_is_below, named_configs};
+use super::{Input, InputError, KUSTOMIZATIONS, OPTIONS_FILE, Reader, walk};
+
+/// Reads every manifest below a folder, as `lint` does for a directory. Unreadable files are recorded in
+/// [`Input::unread`].
+pub(crate) fn read_folder(root: &Path) -> Result<Input, InputError> {
+    let mut reader = reader_of(root)?;
+    reader.read_path(Purpose::Input, root)?;
+    Ok(reader.input)
+}
+
+/// Reads one file of a folder. Returns `None` if it is no regular file, which might never end, or if its bytes are not
+/// UTF-8.
+pub(crate) fn read_folder_file(root: &Path, file: &Path) -> Result<Option<String>, InputError> {
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let mut reader = reader_of(root)?;
+    let id = reader.read_file(Purpose::Input, file)?;
+    let source = reader.input.sources.get(id);
+    Ok(source.encoding_error.is_none().then(|| source.text.clone()))
+}
+
+/// Creates a reader that refuses files outside of a folder.
+fn reader_of(root: &Path) -> Result<Reader, InputError> {
+    let canonical = root.canonicalize().map_err(|error| InputError::Read(root.display().to_string(), error))?;
+    Ok(Reader { root: Some(canonical), ..Reader::default() })
+}
+
+/// Returns the `config.json` files that options name, each with the id of its model. Files that lie outside of the
+/// directory of the options are left out.
+pub(crate) fn model_configs(options: &str, folder: &Path) -> Vec<(String, PathBuf)> {
+    let named = named_configs(options, folder).unwrap_or_default();
+    let below = named.into_iter().filter(|config| check_is_below(&config.file, folder).is_ok());
+    below.map(|config| (config.model, config.file)).collect()
+}
+
+/// Returns whether [`read_folder`] reads a file of this name.
+pub(crate) fn is_manifest(path: &Path) -> bool {
+    walk::is_manifest(path)
+}
+
+/// Returns whether a file is a kustomization, by its name.
+pub(crate) fn is_kustomization(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| KUSTOMIZATIONS.contains(&name))
+}
+
+/// Returns the files in a directory that could be its kustomization.
+pub(crate) fn kustomizations_of(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    KUSTOMIZATIONS.map(|name| directory.join(name)).into_iter()
+}
+
+/// Returns whether a file has the name of an options file.
+pub(crate) fn is_options(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == OPTIONS_FILE)
+}
+
+/// Finds the options of a document: the `kubefoundry.yaml` in its directory, or in the nearest one above. The search ends
+/// at the root of the workspace folder or of the repository.
+pub(crate) fn find_options(document: &Path, root: &Path) -> Option<PathBuf> {
+    for directory in document.ancestors().skip(1).take_while(|directory| directory.starts_with(root)) {
+        let options = directory.join(OPTIONS_FILE);
+        if options.is_file() {
+            return Some(options);
+        }
+        if directory.join(".git").exists() {
+            break;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = directory.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        directory
+    }
+
+    #[test]
+    fn the_nearest_options_apply_up_to_the_root() {
+        let directory = folder(&[("kubefoundry.yaml", ""), ("prod/kubefoundry.yaml", ""), ("repo/.git/HEAD", "")]);
+        let root = directory.path();
+        let found = |document: &str| find_options(&root.join(document), root);
+        assert_eq!(found("a/b/m.yaml"), Some(root.join("kubefoundry.yaml")));
+        assert_eq!(found("prod/m.yaml"), Some(root.join("prod/kubefoundry.yaml")));
+        assert_eq!(found("repo/m.yaml"), None);
+        assert_eq!(find_options(&root.join("a/m.yaml"), &root.join("a")), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_link_leads_out_of_the_folder() {
+        let outside = folder(&[("secret.yaml", "kind: ModelDeployment\n")]);
+        let inside = folder(&[("m.yaml", "a: 1\n")]);
+        let link = inside.path().join("link.yaml");
+        std::os::unix::fs::symlink(outside.path().join("secret.yaml"), &link).unwrap();
+        assert!(matches!(read_folder_file(inside.path(), &link), Err(InputError::Outside(_))));
+        let input = read_folder(inside.path()).unwrap();
+        assert_eq!((input.sources.iter().count(), input.unread.len()), (1, 1));
+    }
+}
