@@ -37,6 +37,7 @@ mod lint;
 mod lint_formats;
 mod llamastack;
 mod llamastack_static;
+mod lsp;
 mod man;
 mod merge;
 mod migrate;

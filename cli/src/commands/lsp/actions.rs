@@ -86,6 +86,7 @@ fn compatible_edits(text: &str, fixable: &[&core::Diagnostic]) -> Vec<TextEdit> 
 }
 
 /// Converts edits of a document.
+#[expect(clippy::mutable_key_type, reason = "the type that the protocol's crate has for changes by URI")]
 fn workspace_edit(edits: &[TextEdit], document: &OpenDocument, lines: &Lines<'_>, client: &Client) -> WorkspaceEdit {
     let edits: Vec<lsp_types::TextEdit> = edits
         .iter()

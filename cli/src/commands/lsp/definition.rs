@@ -58,8 +58,8 @@ impl<'t> Texts<'t> {
         let Some(patch) = document_at(text, offset) else { return Vec::new() };
         let mut found = Vec::new();
         for (kustomization, entry_target) in self.appliers(path) {
-            let own = patch.clone().filter(|own| own.kind.is_some());
-            self.find_bases(&kustomization, entry_target.as_ref(), own.as_ref(), &mut found);
+            let own = Some(&patch).filter(|own| own.kind.is_some());
+            self.find_bases(&kustomization, entry_target.as_ref(), own, &mut found);
         }
         found
     }
@@ -163,7 +163,7 @@ impl<'t> Texts<'t> {
         for document in yaml::documents(text, &Limits::default()) {
             let Some(entry) = document.root.at(&entry).filter(|_| field.starts_with("patches")) else { continue };
             let inline = entry.get("patch").or(Some(entry)).and_then(Node::as_str);
-            let own = inline.and_then(|patch| document_at(patch, 0).flatten());
+            let own = inline.and_then(|patch| document_at(patch, 0));
             self.find_bases(path, target_of(entry).as_ref(), own.as_ref().filter(|own| own.kind.is_some()), &mut found);
         }
         found
@@ -185,22 +185,22 @@ fn target_of(entry: &Node<'_>) -> Option<Selector> {
     Some(Selector { group: word("group"), kind: word("kind"), namespace: word("namespace"), name: word("name") })
 }
 
-/// Returns the identity of the document at an offset, or `None` if there is no document. It is empty for a list of
-/// operations, which has no identity.
-fn document_at(text: &str, offset: usize) -> Option<Option<Selector>> {
+/// Returns the identity of the document at an offset, or `None` if there is no document. A list of operations has none, so
+/// that its selector is empty.
+fn document_at(text: &str, offset: usize) -> Option<Selector> {
     let mut documents = yaml::documents(text, &Limits::default());
     let document = documents.find(|document| document.span.start <= offset && offset <= document.span.end)?;
     let header = Header::from_node(&document.root);
     if header.kind.is_empty() {
-        return Some(None);
+        return Some(Selector::default());
     }
     let namespace = header.namespace.as_deref().map(str::to_owned);
-    Some(Some(Selector {
+    Some(Selector {
         group: Some(header.group().to_owned()),
         kind: Some(header.kind.to_string()),
         namespace,
         name: Some(header.name.to_string()),
-    }))
+    })
 }
 
 impl Selector {

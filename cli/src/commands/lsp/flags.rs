@@ -1,5 +1,7 @@
 //! The flags of the program that runs a deployment, from the flag tables of its runtime version.
 
+use std::fmt::Write as _;
+
 use kubefoundry_compiler::session::Session;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::StringEnum as _;
@@ -101,10 +103,10 @@ impl FieldFlags {
     pub(super) fn describe(&self, flag: &Flag, table: &FlagTable) -> String {
         let mut text = format!("`--{}` *{}*\n\nFlag of {}", flag.name, type_of(flag), table.program());
         if !flag.uncertain {
-            text.push_str(&format!(" {}", table.version()));
+            let _ = write!(text, " {}", table.version());
         }
         if !self.runtime.is_empty() {
-            text.push_str(&format!(" in {}", self.runtime));
+            let _ = write!(text, " in {}", self.runtime);
         }
         text.push('.');
         write_list(&mut text, facts(flag, table));

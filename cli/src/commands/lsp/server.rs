@@ -221,7 +221,9 @@ impl<W: Write> Server<W> {
         let (folder, notes) = Folder::read(root.to_owned());
         self.folders.push(folder);
         self.revision += 1;
-        notes.iter().for_each(|note| self.log(note));
+        for note in &notes {
+            self.log(note);
+        }
     }
 
     fn change_folders(&mut self, params: &DidChangeWorkspaceFoldersParams) {
@@ -262,7 +264,9 @@ impl<W: Write> Server<W> {
             }
         }
         self.revision += 1;
-        notes.iter().for_each(|note| self.log(note));
+        for note in &notes {
+            self.log(note);
+        }
     }
 
     fn close(&mut self, params: &DidCloseTextDocumentParams) {

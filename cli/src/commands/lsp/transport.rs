@@ -73,14 +73,12 @@ fn parse(body: &[u8]) -> Incoming {
         Err(error) => return malformed(&Value::Null, &format!("the message is not JSON: {error}")),
     };
     let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned().unwrap_or_default();
-    match serde_json::from_value(value) {
-        Ok(message) => Incoming::Message(message),
-        Err(_) => {
-            let problem = "the message is neither a request nor a response nor a notification of JSON-RPC 2.0";
-            let error = json!({"code": ErrorCode::InvalidRequest as i32, "message": problem});
-            Incoming::Malformed(json!({"jsonrpc": "2.0", "id": id, "error": error}))
-        }
+    if let Ok(message) = serde_json::from_value(value) {
+        return Incoming::Message(message);
     }
+    let problem = "the message is neither a request nor a response nor a notification of JSON-RPC 2.0";
+    let error = json!({"code": ErrorCode::InvalidRequest as i32, "message": problem});
+    Incoming::Malformed(json!({"jsonrpc": "2.0", "id": id, "error": error}))
 }
 
 /// Returns the response to something that is not JSON, or has no readable header.

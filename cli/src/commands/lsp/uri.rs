@@ -1,5 +1,6 @@
 //! `file:` URIs and the paths that they stand for.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
@@ -35,15 +36,12 @@ fn decode_percent(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
         let digits = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
+        if let Some(decoded) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            bytes.push(decoded);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*byte);
+            rest = after;
         }
     }
     bytes
@@ -64,7 +62,7 @@ pub(super) fn encode_percent(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     encoded
