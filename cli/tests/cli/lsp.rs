@@ -358,7 +358,7 @@ fn findings_follow_from_other_files_and_from_the_options_above() {
     // The runtime is no longer pinned.
     editor.open("kubefoundry.yaml", "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n");
     let findings = editor.findings("models/a.yaml");
-assert_eq!((&findings[0]["code"], &findings[0]["severity"]), (&json!("KF0504"), &json!(3)));
+    assert_eq!((&findings[0]["code"], &findings[0]["severity"]), (&json!("KF0504"), &json!(3)));
 
     // Wrong options are shown in the document that is not checked because of them.
     editor.change("kubefoundry.yaml", 2, &json!({"text": format!("{PINNED}policy: {{podSecurity: privileged}}\n")}));
@@ -377,7 +377,11 @@ fn the_nearest_options_apply() {
     let doubtful = crate::sandbox::doubtful("phi");
     editor.open("dev/phi.yaml", &doubtful);
     editor.open("prod/phi.yaml", &doubtful);
-    let severity = |findings: Vec<Value>| findings[0]["severity"].as_u64();
+    // They are no copies of each other, because they are checked with different options.
+    let severity = |findings: Vec<Value>| {
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        findings[0]["severity"].as_u64()
+    };
     assert_eq!(severity(editor.findings("dev/phi.yaml")), Some(2));
     assert_eq!(severity(editor.findings("prod/phi.yaml")), Some(1));
     assert_eq!(editor.exit(), Some(0));
@@ -430,12 +434,26 @@ fn watched_files_are_read_again() {
     let mut editor = Editor::new(&sandbox, &capabilities);
     let registered = editor.wait_for(|message| message["method"] == "client/registerCapability");
     editor.send(&json!({"jsonrpc": "2.0", "id": registered["id"], "result": null}));
+    let root = editor.root.clone();
     editor.open("b.yaml", &model("phi"));
     assert!(!editor.findings("b.yaml").is_empty(), "two objects have one name");
     let sandbox = sandbox.with("a.yaml", model("qwen"));
     editor.notify("workspace/didChangeWatchedFiles", &json!({"changes": [{"uri": editor.uri("a.yaml"), "type": 2}]}));
     assert_eq!(editor.findings("b.yaml"), [] as [Value; 0]);
-    drop(sandbox);
+
+    // Of new files, those count that git does not ignore.
+    let created = |name: &str| json!({"changes": [{"uri": format!("{root}/{name}"), "type": 1}]});
+    let sandbox = sandbox.with(".gitignore", "out/\n").with("out/phi.yaml", model("phi"));
+    editor.notify("workspace/didChangeWatchedFiles", &created("out/phi.yaml"));
+    let sandbox = sandbox.with("a-new.yaml", model("phi"));
+    editor.change("b.yaml", 2, &json!({"text": model("other")}));
+    editor.notify("workspace/didChangeWatchedFiles", &created("a-new.yaml"));
+    editor.change("b.yaml", 3, &json!({"text": model("phi")}));
+    let findings = editor.findings("b.yaml");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    std::fs::remove_file(sandbox.path("a-new.yaml")).unwrap();
+    editor.notify("workspace/didChangeWatchedFiles", &created("a-new.yaml"));
+    assert_eq!(editor.findings("b.yaml"), [] as [Value; 0]);
     assert_eq!(editor.exit(), Some(0));
 }
 
@@ -526,4 +544,59 @@ impl Editor {
         self.notify("exit", &Value::Null);
         self.child.wait().unwrap().code()
     }
+}
+
+/// Returns the blocks of a language in the page for users.
+fn blocks(language: &str) -> Vec<String> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/editors.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let fence = format!("```{language}\n");
+    let starts = page.split(&fence).skip(1);
+    starts.map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// The page configures editors so that they start this program, and shows messages that the server understands.
+#[test]
+fn the_examples_of_the_page_work() {
+    let json: Vec<Value> = blocks("json").iter().map(|block| serde_json::from_str(block).unwrap()).collect();
+    let [code, params, result, options] = json.as_slice() else { panic!("{json:?}") };
+    let started = [&code["glspc.server.command"], &code["glspc.server.commandArguments"]];
+    assert_eq!(started, [&json!("kubefoundry"), &json!(["lsp"])]);
+    assert!(blocks("lua")[0].contains("cmd = { \"kubefoundry\", \"lsp\" },\n"));
+    assert!(blocks("toml")[0].contains("command = \"kubefoundry\"\nargs = [\"lsp\"]\n"));
+
+    let sandbox = pinned();
+    let (mut editor, _) = Editor::with(&sandbox, &json!({}), options);
+    editor.open("llama.yaml", &broken("llama"));
+    let href = editor.findings("llama.yaml")[0]["codeDescription"]["href"].clone();
+    assert_eq!(href, "https://docs.example.com/kubefoundry/codes/KF0101.md");
+    editor.change("llama.yaml", 2, &json!({"text": model("llama")}));
+    let mut params = params.clone();
+    params["textDocument"]["uri"] = editor.uri("llama.yaml").into();
+    let rendered = editor.request("kubefoundry/renderedManifest", &params).unwrap();
+    assert!(rendered.as_object().unwrap().keys().eq(result.as_object().unwrap().keys()), "{rendered}");
+    assert_eq!(rendered["languageId"], result["languageId"]);
+    let shown = result["text"].as_str().unwrap().trim_end_matches('…');
+    assert!(rendered["text"].as_str().unwrap().starts_with(shown), "{rendered}");
+    assert_eq!(editor.exit(), Some(0));
+}
+
+/// A position selects one of several objects.
+#[test]
+fn one_object_of_a_document_is_rendered() {
+    let sandbox = pinned();
+    let mut editor = Editor::new(&sandbox, &json!({}));
+    let text = format!("{}---\n{}---\nkind: Service\n", model("phi"), model("qwen"));
+    editor.open("models.yaml", &text);
+    let mut render = |marker: &str| {
+        let position = position(&text, text.find(marker).unwrap());
+        let params = json!({"textDocument": {"uri": editor.uri("models.yaml")}, "position": position});
+        editor.request("kubefoundry/renderedManifest", &params)
+    };
+    let manifest = render("org/qwen").unwrap()["text"].as_str().unwrap().to_owned();
+    assert!(manifest.contains("name: qwen\n") && !manifest.contains("phi"), "{manifest}");
+    let problem = render("Service").unwrap_err();
+    assert_eq!(problem["message"], "models.yaml has no object at this position that kubefoundry renders");
+    let command = json!({"command": "kubefoundry.unknown"});
+    assert_eq!(editor.request("workspace/executeCommand", &command).unwrap_err()["code"], -32602);
 }

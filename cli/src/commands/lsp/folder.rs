@@ -17,23 +17,29 @@ pub(super) struct Folder {
     pub(super) root: PathBuf,
     /// The texts of its files.
     files: BTreeMap<PathBuf, String>,
+    /// Whether there may be files that are not in `files`.
+    is_outdated: bool,
 }
 
 impl Folder {
-    /// Reads a folder. Also returns a note for each file that cannot be read.
-    pub(super) fn read(root: PathBuf) -> (Self, Vec<String>) {
-        let mut folder = Self { root, files: BTreeMap::new() };
-        let notes = folder.reload();
-        (folder, notes)
+    /// Creates a folder whose files are still to be read.
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self { root, files: BTreeMap::new(), is_outdated: true }
     }
 
-    /// Reads all files again.
-    pub(super) fn reload(&mut self) -> Vec<String> {
+    /// Reads all files again if there may be others. Returns a note for each file that cannot be read.
+    pub(super) fn update(&mut self) -> Vec<String> {
+        if !std::mem::take(&mut self.is_outdated) {
+            return Vec::new();
+        }
+        self.files.clear();
+        if self.root.parent().is_none() {
+            return vec![format!("{}: not read, because it is the root of the file system", self.root.display())];
+        }
         let input = match workspace::read_folder(&self.root) {
             Ok(input) => input,
             Err(error) => return vec![error.to_string()],
         };
-        self.files.clear();
         for (id, path) in input.files {
             let source = input.sources.get(id);
             if source.encoding_error.is_none() {
@@ -43,19 +49,17 @@ impl Folder {
         input.unread.iter().map(ToString::to_string).collect()
     }
 
-    /// Reads one file again, or forgets it if it is gone. Files that were not found by [`Folder::reload`] because they
-    /// are hidden or ignored by git stay unknown.
+    /// Has all files read again by the next [`Folder::update`].
+    pub(super) fn set_outdated(&mut self) {
+        self.is_outdated = true;
+    }
+
+    /// Reads a known file again, or forgets it if it is gone. Whether a new file belongs to the folder depends on the
+    /// files that git ignores, so all are read again.
     pub(super) fn refresh(&mut self, path: &Path) {
-        let is_new = !self.files.contains_key(path);
-        self.files.remove(path);
-        let is_hidden = || {
-            let below = path.strip_prefix(&self.root).unwrap_or(path);
-            below.iter().any(|part| part.to_string_lossy().starts_with('.'))
-        };
-        if !workspace::is_manifest(path) || (is_new && is_hidden()) {
-            return;
-        }
-        if let Ok(Some(text)) = workspace::read_folder_file(&self.root, path) {
+        if self.files.remove(path).is_none() {
+            self.is_outdated |= workspace::is_manifest(path) && path.exists();
+        } else if let Ok(Some(text)) = workspace::read_folder_file(&self.root, path) {
             self.insert(path.to_owned(), text);
         }
     }
@@ -80,5 +84,29 @@ impl Folder {
             Some(text) => Some(text.clone()),
             None => workspace::read_folder_file(&self.root, path).ok().flatten(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_of_the_file_system_is_not_read() {
+        let mut folder = Folder::new(PathBuf::from("/"));
+        assert_eq!(folder.update(), ["/: not read, because it is the root of the file system"]);
+        assert!(folder.files().next().is_none());
+        assert!(folder.update().is_empty(), "it says so once");
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_has_no_files() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("a.yaml"), "a: 1\n").unwrap();
+        let mut folder = Folder::new(directory.path().to_owned());
+        assert!(folder.update().is_empty() && folder.files().count() == 1);
+        drop(directory);
+        folder.set_outdated();
+        assert_eq!((folder.update().len(), folder.files().count()), (1, 0));
     }
 }

@@ -19,7 +19,7 @@ use crate::input::{self, workspace};
 /// What distinguishes projects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProjectKey {
-    /// The files of a workspace folder below the directory of their options, or all of them without options.
+    /// The files of a workspace folder with the same options, or those without any.
     Folder { root: PathBuf, options: Option<PathBuf> },
     /// A document in no workspace folder, by its URI. No file is read for it.
     Alone(String),
@@ -165,11 +165,15 @@ impl Collector {
             }
         }
         self.add_default_options();
-        let directory = options.and_then(Path::parent).unwrap_or(&folder.root);
-        // Kustomizations elsewhere may apply a file of the project as a patch.
-        let is_input = |path: &Path| {
-            !workspace::is_options(path) && (path.starts_with(directory) || workspace::is_kustomization(path))
+        let mut options_of = BTreeMap::new();
+        let mut has_same_options = |path: &Path| {
+            let directory = path.parent().unwrap_or(path).to_owned();
+            let found = options_of.entry(directory).or_insert_with(|| workspace::find_options(path, &folder.root));
+            found.as_deref() == options
         };
+        // Kustomizations elsewhere may apply a file of the project as a patch.
+        let mut is_input =
+            |path: &Path| !workspace::is_options(path) && (has_same_options(path) || workspace::is_kustomization(path));
         let mut texts: BTreeMap<&Path, &str> = folder.files().filter(|(path, _)| is_input(path)).collect();
         let in_folder = open.iter().filter(|(path, _)| folder.contains(path) && is_input(path));
         texts.extend(in_folder.map(|(path, document)| (*path, document.text.as_str())));

@@ -218,11 +218,15 @@ impl<W: Write> Server<W> {
         if self.folders.iter().any(|folder| folder.root == root) {
             return;
         }
-        let (folder, notes) = Folder::read(root.to_owned());
-        self.folders.push(folder);
+        self.folders.push(Folder::new(root.to_owned()));
         self.revision += 1;
-        for note in &notes {
-            self.log(note);
+    }
+
+    /// Reads the folders again that may have other files.
+    fn update_folders(&mut self) {
+        let notes: Vec<String> = self.folders.iter_mut().flat_map(Folder::update).collect();
+        for note in notes {
+            self.log(&note);
         }
     }
 
@@ -255,18 +259,14 @@ impl<W: Write> Server<W> {
     /// Reads the file again; all files, if the client does not say which ones have changed besides.
     fn save(&mut self, params: &DidSaveTextDocumentParams) {
         let Some(path) = uri::to_path(params.text_document.uri.as_str()) else { return };
-        let mut notes = Vec::new();
         for folder in self.folders.iter_mut().filter(|folder| folder.contains(&path)) {
             if self.client.watches_files {
                 folder.refresh(&path);
             } else {
-                notes.extend(folder.reload());
+                folder.set_outdated();
             }
         }
         self.revision += 1;
-        for note in &notes {
-            self.log(note);
-        }
     }
 
     fn close(&mut self, params: &DidCloseTextDocumentParams) {
@@ -292,6 +292,7 @@ impl<W: Write> Server<W> {
 
     /// Compiles the project of a document unless it is up to date, and returns both.
     fn compiled(&mut self, uri: &str) -> Result<(&Project, &OpenDocument), Refusal> {
+        self.update_folders();
         let document = self.documents.get(uri).ok_or_else(|| not_open(uri))?;
         let key = ProjectKey::of(document, &self.folders);
         let project = self.projects.entry(key.clone()).or_default();
@@ -308,6 +309,7 @@ impl<W: Write> Server<W> {
             return;
         }
         self.published = self.revision;
+        self.update_folders();
         let uris: Vec<String> = self.documents.keys().cloned().collect();
         for uri in uris {
             if self.compiled(&uri).is_err() {
@@ -354,7 +356,8 @@ impl<W: Write> Server<W> {
         to_answer(&actions::of_range(project, document, &self.documents, params.range, only, &self.client))
     }
 
-    fn define(&self, params: &GotoDefinitionParams) -> Answer {
+    fn define(&mut self, params: &GotoDefinitionParams) -> Answer {
+        self.update_folders();
         let (document, offset) = self.locate(&params.text_document_position_params)?;
         let Some(path) = &document.path else { return Ok(Value::Null) };
         let Some(folder) = folder_of(path, &self.folders) else { return Ok(Value::Null) };
