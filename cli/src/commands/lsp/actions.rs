@@ -10,9 +10,9 @@ use lsp_types::{
 
 use super::client::Client;
 use super::diagnostics::{is_in, to_diagnostic};
-use super::documents::{OpenDocument, OpenDocuments};
+use super::documents::OpenDocument;
 use super::position::Lines;
-use super::project::Project;
+use super::workspace::Compiled;
 use crate::commands::lint::fix::breaks_syntax;
 
 /// The kind of the action that fixes everything, for clients that run it when a document is saved.
@@ -20,13 +20,12 @@ pub(super) const FIX_ALL: &str = "source.fixAll.kubefoundry";
 
 /// Returns the actions for a range of a document. `only` lists the kinds that the client asks for, if it asks for some.
 pub(super) fn of_range(
-    project: &Project,
-    document: &OpenDocument,
-    documents: &OpenDocuments,
+    compiled: Compiled<'_>,
     range: Range,
     only: Option<&[CodeActionKind]>,
     client: &Client,
 ) -> Vec<CodeAction> {
+    let Compiled { document, project, .. } = compiled;
     let lines = document.lines(client.encoding);
     let wanted = lines.span(range);
     let is_asked_for =
@@ -43,7 +42,7 @@ pub(super) fn of_range(
         if !touches(location.span) || breaks_syntax(&document.text, &apply_edits(&document.text, &fix.edits)) {
             continue;
         }
-        let diagnostic = to_diagnostic(finding, true, project, &lines, documents, client);
+        let diagnostic = to_diagnostic(finding, true, compiled, &lines, client);
         actions.push(CodeAction {
             title: capitalize(&fix.title),
             kind: Some(CodeActionKind::QUICKFIX),

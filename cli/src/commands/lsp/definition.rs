@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 32;
 /// The texts in which definitions are searched: the files of a workspace folder and the documents that are open.
 pub(super) struct Texts<'t> {
     root: &'t Path,
-    texts: BTreeMap<&'t Path, &'t str>,
+    texts: &'t BTreeMap<&'t Path, &'t str>,
 }
 
 /// The place of a definition.
@@ -40,7 +40,7 @@ struct Selector {
 }
 
 impl<'t> Texts<'t> {
-    pub(super) fn new(root: &'t Path, texts: BTreeMap<&'t Path, &'t str>) -> Self {
+    pub(super) fn new(root: &'t Path, texts: &'t BTreeMap<&'t Path, &'t str>) -> Self {
         Self { root, texts }
     }
 
@@ -239,9 +239,9 @@ mod tests {
                 (root.join(name), if *name == from { text.replacen('|', "", 1) } else { (*text).to_owned() })
             })
             .collect();
-        let texts = Texts::new(root, owned.iter().map(|(path, text)| (path.as_path(), text.as_str())).collect());
+        let texts = owned.iter().map(|(path, text)| (path.as_path(), text.as_str())).collect();
         let name = |path: &Path| path.strip_prefix(root).unwrap().display().to_string();
-        let found = texts.definitions(&root.join(from), offset).into_iter();
+        let found = Texts::new(root, &texts).definitions(&root.join(from), offset).into_iter();
         found.map(|it| (name(&it.path), owned[&it.path][it.span.start..it.span.end].to_owned())).collect()
     }
 

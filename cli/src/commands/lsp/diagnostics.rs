@@ -10,26 +10,23 @@ use lsp_types::{
 };
 
 use super::client::Client;
-use super::documents::{OpenDocument, OpenDocuments};
+use super::documents::OpenDocument;
 use super::position::Lines;
 use super::project::Project;
 use super::uri;
+use super::workspace::Compiled;
 
 /// The name of the server in the client's list of problems.
 const SOURCE: &str = "kubefoundry";
 
 /// Returns the findings of a document.
-pub(super) fn of_document(
-    project: &Project,
-    document: &OpenDocument,
-    documents: &OpenDocuments,
-    client: &Client,
-) -> Vec<Diagnostic> {
+pub(super) fn of_document(compiled: Compiled<'_>, client: &Client) -> Vec<Diagnostic> {
+    let Compiled { document, project, .. } = compiled;
     let lines = document.lines(client.encoding);
     let shown = |finding: &&core::Diagnostic| is_in(finding, project, document) || prevents_checks(finding, project);
     let convert = |finding: &core::Diagnostic| {
         let is_here = is_in(finding, project, document);
-        to_diagnostic(finding, is_here, project, &lines, documents, client)
+        to_diagnostic(finding, is_here, compiled, &lines, client)
     };
     project.findings().iter().filter(shown).filter_map(convert).collect()
 }
@@ -50,9 +47,8 @@ fn prevents_checks(finding: &core::Diagnostic, project: &Project) -> bool {
 pub(super) fn to_diagnostic(
     finding: &core::Diagnostic,
     is_here: bool,
-    project: &Project,
+    Compiled { project, documents, .. }: Compiled<'_>,
     lines: &Lines<'_>,
-    documents: &OpenDocuments,
     client: &Client,
 ) -> Option<Diagnostic> {
     let location = finding.location.as_ref()?;

@@ -1,8 +1,8 @@
 //! `kubefoundry lsp`: a language server on standard input and output.
 //!
 //! ```text
-//! stdin ─ transport ─► server ─┬─ documents, folder (texts) ─► project (options, Session) ─► diagnostics, actions, rendered
-//!                              └─ place (the field at the cursor) ─► hover, completion (fields, flags, options), definition
+//! stdin ─ transport ─► server ─┬─ workspace (documents, folder, project) ─► diagnostics, actions, rendered, definition
+//!                              └─ place (the field at the cursor) ─► hover, completion (fields, flags, options)
 //! ```
 //! The server has no state but texts: those of open documents, and those of the files in the workspace folders. Nothing
 //! outside of these folders is read.
@@ -25,6 +25,7 @@ mod rendered;
 mod server;
 mod transport;
 mod uri;
+mod workspace;
 
 use std::io::{self, BufReader, IsTerminal as _};
 use std::sync::mpsc::{TryRecvError, sync_channel};

@@ -1,27 +1,23 @@
 //! The server: its life from `initialize` to `exit`, and the messages in between.
 
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId};
 use lsp_types::{
     CodeActionParams, CompletionParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
     DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
-    ExecuteCommandParams, GotoDefinitionParams, HoverParams, Location, TextDocumentIdentifier,
-    TextDocumentPositionParams,
+    ExecuteCommandParams, GotoDefinitionParams, HoverParams, TextDocumentIdentifier, TextDocumentPositionParams,
+    VersionedTextDocumentIdentifier, WorkspaceFolder,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::client::{Client, workspace_folders};
-use super::definition::Texts;
-use super::documents::{OpenDocument, OpenDocuments};
-use super::folder::Folder;
+use super::documents::OpenDocument;
 use super::position::Lines;
-use super::project::{Project, ProjectKey, folder_of};
 use super::rendered::{self, RenderedManifestParams};
 use super::transport::{self, Incoming};
+use super::workspace::{Compiled, Workspace};
 use super::{actions, completion, diagnostics, hover, uri};
 use crate::exit::ExitStatus;
 
@@ -57,12 +53,8 @@ pub(super) struct Server<W> {
     stage: Stage,
     has_lost_client: bool,
     client: Client,
-    folders: Vec<Folder>,
-    documents: OpenDocuments,
-    projects: BTreeMap<ProjectKey, Project>,
-    /// Counts the changes of texts and folders.
-    revision: u64,
-    /// The revision whose findings the client has.
+    workspace: Workspace,
+    /// The revision of the workspace whose findings the client has.
     published: u64,
     /// Counts the requests to the client.
     requests: i32,
@@ -75,10 +67,7 @@ impl<W: Write> Server<W> {
             stage: Stage::Started,
             has_lost_client: false,
             client: Client::default(),
-            folders: Vec::new(),
-            documents: OpenDocuments::new(),
-            projects: BTreeMap::new(),
-            revision: 0,
+            workspace: Workspace::default(),
             published: 0,
             requests: 0,
         }
@@ -172,7 +161,7 @@ impl<W: Write> Server<W> {
     fn initialize(&mut self, parameters: &Value) -> Value {
         self.client = Client::from_parameters(parameters);
         for root in workspace_folders(parameters) {
-            self.add_folder(&root);
+            self.workspace.add_folder(&root);
         }
         self.stage = Stage::Initialized;
         json!({
@@ -214,172 +203,121 @@ impl<W: Write> Server<W> {
         self.send(&message);
     }
 
-    fn add_folder(&mut self, root: &Path) {
-        if self.folders.iter().any(|folder| folder.root == root) {
-            return;
-        }
-        self.folders.push(Folder::new(root.to_owned()));
-        self.revision += 1;
-    }
-
-    /// Reads the folders again that may have other files.
-    fn update_folders(&mut self) {
-        let notes: Vec<String> = self.folders.iter_mut().flat_map(Folder::update).collect();
-        for note in notes {
-            self.log(&note);
-        }
-    }
-
     fn change_folders(&mut self, params: &DidChangeWorkspaceFoldersParams) {
-        for removed in params.event.removed.iter().filter_map(|folder| uri::to_path(folder.uri.as_str())) {
-            self.folders.retain(|folder| folder.root != removed);
+        let path = |folder: &WorkspaceFolder| uri::to_path(folder.uri.as_str());
+        for removed in params.event.removed.iter().filter_map(path) {
+            self.workspace.remove_folder(&removed);
         }
-        for added in params.event.added.iter().filter_map(|folder| uri::to_path(folder.uri.as_str())) {
-            self.add_folder(&added);
+        for added in params.event.added.iter().filter_map(path) {
+            self.workspace.add_folder(&added);
         }
-        self.revision += 1;
     }
 
     fn open(&mut self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
-        let key = document.uri.as_str().to_owned();
-        self.documents.insert(key, OpenDocument::new(document.uri, document.version, document.text));
-        self.revision += 1;
+        self.workspace.open(OpenDocument::new(document.uri, document.version, document.text));
     }
 
     fn change(&mut self, params: DidChangeTextDocumentParams) {
-        let identifier = params.text_document;
-        match self.documents.get_mut(identifier.uri.as_str()) {
-            Some(document) => document.apply(identifier.version, params.content_changes, self.client.encoding),
-            None => self.log(&format!("{} was changed, but is not open", identifier.uri.as_str())),
+        let VersionedTextDocumentIdentifier { uri, version } = params.text_document;
+        if !self.workspace.change(uri.as_str(), version, params.content_changes, self.client.encoding) {
+            self.log(&format!("{} was changed, but is not open", uri.as_str()));
         }
-        self.revision += 1;
     }
 
     /// Reads the file again; all files, if the client does not say which ones have changed besides.
     fn save(&mut self, params: &DidSaveTextDocumentParams) {
-        let Some(path) = uri::to_path(params.text_document.uri.as_str()) else { return };
-        for folder in self.folders.iter_mut().filter(|folder| folder.contains(&path)) {
-            if self.client.watches_files {
-                folder.refresh(&path);
-            } else {
-                folder.set_outdated();
-            }
+        let uri = params.text_document.uri.as_str();
+        if self.client.watches_files {
+            self.workspace.refresh_file(uri);
+        } else {
+            self.workspace.refresh_folder(uri);
         }
-        self.revision += 1;
     }
 
     fn close(&mut self, params: &DidCloseTextDocumentParams) {
         let uri = &params.text_document.uri;
-        self.documents.remove(uri.as_str());
-        if let Some(path) = uri::to_path(uri.as_str()) {
-            self.refresh(&path);
-        }
+        self.workspace.close(uri.as_str());
         self.notify("textDocument/publishDiagnostics", &json!({"uri": uri, "diagnostics": []}));
-        self.revision += 1;
     }
 
     fn refresh_files(&mut self, params: &DidChangeWatchedFilesParams) {
-        for path in params.changes.iter().filter_map(|change| uri::to_path(change.uri.as_str())) {
-            self.refresh(&path);
+        for change in &params.changes {
+            self.workspace.refresh_file(change.uri.as_str());
         }
-        self.revision += 1;
     }
 
-    fn refresh(&mut self, path: &Path) {
-        self.folders.iter_mut().filter(|folder| folder.contains(path)).for_each(|folder| folder.refresh(path));
-    }
-
-    /// Compiles the project of a document unless it is up to date, and returns both.
-    fn compiled(&mut self, uri: &str) -> Result<(&Project, &OpenDocument), Refusal> {
-        self.update_folders();
-        let document = self.documents.get(uri).ok_or_else(|| not_open(uri))?;
-        let key = ProjectKey::of(document, &self.folders);
-        let project = self.projects.entry(key.clone()).or_default();
-        if project.compilation.is_none() || project.revision != self.revision {
-            project.compile(&key, &self.folders, &self.documents);
-            project.revision = self.revision;
+    /// Reads the folders again that may have other files, and logs the files that cannot be read.
+    fn update_folders(&mut self) {
+        for note in self.workspace.update_folders() {
+            self.log(&note);
         }
-        Ok((project, document))
     }
 
     /// Sends the findings of every open document that have changed.
     pub(super) fn publish_findings(&mut self) {
-        if self.stage != Stage::Initialized || self.published == self.revision {
+        if self.stage != Stage::Initialized || self.published == self.workspace.revision() {
             return;
         }
-        self.published = self.revision;
+        self.published = self.workspace.revision();
         self.update_folders();
-        let uris: Vec<String> = self.documents.keys().cloned().collect();
-        for uri in uris {
-            if self.compiled(&uri).is_err() {
-                continue;
-            }
-            let Some(document) = self.documents.get(&uri) else { continue };
-            let Some(project) = self.projects.get(&ProjectKey::of(document, &self.folders)) else { continue };
-            let found = diagnostics::of_document(project, document, &self.documents, &self.client);
+        for uri in self.workspace.uris() {
+            let Some(compiled) = self.workspace.compiled(&uri) else { continue };
+            let document = compiled.document;
+            let found = diagnostics::of_document(compiled, &self.client);
             if document.published.as_ref() == Some(&found) {
                 continue;
             }
             let params = json!({"uri": document.uri, "version": document.version, "diagnostics": found});
             self.notify("textDocument/publishDiagnostics", &params);
-            if let Some(document) = self.documents.get_mut(&uri) {
+            if let Some(document) = self.workspace.document_mut(&uri) {
                 document.published = Some(found);
             }
         }
-        let used: Vec<ProjectKey> = self.documents.values().map(|it| ProjectKey::of(it, &self.folders)).collect();
-        self.projects.retain(|key, _| used.contains(key));
+        self.workspace.drop_unused_projects();
+    }
+
+    /// Compiles the project of a document, as far as it is not up to date.
+    fn compiled(&mut self, identifier: &TextDocumentIdentifier) -> Result<(Compiled<'_>, &Client), Refusal> {
+        self.update_folders();
+        let uri = identifier.uri.as_str();
+        let compiled = self.workspace.compiled(uri).ok_or_else(|| not_open(uri))?;
+        Ok((compiled, &self.client))
     }
 
     fn hover(&mut self, params: &HoverParams) -> Answer {
-        let (document, offset) = self.locate(&params.text_document_position_params)?;
-        let (text, lines) = (document.text.clone(), document.uri.as_str().to_owned());
-        let session = self.compiled(&lines)?.0.evaluator();
-        let lines = Lines::new(&text, self.client.encoding);
-        to_answer(&hover::at(&text, offset, &lines, session.as_ref(), &self.client))
+        let TextDocumentPositionParams { text_document, position } = &params.text_document_position_params;
+        let (Compiled { document, project, .. }, client) = self.compiled(text_document)?;
+        let lines = document.lines(client.encoding);
+        let session = project.evaluator();
+        to_answer(&hover::at(&document.text, lines.offset(*position), &lines, session.as_ref(), client))
     }
 
     fn complete(&mut self, params: &CompletionParams) -> Answer {
-        let (document, offset) = self.locate(&params.text_document_position)?;
-        let (text, uri) = (document.text.clone(), document.uri.as_str().to_owned());
-        let session = self.compiled(&uri)?.0.evaluator();
-        let lines = Lines::new(&text, self.client.encoding);
-        to_answer(&completion::at(&text, offset, &lines, session.as_ref(), &self.client))
+        let TextDocumentPositionParams { text_document, position } = &params.text_document_position;
+        let (Compiled { document, project, .. }, client) = self.compiled(text_document)?;
+        let lines = document.lines(client.encoding);
+        let session = project.evaluator();
+        to_answer(&completion::at(&document.text, lines.offset(*position), &lines, session.as_ref(), client))
     }
 
     fn code_actions(&mut self, params: &CodeActionParams) -> Answer {
-        let uri = params.text_document.uri.as_str();
-        self.compiled(uri)?;
-        let document = self.documents.get(uri).ok_or_else(|| not_open(uri))?;
-        let Some(project) = self.projects.get(&ProjectKey::of(document, &self.folders)) else { return Ok(json!([])) };
-        let only = params.context.only.as_deref();
-        to_answer(&actions::of_range(project, document, &self.documents, params.range, only, &self.client))
+        let (compiled, client) = self.compiled(&params.text_document)?;
+        to_answer(&actions::of_range(compiled, params.range, params.context.only.as_deref(), client))
     }
 
     fn define(&mut self, params: &GotoDefinitionParams) -> Answer {
         self.update_folders();
-        let (document, offset) = self.locate(&params.text_document_position_params)?;
-        let Some(path) = &document.path else { return Ok(Value::Null) };
-        let Some(folder) = folder_of(path, &self.folders) else { return Ok(Value::Null) };
-        let mut texts: BTreeMap<&Path, &str> = folder.files().collect();
-        let open =
-            self.documents.values().filter_map(|document| Some((document.path.as_deref()?, document.text.as_str())));
-        texts.extend(open.filter(|(path, _)| folder.contains(path)));
-        let searched = Texts::new(&folder.root, texts.clone());
-        let locations = searched.definitions(path, offset).into_iter().filter_map(|found| {
-            let text = texts.get(found.path.as_path())?;
-            let range = Lines::new(text, self.client.encoding).range(found.span);
-            let open = self.documents.values().find(|document| document.path.as_ref() == Some(&found.path));
-            let uri = open.map(|document| document.uri.clone()).or_else(|| uri::from_path(&found.path))?;
-            Some(Location { uri, range })
-        });
-        to_answer(&locations.collect::<Vec<_>>())
+        let TextDocumentPositionParams { text_document, position } = &params.text_document_position_params;
+        let (uri, encoding) = (text_document.uri.as_str(), self.client.encoding);
+        let document = self.workspace.document(uri).ok_or_else(|| not_open(uri))?;
+        let offset = Lines::new(&document.text, encoding).offset(*position);
+        to_answer(&self.workspace.definitions(document, offset, encoding))
     }
 
     fn render(&mut self, params: &RenderedManifestParams) -> Answer {
-        let encoding = self.client.encoding;
-        let (project, document) = self.compiled(params.text_document.uri.as_str())?;
-        let rendered = rendered::render(project, document, params.position, encoding);
+        let (Compiled { document, project, .. }, client) = self.compiled(&params.text_document)?;
+        let rendered = rendered::render(project, document, params.position, client.encoding);
         to_answer(&rendered.map_err(|message| Refusal { code: ErrorCode::RequestFailed, message })?)
     }
 
@@ -398,13 +336,6 @@ impl<W: Write> Server<W> {
         let text_document = TextDocumentIdentifier { uri: parse(identifier)? };
         let position = parse(arguments.next().unwrap_or_default())?;
         self.render(&RenderedManifestParams { text_document, position })
-    }
-
-    /// Finds the document and the offset that a request is about.
-    fn locate(&self, params: &TextDocumentPositionParams) -> Result<(&OpenDocument, usize), Refusal> {
-        let uri = params.text_document.uri.as_str();
-        let document = self.documents.get(uri).ok_or_else(|| not_open(uri))?;
-        Ok((document, document.lines(self.client.encoding).offset(params.position)))
     }
 
     fn log(&mut self, message: &str) {
