@@ -35,12 +35,14 @@ fn reader_of(root: &Path) -> Result<Reader, InputError> {
     Ok(Reader { root: Some(canonical), ..Reader::default() })
 }
 
-/// Returns the `config.json` files that options name, each with the id of its model. Files that lie outside of the
-/// directory of the options are left out.
-pub(crate) fn model_configs(options: &str, folder: &Path) -> Vec<(String, PathBuf)> {
-    let named = named_configs(options, folder).unwrap_or_default();
-    let below = named.into_iter().filter(|config| check_is_below(&config.file, folder).is_ok());
-    below.map(|config| (config.model, config.file)).collect()
+/// Returns the `config.json` files that options name, each with the id of its model.
+///
+/// # Errors
+/// Fails if one of them lies outside of the directory of the options, or does not exist.
+pub(crate) fn model_configs(options: &str, folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
+    let named = named_configs(options, folder)?;
+    named.iter().try_for_each(|config| check_is_below(&config.file, folder))?;
+    Ok(named.into_iter().map(|config| (config.model, config.file)).collect())
 }
 
 /// Returns whether [`read_folder`] reads a file of this name.

@@ -426,6 +426,45 @@ fn no_link_leads_out_of_the_folder() {
     assert_eq!(editor.exit(), Some(0));
 }
 
+/// Models of one's own are checked by the `config.json` that the options name, which must lie below the options.
+#[test]
+fn the_configuration_of_private_models_is_read_below_the_options() {
+    let config = r#"{"architectures": ["LlamaForCausalLM"], "num_attention_heads": 28, "num_key_value_heads": 4}"#;
+    let options = |path: &str| format!("{PINNED}models: {{org/phi: {{config: {path}}}}}\n");
+    let sandbox = Sandbox::new().with("m/private.json", config).with("secret.json", config);
+    let sandbox = sandbox.with("m/kubefoundry.yaml", options("private.json"));
+    let mut editor = Editor::new(&sandbox, &json!({}));
+    // 8 GPUs cannot share 28 heads.
+    editor.open("m/phi.yaml", &model("phi").replace("count: 1", "count: 8"));
+    let findings = editor.findings("m/phi.yaml");
+    assert!(findings.iter().any(|finding| finding["code"] == "KF0320"), "{findings:?}");
+    editor.open("m/kubefoundry.yaml", &options("../secret.json"));
+    let findings = editor.findings("m/phi.yaml");
+    let message = findings[0]["message"].as_str().unwrap();
+    assert!(message.contains("\"../secret.json\", and the file was not read"), "{findings:?}");
+    assert_eq!(editor.exit(), Some(0));
+}
+
+/// Folders come and go. A document outside of all folders is checked alone, without its neighbors.
+#[test]
+fn folders_can_be_added_and_removed() {
+    let sandbox = Sandbox::new().with("a/one.yaml", model("phi")).with("a/kubefoundry.yaml", PINNED);
+    let mut editor = Editor::started(&sandbox);
+    editor.request("initialize", &json!({"capabilities": {}, "rootUri": null})).unwrap();
+    editor.open("a/two.yaml", &model("phi"));
+    let codes =
+        |findings: &[Value]| findings.iter().map(|it| it["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(codes(&editor.findings("a/two.yaml")), ["KF0504"], "no options");
+    let change = |added: &[Value], removed: &[Value]| json!({"event": {"added": added, "removed": removed}});
+    let folder = json!({"uri": editor.uri("a"), "name": "a"});
+    editor.notify("workspace/didChangeWorkspaceFolders", &change(std::slice::from_ref(&folder), &[]));
+    let findings = codes(&editor.findings("a/two.yaml"));
+    assert!(!findings.is_empty() && !findings.contains(&"KF0504".to_owned()), "{findings:?}");
+    editor.notify("workspace/didChangeWorkspaceFolders", &change(&[], &[folder]));
+    assert_eq!(codes(&editor.findings("a/two.yaml")), ["KF0504"]);
+    assert_eq!(editor.exit(), Some(0));
+}
+
 /// Files that change on disk are read again when the client says so.
 #[test]
 fn watched_files_are_read_again() {
