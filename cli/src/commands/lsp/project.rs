@@ -108,7 +108,20 @@ impl Project {
     /// Returns a session that evaluates single deployments with the options and providers of the project. If the options
     /// have an error, the default ones apply.
     pub(super) fn evaluator(&self) -> Option<Session> {
-        let session = Session::new(&self.sources, Providers::All);
+        // A session reads all of its texts, so it gets only those that it needs.
+        let is_needed = |id: &SourceId, purpose: Purpose| {
+            let configured = self.compilation.as_ref().map(|compilation| &compilation.configured);
+            purpose != Purpose::Input || configured.is_some_and(|configured| configured.contains(id))
+        };
+        let mut sources = SourceSet::default();
+        for (_, source) in self.sources.iter().filter(|(id, source)| is_needed(id, source.purpose)) {
+            let id = sources.add_for(source.purpose, source.name.clone(), source.text.clone());
+            sources.set_found(id, source.is_found);
+            if let Some(model) = &source.subject {
+                sources.set_subject(id, model.clone());
+            }
+        }
+        let session = Session::new(&sources, Providers::All);
         session.or_else(|_| Session::new(&SourceSet::default(), Providers::All)).ok()
     }
 }

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId};
 use lsp_types::{
-    CodeActionParams, CompletionParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
-    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams,
-    ExecuteCommandParams, GotoDefinitionParams, HoverParams, TextDocumentIdentifier, TextDocumentPositionParams,
-    VersionedTextDocumentIdentifier, WorkspaceFolder,
+    CodeActionKind, DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, Range, TextDocumentIdentifier,
+    TextDocumentPositionParams, VersionedTextDocumentIdentifier, WorkspaceFolder,
 };
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -46,6 +46,29 @@ struct Refusal {
 }
 
 type Answer = Result<Value, Refusal>;
+
+/// What the server needs of the parameters of `textDocument/codeAction`, which bring whole findings.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CodeActionRequest {
+    text_document: TextDocumentIdentifier,
+    range: Range,
+    context: CodeActionFilter,
+}
+
+#[derive(Debug, Deserialize)]
+struct CodeActionFilter {
+    #[serde(default)]
+    only: Option<Vec<CodeActionKind>>,
+}
+
+/// The parameters of `workspace/executeCommand`.
+#[derive(Debug, Deserialize)]
+struct CommandRequest {
+    command: String,
+    #[serde(default)]
+    arguments: Vec<Value>,
+}
 
 /// A language server that writes its messages to `output`.
 pub(super) struct Server<W> {
@@ -285,30 +308,30 @@ impl<W: Write> Server<W> {
         Ok((compiled, &self.client))
     }
 
-    fn hover(&mut self, params: &HoverParams) -> Answer {
-        let TextDocumentPositionParams { text_document, position } = &params.text_document_position_params;
+    fn hover(&mut self, params: &TextDocumentPositionParams) -> Answer {
+        let TextDocumentPositionParams { text_document, position } = params;
         let (Compiled { document, project, .. }, client) = self.compiled(text_document)?;
         let lines = document.lines(client.encoding);
         let session = project.evaluator();
         to_answer(&hover::at(&document.text, lines.offset(*position), &lines, session.as_ref(), client))
     }
 
-    fn complete(&mut self, params: &CompletionParams) -> Answer {
-        let TextDocumentPositionParams { text_document, position } = &params.text_document_position;
+    fn complete(&mut self, params: &TextDocumentPositionParams) -> Answer {
+        let TextDocumentPositionParams { text_document, position } = params;
         let (Compiled { document, project, .. }, client) = self.compiled(text_document)?;
         let lines = document.lines(client.encoding);
         let session = project.evaluator();
         to_answer(&completion::at(&document.text, lines.offset(*position), &lines, session.as_ref(), client))
     }
 
-    fn code_actions(&mut self, params: &CodeActionParams) -> Answer {
+    fn code_actions(&mut self, params: &CodeActionRequest) -> Answer {
         let (compiled, client) = self.compiled(&params.text_document)?;
         to_answer(&actions::of_range(compiled, params.range, params.context.only.as_deref(), client))
     }
 
-    fn define(&mut self, params: &GotoDefinitionParams) -> Answer {
+    fn define(&mut self, params: &TextDocumentPositionParams) -> Answer {
         self.update_folders();
-        let TextDocumentPositionParams { text_document, position } = &params.text_document_position_params;
+        let TextDocumentPositionParams { text_document, position } = params;
         let (uri, encoding) = (text_document.uri.as_str(), self.client.encoding);
         let document = self.workspace.document(uri).ok_or_else(|| not_open(uri))?;
         let offset = Lines::new(&document.text, encoding).offset(*position);
@@ -322,7 +345,7 @@ impl<W: Write> Server<W> {
     }
 
     /// Runs a command. Its arguments are the URI of a document and, optionally, a position.
-    fn execute(&mut self, params: ExecuteCommandParams) -> Answer {
+    fn execute(&mut self, params: CommandRequest) -> Answer {
         if params.command != RENDERED_MANIFEST_COMMAND {
             let message = format!("there is no command {:?}, expected {RENDERED_MANIFEST_COMMAND}", params.command);
             return Err(Refusal { code: ErrorCode::InvalidParams, message });
