@@ -41,7 +41,7 @@ enum Follows {
     List,
 }
 
-/// Returns what can stand at an offset. `provider_names` are those of the workspace.
+/// Returns what can stand at an offset. The session has the options and the providers of the workspace.
 pub(super) fn at(
     text: &str,
     offset: usize,
@@ -258,5 +258,58 @@ fn to_item(candidate: Candidate, blank: &Blank, number: usize, lines: &Lines<'_>
         text_edit: Some(CompletionTextEdit::Edit(TextEdit { range, new_text })),
         label: candidate.label,
         ..CompletionItem::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::lsp::hover;
+    use crate::commands::lsp::position::Encoding;
+
+    const TEXT: &str = "# 😀\r\napiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: &m {name: \"é\", \
+                        annotations: {kubefoundry.ai/lint-ignore: KF0210}}\nspec:\n  engine:\n    type: vllm\n    args: \
+                        {dtype: half}\n    extraArgs: [--seed=1]\n---\n{\"a\": [1, *m, 'x']}\n--- |\n text\n...\n? k\n: - ";
+
+    /// No place in a text, complete or cut off, makes the server fail.
+    #[test]
+    fn every_place_of_a_text_can_be_asked_about() {
+        let client = Client::default();
+        let mut found = 0;
+        let places = TEXT.char_indices().map(|(at, _)| at).chain([TEXT.len()]);
+        for (at, text) in places.flat_map(|at| [(at, TEXT), (at, TEXT.get(..at).unwrap())]) {
+            let lines = Lines::new(text, Encoding::Utf16);
+            found += super::at(text, at, &lines, None, &client).len();
+            found += usize::from(hover::at(text, at, &lines, None, &client).is_some());
+        }
+        assert!(found > 1000, "{found} answers");
+    }
+
+    /// Returns the text of the completion `label` at the cursor, which `|` marks.
+    fn inserted(marked: &str, label: &str) -> Option<String> {
+        let (text, offset) = (marked.replacen('|', "", 1), marked.find('|').unwrap());
+        let items = at(&text, offset, &Lines::new(&text, Encoding::Utf8), None, &Client::default());
+        match items.into_iter().find(|item| item.label == label)?.text_edit? {
+            CompletionTextEdit::Edit(edit) => Some(edit.new_text),
+            CompletionTextEdit::InsertAndReplace(_) => None,
+        }
+    }
+
+    #[test]
+    fn what_follows_a_key_is_inserted_with_it() {
+        let head = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nspec:\n";
+        for (rest, label, text) in [
+            ("  |\n", "image", "image: "),
+            ("  |\n", "engine", "engine:\n    "),
+            ("  |\n", "env", "env:\n    - "),
+            ("  env:\n  - na|\n", "name", "name: "),
+            ("  {en|}\n", "engine", "engine: "),
+            ("  im|: x\n", "image", "image"),
+            ("  {\"im|\"}\n", "image", "image"),
+            ("  engine: {type:|}\n", "vllm", " vllm"),
+            ("  engine: {type: vllm, extraArgs: [--max-num|]}\n", "--max-num-seqs", "--max-num-seqs"),
+        ] {
+            assert_eq!(inserted(&format!("{head}{rest}"), label).as_deref(), Some(text), "{rest}");
+        }
     }
 }

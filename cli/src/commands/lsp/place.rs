@@ -107,7 +107,8 @@ pub(super) fn find_blanks(text: &str, offset: usize) -> Vec<Blank> {
         let form = match place.part {
             FieldPart::Value if gap.is_empty() => Form::Word,
             FieldPart::Value => Form::AfterColon,
-            FieldPart::Key if is_key_already => Form::Word,
+            // Between quotes, a colon would be a part of the key.
+            FieldPart::Key if is_key_already || before.ends_with(['"', '\'']) => Form::Word,
             FieldPart::Key if is_flow => Form::FlowKey,
             FieldPart::Key => Form::BlockKey(line.chars().count()),
         };
@@ -242,6 +243,7 @@ mod tests {
             ("spec: {engine: {ty|}}\n", "spec.engine", Form::FlowKey),
             ("spec: {engine: {type: vllm, |}}\n", "spec.engine", Form::FlowKey),
             ("spec:\n  eng|ine:\n    type: vllm\n", "spec", Form::Word),
+            ("{\"spec\": {\"ty|\"}}\n", "spec", Form::Word),
             ("env:\n- name: A\n  va|\n", "env[0]", Form::BlockKey(2)),
             ("env:\n- na|\n", "env[0]", Form::BlockKey(2)),
             ("a:\n  b: 1\n  c|\n broken: [\n", "a", Form::BlockKey(2)),
