@@ -361,11 +361,18 @@ fn findings_follow_from_other_files_and_from_the_options_above() {
     assert_eq!((&findings[0]["code"], &findings[0]["severity"]), (&json!("KF0504"), &json!(3)));
 
     // Wrong options are shown in the document that is not checked because of them.
+    editor.open("compose.yaml", "services: {}\n");
+    assert_eq!(editor.findings("compose.yaml"), [] as [Value; 0]);
     editor.change("kubefoundry.yaml", 2, &json!({"text": format!("{PINNED}policy: {{podSecurity: privileged}}\n")}));
     let findings = editor.findings("models/a.yaml");
     let message = findings[0]["message"].as_str().unwrap();
     assert!(message.starts_with("kubefoundry.yaml: ") && message.contains("policy"), "{message}");
     assert_eq!(findings[0]["relatedInformation"][0]["location"]["uri"], editor.uri("kubefoundry.yaml"));
+    editor.change("compose.yaml", 2, &json!({"text": "services: {a: {}}\n"}));
+    editor.change("kubefoundry.yaml", 3, &json!({"text": PINNED}));
+    assert_eq!(editor.findings("models/a.yaml"), [] as [Value; 0]);
+    let other = editor.uri("compose.yaml");
+    assert!(editor.waiting.iter().all(|message| message["params"]["uri"] != other), "a document without input");
     assert_eq!(editor.exit(), Some(0));
 }
 

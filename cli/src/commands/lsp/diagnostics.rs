@@ -1,6 +1,7 @@
 //! Findings in the form of the protocol.
 
 use kubefoundry::registry;
+use kubefoundry_compiler::pipeline::may_hold_input;
 use kubefoundry_diagnostics as core;
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::Purpose;
@@ -23,7 +24,10 @@ const SOURCE: &str = "kubefoundry";
 pub(super) fn of_document(compiled: Compiled<'_>, client: &Client) -> Vec<Diagnostic> {
     let Compiled { document, project, .. } = compiled;
     let lines = document.lines(client.encoding);
-    let shown = |finding: &&core::Diagnostic| is_in(finding, project, document) || prevents_checks(finding, project);
+    let has_input = may_hold_input(&document.text);
+    let shown = |finding: &&core::Diagnostic| {
+        is_in(finding, project, document) || (has_input && prevents_checks(finding, project))
+    };
     let convert = |finding: &core::Diagnostic| {
         let is_here = is_in(finding, project, document);
         to_diagnostic(finding, is_here, compiled, &lines, client)
@@ -37,7 +41,7 @@ pub(super) fn is_in(finding: &core::Diagnostic, project: &Project, document: &Op
 }
 
 /// Returns whether a finding is an error in the options, which keeps every document from being checked. It is then shown
-/// in each of them, which would otherwise seem to have no findings.
+/// in each document with input, which would otherwise seem to have no findings.
 fn prevents_checks(finding: &core::Diagnostic, project: &Project) -> bool {
     let is_option = |location: &core::Location| project.sources.get(location.source).purpose == Purpose::Options;
     finding.severity == Severity::Error && finding.location.as_ref().is_some_and(is_option)
