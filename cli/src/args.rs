@@ -196,8 +196,9 @@ Examples:
   kpt fn source DIR | kubefoundry fn | kpt fn sink OUT";
 
 const LSP_EXAMPLES: &str = "\
-The server shows findings while you type, describes fields and flags, completes them, applies fixes, leads from
-a kustomize patch to its base, and shows the rendered manifests. It reads the files of the opened folder only.
+The server shows findings while you type, describes and completes fields and flags, applies fixes,
+leads from a kustomize patch to its base, and shows the rendered manifests. It reads only files in
+the folder that the editor has opened. docs/editors.md has the configuration of editors.
 
 Exit status: 0 if the editor shut the server down before it ended; 1 if it did not.
 
