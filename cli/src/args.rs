@@ -2,6 +2,7 @@
 
 mod conversion;
 mod deferred;
+mod findings;
 mod formats;
 mod llamastack;
 mod plan;
@@ -17,6 +18,7 @@ use kubefoundry::schemas::SCHEMAS;
 
 pub(crate) use conversion::{ImportArgs, MigrateArgs, MigrationFormat};
 pub(crate) use deferred::Deferred;
+pub(crate) use findings::FindingArgs;
 pub(crate) use formats::{
     ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, ReportFormat, TableFormat, TextFormat,
 };
@@ -29,7 +31,7 @@ pub(crate) use snapshot::{DriftArgs, Now, StatusArgs};
 #[command(name = "kubefoundry", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// When to color the output
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, help_heading = "Global options")]
     pub(crate) color: ColorChoice,
 
     #[command(subcommand)]
@@ -218,11 +220,12 @@ Examples:
   kubefoundry man --out-dir ~/.local/share/man/man1";
 
 #[derive(Debug, Default, Clone, ClapArgs)]
+#[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
     /// Files and directories to read; standard input if `-` or omitted
     ///
     /// In a directory, every .yaml, .yml and .json file is read, except hidden files and files ignored by git.
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = None::<&str>)]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Options file (kind Render)
@@ -328,10 +331,14 @@ fn parse_assignment(text: &str) -> Result<Assignment, String> {
 }
 
 #[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Findings")]
 pub(crate) struct DiagnosticsArgs {
     /// Format of the findings on standard error
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) diagnostics: ReportFormat,
+
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -412,8 +419,23 @@ pub(crate) struct LintArgs {
     pub(crate) diff: bool,
 
     /// Fail if there is a finding of at least this severity
-    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t, help_heading = "Findings")]
     pub(crate) fail_on: FailOn,
+
+    /// Do not report the findings that FILE lists
+    ///
+    /// --write-baseline writes such a file. Findings are compared by file, object, code and field, so that they may
+    /// move to other lines.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Findings")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// Write the findings to FILE, for --baseline
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Findings")]
+    #[arg(conflicts_with_all = ["baseline", "fix", "diff"])]
+    pub(crate) write_baseline: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) findings: FindingArgs,
 }
 
 #[derive(Debug, ClapArgs)]

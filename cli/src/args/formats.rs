@@ -1,6 +1,7 @@
 //! Option values that several commands share: output formats, colors, severities.
 
 use clap::ValueEnum;
+use kubefoundry_diagnostics::Severity;
 
 /// When to color text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -102,6 +103,20 @@ pub(crate) enum FailOn {
     Error,
     /// An error or a warning
     Warning,
+    /// Any finding
+    Info,
     /// No finding
     Never,
+}
+
+impl FailOn {
+    /// Returns the least severe findings that fail the run; `None` if no finding does.
+    pub(crate) fn severity(self) -> Option<Severity> {
+        match self {
+            Self::Error => Some(Severity::Error),
+            Self::Warning => Some(Severity::Warning),
+            Self::Info => Some(Severity::Info),
+            Self::Never => None,
+        }
+    }
 }

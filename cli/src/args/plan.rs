@@ -10,6 +10,9 @@ pub(super) const EXAMPLES: &str = "\
 OLD and NEW are files, directories or `-`. With --git, two revisions of PATH are compared. With --new-* flags and one PATH,
 the same input is compared under two sets of options.
 
+Exit status: 0 a plan; 1 a change at least as severe as --fail-on; 2 no plan: an error in OLD or NEW, wrong usage, or a \
+file that cannot be read.
+
 Examples:
   kubefoundry plan live/ models/
   kubefoundry plan --git main...HEAD models/

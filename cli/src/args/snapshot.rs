@@ -17,7 +17,8 @@ pub(super) const DRIFT_EXAMPLES: &str = "\
 SNAPSHOT contains the objects of the cluster, such as the output of `kubectl get -o yaml`.
 Only rendered fields are compared. If the snapshot has managed fields, drift names the writer of each field.
 
-Exit status: 0 no drift; 1 drift, or an error in SPEC or SNAPSHOT; 2 wrong usage, or a file that cannot be read.
+Exit status: 0 no drift; 1 drift; 2 no comparison: an error in SPEC or SNAPSHOT, wrong usage, or a file that cannot be \
+read.
 
 Examples:
   kubectl get dgd.v1alpha1.nvidia.com,pvc -A -o yaml --show-managed-fields | kubefoundry drift models/ -

@@ -42,7 +42,7 @@ struct ResolvedOption<'r> {
 const IDENTITY: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 pub(super) fn run(args: &ConfigArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let run: Run<()> = Run::from_input(input::read_options(args)?, Thoroughness::Needed)?;
+    let run: Run<()> = Run::from_input(input::read_options(args)?, &args.diagnostics.findings, Thoroughness::Needed)?;
     run.note_findings(args.diagnostics.diagnostics, console);
     let is_options =
         |(_, source): &(SourceId, &Source)| source.purpose == Purpose::Options && source.name != input::COMMAND_LINE;

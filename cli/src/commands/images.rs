@@ -12,7 +12,7 @@ use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 
 pub(super) fn run(args: &ImagesArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let run: Run = Run::new(&args.input, Map::new(), Thoroughness::Needed)?;
+    let run: Run = Run::new(&args.input, &args.diagnostics.findings, Map::new(), Thoroughness::Needed)?;
     run.note_findings(args.diagnostics.diagnostics, console);
     if run.has_failed() {
         return Ok(run.status(FailOn::Error));

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{CommandError, exit_status, findings_json, format_findings, read_input};
-use crate::args::{ImportArgs, InputArgs, ObjectFormat};
+use crate::args::{FailOn, ImportArgs, InputArgs, ObjectFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::output;
@@ -34,9 +34,12 @@ struct ImportEntry<'r> {
 
 pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let input = InputArgs { paths: args.paths.clone(), config: args.config.clone(), ..InputArgs::default() };
-    let (input, is_partial) = read_input(&input)?;
+    let findings = &args.diagnostics.findings;
+    let (input, is_partial) = read_input(&input, findings)?;
     let sources = &input.sources;
-    let import = import_with(sources, &ImportSettings { provider_to: args.to.as_deref(), with_patches: args.patches });
+    let mut import =
+        import_with(sources, &ImportSettings { provider_to: args.to.as_deref(), with_patches: args.patches });
+    findings.retain(&mut import.diagnostics, FailOn::Error);
     if args.output == ObjectFormat::Json && args.out_dir.is_none() {
         let entries = import.imported.iter().map(|imported| ImportEntry {
             file: &sources.get(imported.source).name,
@@ -47,9 +50,14 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, Co
         let report = JsonReport { version: 1, imported: entries.collect(), refused: &import.refused, diagnostics };
         console::print([to_report(&report)])?;
     } else {
-        let format = args.diagnostics.diagnostics;
         let result = describe(&import);
-        console::note(&format_findings(&result, &import.diagnostics, sources, format, console.stderr_style()));
+        console::note(&format_findings(
+            &result,
+            &import.diagnostics,
+            sources,
+            &args.diagnostics,
+            console.stderr_style(),
+        ));
         let deployments = import.imported.iter().map(|imported| &imported.model_deployment);
         match &args.out_dir {
             Some(directory) => output::write_imports(directory, deployments, args.output)?,

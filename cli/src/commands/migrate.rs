@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{CommandError, exit_status, findings_json, format_findings, read_input};
-use crate::args::{MigrateArgs, MigrationFormat};
+use crate::args::{FailOn, MigrateArgs, MigrationFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input::Input;
@@ -48,7 +48,7 @@ struct ReportEntry<'r, T> {
 }
 
 pub(super) fn run(args: &MigrateArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let (input, is_partial) = read_input(&args.input)?;
+    let (input, is_partial) = read_input(&args.input, &args.diagnostics.findings)?;
     // clap ensures that exactly one of the two is set, and that it has a known value.
     match (&args.to, &args.to_group) {
         (Some(name), _) => run_provider_migration(args, name, &input, is_partial, console),
@@ -65,7 +65,8 @@ fn run_provider_migration(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(provider) = providers::find(name) else { return Ok(ExitStatus::Failure) };
-    let migration = migrate_to_provider(sources, provider);
+    let mut migration = migrate_to_provider(sources, provider);
+    args.diagnostics.findings.retain(&mut migration.diagnostics, FailOn::Error);
     let ProviderMigration { moved, diagnostics, .. } = &migration;
     if args.output == MigrationFormat::Json {
         let entries = moved.iter().map(|moved| ReportEntry {
@@ -81,9 +82,8 @@ fn run_provider_migration(
             diagnostics: findings_json(diagnostics, sources),
         })?;
     } else {
-        let format = args.diagnostics.diagnostics;
         let result = format!("{} migrated", moved.len());
-        console::note(&format_findings(&result, diagnostics, sources, format, console.stderr_style()));
+        console::note(&format_findings(&result, diagnostics, sources, &args.diagnostics, console.stderr_style()));
         console::print([match args.output {
             MigrationFormat::Yaml => yaml::to_yaml_stream(moved.iter().map(|moved| &moved.model_deployment)),
             _ => moved.iter().map(format_migration).collect::<Vec<_>>().join("\n"),
@@ -132,6 +132,7 @@ fn run_group_migration(
     let sources = &input.sources;
     let Some(new_group) = ApiGroup::find(group) else { return Ok(ExitStatus::Failure) };
     let mut regrouping = migrate_to_group(sources, new_group);
+    args.diagnostics.findings.retain(&mut regrouping.diagnostics, FailOn::Error);
     if is_partial || regrouping.has_errors() {
         regrouping.texts.clear();
     }
@@ -152,8 +153,7 @@ fn run_group_migration(
         return Ok(exit_status(findings, sources, is_partial));
     }
     let result = format!("{} migrated", texts.iter().map(|text| text.objects.len()).sum::<usize>());
-    let format = args.diagnostics.diagnostics;
-    console::note(&format_findings(&result, findings, sources, format, console.stderr_style()));
+    console::note(&format_findings(&result, findings, sources, &args.diagnostics, console.stderr_style()));
     if args.in_place {
         write_in_place(texts, input, &args.input.paths)?;
     } else {

@@ -32,7 +32,7 @@ use kubefoundry_diagnostics::source::{Purpose, Source, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
-use crate::args::{Command, Deferred, FailOn, InputArgs, ReportFormat};
+use crate::args::{Command, Deferred, DiagnosticsArgs, FailOn, FindingArgs, InputArgs, ReportFormat};
 use crate::console::{self, Console, StdoutError};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input, InputError, Origins};
@@ -65,6 +65,8 @@ pub(crate) enum CommandError {
     LlamaStack(#[from] llamastack::LlamaStackError),
     #[error(transparent)]
     Lsp(#[from] lsp::LspError),
+    #[error(transparent)]
+    Baseline(#[from] lint::BaselineError),
     #[error(transparent)]
     Plan(#[from] plan::PlanUsageError),
     #[error(transparent)]
@@ -122,6 +124,20 @@ struct ReportOptions {
 /// Of commands that report findings on standard error, besides their own output.
 const NOTED: ReportOptions = ReportOptions { list_all: "--diagnostics concise", fix: "`kubefoundry lint --fix`" };
 
+/// The findings that a command reports.
+#[derive(Clone, Copy)]
+struct ReportScope<'a> {
+    findings: &'a FindingArgs,
+    /// The findings that fail the run, which are always reported.
+    fail_on: FailOn,
+}
+
+impl<'a> From<&'a FindingArgs> for ReportScope<'a> {
+    fn from(findings: &'a FindingArgs) -> Self {
+        Self { findings, fail_on: FailOn::Error }
+    }
+}
+
 /// The input of a command and the result of its compilation.
 struct Run<O = Value> {
     sources: SourceSet,
@@ -132,37 +148,60 @@ struct Run<O = Value> {
     is_partial: bool,
     /// Whether the value of a flag is wrong.
     has_wrong_flag: bool,
+    /// Whether the user wants neither notes nor a summary.
+    is_quiet: bool,
+    /// Number of findings that are not reported because they are not severe enough.
+    hidden: usize,
+    /// Number of findings that are not reported because they are in the baseline.
+    in_baseline: usize,
 }
 
 impl<O: OutputForm> Run<O> {
     /// Reads and compiles the input. `options` are set by the command itself and have the precedence of flags.
-    fn new(args: &InputArgs, options: Map<String, Value>, thoroughness: Thoroughness) -> Result<Self, CommandError> {
-        Self::from_input(input::read(args, options)?, thoroughness)
+    fn new<'a>(
+        args: &InputArgs,
+        scope: impl Into<ReportScope<'a>>,
+        options: Map<String, Value>,
+        thoroughness: Thoroughness,
+    ) -> Result<Self, CommandError> {
+        let scope = scope.into();
+        Self::from_input(input::read(args, scope.findings.add_severities(options))?, scope, thoroughness)
     }
 
-    /// Compiles the input, and prints its notes and read errors to standard error.
-    fn from_input(input: Input, thoroughness: Thoroughness) -> Result<Self, CommandError> {
-        Self::from_input_keeping(input, thoroughness, KeptChoices::default())
+    /// Compiles the input, and prints its notes and read errors to standard error. The input was read with
+    /// [`FindingArgs::add_severities`].
+    fn from_input<'a>(
+        input: Input,
+        scope: impl Into<ReportScope<'a>>,
+        thoroughness: Thoroughness,
+    ) -> Result<Self, CommandError> {
+        Self::from_input_keeping(input, scope, thoroughness, KeptChoices::default())
     }
 
     /// Like [`Run::from_input`], but deployments keep providers that were selected before.
-    fn from_input_keeping(input: Input, thoroughness: Thoroughness, kept: KeptChoices) -> Result<Self, CommandError> {
-        let Input { sources, unread, notes, providers, origins, findings, .. } = input;
+    fn from_input_keeping<'a>(
+        input: Input,
+        scope: impl Into<ReportScope<'a>>,
+        thoroughness: Thoroughness,
+        kept: KeptChoices,
+    ) -> Result<Self, CommandError> {
+        let ReportScope { findings, fail_on } = scope.into();
+        let Input { sources, unread, notes, providers, origins, findings: input_findings, .. } = input;
         if sources.iter().map(|(_, source)| source.text.len()).sum::<usize>() > pipeline::CHUNK_BYTES {
             // This thread works as one of the pool's, rather than waiting for them: one thread less competes for the
             // cores, and the memory of results that this thread frees is its own. An existing pool stays.
             let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
         }
         let mut compilation = compile_keeping(&sources, thoroughness, kept);
-        let input_findings = findings
+        let input_findings = input_findings
             .into_iter()
             .filter_map(|(environment, finding)| compilation.options_of(environment.as_deref()).adjust(finding));
         let input_findings: Vec<Diagnostic> = input_findings.collect();
         if !input_findings.is_empty() || !origins.is_empty() {
             compilation.diagnostics.extend(input_findings);
-            for findings in [&mut compilation.diagnostics, &mut compilation.suppressed] {
-                origins.trace_findings(&sources, findings);
-                pipeline::sort(findings, &sources);
+            for traced in [&mut compilation.diagnostics, &mut compilation.suppressed] {
+                origins.trace_findings(&sources, traced);
+                pipeline::sort(traced, &sources);
             }
         }
         // Only a text that was read can be fixed, and not the options on the command line.
@@ -180,10 +219,19 @@ impl<O: OutputForm> Run<O> {
                 return Err(CommandError::NoProviders(path.display().to_string()));
             }
         }
-        for line in unread.iter().map(ToString::to_string).chain(notes) {
-            console::note(&format!("kubefoundry: {}\n", kubefoundry_yaml::text::printable(&line)));
-        }
-        Ok(Self { sources, origins, compilation, is_partial: !unread.is_empty(), has_wrong_flag })
+        note_lines(&unread, &notes, findings);
+        let hidden = findings.retain(&mut compilation.diagnostics, fail_on);
+        let is_quiet = findings.quiet;
+        Ok(Self {
+            sources,
+            origins,
+            compilation,
+            is_partial: !unread.is_empty(),
+            has_wrong_flag,
+            is_quiet,
+            hidden,
+            in_baseline: 0,
+        })
     }
 
     /// Whether output must be withheld because of an error or an unreadable file.
@@ -217,15 +265,15 @@ impl<O: OutputForm> Run<O> {
     ) -> Box<dyn Iterator<Item = String> + '_> {
         let findings = &self.compilation.diagnostics;
         match format {
+            ReportFormat::Text if findings.is_empty() && self.is_quiet => Box::new(std::iter::empty()),
             ReportFormat::Text if findings.is_empty() => Box::new(once(self.checked_schemas())),
             ReportFormat::Text => {
-                let end = format!(
-                    "{}\n{}{}{}",
-                    self.summary(),
-                    fix_hint(findings, options),
-                    self.checked_schemas(),
-                    explain_hint(findings)
-                );
+                let end = if self.is_quiet {
+                    String::new()
+                } else {
+                    let (summary, fixes) = (self.summary(), fix_hint(findings, options));
+                    format!("{summary}\n{fixes}{}{}", self.checked_schemas(), explain_hint(findings))
+                };
                 let guide = ReportGuide { list_all: options.list_all, marks_fixes: true };
                 Box::new(diagnostics::report_parts(findings, &self.sources, style, guide).chain(once(end)))
             }
@@ -248,16 +296,21 @@ impl<O: OutputForm> Run<O> {
         console::note_parts(self.report_parts(format, console.stderr_style(), &NOTED));
     }
 
-    /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed)`.
+    /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed, 9 less severe)`.
     fn summary(&self) -> String {
         let totals = count_findings(&self.compilation.diagnostics);
         let is_file = |id, source: &Source| source.purpose != Purpose::Options && !self.origins.is_built(id);
         let files = self.sources.iter().filter(|(id, source)| is_file(*id, source)).count();
-        let suppressed = match self.compilation.suppressed.len() + self.compilation.omitted_suppressed {
-            0 => String::new(),
-            number => format!(" ({number} suppressed)"),
-        };
-        format!("{totals} in {}{suppressed}", style::count(files, "file"))
+        let suppressed = self.compilation.suppressed.len() + self.compilation.omitted_suppressed;
+        let unreported =
+            [(suppressed, "suppressed"), (self.in_baseline, "in the baseline"), (self.hidden, "less severe")];
+        let unreported: Vec<String> = unreported
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, why)| format!("{number} {why}"))
+            .collect();
+        let unreported = if unreported.is_empty() { String::new() } else { format!(" ({})", unreported.join(", ")) };
+        format!("{totals} in {}{unreported}", style::count(files, "file"))
     }
 
     /// Returns the exit status of the run. Errors in options or CRDs, and unreadable files, count as wrong usage, even
@@ -269,12 +322,13 @@ impl<O: OutputForm> Run<O> {
         {
             return ExitStatus::Failure;
         }
-        let counted = match fail_on {
-            FailOn::Error => self.compilation.count(Severity::Error),
-            FailOn::Warning => self.compilation.count(Severity::Error) + self.compilation.count(Severity::Warning),
-            FailOn::Never => 0,
-        };
-        if counted > 0 { ExitStatus::Findings } else { ExitStatus::Success }
+        if self.fails(fail_on) { ExitStatus::Findings } else { ExitStatus::Success }
+    }
+
+    /// Whether there is a finding of at least a severity.
+    fn fails(&self, fail_on: FailOn) -> bool {
+        let findings = &self.compilation.diagnostics;
+        fail_on.severity().is_some_and(|least| findings.iter().any(|finding| finding.severity <= least))
     }
 
     fn is_option_error(&self, diagnostic: &Diagnostic) -> bool {
@@ -307,15 +361,16 @@ fn format_findings(
     result: &str,
     findings: &[Diagnostic],
     sources: &SourceSet,
-    format: ReportFormat,
+    args: &DiagnosticsArgs,
     style: TextStyle,
 ) -> String {
-    match format {
+    match args.diagnostics {
         ReportFormat::Text => {
             // `lint` does not read these objects, so it cannot fix them.
             let guide = ReportGuide { list_all: NOTED.list_all, marks_fixes: false };
             let text: String = diagnostics::report_parts(findings, sources, style, guide).collect();
-            format!("{text}{result}, {}\n{}", count_findings(findings), explain_hint(findings))
+            let summary = || format!("{result}, {}\n{}", count_findings(findings), explain_hint(findings));
+            if args.findings.quiet { text } else { text + &summary() }
         }
         ReportFormat::Concise => diagnostics::concise(findings, sources),
         ReportFormat::Json => diagnostics::json(findings, sources, &[]),
@@ -325,13 +380,19 @@ fn format_findings(
 /// Reads input for a command that does not compile it, and prints notes and read errors to standard error.
 ///
 /// Also returns whether a file in a directory could not be read.
-fn read_input(args: &InputArgs) -> Result<(Input, bool), CommandError> {
-    let input = input::read(args, Map::new())?;
-    for line in input.unread.iter().map(ToString::to_string).chain(input.notes.iter().cloned()) {
-        console::note(&format!("kubefoundry: {}\n", kubefoundry_yaml::text::printable(&line)));
-    }
+fn read_input(args: &InputArgs, findings: &FindingArgs) -> Result<(Input, bool), CommandError> {
+    let input = input::read(args, findings.add_severities(Map::new()))?;
+    note_lines(&input.unread, &input.notes, findings);
     let is_partial = !input.unread.is_empty();
     Ok((input, is_partial))
+}
+
+/// Prints the files that could not be read, and notes unless the user wants none.
+fn note_lines(unread: &[InputError], notes: &[String], findings: &FindingArgs) {
+    let notes = notes.iter().filter(|_| !findings.quiet).cloned();
+    for line in unread.iter().map(ToString::to_string).chain(notes) {
+        console::note(&format!("kubefoundry: {}\n", kubefoundry_yaml::text::printable(&line)));
+    }
 }
 
 /// Returns the exit status of a command with these findings; see [`Run::status`].

@@ -32,7 +32,7 @@ fn compile_input<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<
     if args.all {
         options.insert("output".to_owned(), Value::from("replace"));
     }
-    let run = Run::new(&args.input, options, Thoroughness::Needed)?;
+    let run = Run::new(&args.input, &args.diagnostics.findings, options, Thoroughness::Needed)?;
     run.note_findings(args.diagnostics.diagnostics, console);
     Ok(run)
 }

@@ -122,11 +122,11 @@ pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Inpu
 }
 
 /// Like [`read`], with the last path as a cluster snapshot instead of input.
-pub(crate) fn read_with_snapshot(args: &InputArgs) -> Result<Input, InputError> {
+pub(crate) fn read_with_snapshot(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
     let (snapshot, paths) =
         args.paths.split_last().map_or((None, &[][..]), |(snapshot, paths)| (Some(snapshot), paths));
     let mut reader = Reader::default();
-    reader.read_all(args, paths, Map::new())?;
+    reader.read_all(args, paths, options)?;
     if let Some(snapshot) = snapshot {
         reader.read_path_or_stdin(Purpose::ClusterSnapshot, snapshot)?;
     }

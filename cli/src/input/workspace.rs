@@ -4,10 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
+use kubefoundry_compiler::options;
 use kubefoundry_diagnostics::source::Purpose;
 
+use super::kustomize::FILE_NAMES;
 use super::model_config::{check_is_below, named_configs};
-use super::{Input, InputError, KUSTOMIZATIONS, OPTIONS_FILE, Reader, walk};
+use super::{Input, InputError, Reader, walk};
 
 /// Reads every manifest below a folder, as `lint` does for a directory. Unreadable files are recorded in
 /// [`Input::unread`].
@@ -52,24 +54,24 @@ pub(crate) fn is_manifest(path: &Path) -> bool {
 
 /// Returns whether a file is a kustomization, by its name.
 pub(crate) fn is_kustomization(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| KUSTOMIZATIONS.contains(&name))
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| FILE_NAMES.contains(&name))
 }
 
 /// Returns the files in a directory that could be its kustomization.
 pub(crate) fn kustomizations_of(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    KUSTOMIZATIONS.map(|name| directory.join(name)).into_iter()
+    FILE_NAMES.map(|name| directory.join(name)).into_iter()
 }
 
 /// Returns whether a file has the name of an options file.
 pub(crate) fn is_options(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == OPTIONS_FILE)
+    path.file_name().is_some_and(|name| name == options::FILE_NAME)
 }
 
 /// Finds the options of a document: the `kubefoundry.yaml` in its directory, or in the nearest one above. The search ends
 /// at the root of the workspace folder or of the repository.
 pub(crate) fn find_options(document: &Path, root: &Path) -> Option<PathBuf> {
     for directory in document.ancestors().skip(1).take_while(|directory| directory.starts_with(root)) {
-        let options = directory.join(OPTIONS_FILE);
+        let options = directory.join(options::FILE_NAME);
         if options.is_file() {
             return Some(options);
         }

@@ -70,11 +70,11 @@ fn needs_a_spec_and_a_snapshot() {
     );
 }
 
-/// An error in the input exits with 1, wrong options exit with 2.
+/// Without a comparison, the status is not that of drift.
 #[test]
 fn does_not_compare_input_with_errors() {
     let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("live.yaml", "");
-    let ran = sandbox.run(&["drift", "a.yaml", "live.yaml"]).exits(1);
+    let ran = sandbox.run(&["drift", "a.yaml", "live.yaml"]).exits(2);
     assert_eq!(ran.out, "");
     assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("live.yaml", "");

@@ -12,6 +12,7 @@
 mod sandbox;
 
 mod argocd;
+mod baseline;
 mod cluster;
 mod codes;
 mod console;
@@ -19,6 +20,7 @@ mod crds;
 mod documents;
 mod drift;
 mod explain;
+mod finding_filter;
 mod fit;
 mod fix;
 mod found_options;

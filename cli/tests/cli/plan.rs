@@ -207,7 +207,7 @@ fn follows_links_in_a_revision() {
     std::os::unix::fs::symlink("/etc/passwd", sandbox.path("b/out.yaml")).unwrap();
     git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
     commit(&sandbox);
-    let ran = sandbox.run(&["plan", "--git", "main..main", "."]).exits(1);
+    let ran = sandbox.run(&["plan", "--git", "main..main", "."]).exits(2);
     assert!(ran.err.contains("is in the input twice"), "{}", ran.err);
 }
 
@@ -266,9 +266,9 @@ fn fail_on_sets_the_threshold() {
 #[test]
 fn a_side_with_errors_has_no_plan() {
     let sandbox = Sandbox::new().with("good.yaml", model("a")).with("bad.yaml", broken("a"));
-    let ran = sandbox.run(&["plan", "good.yaml", "bad.yaml"]).exits(1);
+    let ran = sandbox.run(&["plan", "good.yaml", "bad.yaml"]).exits(2);
     assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{}", ran.err);
-    let ran = sandbox.run(&["plan", "bad.yaml", "good.yaml"]).exits(1);
+    let ran = sandbox.run(&["plan", "bad.yaml", "good.yaml"]).exits(2);
     assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{}", ran.err);
     assert!(ran.err.ends_with("OLD cannot be rendered because of its errors, so there is nothing to compare with\n"));
     let ran = sandbox.run(&["plan", "good.yaml", "missing.yaml"]).exits(2);
@@ -288,6 +288,41 @@ fn prints_findings_of_both_sides() {
     assert!(ran.err.starts_with("warning[KF0210]") && !ran.err.contains("not shown"), "{}", ran.err);
     let ran = sandbox.run(&["plan", "old.yaml", "old.yaml", "--config", "o.yaml", "--output", "json"]).exits(0);
     assert_eq!(ran.out.matches("KF0210\"").count(), 2, "{}", ran.out);
+}
+
+/// A finding that moves to another line is not new. Of two equal ones, the second is.
+#[test]
+fn only_what_new_brings_is_reported() {
+    let doubtful = crate::sandbox::doubtful;
+    let old = format!("{}---\n{}", doubtful("a"), doubtful("b"));
+    let new = format!("# moved\n{}---\n{}---\n{}", doubtful("b"), doubtful("a"), doubtful("c"));
+    let sandbox = Sandbox::new().with("old.yaml", old).with("new.yaml", new).with("o.yaml", PINNED);
+    let plan = ["plan", "old.yaml", "new.yaml", "--config", "o.yaml"];
+    for format in ["text", "markdown"] {
+        let ran = sandbox.run(&[&plan[..], &["--output", format, "--diagnostics", "concise"]].concat()).exits(0);
+        assert_eq!(ran.err.matches("KF0210").count(), 1, "{}", ran.err);
+        assert!(ran.err.starts_with("new.yaml:50:"), "{}", ran.err);
+    }
+    let report = sandbox.run(&[&plan[..], &["--output", "json"]].concat()).exits(0).out;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let new: Vec<(&str, bool)> = report["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| (finding["object"]["name"].as_str().unwrap(), finding["new"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(new, [("b", false), ("a", false), ("c", true)]);
+    assert!(report["oldDiagnostics"][0].get("new").is_none());
+    let ran = sandbox.run(&[&plan[..], &["--quiet"]].concat()).exits(0);
+    assert_eq!(ran.err, "");
+}
+
+/// An error that both sides have is reported once, as one of NEW.
+#[test]
+fn an_error_of_both_sides_is_reported_once() {
+    let sandbox = Sandbox::new().with("old.yaml", broken("a")).with("new.yaml", format!("# moved\n{}", broken("a")));
+    let ran = sandbox.run(&["plan", "old.yaml", "new.yaml"]).exits(2);
+    assert!(ran.err.starts_with("error[KF0101]") && ran.err.matches("KF0101]").count() == 1, "{}", ran.err);
 }
 
 #[test]
@@ -364,7 +399,7 @@ fn the_workflow_posts_the_plan() {
     // With errors there is nothing to post, and the job fails.
     fs::remove_file(sandbox.path("arguments")).unwrap();
     let ran = run("other");
-    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
     assert!(!sandbox.path("arguments").exists());
 }
 
@@ -375,7 +410,7 @@ fn the_operator_refuses_what_the_kept_provider_does_not_run() {
     let new = model("a").replace("engine:\n    type: vllm", llamacpp);
     assert_ne!(new, model("a"));
     let sandbox = Sandbox::new().with("old.yaml", model("a")).with("new.yaml", new);
-    let ran = sandbox.run(&["plan", "--applier", "operator", "old.yaml", "new.yaml"]).exits(1);
+    let ran = sandbox.run(&["plan", "--applier", "operator", "old.yaml", "new.yaml"]).exits(2);
     assert!(ran.err.contains("Dynamo does not support llamacpp engine"), "{}", ran.err);
     let ran = sandbox.run(&["plan", "old.yaml", "new.yaml"]).exits(0);
     assert!(ran.out.contains("provider: dynamo → kaito"), "{}", ran.out);

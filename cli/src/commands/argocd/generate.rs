@@ -7,7 +7,7 @@ use kubefoundry_compiler::pipeline::YamlText;
 
 use super::served_versions::ServedVersions;
 use super::{ArgoCdError, kustomize, parameters, read_parameters};
-use crate::args::{FailOn, ReportFormat};
+use crate::args::{FailOn, FindingArgs, ReportFormat};
 use crate::commands::{CommandError, Run};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
@@ -30,7 +30,7 @@ pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     };
     let config = values.get("config").and_then(|value| value.as_str()).filter(|name| !name.is_empty()).map(Path::new);
     let input = input::read_application(config, parameters::options(&values), kustomize_output)?;
-    let run: Run<YamlText> = Run::from_input(input, Thoroughness::Needed)?;
+    let run: Run<YamlText> = Run::from_input(input, &FindingArgs::default(), Thoroughness::Needed)?;
     // One line for each finding: if the command fails, Argo CD's UI shows standard error.
     run.note_findings(ReportFormat::Concise, console);
     if run.has_failed() {

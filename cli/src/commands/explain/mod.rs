@@ -86,9 +86,13 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
     // Selection rules can be analyzed without a model.
     let options = Map::from_iter(args.rules.then(|| ("allowEmpty".to_owned(), Value::Bool(true))));
     if !is_analysis && matches!(args.output, ExplanationFormat::Text | ExplanationFormat::Json) {
-        return print_decisions(&Run::new(&args.input, options, Thoroughness::Everything)?, args, console);
+        return print_decisions(
+            &Run::new(&args.input, &args.diagnostics.findings, options, Thoroughness::Everything)?,
+            args,
+            console,
+        );
     }
-    let run: Run = Run::new(&args.input, options, Thoroughness::Everything)?;
+    let run: Run = Run::new(&args.input, &args.diagnostics.findings, options, Thoroughness::Everything)?;
     if is_analysis {
         let style = console.stdout_style();
         let report = match &args.why_not {

@@ -39,7 +39,7 @@ impl FitRow<'_> {
 }
 
 pub(super) fn run(args: &FitArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let run: Run<()> = Run::new(&args.input, Map::new(), Thoroughness::Everything)?;
+    let run: Run<()> = Run::new(&args.input, &args.diagnostics.findings, Map::new(), Thoroughness::Everything)?;
     let mut locator = SourceLocator::new(&run.sources, &run.origins);
     let decisions: Vec<LocatedDecision<'_>> = locate_decisions(&run, &mut locator).collect();
     let rows: Vec<FitRow<'_>> = decisions
@@ -55,7 +55,7 @@ pub(super) fn run(args: &FitArgs, console: &Console) -> Result<ExitStatus, Comma
     if args.output != TableFormat::Json {
         run.note_findings(args.diagnostics.diagnostics, console);
     }
-    if rows.is_empty() && !run.has_failed() && args.output != TableFormat::Json {
+    if rows.is_empty() && !run.has_failed() && args.output != TableFormat::Json && !run.is_quiet {
         console::note("The input has no ModelDeployment whose engine runs on GPUs.\n");
     }
     Ok(run.status(FailOn::Error))

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use kubefoundry_compiler::pipeline::compile_as;
 use kubefoundry_compiler::{Compilation, Thoroughness};
-use kubefoundry_diagnostics::Fix;
-use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::source::{SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Fix};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::edit::apply_groups;
 use similar::TextDiff;
@@ -27,11 +27,13 @@ pub(super) struct AppliedFixes {
     originals: BTreeMap<SourceId, String>,
 }
 
-/// Applies the fixes of all findings, repeatedly until none is left.
-pub(super) fn apply_fixes(input: &mut Input) -> AppliedFixes {
+/// Applies the fixes of all findings, repeatedly until none is left. `retain` removes the findings that are not reported,
+/// which are not fixed either.
+pub(super) fn apply_fixes(input: &mut Input, retain: impl Fn(&mut Vec<Diagnostic>, &SourceSet)) -> AppliedFixes {
     let mut applied = AppliedFixes::default();
     for _ in 0..MAX_ROUNDS {
-        let compilation = compile_as(&input.sources, Thoroughness::EveryRule);
+        let mut compilation = compile_as(&input.sources, Thoroughness::EveryRule);
+        retain(&mut compilation.diagnostics, &input.sources);
         let mut round_fixes = 0;
         for (id, fixes) in collect_fixes(&compilation, input) {
             let text = &input.sources.get(id).text;

@@ -1,17 +1,22 @@
 //! `kubefoundry lint`: reports the findings in the input, and fixes them.
 
+mod baseline;
 pub(super) mod fix;
 
 use std::env;
 use std::iter::once;
+use std::path::Path;
 
 use kubefoundry::registry;
 use kubefoundry_compiler::Thoroughness;
+use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::render::{self as diagnostics, Checkout, TestCase};
-use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
-use super::{CommandError, ReportOptions, Run};
+pub(crate) use baseline::BaselineError;
+
+use self::baseline::{Baseline, Matches};
+use super::{CommandError, ReportOptions, ReportScope, Run};
 use crate::args::{BuildArgs, FailOn, InputArgs, LintArgs, LintFormat, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
@@ -24,8 +29,13 @@ const PRINTED: ReportOptions = ReportOptions { list_all: "--output concise", fix
 pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     // In hooks and CI, a change without a ModelDeployment must pass.
     let options = Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))]);
+    let options = args.findings.add_severities(options);
+    let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
     if !args.fix && !args.diff {
-        let run = lint_input(input::read(&args.input, options)?)?;
+        let mut run = lint_input(input::read(&args.input, options)?, args, baseline.as_ref())?;
+        if let Some(path) = &args.write_baseline {
+            write_baseline(&mut run, path, args)?;
+        }
         console::print(report(&run, args, console))?;
         return Ok(run.status(args.fail_on));
     }
@@ -33,17 +43,25 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     let build = BuildArgs { no_kustomize: true, ..BuildArgs::default() };
     let files = InputArgs { build, ..args.input.clone() };
     let mut input = input::read(&files, options.clone())?;
-    let applied = fix::apply_fixes(&mut input);
+    let applied = fix::apply_fixes(&mut input, |findings, sources| {
+        args.findings.retain(findings, args.fail_on);
+        baseline.as_ref().map(|baseline| baseline.remove_known(findings, sources));
+    });
+    let note_summary = |verb: &str| {
+        if !args.findings.quiet {
+            console::note(&format!("{}\n", applied.summary(verb)));
+        }
+    };
     if args.diff {
         console::print([applied.diff(&input)])?;
-        console::note(&format!("{}\n", applied.summary("would fix")));
+        note_summary("would fix");
         let changes = applied.fixes > 0;
         return Ok(if changes { ExitStatus::Findings } else { ExitStatus::Success });
     }
     applied.write(&input, &args.input.paths)?;
     let fixed = input.stdin.map(|id| input.sources.get(id).text.clone());
     let input = if fixed.is_some() { input } else { input::read(&args.input, options)? };
-    let run = lint_input(input)?;
+    let run = lint_input(input, args, baseline.as_ref())?;
     let report = report(&run, args, console);
     if let Some(text) = fixed {
         console::print([&text])?;
@@ -52,19 +70,51 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
         console::print(report)?;
     }
     if applied.fixes > 0 {
-        console::note(&format!("{}\n", applied.summary("fixed")));
+        note_summary("fixed");
     }
     Ok(run.status(args.fail_on))
 }
 
-/// Compiles the input and drops suppressed findings, including errors; `render` still fails on them.
-fn lint_input(input: Input) -> Result<Run<()>, CommandError> {
-    let mut run: Run<()> = Run::from_input(input, Thoroughness::EveryRule)?;
+/// Compiles the input and drops suppressed findings and those in the baseline, including errors; `render` still fails on
+/// them.
+fn lint_input(input: Input, args: &LintArgs, baseline: Option<&Baseline>) -> Result<Run<()>, CommandError> {
+    let scope = ReportScope { findings: &args.findings, fail_on: args.fail_on };
+    let mut run: Run<()> = Run::from_input(input, scope, Thoroughness::EveryRule)?;
     let compilation = &mut run.compilation;
     // Suppressed findings beyond the limit of stored ones have no location and are only counted.
     compilation.diagnostics.retain(|finding| !finding.suppressed || finding.location.is_some());
     compilation.suppressed.extend(compilation.diagnostics.extract_if(.., |finding| finding.suppressed));
+    if let Some(baseline) = baseline {
+        let Matches { found, outdated } = baseline.remove_known(&mut compilation.diagnostics, &run.sources);
+        run.in_baseline = found;
+        // Entries for findings that are not reported anyway are not outdated.
+        if outdated > 0 && args.findings.has_every_finding() && !run.is_partial {
+            let path = baseline.path().display().to_string();
+            let (path, verb) = (style::printable(&path), if outdated == 1 { "occurs" } else { "occur" });
+            console::note(&format!(
+                "kubefoundry: {path}: {} no longer {verb}; to update the file, run lint with --write-baseline\n",
+                style::count(outdated, "listed finding")
+            ));
+        }
+    }
     Ok(run)
+}
+
+/// Writes the findings to a baseline, and drops them. A run that was not complete has no baseline.
+fn write_baseline(run: &mut Run<()>, path: &Path, args: &LintArgs) -> Result<(), CommandError> {
+    if run.status(FailOn::Never) == ExitStatus::Failure {
+        return Ok(());
+    }
+    let findings = &mut run.compilation.diagnostics;
+    let baseline = Baseline::from_findings(path, findings, &run.sources)?;
+    baseline.write()?;
+    run.in_baseline = baseline.remove_known(findings, &run.sources).found;
+    if !args.findings.quiet {
+        let path = path.display().to_string();
+        let findings = style::count(run.in_baseline, "finding");
+        console::note(&format!("wrote {findings} to {}\n", style::printable(&path)));
+    }
+    Ok(())
 }
 
 /// Formats the findings, in parts.
@@ -72,7 +122,7 @@ fn report<'r>(run: &'r Run<()>, args: &LintArgs, console: &Console) -> Box<dyn I
     let (findings, sources) = (&run.compilation.diagnostics, &run.sources);
     let style = console.stdout_style();
     let text = match args.output {
-        LintFormat::Text if findings.is_empty() => {
+        LintFormat::Text if findings.is_empty() && !args.findings.quiet => {
             let end = run.report_parts(ReportFormat::Text, style, &PRINTED);
             return Box::new(once(format!("{}\n", run.summary())).chain(end));
         }
@@ -97,11 +147,7 @@ fn report<'r>(run: &'r Run<()>, args: &LintArgs, console: &Console) -> Box<dyn I
 
 /// Whether a finding fails the run.
 fn is_failure(finding: &Diagnostic, fail_on: FailOn) -> bool {
-    match fail_on {
-        FailOn::Error => finding.severity == Severity::Error,
-        FailOn::Warning => finding.severity != Severity::Info,
-        FailOn::Never => false,
-    }
+    fail_on.severity().is_some_and(|least| finding.severity <= least)
 }
 
 /// Returns a JUnit test case for each object of the input that is rendered.

@@ -7,7 +7,7 @@ use kubefoundry_compiler::pipeline::{YamlText, compile_keeping};
 use kubefoundry_compiler::plan::{choices_made, stored_choices};
 use serde_json::{Map, Value};
 
-use crate::args::{ApplierChoice, Assignment, InputArgs, PlanArgs};
+use crate::args::{ApplierChoice, Assignment, FailOn, InputArgs, PlanArgs};
 use crate::commands::{CommandError, Run};
 use crate::input::git::{self, GitError, Tree};
 use crate::input::{self, Pipes};
@@ -80,18 +80,21 @@ pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
         }
     }
     let mut pipes = Pipes::default();
-    let old = input::read_at(&old, allow_empty(), old_tree, &mut pipes)?;
-    let new = input::read_at(&new, allow_empty(), new_tree, &mut pipes)?;
-    let mut old: Run<YamlText> = Run::from_input(old, Thoroughness::Needed)?;
+    let findings = &args.diagnostics.findings;
+    let options = findings.add_severities(allow_empty());
+    let old = input::read_at(&old, options.clone(), old_tree, &mut pipes)?;
+    let new = input::read_at(&new, options, new_tree, &mut pipes)?;
+    let mut old: Run<YamlText> = Run::from_input(old, findings, Thoroughness::Needed)?;
     let new: Run<YamlText> = match args.applier {
-        ApplierChoice::Apply => Run::from_input(new, Thoroughness::Needed)?,
+        ApplierChoice::Apply => Run::from_input(new, findings, Thoroughness::Needed)?,
         ApplierChoice::Operator => {
             let stored = stored_choices(&old.sources, &old.compilation);
             if !stored.is_empty() {
                 old.compilation = compile_keeping(&old.sources, Thoroughness::Needed, stored);
                 input::name_flags(&old.sources, &mut old.compilation.diagnostics);
+                findings.retain(&mut old.compilation.diagnostics, FailOn::Error);
             }
-            Run::from_input_keeping(new, Thoroughness::Needed, choices_made(&old.compilation))?
+            Run::from_input_keeping(new, findings, Thoroughness::Needed, choices_made(&old.compilation))?
         }
     };
     Ok(PlanInputs { old, new, old_name })

@@ -39,6 +39,15 @@ struct LocatedPlan<'r> {
     diff: Option<String>,
 }
 
+/// Adds to each finding whether OLD does not have it.
+fn mark_findings(mut findings: Value, is_new: &[bool]) -> Value {
+    let objects = findings.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
+    for (finding, is_new) in objects.zip(is_new) {
+        finding.insert("new".to_owned(), Value::Bool(*is_new));
+    }
+    findings
+}
+
 pub(super) fn json(context: &PlanContext<'_>) -> String {
     let locations = locate_deployments(context);
     let plan = context.plan;
@@ -59,7 +68,7 @@ pub(super) fn json(context: &PlanContext<'_>) -> String {
         images: &plan.images,
         deployments: deployments.collect(),
         old_diagnostics: context.old.findings_json(),
-        diagnostics: context.new.findings_json(),
+        diagnostics: mark_findings(context.new.findings_json(), context.is_new),
     };
     to_report(&report)
 }

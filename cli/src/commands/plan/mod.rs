@@ -7,7 +7,7 @@ mod json;
 mod markdown;
 mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_compiler::plan::{self, Applier, ChangeClass, DeploymentPlan, Plan};
@@ -20,7 +20,7 @@ pub(crate) use inputs::PlanUsageError;
 use super::located_decision::name_offsets;
 use super::source_locator::SourceLocator;
 use super::{CommandError, Run};
-use crate::args::{ApplierChoice, FailOn, PlanArgs, PlanFailOn, ReportFormat, TableFormat};
+use crate::args::{ApplierChoice, PlanArgs, PlanFailOn, ReportFormat, TableFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::style::count;
@@ -30,6 +30,8 @@ struct PlanContext<'r> {
     plan: &'r Plan,
     old: &'r Run<YamlText>,
     new: &'r Run<YamlText>,
+    /// For each finding of NEW, whether OLD does not have it.
+    is_new: &'r [bool],
     /// Whether to add diffs of the objects.
     diff: bool,
 }
@@ -39,23 +41,25 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, Comm
     // The JSON report lists all findings of both sides; elsewhere, only what the change brings and removes counts.
     let all_findings = (args.output == TableFormat::Json)
         .then(|| (old.compilation.diagnostics.clone(), new.compilation.diagnostics.clone()));
-    let hidden = if old.compilation.has_errors() { 0 } else { hide_common_findings(&mut old, &mut new) };
+    let is_new = mark_new(&old.compilation.diagnostics, &new.compilation.diagnostics);
+    let hidden = hide_common_findings(&mut old, &mut new, &is_new);
     let is_failed = old.has_failed() || new.has_failed();
     if is_failed || args.output != TableFormat::Json {
         note_findings(&old, &old_name, &new, args.diagnostics.diagnostics, console);
-        if hidden > 0 && args.diagnostics.diagnostics == ReportFormat::Text {
+        if hidden > 0 && args.diagnostics.diagnostics == ReportFormat::Text && !new.is_quiet {
             let findings = count(hidden, "finding");
             console::note(&format!("not shown: {findings} that OLD and NEW have (see `kubefoundry lint`)\n"));
         }
     }
     if new.has_failed() {
-        return Ok(new.status(FailOn::Error));
+        // A script tells a severe change from a plan that could not be made.
+        return Ok(ExitStatus::Failure);
     }
     if old.has_failed() {
         console::note(&format!(
             "kubefoundry: {old_name} cannot be rendered because of its errors, so there is nothing to compare with\n"
         ));
-        return Ok(old.status(FailOn::Error));
+        return Ok(ExitStatus::Failure);
     }
     (old.compilation.diagnostics, new.compilation.diagnostics) = all_findings.unwrap_or_default();
     let applier = match args.applier {
@@ -63,7 +67,7 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, Comm
         ApplierChoice::Operator => Applier::Operator,
     };
     let plan = plan::plan(plan_run(&old), plan_run(&new), applier).map_err(PlanUsageError::from)?;
-    let context = PlanContext { plan: &plan, old: &old, new: &new, diff: args.diff };
+    let context = PlanContext { plan: &plan, old: &old, new: &new, is_new: &is_new, diff: args.diff };
     let report = match args.output {
         TableFormat::Text => text::text(&context, console.stdout_style()),
         TableFormat::Json => json::json(&context),
@@ -94,15 +98,32 @@ fn finding_key(finding: &Diagnostic) -> FindingKey {
     (finding.code.id, finding.object.clone(), finding.message.clone(), path)
 }
 
-/// Removes the findings that both sides have, except errors, and returns their number in NEW.
-fn hide_common_findings(old: &mut Run<YamlText>, new: &mut Run<YamlText>) -> usize {
-    let keys = |run: &Run<YamlText>| run.compilation.diagnostics.iter().map(finding_key).collect::<BTreeSet<_>>();
-    let (old_keys, new_keys) = (keys(old), keys(new));
-    old.compilation.diagnostics.retain(|finding| !new_keys.contains(&finding_key(finding)));
-    let findings = &mut new.compilation.diagnostics;
-    let count_before = findings.len();
-    findings.retain(|finding| finding.severity == Severity::Error || !old_keys.contains(&finding_key(finding)));
-    count_before - findings.len()
+/// Returns for each finding of one side whether the other side does not have it. Of equal findings, those beyond the number
+/// on the other side are new.
+fn mark_new(old: &[Diagnostic], new: &[Diagnostic]) -> Vec<bool> {
+    let mut counts: BTreeMap<FindingKey, usize> = BTreeMap::new();
+    for finding in old {
+        *counts.entry(finding_key(finding)).or_default() += 1;
+    }
+    let is_new = |finding: &Diagnostic| match counts.get_mut(&finding_key(finding)) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    new.iter().map(is_new).collect()
+}
+
+/// Removes the findings that both sides have, and returns their number in NEW. Errors of NEW stay, because they prevent the
+/// plan.
+fn hide_common_findings(old: &mut Run<YamlText>, new: &mut Run<YamlText>, is_new: &[bool]) -> usize {
+    let (old, new) = (&mut old.compilation.diagnostics, &mut new.compilation.diagnostics);
+    let mut is_only_old = mark_new(new, old).into_iter();
+    old.retain(|_| is_only_old.next().unwrap_or(true));
+    let (before, mut is_new) = (new.len(), is_new.iter());
+    new.retain(|finding| *is_new.next().unwrap_or(&true) || finding.severity == Severity::Error);
+    before - new.len()
 }
 
 /// Prints the findings that remain of NEW, and those of OLD if there is a plan or if OLD prevents it.

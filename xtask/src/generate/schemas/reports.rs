@@ -462,6 +462,11 @@ fn plan() -> Vec<(&'static str, Value)> {
             ("removedFlags", list("The flags that are gone, by engine of these deployments.", &removed_flags)),
         ],
     );
+    let mut new_finding = finding();
+    new_finding["properties"]["new"] = flag("Whether OLD does not have the finding, on whatever line.");
+    if let Some(required) = new_finding["required"].as_array_mut() {
+        required.push(json!("new"));
+    }
     vec![
         ("applier", words("The client that applies the objects to the cluster.", &["apply", "operator"])),
         ("summary", summary),
@@ -470,7 +475,7 @@ fn plan() -> Vec<(&'static str, Value)> {
         ("images", list("Images that change, sorted.", &image)),
         ("deployments", list("The deployments of NEW in input order, then the deleted ones.", &deployment)),
         ("oldDiagnostics", list("Every finding of OLD.", &finding())),
-        ("diagnostics", list("Every finding of NEW.", &finding())),
+        ("diagnostics", list("Every finding of NEW.", &new_finding)),
     ]
 }
 
