@@ -52,12 +52,13 @@ fn the_file_is_sorted_and_has_no_lines() {
     assert_eq!(entry["count"], 1);
 }
 
-/// Files are named relative to the baseline, so the working directory does not matter.
+/// Files are named relative to the repository, so neither the working directory nor the place of the file matters.
 #[test]
 fn the_working_directory_does_not_matter() {
-    let sandbox = sandbox();
-    sandbox.run(&["lint", "models", "--write-baseline", "known.json"]).exits(0);
-    let mut command = sandbox.command(&["lint", ".", "--baseline", "../known.json"]);
+    let sandbox = sandbox().with(".git/HEAD", "").with("elsewhere/keep", "");
+    sandbox.run(&["lint", "models", "--write-baseline", "elsewhere/known.json"]).exits(0);
+    assert!(sandbox.read("elsewhere/known.json").contains("\"models/a.yaml\""));
+    let mut command = sandbox.command(&["lint", ".", "--baseline", "../elsewhere/known.json"]);
     let output = command.current_dir(sandbox.path("models")).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }

@@ -41,7 +41,7 @@ struct BaselineFile {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// The name of the file, relative to the directory of the baseline; empty if the finding is about the whole run.
+    /// The name of the file, relative to the root of the repository; empty if the finding is about the whole run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     file: String,
     /// The kind, namespace and name of the object; empty if the finding is about no object.
@@ -92,19 +92,19 @@ impl Baseline {
         for Entry { file, object, code, path, count } in file.findings {
             *counts.entry(Key { file, object, code, path }).or_default() += count;
         }
-        Ok(Self { path: path.to_owned(), checkout: checkout_of(path).map_err(failed)?, counts })
+        Ok(Self { path: path.to_owned(), checkout: repository().map_err(failed)?, counts })
     }
 
     /// Creates the baseline of these findings.
     ///
     /// # Errors
-    /// If the directory of the file does not exist.
+    /// If the working directory does not exist.
     pub(super) fn from_findings(
         path: &Path,
         findings: &[Diagnostic],
         sources: &SourceSet,
     ) -> Result<Self, BaselineError> {
-        let checkout = checkout_of(path).map_err(|source| BaselineError::File { path: path.to_owned(), source })?;
+        let checkout = repository().map_err(|source| BaselineError::File { path: path.to_owned(), source })?;
         let mut baseline = Self { path: path.to_owned(), checkout, counts: BTreeMap::new() };
         for key in findings.iter().filter_map(|finding| baseline.key(finding, sources)).collect::<Vec<_>>() {
             *baseline.counts.entry(key).or_default() += 1;
@@ -185,9 +185,10 @@ pub(super) struct Matches {
     pub(super) outdated: usize,
 }
 
-/// Returns the names of files relative to the directory of a baseline, so that they do not depend on the working directory.
-fn checkout_of(baseline: &Path) -> io::Result<Checkout> {
-    let folder = baseline.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let text = |path: PathBuf| path.display().to_string();
-    Ok(Checkout { root: text(folder.canonicalize()?), directory: text(std::env::current_dir()?.canonicalize()?) })
+/// Returns the root of the repository, to which the names in a baseline are relative, so that neither the working directory
+/// nor the place of the baseline matters. Outside of a repository, it is the working directory.
+fn repository() -> io::Result<Checkout> {
+    let directory = std::env::current_dir()?;
+    let root = directory.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&directory);
+    Ok(Checkout { root: root.display().to_string(), directory: directory.display().to_string() })
 }
