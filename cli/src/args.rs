@@ -20,7 +20,8 @@ pub(crate) use conversion::{ImportArgs, MigrateArgs, MigrationFormat};
 pub(crate) use deferred::Deferred;
 pub(crate) use findings::FindingArgs;
 pub(crate) use formats::{
-    ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, ReportFormat, TableFormat, TextFormat,
+    ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, RenderFailOn, ReportFormat, TableFormat,
+    TextFormat,
 };
 pub(crate) use llamastack::{LlamaStackCommand, MergeConfigArgs, ValidateProviderArgs};
 pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn};
@@ -357,9 +358,29 @@ pub(crate) struct RenderArgs {
 
     /// Write each object to DIR/NAMESPACE/KIND_NAME.yaml instead of standard output
     ///
-    /// An existing file is overwritten only if it was generated from the same ModelDeployment. No file is removed.
+    /// An existing file is overwritten only if it was generated from the same ModelDeployment. No file is removed without
+    /// --prune. Standard error lists the files that are created, changed or removed.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out_dir: Option<PathBuf>,
+
+    /// With --out-dir: remove the files of objects that are no longer generated
+    ///
+    /// PATH must contain every ModelDeployment with objects in DIR. Only a file with exactly one generated object is
+    /// removed, and never a PersistentVolumeClaim.
+    #[arg(long, requires = "out_dir")]
+    pub(crate) prune: bool,
+
+    /// With --out-dir: write nothing, and print a diff if the files are not what would be written
+    ///
+    /// Exit status: 0 if they are, 1 if not, 2 if the input has an error or a file cannot be read.
+    #[arg(long, requires = "out_dir")]
+    pub(crate) check: bool,
+
+    /// Fail if there is a finding of at least this severity
+    ///
+    /// As after an error, nothing is then printed or written.
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t, help_heading = "Findings")]
+    pub(crate) fail_on: RenderFailOn,
 
     /// Print the whole input, with each ModelDeployment replaced by the objects generated from it
     #[arg(long, conflicts_with = "out_dir")]

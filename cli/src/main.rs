@@ -11,6 +11,7 @@ mod exit;
 mod input;
 mod markdown;
 mod output;
+mod progress;
 mod style;
 mod table;
 

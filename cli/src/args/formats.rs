@@ -109,6 +109,28 @@ pub(crate) enum FailOn {
     Never,
 }
 
+/// The lowest severity at which a finding prevents the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum RenderFailOn {
+    /// An error
+    #[default]
+    Error,
+    /// An error or a warning
+    Warning,
+    /// Any finding
+    Info,
+}
+
+impl From<RenderFailOn> for FailOn {
+    fn from(fail_on: RenderFailOn) -> Self {
+        match fail_on {
+            RenderFailOn::Error => Self::Error,
+            RenderFailOn::Warning => Self::Warning,
+            RenderFailOn::Info => Self::Info,
+        }
+    }
+}
+
 impl FailOn {
     /// Returns the least severe findings that fail the run; `None` if no finding does.
     pub(crate) fn severity(self) -> Option<Severity> {

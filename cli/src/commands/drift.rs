@@ -14,12 +14,15 @@ use crate::args::{DriftArgs, FailOn, TextFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input;
+use crate::progress::Progress;
 use crate::style::{self, Paint, paint, printable};
 use crate::table::{Cell, table};
 
 pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let findings = &args.diagnostics.findings;
+    let progress = Progress::start("reading the input", findings.quiet);
     let input = input::read_with_snapshot(&args.input, findings.add_severities(Map::new()))?;
+    drop(progress);
     let mut run: Run = Run::from_input(input, findings, Thoroughness::Needed)?;
     // A file that could not be read may contain the drifted object, so a comparison of the rest would mislead.
     let mut report = if run.is_partial {

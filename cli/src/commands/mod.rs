@@ -20,6 +20,7 @@ mod schema;
 mod source_locator;
 mod status;
 
+use std::io::IsTerminal as _;
 use std::iter::once;
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ use crate::exit::ExitStatus;
 use crate::input::{self, Input, InputError, Origins};
 use crate::output::input_changes::InputChangeError;
 use crate::output::{OutDirError, StreamError};
+use crate::progress::Progress;
 use crate::style;
 
 /// Reasons why a command cannot run. Errors in the content of the input are findings instead.
@@ -165,7 +167,7 @@ impl<O: OutputForm> Run<O> {
         thoroughness: Thoroughness,
     ) -> Result<Self, CommandError> {
         let scope = scope.into();
-        Self::from_input(input::read(args, scope.findings.add_severities(options))?, scope, thoroughness)
+        Self::from_input(read_with_progress(args, scope.findings, options)?, scope, thoroughness)
     }
 
     /// Compiles the input, and prints its notes and read errors to standard error. The input was read with
@@ -192,7 +194,9 @@ impl<O: OutputForm> Run<O> {
             // cores, and the memory of results that this thread frees is its own. An existing pool stays.
             let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
         }
+        let progress = Progress::compiling(count_files(&sources, &origins), findings.quiet);
         let mut compilation = compile_keeping(&sources, thoroughness, kept);
+        drop(progress);
         let input_findings = input_findings
             .into_iter()
             .filter_map(|(environment, finding)| compilation.options_of(environment.as_deref()).adjust(finding));
@@ -299,8 +303,7 @@ impl<O: OutputForm> Run<O> {
     /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed, 9 less severe)`.
     fn summary(&self) -> String {
         let totals = count_findings(&self.compilation.diagnostics);
-        let is_file = |id, source: &Source| source.purpose != Purpose::Options && !self.origins.is_built(id);
-        let files = self.sources.iter().filter(|(id, source)| is_file(*id, source)).count();
+        let files = count_files(&self.sources, &self.origins);
         let suppressed = self.compilation.suppressed.len() + self.compilation.omitted_suppressed;
         let unreported =
             [(suppressed, "suppressed"), (self.in_baseline, "in the baseline"), (self.hidden, "less severe")];
@@ -343,6 +346,12 @@ impl<O: OutputForm> Run<O> {
     }
 }
 
+/// Returns the number of files that were read, without those of options.
+fn count_files(sources: &SourceSet, origins: &Origins) -> usize {
+    let is_file = |id, source: &Source| source.purpose != Purpose::Options && !origins.is_built(id);
+    sources.iter().filter(|(id, source)| is_file(*id, source)).count()
+}
+
 /// Formats the numbers of findings of each severity: `2 errors, 1 warning`.
 fn count_findings(findings: &[Diagnostic]) -> String {
     let severities = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "info")];
@@ -377,11 +386,23 @@ fn format_findings(
     }
 }
 
+/// Reads the input for a command that reports these findings.
+fn read_with_progress(
+    args: &InputArgs,
+    findings: &FindingArgs,
+    options: Map<String, Value>,
+) -> Result<Input, InputError> {
+    // The line would overwrite what the user types.
+    let is_typed = std::io::stdin().is_terminal() && args.paths.iter().any(|path| path.as_os_str() == "-");
+    let _progress = Progress::start("reading the input", findings.quiet || is_typed);
+    input::read(args, findings.add_severities(options))
+}
+
 /// Reads input for a command that does not compile it, and prints notes and read errors to standard error.
 ///
 /// Also returns whether a file in a directory could not be read.
 fn read_input(args: &InputArgs, findings: &FindingArgs) -> Result<(Input, bool), CommandError> {
-    let input = input::read(args, findings.add_severities(Map::new()))?;
+    let input = read_with_progress(args, findings, Map::new())?;
     note_lines(&input.unread, &input.notes, findings);
     let is_partial = !input.unread.is_empty();
     Ok((input, is_partial))

@@ -8,11 +8,11 @@ use kubefoundry_compiler::options::render::OutputMode;
 use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 use serde_json::{Map, Value};
 
-use super::{CommandError, Run};
-use crate::args::{FailOn, ObjectFormat, RenderArgs};
+use super::{CommandError, ReportScope, Run};
+use crate::args::{ObjectFormat, RenderArgs};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::output::{self, OutDirError, StreamError};
+use crate::output::{self, DirectoryChanges, OutDirError, StreamError};
 
 pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     match (&args.out_dir, args.output) {
@@ -32,7 +32,8 @@ fn compile_input<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<
     if args.all {
         options.insert("output".to_owned(), Value::from("replace"));
     }
-    let run = Run::new(&args.input, &args.diagnostics.findings, options, Thoroughness::Needed)?;
+    let scope = ReportScope { findings: &args.diagnostics.findings, fail_on: args.fail_on.into() };
+    let run = Run::new(&args.input, scope, options, Thoroughness::Needed)?;
     run.note_findings(args.diagnostics.diagnostics, console);
     Ok(run)
 }
@@ -43,8 +44,8 @@ fn print_objects<O: OutputForm>(
     text: impl for<'r> Fn(&'r Run<O>, OutputMode) -> Result<Vec<Cow<'r, str>>, StreamError>,
 ) -> Result<ExitStatus, CommandError> {
     let run = compile_input::<O>(args, console)?;
-    if run.has_failed() {
-        return Ok(run.status(FailOn::Error));
+    if run.has_failed() || run.fails(args.fail_on.into()) {
+        return Ok(run.status(args.fail_on.into()));
     }
     console::print(text(&run, run.output_mode())?)?;
     Ok(ExitStatus::Success)
@@ -57,12 +58,35 @@ fn write_files(
     format: ObjectFormat,
 ) -> Result<ExitStatus, CommandError> {
     let run = compile_input::<Value>(args, console)?;
-    if run.has_failed() {
-        return Ok(run.status(FailOn::Error));
+    if run.has_failed() || run.fails(args.fail_on.into()) {
+        // A script tells files that are not fresh from a check that was not made.
+        return Ok(if args.check { ExitStatus::Failure } else { run.status(args.fail_on.into()) });
     }
     if run.output_mode() != OutputMode::Generated {
         return Err(OutDirError::NotGenerated.into());
     }
-    output::write_files(directory, &run.compilation, format)?;
+    let changes = output::plan_changes(directory, &run.compilation, format, args.prune)?;
+    if args.check {
+        return check_files(&changes, run.is_quiet);
+    }
+    output::write_changes(directory, &changes)?;
+    if !run.is_quiet {
+        console::note(&changes.list());
+    }
     Ok(ExitStatus::Success)
+}
+
+/// Prints the difference between the files and what a run would write.
+fn check_files(changes: &DirectoryChanges, is_quiet: bool) -> Result<ExitStatus, CommandError> {
+    console::print(changes.diff())?;
+    let (status, result) = if changes.is_fresh() {
+        (ExitStatus::Success, "rendered manifests are fresh\n".to_owned())
+    } else {
+        let summary = changes.summary();
+        (ExitStatus::Findings, format!("rendered manifests are not fresh ({summary}); run render without --check\n"))
+    };
+    if !is_quiet {
+        console::note(&result);
+    }
+    Ok(status)
 }

@@ -1,4 +1,5 @@
-//! Replaces files: all texts are written to temporary files beside their targets, which are then renamed.
+//! Replaces files: all texts are written to temporary files beside their targets, which are then renamed. Files can be
+//! removed in the same step.
 //!
 //! A target is a regular file or absent, never a link, a device, a pipe or a directory: renaming would replace it for
 //! every other program. On a signal, the temporary files are removed before the program ends, and a signal during the
@@ -23,6 +24,7 @@ fn temporary_files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 #[derive(Debug, Default)]
 pub(crate) struct FileReplacement {
     staged: Vec<(NamedTempFile, PathBuf)>,
+    removals: Vec<PathBuf>,
 }
 
 impl FileReplacement {
@@ -60,10 +62,21 @@ impl FileReplacement {
         Ok(())
     }
 
-    /// Renames all temporary files to their targets.
+    /// Marks a file for removal once all texts are in place.
     ///
     /// # Errors
-    /// The first target that cannot be replaced, with the reason. Files before it are replaced.
+    /// If the target is not a regular file, or cannot be examined.
+    pub(crate) fn stage_removal(&mut self, target: &Path) -> io::Result<()> {
+        check_target(target)?.ok_or(ErrorKind::NotFound)?;
+        watch_signals();
+        self.removals.push(target.to_owned());
+        Ok(())
+    }
+
+    /// Renames all temporary files to their targets, and removes the files marked for removal.
+    ///
+    /// # Errors
+    /// The first target that cannot be replaced or removed, with the reason. Files before it are replaced.
     pub(crate) fn commit(mut self) -> Result<(), (PathBuf, io::Error)> {
         let mut registered = temporary_files();
         for (file, target) in self.staged.drain(..) {
@@ -72,6 +85,9 @@ impl FileReplacement {
             check_target(&target).map_err(|error| (target.clone(), error))?;
             file.persist(&target).map_err(|error| (target, error.error))?;
             registered.remove(&temporary);
+        }
+        for target in self.removals.drain(..) {
+            fs::remove_file(&target).map_err(|error| (target, error))?;
         }
         Ok(())
     }

@@ -1,9 +1,11 @@
 //! Writes objects as a YAML stream, as one JSON document, or to files.
 
+mod file_change;
 pub(crate) mod file_replacement;
 pub(crate) mod input_changes;
 mod merge;
 mod out_dir;
+mod stale_files;
 
 use std::borrow::Cow;
 
@@ -17,8 +19,9 @@ use serde_json::{Number, Value, json};
 use crate::args::ObjectFormat;
 use merge::{InputTexts, OutputObject};
 
+pub(crate) use file_change::DirectoryChanges;
 pub(crate) use merge::StreamError;
-pub(crate) use out_dir::{OutDirError, write_files, write_imports};
+pub(crate) use out_dir::{OutDirError, plan_changes, write_changes, write_imports};
 
 /// Formats the output as one JSON document.
 ///

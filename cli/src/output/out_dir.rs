@@ -1,7 +1,7 @@
 //! Writes objects to files: `NAMESPACE/KIND_NAME.yaml`.
 //!
-//! All checks come first. Then all texts are written to temporary files, and at last these are renamed, so that an
-//! error before the renaming leaves the directory unchanged.
+//! All checks come first. Then all texts are written to temporary files, and at last these are renamed and stale files are
+//! removed, so that an error before the renaming leaves the directory unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,8 +16,9 @@ use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
+use super::file_change::{DirectoryChanges, FileChange};
 use super::file_replacement::{FileReplacement, check_target};
-use super::object_text;
+use super::{object_text, stale_files};
 use crate::args::ObjectFormat;
 
 /// Reasons why files cannot be written.
@@ -39,19 +40,50 @@ pub(crate) enum OutDirError {
     Write(String, io::Error),
 }
 
-/// A file to write.
-struct TargetFile {
-    path: PathBuf,
-    text: String,
-}
-
-/// Writes every object to its file below `directory`.
-pub(crate) fn write_files(
+/// Compares the files below `directory` with the objects that [`write_changes`] writes to them. With `prune`, files of
+/// objects that are no longer generated are to be removed.
+///
+/// # Errors
+/// If two objects have the same path, if an existing file was not generated from the same object, or if a file cannot be
+/// read.
+pub(crate) fn plan_changes(
     directory: &Path,
     compilation: &Compilation,
     format: ObjectFormat,
-) -> Result<(), OutDirError> {
-    write_targets(directory, &plan_files(directory, compilation, format)?)
+    prune: bool,
+) -> Result<DirectoryChanges, OutDirError> {
+    let mut changes = plan_files(directory, compilation, format)?;
+    if prune {
+        stale_files::add_stale_files(directory, compilation, &mut changes)?;
+    }
+    Ok(changes)
+}
+
+/// Writes the files that are created or changed, and removes the stale ones.
+///
+/// # Errors
+/// The first file that cannot be written or removed.
+pub(crate) fn write_changes(directory: &Path, changes: &DirectoryChanges) -> Result<(), OutDirError> {
+    let mut created = CreatedDirectories(Vec::new());
+    created.create(directory)?;
+    let mut replacement = FileReplacement::default();
+    for change in &changes.files {
+        let FileChange { path, after, .. } = change;
+        let staged = match after {
+            Some(text) => {
+                created.create(path.parent().unwrap_or(directory))?;
+                replacement.stage(path, text, None)
+            }
+            None => replacement.stage_removal(path),
+        };
+        staged.map_err(|error| write_error(path, error))?;
+    }
+    replacement.commit().map_err(|(path, error)| write_error(&path, error))?;
+    // A folder in which nothing is left is removed, too.
+    for folder in changes.removed().filter_map(Path::parent).filter(|folder| *folder != directory) {
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(())
 }
 
 /// Writes every imported ModelDeployment to its file below `directory`. A file that a user has changed must not be lost, so
@@ -61,7 +93,7 @@ pub(crate) fn write_imports<'d>(
     deployments: impl IntoIterator<Item = &'d Value>,
     format: ObjectFormat,
 ) -> Result<(), OutDirError> {
-    let mut targets: Vec<TargetFile> = Vec::new();
+    let mut changes = DirectoryChanges::default();
     for deployment in deployments {
         let field = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_str);
         let (kind, name) = (field("/kind").unwrap_or_default(), field("/metadata/name").unwrap_or_default());
@@ -70,33 +102,20 @@ pub(crate) fn write_imports<'d>(
         match read_existing(directory, &path)? {
             Some(old) if old == text.as_bytes() => {}
             Some(_) => return Err(OutDirError::OtherContent(path.display().to_string())),
-            None => targets.push(TargetFile { path, text }),
+            None => changes.files.push(FileChange { path, before: None, after: Some(text) }),
         }
     }
-    write_targets(directory, &targets)
+    write_changes(directory, &changes)
 }
 
-fn write_targets(directory: &Path, targets: &[TargetFile]) -> Result<(), OutDirError> {
-    let mut created = CreatedDirectories(Vec::new());
-    created.create(directory)?;
-    let mut replacement = FileReplacement::default();
-    for target in targets {
-        created.create(target.path.parent().unwrap_or(directory))?;
-        replacement.stage(&target.path, &target.text, None).map_err(|error| write_error(&target.path, error))?;
-    }
-    replacement.commit().map_err(|(path, error)| write_error(&path, error))
-}
-
-/// Computes the files to write, without those that already have the right content.
-///
-/// Fails if two objects have the same path, or if an existing file was not generated from the same ModelDeployment.
+/// Computes the content of each file, in output order.
 fn plan_files(
     directory: &Path,
     compilation: &Compilation,
     format: ObjectFormat,
-) -> Result<Vec<TargetFile>, OutDirError> {
+) -> Result<DirectoryChanges, OutDirError> {
     let mut owners: BTreeMap<PathBuf, &Identity> = BTreeMap::new();
-    let mut targets = Vec::new();
+    let mut changes = DirectoryChanges::default();
     for output in &compilation.outputs {
         let path = directory.join(relative_path(&output.identity, format)?);
         if let Some(first) = owners.insert(path.clone(), &output.identity) {
@@ -104,24 +123,29 @@ fn plan_files(
             return Err(OutDirError::Collision { path: path.display().to_string(), first, second });
         }
         let text = object_text(&output.object, format);
-        match read_existing(directory, &path)? {
-            Some(old) if old == text.as_bytes() => {}
+        let before = match read_existing(directory, &path)? {
+            Some(old) if old == text.as_bytes() => {
+                changes.unchanged.push(path);
+                continue;
+            }
             Some(old) => {
-                let deployment = compilation.decisions.get(output.decision).map(|decision| &decision.object);
-                if !was_generated_for_same_owner(&old, output) {
+                let old = String::from_utf8(old).ok().filter(|old| was_generated_for_same_owner(old, output));
+                if old.is_none() {
+                    let deployment = compilation.decisions.get(output.decision).map(|decision| &decision.object);
                     let deployment = deployment.map(ToString::to_string).unwrap_or_default();
                     return Err(OutDirError::ForeignFile(path.display().to_string(), deployment));
                 }
-                targets.push(TargetFile { path, text });
+                old
             }
-            None => targets.push(TargetFile { path, text }),
-        }
+            None => None,
+        };
+        changes.files.push(FileChange { path, before, after: Some(text) });
     }
-    Ok(targets)
+    Ok(changes)
 }
 
 /// Returns the path of a file below the output directory: `prod/workspace_phi.yaml`.
-fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, OutDirError> {
+pub(super) fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, OutDirError> {
     file_path(identity.namespace.as_deref(), &identity.kind, &identity.name, format)
 }
 
@@ -163,11 +187,8 @@ fn read_existing(directory: &Path, path: &Path) -> Result<Option<Vec<u8>>, OutDi
 }
 
 /// Whether a file contains exactly one object that was generated from the same ModelDeployment as `output`.
-fn was_generated_for_same_owner(text: &[u8], output: &Output) -> bool {
-    let Ok(text) = std::str::from_utf8(text) else { return false };
-    let parsed = yaml::parse(text, &yaml::Limits::default());
-    let ([document], None) = (parsed.documents.as_slice(), &parsed.failure) else { return false };
-    let old = document.root.to_json();
+fn was_generated_for_same_owner(text: &str, output: &Output) -> bool {
+    let Some(old) = single_object(text) else { return false };
     let header = |object: &Value| {
         ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"].map(|field| object.pointer(field).cloned())
     };
@@ -188,8 +209,17 @@ fn was_generated_for_same_owner(text: &[u8], output: &Output) -> bool {
     }
 }
 
+/// Returns the object of a text that has exactly one document.
+pub(super) fn single_object(text: &str) -> Option<Value> {
+    let parsed = yaml::parse(text, &yaml::Limits::default());
+    match (parsed.documents.as_slice(), &parsed.failure) {
+        ([document], None) => Some(document.root.to_json()),
+        _ => None,
+    }
+}
+
 /// Returns the value of an annotation.
-fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
+pub(super) fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
     object.pointer("/metadata/annotations")?.get(key)?.as_str()
 }
 
@@ -224,6 +254,6 @@ fn describe(identity: &Identity) -> String {
     if group.is_empty() { format!("{kind} {name}") } else { format!("{kind}.{group} {name}") }
 }
 
-fn write_error(path: &Path, error: io::Error) -> OutDirError {
+pub(super) fn write_error(path: &Path, error: io::Error) -> OutDirError {
     OutDirError::Write(path.display().to_string(), error)
 }

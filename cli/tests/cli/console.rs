@@ -66,6 +66,31 @@ fn rejects_a_terminal_as_input() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// A long run shows on a terminal what it waits for, and clears that line before it prints its result.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_run_shows_progress_on_a_terminal() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a"));
+    let slow = format!("(sleep 1.4; cat a.yaml) | {} lint -", env!("CARGO_BIN_EXE_kubefoundry"));
+    for (command, shows) in
+        [(slow.clone(), true), (format!("{slow} --quiet"), false), (format!("{slow} 2>&1 | cat"), false)]
+    {
+        let script = std::process::Command::new("script")
+            .args(["-qec", &command, "/dev/null"])
+            .current_dir(sandbox.path("."))
+            .env("TERM", "xterm")
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = script else { return skipped("no terminal: `script` is not installed") };
+        let out = String::from_utf8(output.stdout).unwrap();
+        let line = "\r\u{1b}[Kkubefoundry: reading the input (1 s)";
+        assert_eq!(out.starts_with(line), shows, "{command}: {out:?}");
+        assert_eq!(out.matches("reading the input").count() > 0, shows, "{command}: {out:?}");
+        let report = out.find("KF0101").unwrap();
+        assert!(!shows || out[..report].contains("s)\r\u{1b}[K"), "{command}: {out:?}");
+    }
+}
+
 /// `kubefoundry render | head` prints no error.
 #[test]
 fn a_closed_pipe_is_quiet() {

@@ -118,7 +118,7 @@ fn ignored_findings_are_not_fixed() {
     assert_ne!(sandbox.read("a.yaml"), text);
 }
 
-/// An annotation that ignores a code is not in vain because a flag ignores the code, too.
+/// An annotation that ignores a code stays valid if a flag ignores the code, too.
 #[test]
 fn flags_and_annotations_agree() {
     let annotated = doubtful("b")

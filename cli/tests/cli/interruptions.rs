@@ -22,7 +22,7 @@ fn send(signal: &str, child: &Child) {
 
 /// Runs `render --out-dir` and interrupts it after a while.
 fn interrupt(sandbox: &Sandbox, signal: &str, after: Duration) -> ExitStatus {
-    let mut child = sandbox.command(&["render", "m.yaml", "--out-dir", "out"]).spawn().unwrap();
+    let mut child = sandbox.command(&["render", "m.yaml", "--out-dir", "out", "--quiet"]).spawn().unwrap();
     sleep(after);
     send(signal, &child);
     child.wait().unwrap()
@@ -46,7 +46,7 @@ fn an_interrupted_run_leaves_whole_files_and_no_others() {
         }
     }
     assert!(interrupted > 0, "no run was interrupted");
-    sandbox.run(&["render", "m.yaml", "--out-dir", "out"]).exits(0);
+    sandbox.run(&["render", "m.yaml", "--out-dir", "out", "--quiet"]).exits(0);
     assert_eq!(sandbox.files("out").len(), FILES);
 }
 
@@ -58,7 +58,7 @@ fn an_ignored_signal_stays_ignored() {
     let mut ignoring = Command::new("sh");
     // The shell passes what it ignores on to the program that takes its place.
     let binary = env!("CARGO_BIN_EXE_kubefoundry");
-    ignoring.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", binary, "render", "m.yaml", "--out-dir", "out"]);
+    ignoring.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", binary, "render", "m.yaml", "--out-dir", "out", "--quiet"]);
     let mut child = ignoring.current_dir(sandbox.path(".")).spawn().unwrap();
     // The shell needs a moment to ignore the signal itself.
     sleep(Duration::from_millis(50));

@@ -16,11 +16,11 @@ use serde_json::{Map, Value};
 pub(crate) use baseline::BaselineError;
 
 use self::baseline::{Baseline, Matches};
-use super::{CommandError, ReportOptions, ReportScope, Run};
+use super::{CommandError, ReportOptions, ReportScope, Run, read_with_progress};
 use crate::args::{BuildArgs, FailOn, InputArgs, LintArgs, LintFormat, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input::{self, Input};
+use crate::input::Input;
 use crate::style;
 
 /// The report of `lint` is its output.
@@ -29,10 +29,9 @@ const PRINTED: ReportOptions = ReportOptions { list_all: "--output concise", fix
 pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     // In hooks and CI, a change without a ModelDeployment must pass.
     let options = Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))]);
-    let options = args.findings.add_severities(options);
     let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
     if !args.fix && !args.diff {
-        let mut run = lint_input(input::read(&args.input, options)?, args, baseline.as_ref())?;
+        let mut run = lint_input(read_with_progress(&args.input, &args.findings, options)?, args, baseline.as_ref())?;
         if let Some(path) = &args.write_baseline {
             write_baseline(&mut run, path, args)?;
         }
@@ -42,7 +41,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     // Fixes are for files, not for what is built from them.
     let build = BuildArgs { no_kustomize: true, ..BuildArgs::default() };
     let files = InputArgs { build, ..args.input.clone() };
-    let mut input = input::read(&files, options.clone())?;
+    let mut input = read_with_progress(&files, &args.findings, options.clone())?;
     let applied = fix::apply_fixes(&mut input, |findings, sources| {
         args.findings.retain(findings, args.fail_on);
         baseline.as_ref().map(|baseline| baseline.remove_known(findings, sources));
@@ -60,7 +59,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     }
     applied.write(&input, &args.input.paths)?;
     let fixed = input.stdin.map(|id| input.sources.get(id).text.clone());
-    let input = if fixed.is_some() { input } else { input::read(&args.input, options)? };
+    let input = if fixed.is_some() { input } else { read_with_progress(&args.input, &args.findings, options)? };
     let run = lint_input(input, args, baseline.as_ref())?;
     let report = report(&run, args, console);
     if let Some(text) = fixed {

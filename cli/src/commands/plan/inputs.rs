@@ -11,6 +11,7 @@ use crate::args::{ApplierChoice, Assignment, FailOn, InputArgs, PlanArgs};
 use crate::commands::{CommandError, Run};
 use crate::input::git::{self, GitError, Tree};
 use crate::input::{self, Pipes};
+use crate::progress::Progress;
 
 /// Reasons why there is no plan.
 #[derive(Debug, thiserror::Error)]
@@ -82,8 +83,10 @@ pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
     let mut pipes = Pipes::default();
     let findings = &args.diagnostics.findings;
     let options = findings.add_severities(allow_empty());
+    let progress = Progress::start("reading the input", findings.quiet);
     let old = input::read_at(&old, options.clone(), old_tree, &mut pipes)?;
     let new = input::read_at(&new, options, new_tree, &mut pipes)?;
+    drop(progress);
     let mut old: Run<YamlText> = Run::from_input(old, findings, Thoroughness::Needed)?;
     let new: Run<YamlText> = match args.applier {
         ApplierChoice::Apply => Run::from_input(new, findings, Thoroughness::Needed)?,
