@@ -47,8 +47,8 @@ Examples:
   kubefoundry plan --git main...HEAD models/
   kubefoundry explain KF0102
 
-Exit status: 0 success; 1 an error in the input (lint, plan: a finding or a change at least as severe as --fail-on);
-2 wrong usage or options, or a file that cannot be read or written.";
+Exit status: 0 success; 1 an error in the input (lint, plan: a finding or a change at least as severe as --fail-on; \
+drift: drift); 2 wrong usage or options, or a file that cannot be read or written.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -109,16 +109,18 @@ pub(crate) enum Command {
 }
 
 const RENDER_EXAMPLES: &str = "\
-Generated objects go to standard output, or to files with --out-dir. Findings go to standard error.
-If there is an error, nothing is printed or written, and the exit status is 1.
+Generated objects go to standard output, or to files with --out-dir. Findings go to standard error. If there is an \
+error, nothing is printed or written, and the exit status is 1.
 
-If PATH is one directory, its kubefoundry.yaml supplies options. --config overrides kubefoundry.yaml,
-and flags override both.
+If PATH is one directory, its kubefoundry.yaml supplies options. --config overrides kubefoundry.yaml, and flags \
+override both.
 
 Examples:
   kubefoundry render models/ | kubectl apply -f -
-  kubefoundry render models/ --out-dir manifests
-  kubefoundry render llama.yaml --crd-version dynamo=nvidia.com/v1beta1 --runtime dynamo=1.4.0
+  kubefoundry render models/ --out-dir manifests --prune
+  kubefoundry render models/ --out-dir manifests --prune --check
+  kubefoundry render llama.yaml --crd-version dynamo=nvidia.com/v1beta1 \\
+    --runtime dynamo=1.4.0
   kubectl get crd -o yaml | kubefoundry render models/ --crds -
   helm template app | kubefoundry render --all -";
 
@@ -126,15 +128,18 @@ const LINT_EXAMPLES: &str = "\
 Examples:
   kubefoundry lint .
   kubefoundry lint models/ --output concise --fail-on warning
+  kubefoundry lint . --quiet --ignore unpinned-runtime
+  kubefoundry lint . --write-baseline known.json
+  kubefoundry lint . --baseline known.json
   kubefoundry lint . --fix
   kubefoundry lint . --output sarif > kubefoundry.sarif
-  git diff --name-only --diff-filter=d main -- '*.yaml' | xargs -r kubefoundry lint";
+  git diff --name-only --diff-filter=d main -- '*.yaml' |
+    xargs -r kubefoundry lint";
 
 const EXPLAIN_EXAMPLES: &str = "\
-For a diagnostic code or its name, the page of that diagnostic is printed. A name such as syntax is
-never read as a path; write ./syntax to name the file.
-For a field, such as spec.engine.type or asyncactor.spec.scaling, its description is printed,
-unless a file or directory has that name.
+For a diagnostic code or its name, the page of that diagnostic is printed. A name such as syntax is never read as a \
+path; write ./syntax to name the file. For a field, such as spec.engine.type or asyncactor.spec.scaling, its \
+description is printed, unless a file or directory has that name.
 
 Examples:
   kubefoundry explain llama.yaml
@@ -146,7 +151,8 @@ Examples:
   kubefoundry explain llama.yaml --trace --field spec.engine.contextLength
   kubefoundry explain llama.yaml --why-not kaito
   kubefoundry explain providers/ --rules
-  kubefoundry explain models/ --output json | jq '.decisions[] | [.object.name, .selection.reason]'";
+  kubefoundry explain models/ --output json |
+    jq '.decisions[] | [.object.name, .selection.reason]'";
 
 /// Lets `explain` take diagnostic codes and fields in place of paths.
 fn accept_codes_and_fields(paths: Arg) -> Arg {
@@ -157,12 +163,13 @@ fn accept_codes_and_fields(paths: Arg) -> Arg {
 }
 
 const FIT_EXAMPLES: &str = "\
-Sizes are bounds: what is not known exactly is given as a range, and `surely` means that the upper bound fits.
+Sizes are bounds: what is not known exactly is given as a range, and `surely` means that the upper bound fits. \
 Weights and KV cache are those of each GPU. Describe your own models and GPUs in the options file.
 
 Examples:
   kubefoundry fit models/
-  kubefoundry fit llama.yaml --output json | jq '.workers[] | [.object.name, .fit]'
+  kubefoundry fit llama.yaml --output json |
+    jq '.workers[] | [.object.name, .fit]'
   kubefoundry fit models/ --output markdown";
 
 const IMAGES_EXAMPLES: &str = "\
@@ -171,9 +178,14 @@ Examples:
   kubefoundry images models/ | xargs -r -n 1 docker pull";
 
 const ARGOCD_EXAMPLES: &str = "\
-Argo CD runs these commands in the application's directory. They read their parameters from the environment:
+Argo CD runs these commands in the application's directory. They read their parameters from the environment: \
 ARGOCD_APP_PARAMETERS, PARAM_* and ARGOCD_ENV_*.
 
+Examples:
+  kubefoundry argocd generate
+  ARGOCD_ENV_RUNTIMES=dynamo=1.4.0 kubefoundry argocd generate";
+
+const ARGOCD_GENERATE_EXAMPLES: &str = "\
 Examples:
   kubefoundry argocd generate
   ARGOCD_ENV_RUNTIMES=dynamo=1.4.0 kubefoundry argocd generate";
@@ -191,8 +203,8 @@ In an editor with yaml-language-server, name the file in the first line of a doc
   # yaml-language-server: $schema=.vscode/kubefoundry.json";
 
 const FN_EXAMPLES: &str = "\
-The function reads a ResourceList from standard input and prints the resulting ResourceList,
-like kubefoundry-fn. Its options are in functionConfig; it takes no flags.
+The function reads a ResourceList from standard input and prints the resulting ResourceList, like kubefoundry-fn. \
+Its options are in functionConfig; it takes no flags.
 
 Examples:
   kpt fn eval DIR --exec \"kubefoundry fn\" -- runtimes.dynamo=1.4.0
@@ -285,7 +297,7 @@ pub(crate) struct InputArgs {
     pub(crate) runtime: Vec<Assignment>,
 
     /// Treat warnings as errors
-    #[arg(long)]
+    #[arg(long, help_heading = "Findings")]
     pub(crate) strict: bool,
 }
 
@@ -344,12 +356,6 @@ pub(crate) struct DiagnosticsArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RenderArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
     /// Output format
     ///
     /// In JSON, a single object is printed on its own; any other number of objects becomes a v1 List.
@@ -376,15 +382,21 @@ pub(crate) struct RenderArgs {
     #[arg(long, requires = "out_dir")]
     pub(crate) check: bool,
 
+    /// Print the whole input, with each ModelDeployment replaced by the objects generated from it
+    #[arg(long, conflicts_with = "out_dir")]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
     /// Fail if there is a finding of at least this severity
     ///
     /// As after an error, nothing is then printed or written.
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t, help_heading = "Findings")]
     pub(crate) fail_on: RenderFailOn,
 
-    /// Print the whole input, with each ModelDeployment replaced by the objects generated from it
-    #[arg(long, conflicts_with = "out_dir")]
-    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
 }
 
 const CONFIG_EXAMPLES: &str = "\
@@ -420,9 +432,6 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LintArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
     /// Format of the findings
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: LintFormat,
@@ -438,6 +447,9 @@ pub(crate) struct LintArgs {
     /// Print the changes that --fix would make without making them; fail if there are any
     #[arg(long, conflicts_with_all = ["fix", "output"])]
     pub(crate) diff: bool,
+
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
 
     /// Fail if there is a finding of at least this severity
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t, help_heading = "Findings")]
@@ -462,12 +474,6 @@ pub(crate) struct LintArgs {
 #[derive(Debug, ClapArgs)]
 #[command(mut_arg("paths", accept_codes_and_fields))]
 pub(crate) struct ExplainArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
     /// Output format; JSON and HTML include the findings
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ExplanationFormat,
@@ -499,41 +505,50 @@ pub(crate) struct ExplainArgs {
     /// Supports text and JSON.
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) why_not: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct FitArgs {
+    /// Output format
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: TableFormat,
+
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
     #[command(flatten)]
     pub(crate) diagnostics: DiagnosticsArgs,
-
-    /// Output format
-    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: TableFormat,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImagesArgs {
+    /// Output format
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: TextFormat,
+
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
     #[command(flatten)]
     pub(crate) diagnostics: DiagnosticsArgs,
-
-    /// Output format
-    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: TextFormat,
 }
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum ArgoCdCommand {
     /// Print the manifests of the application; on failure, print nothing
+    #[command(after_help = ARGOCD_GENERATE_EXAMPLES)]
     Generate,
     /// Print the files that kubefoundry can render, if any
+    #[command(after_help = "Examples:\n  kubefoundry argocd discover")]
     Discover,
     /// Print the available parameters for the Argo CD UI
+    #[command(after_help = "Examples:\n  kubefoundry argocd params")]
     Params,
 }
 
@@ -575,9 +590,9 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ManArgs {
-    /// Command to print the page of; the page of kubefoundry itself if omitted
+    /// Command to print the page of, such as lint or `argocd generate`; the page of kubefoundry itself if omitted
     #[arg(value_name = "COMMAND")]
-    pub(crate) command: Option<String>,
+    pub(crate) command: Vec<String>,
 
     /// Write all pages to DIR instead of standard output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "command")]

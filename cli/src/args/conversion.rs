@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 use super::{DiagnosticsArgs, InputArgs, ObjectFormat};
 
 pub(super) const IMPORT_EXAMPLES: &str = "\
-import converts Workspaces, InferenceSets, DynamoGraphDeployments and RayServices, with their ConfigMaps and claims.
+import converts Workspaces, InferenceSets, DynamoGraphDeployments and RayServices, with their ConfigMaps and claims. \
 It renders the result and reports each field that differs from the original (the residue) on standard error.
 
 Examples:
@@ -18,8 +18,8 @@ Examples:
   kubefoundry import old/ --output json | jq '.imported[].residue'";
 
 pub(super) const MIGRATE_EXAMPLES: &str = "\
-With --to, the new ModelDeployment gets its own name, so that both run until the traffic has moved.
-With --to-group, the rest of the text is kept: comments, order and quotes.
+With --to, the new ModelDeployment gets its own name, so that both run until the traffic has moved. With --to-group, \
+the rest of the text is kept: comments, order and quotes.
 
 Examples:
   kubefoundry migrate --to kaito model.yaml
@@ -35,9 +35,6 @@ pub(crate) struct ImportArgs {
     /// Options file (kind Render) of the run that will render the result
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
 
     /// Output format; JSON includes the residue and the findings
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
@@ -60,13 +57,13 @@ pub(crate) struct ImportArgs {
     /// Write raw patches for what no field can express, so that a rendering of the result equals the imported objects
     #[arg(long)]
     pub(crate) patches: bool,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct MigrateArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
     /// Provider to move to
     #[arg(long, value_name = "PROVIDER", value_parser = provider_names(), required_unless_present = "to_group")]
     pub(crate) to: Option<String>,
@@ -79,12 +76,15 @@ pub(crate) struct MigrateArgs {
     #[arg(long, conflicts_with_all = ["to", "output"])]
     pub(crate) in_place: bool,
 
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
     /// Output format
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: MigrationFormat,
+
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
 }
 
 fn provider_names() -> PossibleValuesParser {

@@ -9,12 +9,18 @@ pub(crate) struct Deferred<T>(pub(crate) T);
 
 impl<T: Args> Args for Deferred<T> {
     fn augment_args(command: Command) -> Command {
-        command.defer(T::augment_args)
+        command.defer(|command| move_global_last(T::augment_args(command)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         command.defer(T::augment_args_for_update)
     }
+}
+
+/// Moves the global option to the end, so that its section of `--help` is the last one.
+fn move_global_last(command: Command) -> Command {
+    let has_color = command.get_arguments().any(|argument| argument.get_id() == "color");
+    if has_color { command.mut_arg("color", |color| color) } else { command }
 }
 
 impl<T: FromArgMatches> FromArgMatches for Deferred<T> {

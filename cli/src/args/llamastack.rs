@@ -7,23 +7,25 @@ use clap::{Args as ClapArgs, Subcommand, ValueHint};
 pub(super) const LLAMASTACK_EXAMPLES: &str = "\
 Examples:
   kubefoundry llamastack validate-provider my-provider/ --platform linux/amd64
-  kubefoundry llamastack merge-config --metadata-dir metadata --base run.yaml --output merged.yaml \\
-    --extra-providers-output extra-providers.yaml --log merge-log.txt";
+  kubefoundry llamastack merge-config --metadata-dir metadata --base run.yaml \\
+    --output merged.yaml --extra-providers-output extra-providers.yaml \\
+    --log merge-log.txt";
 
 const MERGE_CONFIG_EXAMPLES: &str = "\
-The init container merge-config runs this command; the default paths are those in its pod. Either all files are written
-or none. A warning on standard error names each base provider that is replaced.
+The init container merge-config runs this command; the default paths are those in its pod. Either all files are \
+written or none. A warning on standard error names each base provider that is replaced.
 
 Exit status: 0 merged; 1 any error, including wrong usage.
 
 Examples:
   kubefoundry llamastack merge-config
-  kubefoundry llamastack merge-config --metadata-dir metadata --base run.yaml --output merged.yaml \\
-    --extra-providers-output extra-providers.yaml --log merge-log.txt";
+  kubefoundry llamastack merge-config --metadata-dir metadata --base run.yaml \\
+    --output merged.yaml --extra-providers-output extra-providers.yaml \\
+    --log merge-log.txt";
 
 const VALIDATE_PROVIDER_EXAMPLES: &str = "\
-A directory has the layout of /lls-provider in the image: lls-provider-spec.yaml, and packages/ with wheels. For a file,
-only the metadata is checked. For several directories, conflicts between their wheels are reported, too.
+A directory has the layout of /lls-provider in the image: lls-provider-spec.yaml, and packages/ with wheels. For a \
+file, only the metadata is checked. For several directories, conflicts between their wheels are reported, too.
 
 Examples:
   kubefoundry llamastack validate-provider my-provider/

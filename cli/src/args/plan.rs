@@ -7,11 +7,11 @@ use clap::{Arg, Args as ClapArgs, ValueEnum, ValueHint};
 use super::{Assignment, DiagnosticsArgs, InputArgs, TableFormat, parse_assignment};
 
 pub(super) const EXAMPLES: &str = "\
-OLD and NEW are files, directories or `-`. With --git, two revisions of PATH are compared. With --new-* flags and one PATH,
-the same input is compared under two sets of options.
+OLD and NEW are files, directories or `-`. With --git, two revisions of PATH are compared. With --new-* flags and \
+one PATH, the same input is compared under two sets of options.
 
-Exit status: 0 a plan; 1 a change at least as severe as --fail-on; 2 no plan: an error in OLD or NEW, wrong usage, or a \
-file that cannot be read.
+Exit status: 0 a plan; 1 a change at least as severe as --fail-on; 2 no plan: an error in OLD or NEW, wrong usage, \
+or a file that cannot be read.
 
 Examples:
   kubefoundry plan live/ models/
@@ -35,12 +35,6 @@ fn accept_old_and_new(paths: Arg) -> Arg {
 #[derive(Debug, ClapArgs)]
 #[command(mut_arg("paths", accept_old_and_new))]
 pub(crate) struct PlanArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
     /// Compare PATH in two revisions: A..B, A...B (from their merge base), or A (with the working tree)
     #[arg(long, value_name = "REVISIONS", allow_hyphen_values = true)]
     pub(crate) git: Option<String>,
@@ -84,6 +78,12 @@ pub(crate) struct PlanArgs {
     /// Fail if there is a change of at least this severity
     #[arg(long, value_enum, value_name = "CLASS", default_value_t)]
     pub(crate) fail_on: PlanFailOn,
+
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
 }
 
 /// What applies objects to a cluster, which decides how a change of identity is carried out.

@@ -9,19 +9,23 @@ use super::{DiagnosticsArgs, InputArgs, TextFormat};
 
 pub(super) const STATUS_EXAMPLES: &str = "\
 Examples:
-  kubectl get modeldeployments,dgd,workspaces,inferencesets,rayservices -A -o yaml | kubefoundry status
-  kubefoundry status dump.yaml --output json | jq '.statuses[] | [.deployment.name, .phase]'
-  kubectl get dgd -A -o yaml --show-managed-fields | kubefoundry status - --now now";
+  kubectl get modeldeployments,dgd,workspaces,inferencesets,rayservices -A \\
+    -o yaml | kubefoundry status
+  kubefoundry status dump.yaml --output json |
+    jq '.statuses[] | [.deployment.name, .phase]'
+  kubectl get dgd -A -o yaml --show-managed-fields |
+    kubefoundry status - --now now";
 
 pub(super) const DRIFT_EXAMPLES: &str = "\
-SNAPSHOT contains the objects of the cluster, such as the output of `kubectl get -o yaml`.
-Only rendered fields are compared. If the snapshot has managed fields, drift names the writer of each field.
+SNAPSHOT contains the objects of the cluster, such as the output of `kubectl get -o yaml`. Only rendered fields are \
+compared. If the snapshot has managed fields, drift names the writer of each field.
 
-Exit status: 0 no drift; 1 drift; 2 no comparison: an error in SPEC or SNAPSHOT, wrong usage, or a file that cannot be \
-read.
+Exit status: 0 no drift; 1 drift; 2 no comparison: an error in SPEC or SNAPSHOT, wrong usage, or a file that cannot \
+be read.
 
 Examples:
-  kubectl get dgd.v1alpha1.nvidia.com,pvc -A -o yaml --show-managed-fields | kubefoundry drift models/ -
+  kubectl get dgd.v1alpha1.nvidia.com,pvc -A -o yaml --show-managed-fields |
+    kubefoundry drift models/ -
   kubefoundry drift models/ dump.yaml --diff
   kubefoundry drift models/ dump.yaml --crds crds/ --output json";
 
@@ -42,9 +46,6 @@ pub(crate) struct StatusArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
     /// Output format; JSON adds conditions and parts
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: TextFormat,
@@ -58,6 +59,9 @@ pub(crate) struct StatusArgs {
     /// With --now: seconds without an update after which a status that should change is stale
     #[arg(long, value_name = "SECONDS", requires = "now", default_value_t = kubefoundry_compiler::status::DEFAULT_STALE_AFTER_SECONDS)]
     pub(crate) stale_after: u64,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
 }
 
 /// The reference time for staleness.
@@ -77,12 +81,6 @@ fn parse_now(text: &str) -> Result<Now, String> {
 #[derive(Debug, ClapArgs)]
 #[command(mut_arg("paths", require_spec_and_snapshot))]
 pub(crate) struct DriftArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
     /// Output format
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: TextFormat,
@@ -90,6 +88,12 @@ pub(crate) struct DriftArgs {
     /// Print unified diffs from the cluster snapshot to the rendered objects, limited to rendered fields
     #[arg(long, conflicts_with = "output")]
     pub(crate) diff: bool,
+
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Command, CommandFactory as _};
+use clap::{ArgAction, Command, CommandFactory as _};
 use clap_mangen::Man;
-use clap_mangen::roff::{Roff, bold, roman};
+use clap_mangen::roff::{Roff, bold, italic, roman};
 
 use super::CommandError;
 use crate::args::{Args, ManArgs};
@@ -23,8 +23,16 @@ pub(crate) enum ManError {
 
 const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "Success."),
-    ("1", "The input has an error; with lint and plan, a finding or a change at least as severe as --fail-on."),
-    ("2", "Wrong usage or options, or a file that cannot be read or written."),
+    (
+        "1",
+        "The input has an error; with lint and plan, a finding or a change at least as severe as --fail-on; with drift, \
+         drift; with render --check, files that are not fresh.",
+    ),
+    (
+        "2",
+        "Wrong usage or options, or a file that cannot be read or written; with plan, drift and render --check, an input \
+         with an error.",
+    ),
 ];
 
 const FILES: &[(&str, &str)] = &[(
@@ -51,7 +59,7 @@ pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, CommandError> {
             }
             replacement.commit().map_err(|(path, source)| ManError::Write { path, source })?;
         }
-        None => console::print([format_page(&program, args.command.as_deref())?])?,
+        None => console::print([roff(&program, find_command(&program, &args.command)?)])?,
     }
     Ok(ExitStatus::Success)
 }
@@ -63,35 +71,59 @@ fn program() -> Command {
     program
 }
 
-/// Formats the page of the program, or of one of its commands.
-fn format_page(program: &Command, command: Option<&str>) -> Result<String, ManError> {
-    match command {
-        None => Ok(roff(program, program)),
-        Some(name) => match program.find_subcommand(name) {
-            Some(command) => Ok(roff(program, command)),
-            None => Err(ManError::UnknownCommand(name.to_owned(), command_names(program).join(", "))),
-        },
-    }
+/// Finds the program itself, one of its commands, or a command of a command.
+fn find_command<'p>(program: &'p Command, names: &[String]) -> Result<&'p Command, ManError> {
+    names.iter().try_fold(program, |command, name| {
+        let known = || command.get_subcommands().map(Command::get_name).collect::<Vec<_>>().join(", ");
+        command.find_subcommand(name).ok_or_else(|| ManError::UnknownCommand(name.clone(), known()))
+    })
 }
 
-/// Formats every page. Returns them with their names: `kubefoundry`, `kubefoundry-render`.
+/// Formats every page. Returns them with their names: `kubefoundry`, `kubefoundry-render`, `kubefoundry-argocd-generate`.
 fn format_pages(program: &Command) -> Vec<(String, String)> {
-    let main = (program.get_name().to_owned(), roff(program, program));
-    let commands = program.get_subcommands().map(|command| (page_name(program, command), roff(program, command)));
-    std::iter::once(main).chain(commands).collect()
+    all_commands(program).into_iter().map(|command| (page_name(command), roff(program, command))).collect()
 }
 
-fn command_names(program: &Command) -> Vec<&str> {
-    program.get_subcommands().map(Command::get_name).collect()
+/// Returns a command and all commands below it.
+fn all_commands(command: &Command) -> Vec<&Command> {
+    std::iter::once(command).chain(command.get_subcommands().flat_map(all_commands)).collect()
 }
 
-fn page_name(program: &Command, command: &Command) -> String {
-    let (program, command) = (program.get_name(), command.get_name());
-    if program == command { program.to_owned() } else { format!("{program}-{command}") }
+/// Returns the name of a page: `kubefoundry-argocd-generate`.
+fn page_name(command: &Command) -> String {
+    command.get_bin_name().unwrap_or_else(|| command.get_name()).replace(' ', "-")
+}
+
+/// Writes the options with their values, and the arguments as `--help` has them.
+fn write_synopsis(sections: &mut Roff, command: &Command) {
+    sections.control("SH", ["SYNOPSIS"]);
+    let mut line = vec![bold(command.get_bin_name().unwrap_or_else(|| command.get_name()))];
+    for option in command.get_arguments().filter(|option| !option.is_positional() && !option.is_hide_set()) {
+        let (open, close) = if option.is_required_set() { (" ", "") } else { (" [", "]") };
+        line.push(roman(open));
+        if let Some(short) = option.get_short() {
+            line.extend([bold(format!("-{short}")), roman("|")]);
+        }
+        line.push(bold(format!("--{}", option.get_long().unwrap_or_default())));
+        let values = option.get_value_names().filter(|_| option.get_action().takes_values()).unwrap_or_default();
+        if !values.is_empty() {
+            // The value of some options can be omitted.
+            let is_optional = option.get_num_args().is_some_and(|number| number.min_values() == 0);
+            line.push(roman(if is_optional { " [" } else { " " }));
+            line.push(italic(values.join(" ")));
+            line.push(roman(if is_optional { "]" } else { "" }));
+        }
+        let is_repeatable = matches!(option.get_action(), ArgAction::Append);
+        line.push(roman(format!("{close}{}", if is_repeatable { "..." } else { "" })));
+    }
+    let usage = command.clone().render_usage().to_string();
+    let arguments = usage.rsplit_once("[OPTIONS]").map_or("", |(_, arguments)| arguments);
+    line.push(roman(arguments.split_whitespace().fold(String::new(), |line, word| line + " " + word)));
+    sections.text(line);
 }
 
 fn roff(program: &Command, command: &Command) -> String {
-    let name = page_name(program, command);
+    let name = page_name(command);
     // The text after the options in `--help` is split into sections: notes, exit status, examples.
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let version = program.get_version().unwrap_or_default();
@@ -102,7 +134,9 @@ fn roff(program: &Command, command: &Command) -> String {
     // Writing to memory does not fail.
     let _ = man.render_title(&mut out);
     let _ = man.render_name_section(&mut out);
-    let _ = man.render_synopsis_section(&mut out);
+    let mut synopsis = Roff::new();
+    write_synopsis(&mut synopsis, command);
+    out.extend_from_slice(synopsis.to_roff().as_bytes());
     let _ = man.render_description_section(&mut out);
     let _ = man.render_options_section(&mut out);
     if command.has_subcommands() {
@@ -120,12 +154,13 @@ fn roff(program: &Command, command: &Command) -> String {
     write_definitions(&mut sections, "FILES", FILES);
     write_definitions(&mut sections, "ENVIRONMENT", ENVIRONMENT);
     // An exit status after the examples is skipped: the section above describes it.
-    let lines: Vec<&str> = examples.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let lines: Vec<&str> = examples.lines().take_while(|line| !line.is_empty()).collect();
     if !lines.is_empty() {
         sections.control("SH", ["EXAMPLES"]);
         sections.control("nf", []);
         for line in lines {
-            sections.text([roman(line)]);
+            // The lines after the first one of a command are indented.
+            sections.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
         }
         sections.control("fi", []);
     }
@@ -143,9 +178,7 @@ fn write_definitions(sections: &mut Roff, title: &str, rows: &[(&str, &str)]) {
 }
 
 fn write_see_also(sections: &mut Roff, program: &Command, current: &str) {
-    let commands = program.get_subcommands().map(|command| page_name(program, command));
-    let pages = std::iter::once(program.get_name().to_owned()).chain(commands).filter(|page| page != current);
-    let pages: Vec<String> = pages.collect();
+    let pages: Vec<String> = all_commands(program).into_iter().map(page_name).filter(|page| page != current).collect();
     sections.control("SH", ["SEE ALSO"]);
     let mut line = Vec::new();
     for (position, page) in pages.iter().enumerate() {

@@ -150,6 +150,73 @@ fn help_shows_examples() {
     }
 }
 
+/// Every command, with those of commands.
+const COMMANDS: [&[&str]; 21] = [
+    &[],
+    &["render"],
+    &["lint"],
+    &["explain"],
+    &["plan"],
+    &["fit"],
+    &["images"],
+    &["import"],
+    &["migrate"],
+    &["status"],
+    &["drift"],
+    &["argocd"],
+    &["argocd", "generate"],
+    &["argocd", "params"],
+    &["llamastack"],
+    &["llamastack", "merge-config"],
+    &["llamastack", "validate-provider"],
+    &["schema"],
+    &["fn"],
+    &["completions"],
+    &["man"],
+];
+
+/// An example that is broken into two lines cannot be copied.
+#[test]
+fn no_example_is_wrapped_on_80_columns() {
+    let sandbox = Sandbox::new();
+    let help = |command: &[&str], columns: &str| {
+        let mut run = sandbox.command(&[command, &["--help"]].concat());
+        String::from_utf8(run.env("COLUMNS", columns).output().unwrap().stdout).unwrap()
+    };
+    for command in COMMANDS {
+        let (narrow, wide) = (help(command, "80"), help(command, "1000"));
+        let examples = |help: &str| {
+            help.split_once("Examples:\n").map(|(_, examples)| examples.split("\n\n").next().unwrap().to_owned())
+        };
+        assert!(examples(&wide).is_some_and(|examples| examples.contains("kubefoundry")), "{command:?}");
+        assert_eq!(examples(&narrow), examples(&wide), "{command:?}");
+        // A paragraph that the source wraps would be wrapped twice on a narrow terminal.
+        let after = wide.rsplit_once("\nExamples:").unwrap().0.rsplit_once("  ").unwrap_or_default().1;
+        for (line, next) in after.lines().zip(after.lines().skip(1)).skip(1) {
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            assert!(!(is_prose(line) && is_prose(next)), "{command:?}: {line}");
+        }
+    }
+}
+
+/// The command's own options come first, then those that it shares with others, by subject.
+#[test]
+fn options_have_headings() {
+    for (command, expected) in [
+        ("render", &["Arguments:", "Options:", "Input:", "Findings:", "Global options:"][..]),
+        ("lint", &["Arguments:", "Options:", "Input:", "Findings:", "Global options:"]),
+        ("plan", &["Arguments:", "Options:", "Input:", "Findings:", "Global options:"]),
+        ("status", &["Arguments:", "Options:", "Findings:", "Global options:"]),
+        ("schema", &["Arguments:", "Options:", "Global options:"]),
+    ] {
+        let help = Sandbox::new().run(&[command, "-h"]).exits(0).out;
+        let headings: Vec<&str> = help.lines().filter(|line| line.ends_with(':') && !line.starts_with(' ')).collect();
+        assert_eq!(headings.strip_suffix(&["Examples:"]), Some(expected), "{help}");
+        let own = help.split("Options:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        assert!(!own.contains(" --color ") && !own.contains(" --crds "), "{own}");
+    }
+}
+
 /// Wrong usage exits with 2, so that CI can distinguish it from findings.
 #[test]
 fn wrong_usage_is_a_failure() {

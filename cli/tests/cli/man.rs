@@ -22,6 +22,14 @@ fn every_command_has_a_page() {
         .map(|command| format!("kubefoundry-{command}.1"))
         .collect();
     expected.push("kubefoundry.1".to_owned());
+    let nested = [
+        "argocd-generate",
+        "argocd-discover",
+        "argocd-params",
+        "llamastack-merge-config",
+        "llamastack-validate-provider",
+    ];
+    expected.extend(nested.map(|command| format!("kubefoundry-{command}.1")));
     expected.sort();
     assert_eq!(pages, expected);
     for page in &pages {
@@ -47,6 +55,39 @@ fn one_page_goes_to_standard_output() {
     assert_eq!(render, sandbox.read("man1/kubefoundry-render.1"));
     assert!(render.contains("kubefoundry render models/ \\-\\-out\\-dir manifests"), "{render}");
     assert!(render.contains(".SH NOTES"), "{render}");
+}
+
+/// A command of a command has a page, which others refer to.
+#[test]
+fn nested_commands_have_pages() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.run(&["man", "llamastack", "merge-config"]).exits(0).out;
+    assert!(page.contains(".TH KUBEFOUNDRY-LLAMASTACK-MERGE-CONFIG 1 "), "{page}");
+    assert!(page.contains("\\fBkubefoundry llamastack merge\\-config\\fR ["), "{page}");
+    assert!(sandbox.run(&["man"]).exits(0).out.contains("\\fBkubefoundry\\-argocd\\-generate\\fR(1)"));
+    let ran = sandbox.run(&["man", "argocd", "genrate"]).exits(2);
+    let expected = "kubefoundry: there is no command \"genrate\"; expected one of generate, discover, params\n";
+    assert_eq!(ran.err, expected);
+}
+
+/// The synopsis shows which options take a value, and which can be repeated.
+#[test]
+fn the_synopsis_has_values() {
+    let sandbox = Sandbox::new();
+    let synopsis = |command: &str| {
+        let page = sandbox.run(&["man", command]).exits(0).out;
+        let line = page.split(".SH SYNOPSIS\n").nth(1).unwrap().lines().next().unwrap().to_owned();
+        line.replace("\\fB", "").replace("\\fI", "").replace("\\fR", "").replace("\\-", "-")
+    };
+    let lint = synopsis("lint");
+    for part in
+        ["kubefoundry lint [-o|--output FORMAT]", " [--config FILE]", " [--crds PATH]...", " [--fix]", " [-q|--quiet]"]
+    {
+        assert!(lint.contains(part), "{part}: {lint}");
+    }
+    assert!(lint.ends_with(" [PATH]...") && !lint.contains("--target"), "{lint}");
+    assert!(synopsis("schema").contains(" [--upstream [GROUP/KIND]]"));
+    assert!(synopsis("drift").ends_with(" <SPEC> <SNAPSHOT>"));
 }
 
 #[test]
