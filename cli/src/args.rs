@@ -122,7 +122,7 @@ Examples:
   kubefoundry render llama.yaml --crd-version dynamo=nvidia.com/v1beta1 \\
     --runtime dynamo=1.4.0
   kubectl get crd -o yaml | kubefoundry render models/ --crds -
-  helm template app | kubefoundry render --all -";
+  helm template app | kubefoundry render --all --allow-empty -";
 
 const LINT_EXAMPLES: &str = "\
 Examples:
@@ -381,6 +381,10 @@ pub(crate) struct RenderArgs {
     /// Exit status: 0 if they are, 1 if not, 2 if the input has an error or a file cannot be read.
     #[arg(long, requires = "out_dir")]
     pub(crate) check: bool,
+
+    /// Accept an input without a ModelDeployment, as the option allowEmpty does
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
 
     /// Print the whole input, with each ModelDeployment replaced by the objects generated from it
     #[arg(long, conflicts_with = "out_dir")]

@@ -10,8 +10,8 @@ use crate::args::ColorChoice;
 #[derive(Debug)]
 pub(crate) struct Console {
     color: ColorChoice,
-    /// Whether the environment turns colors off (`NO_COLOR`, `TERM=dumb`).
-    suppressed: bool,
+    /// What the environment says about colors, if anything.
+    environment: Option<TextStyle>,
 }
 
 /// Standard output could not be written.
@@ -41,12 +41,22 @@ pub(crate) fn note_parts(parts: impl IntoIterator<Item = String>) {
 }
 
 impl Console {
-    /// Creates the console of this process. With `ColorChoice::Auto`, only terminals get colors, and `NO_COLOR`
-    /// disables them.
+    /// Creates the console of this process. With `ColorChoice::Auto`, only terminals get colors, `NO_COLOR` disables them,
+    /// and `FORCE_COLOR` or `CLICOLOR_FORCE` enables them.
     pub(crate) fn new(color: ColorChoice) -> Self {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        Self { color, suppressed: no_color || dumb }
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        // As in other programs, 0 is the value that forces nothing.
+        let forces = |name: &str| is_set(name) && std::env::var_os(name).is_some_and(|value| value != "0");
+        let environment = if is_set("NO_COLOR") {
+            Some(TextStyle::Plain)
+        } else if forces("FORCE_COLOR") || forces("CLICOLOR_FORCE") {
+            Some(TextStyle::Colored)
+        } else if std::env::var_os("TERM").is_some_and(|value| value == "dumb") {
+            Some(TextStyle::Plain)
+        } else {
+            None
+        };
+        Self { color, environment }
     }
 
     pub(crate) fn stdout_style(&self) -> TextStyle {
@@ -58,12 +68,13 @@ impl Console {
     }
 
     fn style(&self, terminal: bool) -> TextStyle {
-        let colored = match self.color {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => terminal && !self.suppressed,
-        };
-        if colored { TextStyle::Colored } else { TextStyle::Plain }
+        match self.color {
+            ColorChoice::Always => TextStyle::Colored,
+            ColorChoice::Never => TextStyle::Plain,
+            ColorChoice::Auto => {
+                self.environment.unwrap_or(if terminal { TextStyle::Colored } else { TextStyle::Plain })
+            }
+        }
     }
 }
 
@@ -74,14 +85,17 @@ mod tests {
     /// The command line overrides the environment, and the environment overrides the terminal.
     #[test]
     fn colors_follow_the_flag_then_the_environment_then_the_terminal() {
-        for (color, suppressed, terminal, expected) in [
-            (ColorChoice::Auto, false, true, TextStyle::Colored),
-            (ColorChoice::Auto, false, false, TextStyle::Plain),
-            (ColorChoice::Auto, true, true, TextStyle::Plain),
-            (ColorChoice::Always, true, false, TextStyle::Colored),
-            (ColorChoice::Never, false, true, TextStyle::Plain),
+        let (plain, colored) = (Some(TextStyle::Plain), Some(TextStyle::Colored));
+        for (color, environment, terminal, expected) in [
+            (ColorChoice::Auto, None, true, TextStyle::Colored),
+            (ColorChoice::Auto, None, false, TextStyle::Plain),
+            (ColorChoice::Auto, plain, true, TextStyle::Plain),
+            (ColorChoice::Auto, colored, false, TextStyle::Colored),
+            (ColorChoice::Always, plain, false, TextStyle::Colored),
+            (ColorChoice::Never, colored, true, TextStyle::Plain),
         ] {
-            assert_eq!(Console { color, suppressed }.style(terminal), expected, "{color:?} {suppressed} {terminal}");
+            let console = Console { color, environment };
+            assert_eq!(console.style(terminal), expected, "{console:?} {terminal}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args as ClapArgs, ValueEnum, ValueHint};
 
 use super::{DiagnosticsArgs, InputArgs, ObjectFormat};
 
@@ -63,13 +63,14 @@ pub(crate) struct ImportArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(group = ArgGroup::new("destination").args(["to", "to_group"]).required(true))]
 pub(crate) struct MigrateArgs {
     /// Provider to move to
-    #[arg(long, value_name = "PROVIDER", value_parser = provider_names(), required_unless_present = "to_group")]
+    #[arg(long, value_name = "PROVIDER", value_parser = provider_names())]
     pub(crate) to: Option<String>,
 
     /// API group to move to
-    #[arg(long, value_name = "GROUP", value_parser = group_names(), conflicts_with = "to")]
+    #[arg(long, value_name = "GROUP", value_parser = group_names())]
     pub(crate) to_group: Option<String>,
 
     /// With --to-group: change the files instead of printing their new text

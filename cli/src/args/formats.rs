@@ -6,7 +6,7 @@ use kubefoundry_diagnostics::Severity;
 /// When to color text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
+    /// On a terminal, unless NO_COLOR is set, or with FORCE_COLOR
     #[default]
     Auto,
     /// Always

@@ -43,7 +43,7 @@ In a directory, every .yaml, .yml and .json file is read, except hidden files an
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StatusArgs {
     /// Files and directories with the output of kubectl get -o yaml; standard input if `-` or omitted
-    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
     /// Output format; JSON adds conditions and parts

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Command, CommandFactory as _};
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
 
@@ -43,6 +43,10 @@ const FILES: &[(&str, &str)] = &[(
 
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("NO_COLOR", "If set and not empty, disables colors unless --color=always is given."),
+    (
+        "FORCE_COLOR, CLICOLOR_FORCE",
+        "If set and neither empty nor 0, enables colors without a terminal, as --color=always.",
+    ),
     ("TERM", "If \"dumb\", disables colors unless --color=always is given."),
 ];
 
@@ -98,7 +102,12 @@ fn page_name(command: &Command) -> String {
 fn write_synopsis(sections: &mut Roff, command: &Command) {
     sections.control("SH", ["SYNOPSIS"]);
     let mut line = vec![bold(command.get_bin_name().unwrap_or_else(|| command.get_name()))];
-    for option in command.get_arguments().filter(|option| !option.is_positional() && !option.is_hide_set()) {
+    // The usage has those of which one is required.
+    let groups = command.get_groups().filter(|group| group.is_required_set());
+    let in_groups: Vec<_> = groups.flat_map(|group| group.get_args()).collect();
+    let is_listed =
+        |option: &&Arg| !option.is_positional() && !option.is_hide_set() && !in_groups.contains(&option.get_id());
+    for option in command.get_arguments().filter(is_listed) {
         let (open, close) = if option.is_required_set() { (" ", "") } else { (" [", "]") };
         line.push(roman(open));
         if let Some(short) = option.get_short() {

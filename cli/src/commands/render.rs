@@ -29,6 +29,9 @@ pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, Co
 /// Compiles the input and prints the findings.
 fn compile_input<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<Run<O>, CommandError> {
     let mut options = Map::new();
+    if args.allow_empty {
+        options.insert("allowEmpty".to_owned(), Value::Bool(true));
+    }
     if args.all {
         options.insert("output".to_owned(), Value::from("replace"));
     }

@@ -1,7 +1,7 @@
 //! Finds files that an earlier run wrote, and whose objects are no longer in the output.
 //!
 //! The rules are those of the KRM function (krm/README.md#pruning): a file is removed only if it certainly holds nothing but
-//! one object that kubefoundry generated. In case of doubt it stays, and the user is told why.
+//! one object that kubefoundry generated. In case of doubt it stays, and the report gives the reason.
 
 use std::collections::BTreeSet;
 use std::fs;

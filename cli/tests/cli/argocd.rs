@@ -245,3 +245,11 @@ fn runs_kustomize_without_a_shell() {
     assert!(off.out.contains("name: a\n") && off.err.contains("kustomization.yaml is ignored"), "{off:#?}");
     assert_eq!((failed.out.as_str(), absent.out.as_str()), ("", ""));
 }
+
+/// The UI of Argo CD shows the beginning of standard error, so the error comes before the infos of other files.
+#[test]
+fn errors_come_first() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("z.yaml", crate::sandbox::broken("z"));
+    let ran = argocd(&sandbox, "generate", &[]).exits(1);
+    assert!(ran.err.starts_with("z.yaml:13:14: error[KF0101]") && ran.err.contains("info[KF0504]"), "{}", ran.err);
+}

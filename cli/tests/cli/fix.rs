@@ -171,3 +171,13 @@ fn a_link_out_of_the_directory_is_not_followed() {
     sandbox.run(&["lint", "--fix", "f/l.yaml"]).exits(0);
     assert_eq!(sandbox.read("out.yaml"), model("a"));
 }
+
+/// A value that differs only in case and punctuation has one meaning. A misspelt one could have another.
+#[test]
+fn fixes_the_spelling_of_a_value() {
+    for (written, fixed) in [("llama.cpp", "llamacpp"), ("VLLM", "vllm"), ("\"vLLM\"", "vllm"), ("vlm", "vlm")] {
+        let sandbox = Sandbox::new().with("a.yaml", model("a").replace("type: vllm", &format!("type: {written}")));
+        sandbox.run(&["lint", "a.yaml", "--fix", "--fail-on", "never"]).exits(0);
+        assert!(sandbox.read("a.yaml").contains(&format!("type: {fixed}\n")), "{}", sandbox.read("a.yaml"));
+    }
+}

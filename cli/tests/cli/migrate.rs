@@ -1,6 +1,6 @@
 //! `migrate`: output and exit status.
 
-use crate::sandbox::{SERVICE, Sandbox, broken, model};
+use crate::sandbox::{PINNED, SERVICE, Sandbox, broken, model};
 
 /// The text has the losses, the new deployment and the steps.
 #[test]
@@ -78,4 +78,14 @@ fn a_link_out_of_the_directory_is_not_changed() {
     let ran = sandbox.run(&["migrate", "--to-group", "kubefoundry.ai", "m", "--in-place"]).exits(2);
     assert!(ran.err.contains("links to a file outside of the given directory"), "{}", ran.err);
     assert_eq!((sandbox.read("elsewhere.yaml"), sandbox.read("m/b.yaml")), (old, before));
+}
+
+/// Engines that a deployment does not use are no loss.
+#[test]
+fn lists_only_what_the_engine_loses() {
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
+    let out = sandbox.run(&["migrate", "--to", "kuberay", "a.yaml"]).exits(0).out;
+    assert!(!out.contains("sglang") && !out.contains("trtllm"), "{out}");
+    let ran = sandbox.run(&["migrate", "a.yaml"]).exits(2);
+    assert!(ran.err.contains("--to <PROVIDER>|--to-group <GROUP>"), "{}", ran.err);
 }

@@ -429,3 +429,27 @@ fn sums_of_gpus_do_not_wrap() {
     let last = last_line(&ran.out);
     assert!(last.ends_with("GPUs 4611686014132420609 → 27670116084794523654"), "{last}");
 }
+
+/// A reader of a comment needs the file, and not 200 equal rows.
+#[test]
+fn equal_changes_share_a_row_of_the_comment() {
+    let all = |count: &str, last: usize| -> String {
+        let model = |number| model(&format!("m{number}")).replace("count: 1", count);
+        (0..=last).map(|number| model(number) + "---\n").collect()
+    };
+    let plan = |last: usize| {
+        let sandbox = Sandbox::new().with("old.yaml", all("count: 1", last)).with("new.yaml", all("count: 2", last));
+        sandbox.run(&["plan", "old.yaml", "new.yaml", "-o", "markdown"]).exits(0).out
+    };
+    let rows = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("| `prod/")).map(str::to_owned).collect()
+    };
+    let few = plan(2);
+    assert_eq!(rows(&few).len(), 3, "{few}");
+    assert!(rows(&few)[1].starts_with("| `prod/m1`<br>`new.yaml:18` | rolling-restart | "), "{few}");
+    let many = plan(199);
+    let row =
+        "| `prod/m0`<br>`new.yaml:4`<br>`prod/m1`<br>`new.yaml:18`<br>`prod/m2`<br>`new.yaml:32`<br>and 197 more | ";
+    assert_eq!(rows(&many).len(), 1, "{many}");
+    assert!(rows(&many)[0].starts_with(row), "{many}");
+}

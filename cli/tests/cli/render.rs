@@ -133,3 +133,20 @@ spec:
     gpuSupport: true
     cpuSupport: false
 ";
+
+/// As a post-renderer of Helm, `render` also gets charts without a model.
+#[test]
+fn allow_empty_accepts_an_input_without_a_model() {
+    let sandbox = Sandbox::new();
+    sandbox.pipe(&["render", "--all", "-"], crate::sandbox::SERVICE).exits(1);
+    let ran = sandbox.pipe(&["render", "--all", "--allow-empty", "-"], crate::sandbox::SERVICE).exits(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), (crate::sandbox::SERVICE, ""));
+}
+
+/// A line for each finding still has the suggestion, which is often all that is needed.
+#[test]
+fn concise_findings_have_suggestions() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a").replace("type: vllm", "type: vlm"));
+    let line = sandbox.run(&["render", "a.yaml", "--diagnostics=concise"]).exits(1).err;
+    assert!(line.contains("expected one of vllm, sglang, trtllm, llamacpp (did you mean \"vllm\"?)\n"), "{line}");
+}

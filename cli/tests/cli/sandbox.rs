@@ -46,6 +46,7 @@ impl Sandbox {
         command.args(arguments).current_dir(self.directory.path()).env_remove("NO_COLOR").env_remove("TERM");
         // Whether the machine has kustomize, kubectl or helm must not matter.
         command.env("PATH", tools());
+        command.env_remove("FORCE_COLOR").env_remove("CLICOLOR_FORCE");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

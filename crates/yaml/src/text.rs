@@ -35,6 +35,18 @@ pub fn closest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -
     best.map(|(_, candidate)| candidate)
 }
 
+/// Whether two texts have the same letters and digits: they differ only in case and punctuation.
+///
+/// ```
+/// use kubefoundry_yaml::text::is_same_word;
+/// assert!(is_same_word("llama.cpp", "llamacpp"));
+/// assert!(!is_same_word("vlm", "vllm"));
+/// ```
+pub fn is_same_word(one: &str, other: &str) -> bool {
+    let (mut folded_one, mut folded_other) = (String::new(), String::new());
+    FoldedText::new(one, &mut folded_one).text == FoldedText::new(other, &mut folded_other).text
+}
+
 /// A text in lower case without punctuation.
 struct FoldedText<'b> {
     text: &'b str,

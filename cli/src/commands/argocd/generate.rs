@@ -30,8 +30,9 @@ pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     };
     let config = values.get("config").and_then(|value| value.as_str()).filter(|name| !name.is_empty()).map(Path::new);
     let input = input::read_application(config, parameters::options(&values), kustomize_output)?;
-    let run: Run<YamlText> = Run::from_input(input, &FindingArgs::default(), Thoroughness::Needed)?;
-    // One line for each finding: if the command fails, Argo CD's UI shows standard error.
+    let mut run: Run<YamlText> = Run::from_input(input, &FindingArgs::default(), Thoroughness::Needed)?;
+    // One line for each finding: if the command fails, Argo CD's UI shows the beginning of standard error.
+    run.compilation.diagnostics.sort_by_key(|finding| finding.severity);
     run.note_findings(ReportFormat::Concise, console);
     if run.has_failed() {
         return Ok(run.status(FailOn::Error));

@@ -1,11 +1,12 @@
 //! Formats a plan as Markdown for a pull request comment: a summary table, with the details folded.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
 
-use super::text::{by_severity, kept_lines, selection_lines, verdict};
-use super::{PlanContext, differences, format, locate_deployments};
+use super::text::{by_severity, group_outputs, kept_lines, selection_lines, verdict};
+use super::{DeploymentLocation, PlanContext, differences, format, locate_deployments};
 use crate::markdown::{cell, code, html};
 use kubefoundry_yaml::text::printable;
 
@@ -13,6 +14,8 @@ use kubefoundry_yaml::text::printable;
 const MAX_TABLE_CHARS: usize = 16_000;
 /// Size limit of the whole comment.
 const MAX_COMMENT_CHARS: usize = 60_000;
+/// Number of deployments that change alike and have a row each. More share one row, with this number of names.
+const MAX_ROWS_ALIKE: usize = 3;
 /// Number of changes that a table row lists.
 const MAX_ROW_CHANGES: usize = 5;
 
@@ -25,11 +28,10 @@ pub(super) fn markdown(context: &PlanContext<'_>) -> String {
     if shown.is_empty() {
         return out;
     }
-    let rows = shown.iter().map(|(deployment, _)| {
-        let name = cell(&format::title(deployment));
-        format!("| {name} | {} | {} |\n", verdict(deployment), format_changes(deployment))
-    });
-    out.push_str(&table("| ModelDeployment | effect | changes |\n|---|---|---|\n", rows));
+    out.push_str(&table(
+        "| ModelDeployment | effect | changes |\n|---|---|---|\n",
+        deployment_rows(&shown).into_iter(),
+    ));
     let all_classes = plan.deployments.iter().filter_map(|deployment| deployment.class);
     let mut classes: Vec<_> = all_classes.collect();
     classes.sort_unstable();
@@ -88,6 +90,29 @@ fn table(head: &str, rows: impl ExactSizeIterator<Item = String>) -> String {
     out
 }
 
+/// Formats a row for each deployment, with its place. Many deployments that change alike share one.
+fn deployment_rows(shown: &[(&DeploymentPlan, Option<&DeploymentLocation<'_>>)]) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    let mut positions: BTreeMap<String, usize> = BTreeMap::new();
+    for (deployment, location) in shown {
+        let place = location.map(|location| format!("<br>{}", cell(&format!("{}:{}", location.file, location.line))));
+        let name = cell(&format::title(deployment)) + &place.unwrap_or_default();
+        let change = format!("{} | {}", verdict(deployment), format_changes(deployment));
+        let position = *positions.entry(change.clone()).or_insert(groups.len());
+        match groups.get_mut(position) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((change, vec![name])),
+        }
+    }
+    let rows = groups.into_iter().flat_map(|(change, names)| {
+        let more = names.len().saturating_sub(MAX_ROWS_ALIKE);
+        let shared = names.iter().take(MAX_ROWS_ALIKE).cloned().collect::<Vec<_>>().join("<br>");
+        let names = if more > 0 { vec![format!("{shared}<br>and {more} more")] } else { names };
+        names.into_iter().map(move |name| format!("| {name} | {change} |\n")).collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
 /// Formats the changes of a deployment for its table row.
 fn format_changes(deployment: &DeploymentPlan) -> String {
     let mut cells: Vec<String> = Vec::new();
@@ -142,12 +167,16 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
             let class = changes.first().map_or(ChangeClass::None, |change| change.class);
             let names: Vec<String> = changes.iter().map(|change| format_change(change, code)).collect();
             let _ = writeln!(block, "- {}: **{class}**", names.join(", "));
-            for output in format::relevant_outputs(outputs) {
-                let (path, how) = format::format_output(output);
-                let field = format!("{} {} {path}", printable(&output.object.kind), format::name(&output.object));
-                let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
-                let source = code(&output.source);
-                let _ = writeln!(block, "  - {}{how}: {} ({source})", code(field.trim_end()), output.class);
+            // The fields of one object that react alike have one source.
+            for group in group_outputs(format::relevant_outputs(outputs)) {
+                let Some(first) = group.first() else { continue };
+                let object = format!("{} {}", printable(&first.object.kind), format::name(&first.object));
+                let _ = writeln!(block, "  - {}: {} ({})", code(&object), first.class, code(&first.source));
+                for output in group.iter().filter(|output| !output.path.is_empty()) {
+                    let (path, how) = format::format_output(output);
+                    let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
+                    let _ = writeln!(block, "    - {}{how}", code(&path));
+                }
             }
         }
         if context.diff {

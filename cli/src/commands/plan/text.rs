@@ -224,7 +224,7 @@ fn format_class(class: ChangeClass, style: TextStyle) -> String {
 }
 
 /// Groups output changes by object, class and source, the most severe class first.
-fn group_outputs<'o>(outputs: impl Iterator<Item = &'o OutputChange>) -> Vec<Vec<&'o OutputChange>> {
+pub(super) fn group_outputs<'o>(outputs: impl Iterator<Item = &'o OutputChange>) -> Vec<Vec<&'o OutputChange>> {
     let mut groups: Vec<Vec<&OutputChange>> = Vec::new();
     for output in outputs {
         let belongs = |group: &&mut Vec<&OutputChange>| {

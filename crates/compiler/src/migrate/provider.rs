@@ -61,7 +61,7 @@ pub struct MigratedDeployment {
     pub from: String,
     /// The new provider.
     pub to: String,
-    /// Engines and modes that only the current provider supports.
+    /// Modes of the engine that only the current provider supports.
     pub capabilities_lost: Vec<String>,
     /// Fields that lose or change their effect, one line each.
     pub losses: Vec<String>,
@@ -216,6 +216,8 @@ impl DeploymentMigrator<'_> {
             decision.endpoint.clone().map(|endpoint| ServiceAddress { endpoint, namespace })
         };
         let (old_address, new_address) = (address(self.decision), address(decision));
+        let engine = ModelDeployment::path().spec().engine().engine_type();
+        let engine = string_at(&new, &engine.json_pointer()).unwrap_or_default();
         let inputs = StepInputs {
             old,
             new: &new,
@@ -233,7 +235,7 @@ impl DeploymentMigrator<'_> {
             object: old.clone(),
             from: from.to_owned(),
             to: self.provider.name().to_owned(),
-            capabilities_lost: capabilities_lost(from, self.provider.name()),
+            capabilities_lost: capabilities_lost(from, self.provider.name(), engine),
             losses,
             manifests: after.outputs.into_iter().map(|output| output.object).collect(),
             model_deployment: new,
@@ -384,12 +386,14 @@ fn model_name_of(run: &Compilation, decision: &Decision) -> Option<String> {
     requested_model_name(decision.provider()?, &objects)
 }
 
-/// Returns the engines and modes that only the first of two built-in providers supports.
-fn capabilities_lost(from: &str, to: &str) -> Vec<String> {
+/// Returns the modes of an engine that only the first of two built-in providers supports. Other engines do not matter to a
+/// deployment that does not use them.
+fn capabilities_lost(from: &str, to: &str, engine: &str) -> Vec<String> {
     let catalog = Catalog::with_builtin(Limits::default());
     let capabilities = |name: &str| {
         let candidate = catalog.builtin_candidate(name);
         let engines = candidate.into_iter().flat_map(|candidate| &candidate.engines);
+        let engines = engines.filter(|known| known.name == engine);
         let capabilities =
             engines.flat_map(|engine| engine.modes.iter().map(move |mode| format!("{} in {mode} mode", engine.name)));
         capabilities.collect::<Vec<String>>()

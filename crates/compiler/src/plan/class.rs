@@ -91,7 +91,7 @@ impl ChangeClass {
             Self::NoEffect => "accepted, and without effect on what runs",
             Self::Unknown => "a controller that is not known here decides",
             Self::Recreate => "another object, endpoint or model name takes the place of the one that serves",
-            Self::Refused => "rejected: nothing changes",
+            Self::Refused => "refused by the API server or a webhook: nothing changes",
         }
     }
 }

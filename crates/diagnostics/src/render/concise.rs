@@ -19,7 +19,12 @@ pub fn concise(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {
             let position = index.position(location.span.start);
             let _ = write!(out, "{name}:{}:{}: ", position.line, position.column);
         }
-        let _ = writeln!(out, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, one_line(&diagnostic.message));
+        let _ = write!(out, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, one_line(&diagnostic.message));
+        // A suggestion is short, and often all that is needed.
+        if let Some(suggestion) = diagnostic.help.as_ref().filter(|help| help.starts_with("did you mean ")) {
+            let _ = write!(out, " ({})", one_line(suggestion));
+        }
+        out.push('\n');
     }
     out
 }

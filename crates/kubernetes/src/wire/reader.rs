@@ -9,7 +9,7 @@ use crate::api_group::{self, ApiGroup};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
-use kubefoundry_yaml::text::{closest, one_of, shorten};
+use kubefoundry_yaml::text::{closest, is_same_word, one_of, shorten};
 use kubefoundry_yaml::{Node, Value};
 
 /// The context in which a value is read.
@@ -397,7 +397,11 @@ pub fn read_string_enum<T: StringEnum>(node: &Node<'_>, path: &FieldPath, reader
         let message = format!("{path} is {:?}, expected {}", shorten(&text), one_of(&names));
         let reported = reader.findings.report(&codes::INVALID_VALUE, path, message);
         if let Some(name) = closest(&text, names.iter().copied()) {
-            reported.help(format!("did you mean {name:?}?"));
+            let reported = reported.help(format!("did you mean {name:?}?"));
+            // A value that differs only in case and punctuation has one meaning: `llama.cpp`, `VLLM`.
+            if is_same_word(&text, name) {
+                reported.replace_with(format!("change it to {name}"), name);
+            }
         }
     }
     variant

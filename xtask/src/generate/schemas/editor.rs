@@ -135,8 +135,11 @@ fn render() -> Result<Value, Failure> {
     for code in codes {
         let mut severity = level.clone();
         severity["description"] = json!(format!("{}: {}. {} by default.", code.name, code.summary, code.severity));
+        schema["properties"]["severities"]["properties"][code.name] = severity.clone();
         schema["properties"]["severities"]["properties"][code.id] = severity;
     }
+    // Another key is a slip, which a run would refuse.
+    schema["properties"]["severities"]["additionalProperties"] = json!(false);
     // `apiVersion` and `kind` are optional in an inline configuration.
     let items = schema["properties"]["providers"]["items"].as_object_mut();
     items.and_then(|items| items.remove("required"));
