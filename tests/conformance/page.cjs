@@ -1,16 +1,29 @@
-// Checks the layout, colors and structure of the page of `explain --output html` in the browser.
+// Checks the page of `explain --output html` in Chromium.
+//
+// usage: node page.cjs KUBEFOUNDRY CHROMIUM FOLDER-FOR-SCREENSHOTS
+//
+// No screenshot is compared with an older one. Instead, the page must be readable at every width and in both color schemes,
+// usable with the keyboard, load nothing, and run no script.
 
 const assert = require('node:assert');
+const fs = require('node:fs');
+const path = require('node:path');
 const { pathToFileURL } = require('node:url');
+const { EMPTY, HOSTILE, explain, open } = require('./browser.cjs');
+const { MODELS, write } = require('./many_models.cjs');
 
-const WIDTHS = [1280, 768, 400];
+const WIDTHS = [1280, 768, 360];
+// In pixels; less is hard to read.
+const MIN_FONT_SIZE = 13;
+// The size of the page of 200 models, in bytes.
+const MAX_BYTES = 2_000_000;
 // The width of A4 at 96 dpi without margins of 15 mm.
 const PAPER = 680;
 // The contrast that WCAG 2.2, 1.4.3 (level AA) requires for text of any size.
 const TEXT_CONTRAST = 4.5;
 
 /** Runs in the page: returns the problems of its layout and colors, and the number of its texts. */
-function measure(contrast) {
+function measure([contrast, fontSize]) {
   const problems = [];
   const name = (element) => `<${element.tagName.toLowerCase()} class="${element.className}"> ${element.textContent.trim().slice(0, 40)}`;
   const channel = (value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
@@ -33,12 +46,15 @@ function measure(contrast) {
     const element = node.parentElement;
     const hidden = element.closest('thead, .skip, style');
     if (!node.textContent.trim() || (hidden && getComputedStyle(hidden).position === 'absolute') || element.closest('style')) continue;
+    if (element.closest('.no-match, .nothing, .filters, .back') && !element.checkVisibility()) continue;
     texts += 1;
     const range = document.createRange();
     range.selectNodeContents(node);
     const boxes = [...range.getClientRects()].filter((box) => box.width > 0);
     if (!boxes.length) problems.push(`not shown: ${name(element)}`);
-    for (const box of boxes) {
+    if (parseFloat(getComputedStyle(element).fontSize) < fontSize) problems.push(`${getComputedStyle(element).fontSize}: ${name(element)}`);
+    // A block of YAML and a long filter can be scrolled.
+    for (const box of element.closest('pre, fieldset') ? [] : boxes) {
       if (box.left < -0.5 || box.right > width + 0.5) problems.push(`outside of the page: ${name(element)}`);
       for (let at = element; at && at !== document.body; at = at.parentElement) {
         const style = getComputedStyle(at);
@@ -117,7 +133,7 @@ async function look(browser, url, screenshot, scheme, width) {
   await tab.setViewportSize({ width, height: 900 });
   await tab.goto(url);
   await tab.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)));
-  const found = await tab.evaluate(measure, TEXT_CONTRAST);
+  const found = await tab.evaluate(measure, [TEXT_CONTRAST, MIN_FONT_SIZE]);
   assert.deepStrictEqual(found.problems, [], where);
   assert.deepStrictEqual(await tab.evaluate(structure), [], where);
   assert.ok(scheme === 'dark' ? found.luminance < 0.05 : found.luminance > 0.9, `${where}: the background is not ${scheme}`);
@@ -140,6 +156,132 @@ async function look(browser, url, screenshot, scheme, width) {
   return found.texts;
 }
 
+/** Runs in the page: returns what the Tab key must reach, in order. The radio buttons of a filter are one stop. */
+function stops() {
+  const elements = [...document.querySelectorAll('a, summary, input, pre')].filter((element) => element.checkVisibility());
+  const kept = elements.filter((element) => element.type !== 'radio' || element.checked);
+  return kept.map((element, position) => {
+    element.dataset.stop = position;
+    return element.outerHTML.slice(0, 100);
+  });
+}
+
+/** Runs in the page: returns the number of the focused element, and why its focus is not visible. */
+function focused() {
+  const element = document.activeElement;
+  const style = getComputedStyle(element);
+  const box = element.getBoundingClientRect();
+  const isSeen = box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight;
+  const problem = style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2 ? 'no outline' : isSeen ? '' : 'not in view';
+  return [Number(element.dataset.stop ?? -1), element.matches('.skip') ? '' : problem];
+}
+
+/** Presses Tab until the end of the page: everything must be reached in order, with a visible focus. */
+async function keyboard(browser, url, where) {
+  const tab = await browser.newPage();
+  await tab.setViewportSize({ width: WIDTHS[0], height: 900 });
+  await tab.goto(url);
+  // One block of YAML is open, because the keyboard must scroll it.
+  await tab.evaluate(() => document.querySelector('.yaml')?.setAttribute('open', ''));
+  const expected = await tab.evaluate(stops);
+  for (let number = 0; number < expected.length; number += 1) {
+    await tab.keyboard.press('Tab');
+    const [reached, problem] = await tab.evaluate(focused);
+    assert.strictEqual(reached, number, `${where}: Tab ${number + 1} reaches ${expected[reached]} instead of ${expected[number]}`);
+    assert.strictEqual(problem, '', `${where}: the focus is not visible at ${expected[number]}`);
+  }
+  await tab.close();
+  return expected.length;
+}
+
+/** Runs in the page: returns the names of the visible rows, sections and namespaces, and whether it says that nothing matches. */
+function shown() {
+  const seen = (selector) => [...document.querySelectorAll(selector)].filter((element) => element.checkVisibility());
+  return {
+    rows: seen('.index .entry').length,
+    sections: seen('section.entry').length,
+    groups: seen('.index .group').length,
+    nothing: seen('.nothing, .no-match').length,
+  };
+}
+
+/** Checks the filters alone and in pairs: what is shown must be what the rows say. */
+async function filters(browser, url) {
+  const tab = await browser.newPage();
+  await tab.setViewportSize({ width: WIDTHS[0], height: 900 });
+  await tab.goto(url);
+  const ids = await tab.evaluate(() => [...document.querySelectorAll('.filters input')].map((input) => input.id));
+  const of = (letter) => ids.filter((id) => id.startsWith(`f-${letter}`));
+  let empty = 0;
+  for (const provider of of('p')) {
+    for (const severity of of('s')) {
+      for (const namespace of [of('n')[0], of('n')[1], of('n').at(-1)]) {
+        const chosen = [provider, severity, namespace];
+        const expected = await tab.evaluate((chosen) => {
+          for (const id of chosen) document.getElementById(id).click();
+          const classes = chosen.map((id) => id.slice(2)).filter((id) => id.length > 1);
+          const matches = [...document.querySelectorAll('.index .entry')].filter((row) => classes.every((it) => row.classList.contains(it)));
+          return [matches.length, new Set(matches.map((row) => row.parentElement)).size];
+        }, chosen);
+        const { rows, sections, groups, nothing } = await tab.evaluate(shown);
+        assert.deepStrictEqual([rows, sections], [expected[0], expected[0]], `filters ${chosen}`);
+        // A chosen namespace stays, and says that nothing matches.
+        const stays = namespace.length > 3 && rows === 0 ? 1 : expected[1];
+        assert.strictEqual(groups, stays, `filters ${chosen}: namespaces`);
+        assert.strictEqual(nothing > 0, rows === 0, `filters ${chosen}: ${nothing} notes for ${rows} rows`);
+        empty += rows === 0 ? 1 : 0;
+        if (namespace.length === 3 && [provider, severity].some((id) => id.length === 3)) {
+          const labels = await tab.evaluate((ids) => ids.map((id) => Number(document.querySelector(`label:has(#${id}) b`).textContent)), [provider, severity]);
+          assert.ok(rows <= Math.min(...labels), `filters ${chosen}: ${rows} rows, labels ${labels}`);
+          if (provider.length === 3 || severity.length === 3) assert.ok(provider.length > 3 || severity.length > 3 || rows === MODELS);
+        }
+      }
+    }
+  }
+  assert.ok(empty > 0, 'no choice of filters without a match was tried');
+  // The arrow keys choose, too.
+  await tab.evaluate((ids) => ids.forEach((id) => document.getElementById(id).click()), ['f-p', 'f-s', 'f-n']);
+  await tab.focus('#f-p');
+  await tab.keyboard.press('ArrowRight');
+  const [checked, label] = await tab.evaluate(() => [document.getElementById('f-p0').checked, Number(document.querySelector('label:has(#f-p0) b').textContent)]);
+  assert.ok(checked && (await tab.evaluate(shown)).rows === label, 'an arrow key does not choose a filter');
+  await tab.close();
+  return ids.length;
+}
+
+/** Checks that the titles of the columns, and the namespace on narrow screens, stay in view. */
+async function sticky(browser, url, screenshot) {
+  const tab = await browser.newPage();
+  await tab.goto(url);
+  for (const [width, selector] of [[1280, '.index thead th'], [768, '.index .namespace'], [360, '.index .namespace']]) {
+    await tab.setViewportSize({ width, height: 900 });
+    await tab.evaluate(() => document.querySelectorAll('.index .entry')[30].scrollIntoView());
+    const tops = await tab.evaluate((selector) => [...document.querySelectorAll(selector)].map((it) => it.getBoundingClientRect().top), selector);
+    assert.ok(tops.some((top) => top === 0), `${width} px: nothing stays in view: ${tops}`);
+    await tab.screenshot({ path: `${screenshot}-scrolled-${width}.png` });
+  }
+  await tab.close();
+}
+
+/** Takes pictures of the first section with an open block of YAML, and of the first one with an error, for people. */
+async function portraits(browser, url, screenshot) {
+  const tab = await browser.newPage();
+  await tab.goto(url);
+  for (const [scheme, width] of [['light', 1280], ['dark', 360]]) {
+    await tab.emulateMedia({ colorScheme: scheme });
+    await tab.setViewportSize({ width, height: 1000 });
+    await tab.evaluate(() => {
+      const yaml = document.querySelector('.yaml');
+      yaml.open = true;
+      yaml.closest('section').scrollIntoView();
+    });
+    await tab.screenshot({ path: `${screenshot}-yaml-${scheme}-${width}.png` });
+    await tab.evaluate(() => document.querySelector('section .findings .error').closest('section').scrollIntoView());
+    await tab.screenshot({ path: `${screenshot}-error-${scheme}-${width}.png` });
+  }
+  await tab.close();
+}
+
 /** Checks the printed page: it shows folded content too, as dark text on a light background. */
 async function print(browser, url) {
   const tab = await browser.newPage();
@@ -151,22 +293,41 @@ async function print(browser, url) {
   await tab.waitForFunction(`(${hidden})() === 0`, undefined, { timeout: 5000 }).catch(() => undefined);
   const unseen = await tab.evaluate(hidden);
   assert.strictEqual(unseen, 0, `${url}: ${unseen} values are not printed`);
-  const { problems } = await tab.evaluate(measure, TEXT_CONTRAST);
+  const { problems } = await tab.evaluate(measure, [TEXT_CONTRAST, 0]);
   assert.deepStrictEqual(problems, [], `${url} on paper`);
   const paper = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
   assert.strictEqual(paper, 'rgb(255, 255, 255)');
   await tab.close();
 }
 
-/** Checks a page in all schemes and widths and in print, and returns the number of its texts. */
-async function check(browser, file, screenshot) {
+/** Checks a page in all schemes and widths, in print and with the keyboard. */
+async function check(browser, file, name, screenshot) {
   const url = pathToFileURL(file).href;
   let texts = 0;
   for (const scheme of ['light', 'dark']) {
     for (const width of WIDTHS) texts = await look(browser, url, screenshot, scheme, width);
   }
   await print(browser, url);
-  return texts;
+  const reached = await keyboard(browser, url, name);
+  console.log(`ok   Chromium shows the page of ${name}: ${texts} texts, light and dark, three widths, on paper; Tab reaches ${reached} places`);
 }
 
-module.exports = { check };
+const [binary, executablePath, pictures] = process.argv.slice(2);
+open(executablePath, async (browser, folder) => {
+  fs.mkdirSync(pictures, { recursive: true });
+  const models = path.join(folder, 'models');
+  write(models);
+  for (const [name, input] of [['examples', 'examples'], ['hostile', HOSTILE], ['empty', EMPTY], ['many', models]]) {
+    const file = path.join(folder, `${name}.html`);
+    fs.writeFileSync(file, explain(binary, input, 'html'));
+    await check(browser, file, name, path.join(pictures, name));
+  }
+  const file = path.join(folder, 'many.html');
+  const url = pathToFileURL(file).href;
+  const count = await filters(browser, url);
+  await sticky(browser, url, path.join(pictures, 'many'));
+  await portraits(browser, url, path.join(pictures, 'many'));
+  const { size } = fs.statSync(file);
+  assert.ok(size < MAX_BYTES, `the page of ${MODELS} models has ${size} bytes`);
+  console.log(`ok   the page of ${MODELS} models has ${size} bytes, ${count} filters and titles that stay in view`);
+});

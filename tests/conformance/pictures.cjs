@@ -1,31 +1,16 @@
-// Checks `explain --output mermaid|html` with Mermaid and Chromium.
+// Checks `explain --output mermaid` with Mermaid in Chromium.
 //
-// usage: node pictures.cjs KUBEFOUNDRY CHROMIUM FOLDER-FOR-SCREENSHOTS
+// usage: node pictures.cjs KUBEFOUNDRY CHROMIUM
 //
-// No picture is compared with an older one. Instead, Mermaid must draw every box of a chart with its whole text, and
-// the page must be readable at every width and in both color schemes, load nothing, and run no script.
+// No picture is compared with an older one. Instead, Mermaid must draw every box of a chart with its whole text, below the
+// title of its frame.
 
 const assert = require('node:assert');
-const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const os = require('node:os');
-const path = require('node:path');
-const { chromium } = require('playwright-core');
-const page = require('./page.cjs');
+const { EMPTY, HOSTILE, explain: run, open } = require('./browser.cjs');
 
-const [binary, executablePath, folder] = process.argv.slice(2);
-const HOSTILE = 'tests/conformance/hostile';
-const EMPTY = `${HOSTILE}/empty.yaml`;
-// Without the last four flags, Chromium sends many requests per second, which fail in a closed network.
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync'];
-
-/** Returns the output of `explain`. Findings can make its exit status 1. */
-function explain(input, format) {
-  const run = spawnSync(binary, ['explain', input, '--output', format], { encoding: 'utf8', maxBuffer: 1 << 28 });
-  assert.ok(run.status === 0 || run.status === 1, `explain ${input}: exit ${run.status}\n${run.stderr}`);
-  return run.stdout;
-}
+const [binary, executablePath] = process.argv.slice(2);
+const explain = (input) => run(binary, input, 'mermaid');
 
 /** Returns the text of every box of a chart, decoded from Mermaid's escapes. */
 function labels(chart) {
@@ -68,9 +53,9 @@ async function charts(browser) {
   const folders = inputs.filter((input) => fs.statSync(input).isDirectory());
   let boxes = 0;
   for (const input of [...folders, HOSTILE]) {
-    boxes += await drawn(tab, explain(input, 'mermaid'), input);
+    boxes += await drawn(tab, explain(input), input);
   }
-  await tab.evaluate((text) => mermaid.parse(text), explain(EMPTY, 'mermaid'));
+  await tab.evaluate((text) => mermaid.parse(text), explain(EMPTY));
   const documentation = fs.readFileSync('docs/explain.md', 'utf8').split('```mermaid\n')[1].split('```')[0];
   boxes += await drawn(tab, documentation, 'docs/explain.md');
   assert.strictEqual(await tab.evaluate(() => window.hit), undefined);
@@ -78,25 +63,4 @@ async function charts(browser) {
   console.log(`ok   Mermaid draws ${folders.length + 2} charts with ${boxes} boxes`);
 }
 
-async function main() {
-  fs.mkdirSync(folder, { recursive: true });
-  const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'pictures-'));
-  const browser = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args: FLAGS });
-  try {
-    await charts(browser);
-    for (const [name, input] of [['examples', 'examples'], ['hostile', HOSTILE], ['empty', EMPTY]]) {
-      const file = path.join(profile, `${name}.html`);
-      fs.writeFileSync(file, explain(input, 'html'));
-      const count = await page.check(browser, file, path.join(folder, name));
-      console.log(`ok   Chromium shows the page of ${name}: ${count} texts, light and dark, three widths, and on paper`);
-    }
-  } finally {
-    await browser.close();
-    fs.rmSync(profile, { recursive: true, force: true });
-  }
-}
-
-main().catch((error) => {
-  console.error(`FAIL ${error.message ?? error}`);
-  process.exitCode = 1;
-});
+open(executablePath, charts);

@@ -348,6 +348,15 @@ fn run_git(arguments: &[&str]) -> Result<std::process::Output, GitError> {
     git_command(arguments).output().map_err(GitError::Start)
 }
 
+/// Returns the commit that is checked out in the repository of a path. `None` outside of a repository, or without git.
+pub(crate) fn checked_out_commit(path: &Path) -> Option<String> {
+    let directory = if path.is_dir() { path } else { path.parent()? };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let output =
+        git_command(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).current_dir(directory).output().ok()?;
+    Some(trimmed_text(&output.stdout)).filter(|commit| output.status.success() && !commit.is_empty())
+}
+
 /// Creates the error for a failed git command, with the first line of its standard error.
 fn command_error(command: &str, stderr: &[u8]) -> GitError {
     let message = String::from_utf8_lossy(stderr);

@@ -52,7 +52,7 @@ fn cases_match_their_snapshots() {
 }
 
 /// Whether a program is installed. If not, a note says that the test is skipped.
-fn is_installed(program: &str) -> bool {
+pub(crate) fn is_installed(program: &str) -> bool {
     let is_installed = Command::new(program).arg("--version").output().is_ok();
     if !is_installed {
         skipped(&format!("{program} is not installed"));
@@ -78,13 +78,13 @@ fn repository() -> Sandbox {
     sandbox
 }
 
-fn commit(sandbox: &Sandbox) {
+pub(crate) fn commit(sandbox: &Sandbox) {
     git(sandbox, &["add", "--all"]);
     let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
     git(sandbox, &[&identity[..], &["commit", "--quiet", "--message", "x"]].concat());
 }
 
-fn git(sandbox: &Sandbox, arguments: &[&str]) {
+pub(crate) fn git(sandbox: &Sandbox, arguments: &[&str]) {
     let status = Command::new("git").args(arguments).current_dir(sandbox.path("")).status().unwrap();
     assert!(status.success(), "{arguments:?}");
 }

@@ -51,6 +51,8 @@ pub(super) struct Node {
     pub(super) lines: Vec<String>,
     /// The evaluated selection rules of a candidate; empty for other nodes.
     pub(super) rules: Vec<EvaluatedRule>,
+    /// The rendered object, as an index of the outputs of the compilation.
+    pub(super) output: Option<usize>,
 }
 
 /// An evaluated selection rule.
@@ -142,9 +144,9 @@ pub(super) enum EdgeKind {
 
 /// Builds one diagram for each decision, in the same order.
 pub(super) fn build_diagrams(decisions: &[LocatedDecision<'_>], compilation: &Compilation) -> Vec<Diagram> {
-    let mut outputs: BTreeMap<usize, Vec<&Output>> = BTreeMap::new();
-    for output in &compilation.outputs {
-        outputs.entry(output.decision).or_default().push(output);
+    let mut outputs: BTreeMap<usize, Vec<(usize, &Output)>> = BTreeMap::new();
+    for (position, output) in compilation.outputs.iter().enumerate() {
+        outputs.entry(output.decision).or_default().push((position, output));
     }
     let none = Vec::new();
     decisions
@@ -154,7 +156,7 @@ pub(super) fn build_diagrams(decisions: &[LocatedDecision<'_>], compilation: &Co
         .collect()
 }
 
-fn build_diagram(located: &LocatedDecision<'_>, outputs: &[&Output]) -> Diagram {
+fn build_diagram(located: &LocatedDecision<'_>, outputs: &[(usize, &Output)]) -> Diagram {
     let decision = located.decision;
     let title = decision.object.to_string();
     let mut diagram = Diagram { title, nodes: Vec::new(), edges: Vec::new(), edge_set: BTreeSet::new() };
@@ -193,12 +195,12 @@ fn build_diagram(located: &LocatedDecision<'_>, outputs: &[&Output]) -> Diagram 
 }
 
 /// Adds the rendered objects (the main object first), the objects that they refer to, and the endpoint.
-fn add_objects(diagram: &mut Diagram, located: &LocatedDecision<'_>, outputs: &[&Output], chosen: usize) {
+fn add_objects(diagram: &mut Diagram, located: &LocatedDecision<'_>, outputs: &[(usize, &Output)], chosen: usize) {
     // Objects are rendered in the order in which they must be applied, so the main object comes last.
     let Some((main, supporting)) = outputs.split_last() else { return };
     let mut known: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut nodes = Vec::new();
-    for (output, role) in
+    for ((position, output), role) in
         std::iter::once((main, NodeRole::Main)).chain(supporting.iter().map(|output| (output, NodeRole::Supporting)))
     {
         let identity = &output.identity;
@@ -210,6 +212,9 @@ fn add_objects(diagram: &mut Diagram, located: &LocatedDecision<'_>, outputs: &[
             OutputRole::Generated | OutputRole::Shared => {}
         }
         let node = diagram.add_node(Stage::Objects, role, &identity.kind, lines);
+        if let Some(node) = diagram.nodes.get_mut(node) {
+            node.output = Some(*position);
+        }
         known.insert((&identity.kind, &identity.name), node);
         nodes.push((*output, node));
     }
@@ -263,7 +268,7 @@ fn candidate_role(candidate: &CandidateAssessment, selection: &Selection) -> Nod
 
 impl Diagram {
     fn add_node(&mut self, stage: Stage, role: NodeRole, title: &str, lines: Vec<String>) -> usize {
-        self.nodes.push(Node { stage, role, title: title.to_owned(), lines, rules: Vec::new() });
+        self.nodes.push(Node { stage, role, title: title.to_owned(), lines, rules: Vec::new(), output: None });
         self.nodes.len() - 1
     }
 

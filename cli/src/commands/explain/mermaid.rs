@@ -14,8 +14,8 @@ const MAX_EDGES: usize = 500;
 /// the dark theme.
 const STYLES: &str = "  classDef stage fill:none,stroke:#848d97
   classDef chosen stroke:#2da44e,stroke-width:3px
-  classDef open stroke:#848d97
-  classDef closed stroke:#cf222e,stroke-dasharray:4 3
+  classDef eligible stroke:#848d97
+  classDef ineligible stroke:#cf222e,stroke-dasharray:4 3
   classDef main stroke:#2da44e,stroke-width:3px
   classDef external stroke:#848d97,stroke-dasharray:4 3
 ";
@@ -91,8 +91,8 @@ fn write_edge(out: &mut String, diagram: usize, edge: &Edge) {
 const fn style_class(role: NodeRole) -> Option<&'static str> {
     match role {
         NodeRole::Chosen => Some("chosen"),
-        NodeRole::Eligible => Some("open"),
-        NodeRole::NotEligible => Some("closed"),
+        NodeRole::Eligible => Some("eligible"),
+        NodeRole::NotEligible => Some("ineligible"),
         NodeRole::Main => Some("main"),
         NodeRole::External | NodeRole::Endpoint => Some("external"),
         NodeRole::Deployment | NodeRole::Supporting => None,

@@ -116,7 +116,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
     let output = match args.output {
         ExplanationFormat::Mermaid => mermaid::mermaid(&diagrams),
         ExplanationFormat::Dot => dot::dot(&diagrams),
-        _ => html::html(&decisions, &diagrams, &run, &mut locator),
+        _ => html::html(&decisions, &diagrams, &run, &args.input.paths, &mut locator),
     };
     console::print([&output])?;
     run.note_findings(args.diagnostics.diagnostics, console);

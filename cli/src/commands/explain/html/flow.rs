@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::Output;
+
 use super::Text;
 use crate::commands::explain::graph::{Diagram, Edge, Node, NodeRole, Stage};
 
 /// Writes the diagram.
-pub(super) fn write_flow(out: &mut String, index: usize, diagram: &Diagram) {
+pub(super) fn write_flow(out: &mut String, diagram: &Diagram, outputs: &[Output]) {
     let _ =
         writeln!(out, "<div class=\"flow\" role=\"group\" aria-label=\"How {} is rendered\">", Text(&diagram.title));
     let mut arrivals: BTreeMap<usize, Vec<&Edge>> = BTreeMap::new();
@@ -31,7 +33,8 @@ pub(super) fn write_flow(out: &mut String, index: usize, diagram: &Diagram) {
         out.push_str("<ul>\n");
         for (position, node) in nodes {
             let edges = arrivals.get(&position).map(Vec::as_slice).unwrap_or_default();
-            write_box(out, &format!("d{index}n{position}"), diagram, edges, node);
+            let output = node.output.and_then(|output| outputs.get(output));
+            write_box(out, diagram, edges, node, output);
         }
         out.push_str("</ul>\n</div>\n");
     }
@@ -39,28 +42,52 @@ pub(super) fn write_flow(out: &mut String, index: usize, diagram: &Diagram) {
 }
 
 /// Writes a box with the labels of the edges that end in it.
-fn write_box(out: &mut String, id: &str, diagram: &Diagram, edges: &[&Edge], node: &Node) {
+fn write_box(out: &mut String, diagram: &Diagram, edges: &[&Edge], node: &Node, output: Option<&Output>) {
     let class = match node.role {
         NodeRole::Deployment => "deployment",
         NodeRole::Chosen => "chosen",
-        NodeRole::Eligible => "open",
-        NodeRole::NotEligible => "closed",
+        NodeRole::Eligible => "eligible",
+        NodeRole::NotEligible => "ineligible",
         NodeRole::Main => "main",
         NodeRole::Supporting => "supporting",
         NodeRole::External => "external",
         NodeRole::Endpoint => "endpoint",
     };
-    let _ = write!(out, "<li class=\"{class}\" id=\"{id}\">");
+    let _ = write!(out, "<li class=\"{class}\">");
     if node.stage == Stage::Objects && node.role != NodeRole::Main {
         write_relations(out, diagram, edges);
     }
-    let mark = if node.role == NodeRole::Chosen { " <span class=\"badge success\">selected</span>" } else { "" };
+    let mark = match node.role {
+        NodeRole::Chosen => " <span class=\"badge success\">selected</span>",
+        NodeRole::Eligible | NodeRole::NotEligible => " <span class=\"badge\">not selected</span>",
+        _ => "",
+    };
     let _ = write!(out, "<div class=\"box\"><h4>{}{mark}</h4>", Text(&node.title));
     for line in &node.lines {
         let _ = write!(out, "<p>{}</p>", Text(line));
     }
     write_rules(out, node);
+    if let Some(output) = output {
+        write_yaml(out, output);
+    }
     out.push_str("</div></li>\n");
+}
+
+/// Writes the object as `render` prints it, folded. The block can be scrolled, so the keyboard must reach it.
+fn write_yaml(out: &mut String, output: &Output) {
+    let mut text = String::new();
+    kubefoundry_yaml::to_yaml(&output.object, &mut text);
+    let name = format!("YAML of {} {}", output.identity.kind, output.identity.name);
+    let name = Text(&name);
+    let _ = write!(
+        out,
+        "<details class=\"yaml\"><summary aria-label=\"{name}\">YAML</summary>\
+         <pre tabindex=\"0\" role=\"region\" aria-label=\"{name}\">"
+    );
+    for line in text.lines() {
+        let _ = writeln!(out, "{}", Text(line));
+    }
+    out.push_str("</pre></details>");
 }
 
 /// Writes how other objects refer to this one: `mounts`, preceded by the kind of the referring object unless it is the
