@@ -32,6 +32,11 @@ async function drawn(tab, chart, name) {
     const answer = {
       boxes: nodes.map((node) => squeeze(node.textContent)),
       active: holder.querySelectorAll('script, img, iframe, a, [onclick], [onerror]').length,
+      titles: [...holder.querySelectorAll('g.cluster')].map((cluster) => {
+        const box = (element) => element.getBoundingClientRect();
+        const [frame, title] = [box(cluster.querySelector('rect')), box(cluster.querySelector('.cluster-label'))];
+        return { id: cluster.id, text: cluster.querySelector('.cluster-label').textContent.trim(), frame: frame.toJSON(), title: title.toJSON() };
+      }),
       emphasis: [...holder.querySelectorAll('g.node strong, g.node em, g.node b, g.node i')].map((it) => it.outerHTML),
     };
     holder.remove();
@@ -39,6 +44,17 @@ async function drawn(tab, chart, name) {
   }, chart);
   assert.strictEqual(result.active, 0, `${name}: Mermaid drew something active`);
   assert.deepStrictEqual(result.emphasis, [], `${name}: Mermaid read Markdown or HTML in a label`);
+  // No title crosses another frame, and the deployments are drawn in their order.
+  const touches = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+  const inside = (one, other) => one.left >= other.left && one.right <= other.right && one.top >= other.top && one.bottom <= other.bottom;
+  for (const { text, title } of result.titles.filter((it) => it.text)) {
+    const crossed = result.titles.filter(({ frame }) => touches(title, frame) && !inside(title, frame));
+    assert.deepStrictEqual(crossed.map((it) => it.id), [], `${name}: the title ${text} crosses a frame`);
+  }
+  const tops = result.titles.map(({ id, frame }) => [/d(\d+)$/.exec(id)?.[1], frame.top]).filter(([number]) => number !== undefined);
+  const order = tops.sort((one, other) => one[1] - other[1]).map(([number]) => Number(number));
+  assert.deepStrictEqual(order, [...order].sort((one, other) => one - other), `${name}: the order of the deployments`);
+  assert.ok(order.length > 0, `${name}: no frame of a deployment was found`);
   const expected = labels(chart).map((text) => text.replace(/[\s\u2060]+/g, ''));
   assert.deepStrictEqual([...result.boxes].sort(), [...expected].sort(), `${name}: the drawn boxes differ from the written ones`);
   return expected.length;

@@ -64,7 +64,9 @@ fn html_has_the_whole_decision() {
 /// Findings that belong to no deployment have their own list.
 #[test]
 fn html_lists_other_findings() {
-    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nx: [\n");
+    let sandbox = Sandbox::new()
+        .with("a.yaml", model("a"))
+        .with("b.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nx: [\n");
     let page = sandbox.run(&["explain", ".", "--output", "html"]).exits(1).out;
     assert!(page.contains("<h1>1 model deployment</h1>"), "{page}");
     let others = page.split("Other findings").nth(1).unwrap().split("</section>").next().unwrap();

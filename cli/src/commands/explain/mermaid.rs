@@ -23,9 +23,12 @@ const STYLES: &str = "  classDef stage fill:none,stroke:#848d97
 /// Formats one flowchart with a subgraph for each diagram.
 pub(super) fn mermaid(diagrams: &[Diagram]) -> String {
     let mut out = String::from("%%{init: {\"flowchart\": {\"wrappingWidth\": 480}}}%%\nflowchart LR\n");
-    for (index, diagram) in diagrams.iter().enumerate() {
+    // Mermaid draws charts that are not connected from the last to the first.
+    for (index, diagram) in diagrams.iter().enumerate().rev() {
         let mut clusters = format!("d{index}");
-        let _ = writeln!(out, "  subgraph d{index}[\"{}\"]\n    direction LR", escape(&label::title(&diagram.title)));
+        // Mermaid writes the title of a frame over the frames inside of it, so this one has none: its first box has the
+        // same words.
+        let _ = writeln!(out, "  subgraph d{index}[\" \"]\n    direction LR");
         for (number, stage) in Stage::ALL.into_iter().enumerate() {
             let mut nodes = diagram.stage(stage).peekable();
             if nodes.peek().is_none() {
