@@ -1,5 +1,5 @@
-//! `explain --output mermaid|dot|html`. `tests/conformance/pictures` checks the output with Mermaid, Graphviz and a
-//! browser.
+//! `explain --output mermaid|dot|html`. `tests/conformance/pictures` checks the drawings with Mermaid and Graphviz, and
+//! `.ci/page` checks the page in a browser.
 
 use crate::plan::{commit, git, is_installed};
 use crate::sandbox::{PINNED, SERVICE, Sandbox, broken, model};
