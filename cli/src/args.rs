@@ -4,6 +4,7 @@ mod conversion;
 mod deferred;
 mod findings;
 mod formats;
+mod init;
 mod llamastack;
 mod plan;
 mod snapshot;
@@ -23,6 +24,7 @@ pub(crate) use formats::{
     ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, RenderFailOn, ReportFormat, TableFormat,
     TextFormat,
 };
+pub(crate) use init::{CiSystem, InitArgs};
 pub(crate) use llamastack::{LlamaStackCommand, MergeConfigArgs, ValidateProviderArgs};
 pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn};
 pub(crate) use snapshot::{DriftArgs, Now, StatusArgs};
@@ -41,6 +43,7 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
+  kubefoundry init
   kubefoundry render llama.yaml | kubectl apply -f -
   kubefoundry lint .
   kubefoundry explain llama.yaml
@@ -52,6 +55,9 @@ drift: drift); 2 wrong usage or options, or a file that cannot be read or writte
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Create a ModelDeployment, options, and files for CI
+    #[command(after_help = init::EXAMPLES)]
+    Init(Deferred<InitArgs>),
     /// Print the manifests for ModelDeployments
     #[command(after_help = RENDER_EXAMPLES)]
     Render(Deferred<RenderArgs>),

@@ -88,7 +88,7 @@ pub(crate) struct MigrateArgs {
     pub(crate) diagnostics: DiagnosticsArgs,
 }
 
-fn provider_names() -> PossibleValuesParser {
+pub(super) fn provider_names() -> PossibleValuesParser {
     PossibleValuesParser::new(kubefoundry_model::providers::PROVIDERS.iter().map(|provider| provider.name()))
 }
 

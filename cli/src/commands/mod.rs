@@ -8,6 +8,7 @@ mod explain;
 mod fit;
 mod images;
 mod import;
+mod init;
 mod lint;
 mod llamastack;
 mod located_decision;
@@ -50,6 +51,8 @@ pub(crate) enum CommandError {
     #[error("--providers {0}: contains no InferenceProviderConfig")]
     NoProviders(String),
     #[error(transparent)]
+    Init(#[from] init::InitError),
+    #[error(transparent)]
     Code(#[from] explain::CodeError),
     #[error(transparent)]
     Field(#[from] explain::FieldError),
@@ -83,6 +86,7 @@ pub(crate) enum CommandError {
 
 pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, CommandError> {
     match command {
+        Command::Init(Deferred(args)) => init::run(args),
         Command::Render(Deferred(args)) => render::run(args, console),
         Command::Lint(Deferred(args)) => lint::run(args, console),
         Command::Explain(Deferred(args)) => explain::run(args, console),

@@ -21,7 +21,7 @@ use merge::{InputTexts, OutputObject};
 
 pub(crate) use file_change::DirectoryChanges;
 pub(crate) use merge::StreamError;
-pub(crate) use out_dir::{OutDirError, plan_changes, write_changes, write_imports};
+pub(crate) use out_dir::{OutDirError, plan_changes, write_changes, write_imports, write_new_files};
 
 /// Formats the output as one JSON document.
 ///

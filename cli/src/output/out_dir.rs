@@ -32,6 +32,8 @@ pub(crate) enum OutDirError {
     ForeignFile(String, String),
     #[error("{0}: not overwritten, because it exists with another content")]
     OtherContent(String),
+    #[error("{0}: not overwritten, because it exists; nothing was written")]
+    Exists(String),
     #[error("{0}: is a symbolic link; kubefoundry does not write through links")]
     Link(String),
     #[error("{0}: not a valid file name")]
@@ -106,6 +108,31 @@ pub(crate) fn write_imports<'d>(
         }
     }
     write_changes(directory, &changes)
+}
+
+/// Writes new files below `directory`. If one of them exists, nothing is written.
+pub(crate) fn write_new_files(directory: &Path, files: &[(PathBuf, String)]) -> Result<(), OutDirError> {
+    let mut changes = DirectoryChanges::default();
+    for (relative, text) in files {
+        let path = directory.join(relative);
+        refuse_links(directory, &path)?;
+        if fs::symlink_metadata(&path).is_ok() {
+            return Err(OutDirError::Exists(path.display().to_string()));
+        }
+        changes.files.push(FileChange { path, before: None, after: Some(text.clone()) });
+    }
+    write_changes(directory, &changes)
+}
+
+/// Refuses folders between `directory` and `path` that are links, because they may lead out of the directory.
+fn refuse_links(directory: &Path, path: &Path) -> Result<(), OutDirError> {
+    let is_below = |folder: &&Path| folder.starts_with(directory) && *folder != directory;
+    for folder in path.ancestors().skip(1).take_while(is_below) {
+        if fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
+            return Err(OutDirError::Link(folder.display().to_string()));
+        }
+    }
+    Ok(())
 }
 
 /// Computes the content of each file, in output order.

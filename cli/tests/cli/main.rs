@@ -29,6 +29,7 @@ mod function;
 mod hostile;
 mod images;
 mod import;
+mod init;
 mod input;
 #[cfg(unix)]
 mod install;

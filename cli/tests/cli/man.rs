@@ -95,7 +95,7 @@ fn rejects_an_unknown_command() {
     let ran = Sandbox::new().run(&["man", "rendr"]).exits(2);
     assert_eq!(ran.out, "");
     assert!(
-        ran.err.starts_with("kubefoundry: there is no command \"rendr\"; expected one of render, lint"),
+        ran.err.starts_with("kubefoundry: there is no command \"rendr\"; expected one of init, render"),
         "{}",
         ran.err
     );

@@ -9,7 +9,7 @@ use kubefoundry_kubernetes::wire::{Describe as _, Facet, FieldShape, ObjectShape
 use kubefoundry_llamastack::wire::LlamaStackDistribution;
 use kubefoundry_model::wire::{self, InferenceProviderConfig, ModelDeployment};
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::text::closest;
+use kubefoundry_yaml::text::{closest, wrap};
 
 use crate::options::render;
 
@@ -270,20 +270,7 @@ const WIDTH: usize = 80;
 /// Wraps documentation to [`WIDTH`] columns, indented by `depth`.
 fn wrap_indented(doc: &str, depth: usize) -> String {
     let margin = " ".repeat(depth);
-    let mut lines = vec![String::new()];
-    for word in doc.split_whitespace() {
-        let line = lines.last().map_or(0, String::len);
-        if line > 0 && depth + line + 1 + word.len() > WIDTH {
-            lines.push(String::new());
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.iter().map(|line| format!("{margin}{line}")).collect::<Vec<_>>().join("\n")
+    wrap(doc, WIDTH - depth).iter().map(|line| format!("{margin}{line}")).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

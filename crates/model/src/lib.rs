@@ -25,6 +25,7 @@ pub mod rule_environment;
 pub mod runtime_upgrade;
 mod runtime_version;
 pub mod select;
+pub mod starter;
 pub mod status;
 pub mod support;
 mod transformation;

@@ -10,6 +10,7 @@ use super::ir::{Deployment, EngineType};
 use super::placement::PodPlacement;
 pub use super::runtime_version::RuntimeMatch;
 use super::runtime_version::find_nearest;
+use super::starter::{Starter, StarterRequest};
 pub use super::status::{Status, StatusError};
 use super::support::{self, FieldSupport};
 use super::wire::ModelDeploymentSpec;
@@ -232,6 +233,21 @@ pub trait Provider: Sync {
     /// changed, so that a rendering of it has fewer differences.
     fn refine(&self, _refinement: &Refinement<'_>, _draft: &mut Draft) -> bool {
         false
+    }
+
+    /// Returns the fields that a first deployment needs besides its model, engine and GPUs.
+    ///
+    /// ```
+    /// use kubefoundry_model::providers;
+    /// use kubefoundry_model::starter::StarterRequest;
+    /// use kubefoundry_model::wire::EngineType;
+    /// let request = StarterRequest { engine: EngineType::Llamacpp, gpus: 0 };
+    /// let kaito = providers::find("kaito").unwrap().starter(request);
+    /// assert_eq!(kaito.deployment[0].path.to_string(), "spec.image");
+    /// assert!(providers::find("dynamo").unwrap().starter(request).deployment.is_empty());
+    /// ```
+    fn starter(&self, _request: StarterRequest) -> Starter {
+        Starter::default()
     }
 
     /// Returns the Hugging Face id of a model for which this provider, and no other, has a name of its own.

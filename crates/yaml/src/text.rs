@@ -160,6 +160,30 @@ pub fn printable_json(text: String) -> String {
     out
 }
 
+/// Breaks prose into lines of at most `width` bytes. A longer word has a line of its own.
+///
+/// ```
+/// use kubefoundry_yaml::text::wrap;
+/// assert_eq!(wrap("a model to  serve", 8), ["a model", "to serve"]);
+/// assert_eq!(wrap("", 8), [""]);
+/// ```
+pub fn wrap(prose: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in prose.split_whitespace() {
+        let line = lines.last().map_or(0, String::len);
+        if line > 0 && line + 1 + word.len() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
 /// Like [`printable`], as an owned text.
 pub fn one_line(text: &str) -> String {
     printable(text).into_owned()

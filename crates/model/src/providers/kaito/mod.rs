@@ -20,6 +20,7 @@ pub(crate) mod preset;
 mod runner;
 mod serving_pods;
 mod settings;
+mod starter;
 mod status;
 mod support;
 mod template;
@@ -37,6 +38,7 @@ use crate::provider::{
     CustomKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
 use crate::providers::{metadata, model_alias, pod};
+use crate::starter::{Starter, StarterRequest};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::SpecBody;
@@ -175,6 +177,10 @@ impl Provider for Kaito {
 
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
         import::import(source)
+    }
+
+    fn starter(&self, request: StarterRequest) -> Starter {
+        starter::starter(request)
     }
 
     fn resolve_model_alias(&self, name: &str) -> Option<&'static str> {
