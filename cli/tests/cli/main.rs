@@ -15,6 +15,7 @@ mod argocd;
 mod baseline;
 mod cluster;
 mod codes;
+mod completions;
 mod console;
 mod crds;
 mod documents;
