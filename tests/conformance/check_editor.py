@@ -4,11 +4,13 @@ usage: check_editor.py KUBEFOUNDRY YAML_LANGUAGE_SERVER
 
 In tests/conformance/editor/broken.yaml the server must mark exactly the lines that `kubefoundry lint` reports, which have
 the comment `# mistake`. It must mark nothing in the examples, and it must complete and explain fields. The schema is
-named in the settings (`yaml.schemas`), and once in the document itself.
+named in the settings (`yaml.schemas`), and once in the document itself. An empty document and empty objects complete to
+what `lint` accepts.
 """
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -101,6 +103,46 @@ def lines_that(text, wanted):
     return [number for number, line in enumerate(text.splitlines(), 1) if wanted in line]
 
 
+def completions(server, path, text):
+    """Opens a text with `|` at the cursor, and returns what the server offers there, by label."""
+    before, after = text.split("|")
+    path.write_text(before + after)
+    server.open(path)
+    place = {"line": before.count("\n"), "character": len(before.split("\n")[-1])}
+    answer = server.request("textDocument/completion", {"textDocument": {"uri": path.as_uri()}, "position": place})
+    return {item["label"]: item.get("insertText", item["label"]) for item in answer["items"]}
+
+
+def without_stops(snippet):
+    """Returns a snippet with the defaults of its places, as an editor inserts it."""
+    return re.sub(r"\$\{\d+(?:\|([^,|]+)[^|]*\||:([^}]*))\}", lambda place: place[1] or place[2], snippet)
+
+
+def check_snippets(server, binary, folder):
+    """An empty document completes to documents that `lint` accepts, and empty objects of a model to their fields."""
+    offered = completions(server, folder / "empty.yaml", "|")
+    kinds = ["ModelDeployment", "ModelDeployment, disaggregated", "InferenceProviderConfig", "Render", "AsyncActor"]
+    assert sorted(offered) == sorted(kinds), sorted(offered)
+    for label, snippet in offered.items():
+        document = folder / f"{label.split(',')[0]}-{len(label)}.yaml"
+        document.write_text(without_stops(snippet) + "\n")
+        marked = server.open(document)
+        assert not marked, f"{label}: {marked}"
+        if label.startswith("ModelDeployment"):
+            lint = subprocess.run([binary, "lint", str(document)], capture_output=True, text=True, check=False)
+            assert lint.returncode == 0, f"{label}: {lint.stdout}"
+    model = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: a}\nspec:\n  "
+    offered = completions(server, folder / "gpu.yaml", f"{model}resources:\n    gpu:\n      |\n")
+    assert offered["GPUs"] == "count: ${1:1}", offered
+    for role in ["prefill", "decode"]:
+        offered = completions(server, folder / f"{role}.yaml", f"{model}scaling:\n    {role}:\n      |\n")
+        assert offered["workers"].startswith("replicas: ${1:1}\ngpu:\n  count: "), offered
+    # A document with a kind is not offered the others.
+    offered = completions(server, folder / "kind.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\n|\n")
+    assert "Render" not in offered and "ModelDeployment" in offered, sorted(offered)
+    return len(kinds)
+
+
 def main(binary, *command):
     text = BROKEN.read_text()
     expected = set(lines_that(text, "# mistake"))
@@ -125,6 +167,8 @@ def main(binary, *command):
         hover = server.request("textDocument/hover", {"textDocument": document, "position": place})
         shown = json.dumps(hover)
         assert "--max-model-len" in shown, hover
+        # The heading is the kind.
+        assert hover["contents"]["value"].startswith("#### ModelDeployment\n"), hover
         # The text is shown as Markdown: `code` keeps its back-quotes, and none is escaped.
         assert "`" in shown and "\\\\`" not in shown, hover
         place = {"line": lines_that(text, "gpu-memory-utilization")[0] - 1, "character": 6}
@@ -138,12 +182,17 @@ def main(binary, *command):
         modeline.write_text(f"# yaml-language-server: $schema={SCHEMA.as_uri()}\n{first}")
         assert lines_of(server.open(modeline)) == {number + 1 for number in lines_that(first, "# mistake")}
 
+        snippets = check_snippets(server, binary, folder)
+
         examples = sorted(ROOT.glob("examples/*/*.yaml"))
         for example in examples:
             marked = server.open(example)
             assert not marked, f"{example}: {marked}"
     server.process.kill()
-    print(f"{len(expected)} mistakes are marked as by lint, and {len(examples)} examples have no mark")
+    print(
+        f"{len(expected)} mistakes are marked as by lint, {len(examples)} examples have no mark, and {snippets} snippets are"
+        " right"
+    )
 
 
 if __name__ == "__main__":

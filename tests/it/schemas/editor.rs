@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
+use kubefoundry::schemas::SCHEMAS as SCHEMAS_OF_FILES;
+use kubefoundry_compiler::options::render::API_VERSION;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml as yaml;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{kind_of, schema_file};
 use crate::common::{case_folders, compile_all, read_case};
@@ -119,5 +121,141 @@ fn mistakes_of_shape_are_marked() {
     }
     for code in ["KF0101", "KF0102", "KF0103", "KF0105", "KF0503"] {
         assert!(refused.contains_key(code), "no case shows {code}: {refused:?}");
+    }
+}
+
+/// The names and the identifiers of codes are keys of `severities`, and nothing else is, as in `lint`.
+#[test]
+fn severities_of_unknown_codes_are_marked() {
+    let options =
+        |key: &str, level: Value| json!({"apiVersion": API_VERSION, "kind": "Render", "severities": {key: level}});
+    for code in kubefoundry::registry::codes() {
+        for key in [code.id, code.name] {
+            assert_eq!(findings(&options(key, "error".into())), [""; 0], "{key}");
+        }
+    }
+    // YAML 1.1 reads `off` as `false`.
+    assert_eq!(findings(&options("unpinned-runtime", false.into())), [""; 0]);
+    for (key, level) in [("unpinned-runtimes", json!(false)), ("KF9999", json!("off")), ("KF0504", json!("loud"))] {
+        assert_eq!(findings(&options(key, level)).len(), 1, "{key}");
+    }
+}
+
+/// Collects every schema that has a keyword.
+fn schemas_with<'s>(keyword: &str, schema: &'s Value, found: &mut Vec<&'s Map<String, Value>>) {
+    match schema {
+        Value::Object(keywords) => {
+            if keywords.contains_key(keyword) {
+                found.push(keywords);
+            }
+            keywords.values().for_each(|value| schemas_with(keyword, value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| schemas_with(keyword, item, found)),
+        _ => {}
+    }
+}
+
+/// `description` is plain text. An editor that shows it as Markdown escapes the back-quotes.
+#[test]
+fn markdown_is_in_descriptions_for_markdown_only() {
+    for schema in SCHEMAS_OF_FILES.iter().filter(|schema| !schema.is_crd) {
+        let value: Value = serde_json::from_str(&schema.text()).unwrap();
+        let mut described = Vec::new();
+        schemas_with("description", &value, &mut described);
+        let mut marked_up = 0;
+        for keywords in described {
+            // A property of this name is a schema.
+            let Some(text) = keywords["description"].as_str() else { continue };
+            assert!(!text.contains('`'), "{}: {text}", schema.name);
+            if let Some(markdown) = keywords.get("markdownDescription") {
+                assert_eq!(markdown.as_str().unwrap().replace('`', ""), text, "{}", schema.name);
+                marked_up += 1;
+            }
+        }
+        assert!(marked_up > 0, "{}: no description has Markdown", schema.name);
+    }
+}
+
+/// Writes a snippet as an editor inserts it, with the defaults of its places. The values have no quotes.
+fn insert_snippet(body: &Value, indent: usize, out: &mut String) {
+    let margin = " ".repeat(indent);
+    match body {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if value.is_object() || value.is_array() {
+                    *out += &format!("{margin}{key}:\n");
+                    insert_snippet(value, indent + 2, out);
+                } else {
+                    *out += &format!("{margin}{key}: ");
+                    insert_snippet(value, 0, out);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                let mut text = String::new();
+                insert_snippet(item, indent + 2, &mut text);
+                *out += &format!("{margin}- {}", text.trim_start());
+            }
+        }
+        Value::String(text) => {
+            let places = regex::Regex::new(r"\$\{[0-9]+(?:\|([^,|]+)[^|]*\||:([^}]*))\}").unwrap();
+            *out += &format!("{}\n", places.replace_all(text, "$1$2"));
+        }
+        other => *out += &format!("{other}\n"),
+    }
+}
+
+/// An empty document completes to one of each kind, and each is accepted by its schema and by `lint`.
+#[test]
+fn snippets_are_accepted() {
+    let any: Value = serde_json::from_str(&schema_file("kubefoundry.json")).unwrap();
+    let mut with_snippets = Vec::new();
+    schemas_with("else", &any, &mut with_snippets);
+    let snippets = with_snippets.iter().find_map(|schema| schema["else"]["defaultSnippets"].as_array()).unwrap();
+    let labels: Vec<&str> = snippets.iter().map(|snippet| snippet["label"].as_str().unwrap()).collect();
+    assert_eq!(
+        labels,
+        ["ModelDeployment", "ModelDeployment, disaggregated", "InferenceProviderConfig", "Render", "AsyncActor"]
+    );
+    for snippet in snippets {
+        let mut text = String::new();
+        insert_snippet(&snippet["body"], 0, &mut text);
+        let document = yaml::parse(&text, &yaml::Limits::default()).documents[0].root.to_json();
+        assert_eq!(findings(&document), [""; 0], "{text}");
+        let mut sources = SourceSet::default();
+        match document["kind"].as_str().unwrap() {
+            "Render" => {
+                sources.add_for(Purpose::Options, "kubefoundry.yaml", text.as_str());
+                sources.add("model.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec: {model: {id: a/b}, engine: {type: vllm}, resources: {gpu: {count: 1}}}\n");
+            }
+            // An actor needs its transports in the options, and its target in the input.
+            "AsyncActor" => continue,
+            _ => {
+                sources.add("snippet.yaml", text.as_str());
+            }
+        }
+        let compilation = compile_all(&sources);
+        let errors: Vec<&str> = compilation.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        let is_without_model = document["kind"] == "InferenceProviderConfig";
+        assert!(is_without_model || !compilation.has_errors(), "{errors:?}\n{text}");
+        assert!(!is_without_model || errors.iter().all(|error| error.contains("ModelDeployment")), "{errors:?}");
+    }
+}
+
+/// Every kind's own schema has its snippets, and so do the objects that have many fields in common.
+#[test]
+fn empty_objects_have_snippets() {
+    let schema: Value = serde_json::from_str(&schema_file("modeldeployment.json")).unwrap();
+    let labels = |pointer: &str| -> Vec<String> {
+        let snippets = schema.pointer(pointer).and_then(|schema| schema["defaultSnippets"].as_array());
+        let snippets = snippets.unwrap_or_else(|| panic!("{pointer} has no snippets"));
+        snippets.iter().map(|snippet| snippet["label"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(labels(""), ["ModelDeployment", "ModelDeployment, disaggregated"]);
+    let spec = "/properties/spec/properties";
+    assert_eq!(labels(&format!("{spec}/resources/properties/gpu")), ["GPUs", "GPUs of another vendor"]);
+    for role in ["prefill", "decode"] {
+        assert_eq!(labels(&format!("{spec}/scaling/properties/{role}")), ["workers"]);
     }
 }

@@ -18,6 +18,7 @@ mod explained;
 mod llamastack;
 mod reports;
 mod rules;
+mod snippets;
 mod structural;
 mod syntax;
 
@@ -40,7 +41,8 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     files.push(Generated { path: "src/schemas/kubefoundry.outline".into(), text: outline(&editor) });
     files
         .extend(editor.into_iter().map(|(name, text)| Generated { path: format!("schemas/{name}.json").into(), text }));
-    for (name, value) in reports::all().into_iter().chain(explained::all()) {
+    for (name, mut value) in reports::all().into_iter().chain(explained::all()) {
+        mark_up(&mut value);
         files.push(Generated { path: format!("schemas/{name}.json").into(), text: format_json(&value) });
     }
     Ok(files)
@@ -68,6 +70,39 @@ fn description(doc: &str) -> String {
         .filter(|paragraph| !paragraph.is_empty())
         .collect();
     paragraphs.join("\n\n")
+}
+
+/// The keywords that document a value.
+const DESCRIPTIONS: [&str; 2] = ["description", "markdownDescription"];
+
+/// Returns the keywords for a text that may have Markdown in it. `description` is plain text in JSON Schema, and an editor
+/// shows Markdown in it with escaped back-quotes; editors that read `markdownDescription` (VS Code, yaml-language-server)
+/// prefer that.
+fn documented(text: &str) -> Object {
+    let has_markdown = text.contains('`');
+    Object::default()
+        .with("description", text.replace('`', ""))
+        .with_some("markdownDescription", has_markdown.then_some(text))
+}
+
+/// Documents every value of a schema with [`documented`], where it has only a description.
+fn mark_up(schema: &mut Value) {
+    match schema {
+        Value::Object(keywords) => {
+            keywords.values_mut().for_each(mark_up);
+            if keywords.contains_key("markdownDescription") {
+                return;
+            }
+            let replace = |(keyword, value): (String, Value)| match value.as_str() {
+                // A property of this name is no text.
+                Some(text) if keyword == "description" => documented(text).0.into_iter().collect::<Vec<_>>(),
+                _ => vec![(keyword, value)],
+            };
+            *keywords = std::mem::take(keywords).into_iter().flat_map(replace).collect();
+        }
+        Value::Array(items) => items.iter_mut().for_each(mark_up),
+        _ => {}
+    }
 }
 
 /// Formats JSON with one line for each short or flat value. A change then shows as one line of a diff, and a thousand

@@ -4,7 +4,7 @@
 use kubefoundry::registry;
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
-use kubefoundry_compiler::options::render::API_VERSION as RENDER_API_VERSION;
+use kubefoundry_compiler::options::render::{API_VERSION as RENDER_API_VERSION, SeverityOrOff};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, StringEnum as _};
 use kubefoundry_model::providers::PROVIDERS;
@@ -14,7 +14,7 @@ use kubefoundry_model::wire::{
 use kubefoundry_yaml::field_path::Segment;
 use serde_json::{Value, json};
 
-use super::{Object, arguments, description, json as parse, syntax};
+use super::{DESCRIPTIONS, Object, arguments, description, documented, json as parse, snippets, syntax};
 use crate::Failure;
 
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
@@ -27,30 +27,50 @@ pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let config = root(&InferenceProviderConfig::SHAPE, CONFIGURATION_KIND, &ours)?;
     let actor = root(&AsyncActor::SHAPE, actor::KIND, &[actor::API_VERSION.to_owned()])?;
     let render = render()?;
-    let mut any = any(&ours, &[(KIND, &deployment), (CONFIGURATION_KIND, &config)], &render);
+    let mut any = any(
+        &ours,
+        &[(KIND, &titled(KIND, &deployment)), (CONFIGURATION_KIND, &titled(CONFIGURATION_KIND, &config))],
+        &titled(RENDER, &render),
+    );
     if let Some(branches) = any["allOf"].as_array_mut() {
         branches.push(json!({
             "if": {
                 "required": ["apiVersion", "kind"],
                 "properties": {"apiVersion": {"enum": [actor::API_VERSION]}, "kind": {"enum": [actor::KIND]}},
             },
-            "then": actor,
+            "then": titled(actor::KIND, &actor),
         }));
+        // A document that has a kind is completed by the snippets of that kind only.
+        let kinds = [KIND, CONFIGURATION_KIND, RENDER, actor::KIND];
+        let all: Value = kinds.iter().flat_map(|kind| snippets::of_kind(kind)).collect();
+        branches.push(json!({"if": {"required": ["kind"]}, "else": {"defaultSnippets": all}}));
     }
-    let titled = |title: &str, schema: Value| {
-        let head = Object::default().with("$schema", DRAFT).with("title", title);
-        match schema {
-            Value::Object(schema) => Object(head.0.into_iter().chain(schema).collect()).into(),
-            other => other,
-        }
-    };
-    Ok(vec![
-        ("kubefoundry".to_owned(), titled("kubefoundry: any document", any)),
-        ("modeldeployment".to_owned(), titled(KIND, deployment)),
-        ("inferenceproviderconfig".to_owned(), titled(CONFIGURATION_KIND, config)),
-        ("asyncactor".to_owned(), titled(actor::KIND, actor)),
-        ("render".to_owned(), titled("Render", render)),
-    ])
+    // An editor shows the nearest title above a field, so this one has a title only in the branches.
+    let files = [
+        ("kubefoundry", any),
+        ("modeldeployment", titled(KIND, &deployment)),
+        ("inferenceproviderconfig", titled(CONFIGURATION_KIND, &config)),
+        ("asyncactor", titled(actor::KIND, &actor)),
+        ("render", titled(RENDER, &render)),
+    ];
+    let drafted = |schema: Value| with_first("$schema", DRAFT, &schema);
+    Ok(files.into_iter().map(|(name, schema)| (name.to_owned(), drafted(schema))).collect())
+}
+
+/// The kind of the options.
+pub(super) const RENDER: &str = "Render";
+
+/// Returns the schema of a kind with its title and its snippets.
+fn titled(kind: &str, schema: &Value) -> Value {
+    let mut titled = with_first("title", kind, schema);
+    titled["defaultSnippets"] = snippets::of_kind(kind).into();
+    titled
+}
+
+/// Returns a schema with another keyword before its own.
+fn with_first(keyword: &str, value: &str, schema: &Value) -> Value {
+    let own = schema.as_object().cloned().unwrap_or_default();
+    Object(Object::default().with(keyword, value).0.into_iter().chain(own).collect()).into()
 }
 
 /// Returns the schema of a kind, with its `apiVersion` and `kind` fixed.
@@ -101,7 +121,7 @@ fn group_constraints(api_group: &ApiGroup) -> Value {
 
 /// Returns the schema of the options, with all known versions and diagnostic codes.
 fn render() -> Result<Value, Failure> {
-    let mut schema = root(&kubefoundry_compiler::options::render::shape(), "Render", &[RENDER_API_VERSION.to_owned()])?;
+    let mut schema = root(&kubefoundry_compiler::options::render::shape(), RENDER, &[RENDER_API_VERSION.to_owned()])?;
     let metadata = schema["properties"]["metadata"].as_object_mut();
     metadata.and_then(|metadata| metadata.remove("required"));
     for provider in PROVIDERS {
@@ -117,7 +137,7 @@ fn render() -> Result<Value, Failure> {
             let what = format!("{} version; {default} by default.{note}", provider.display_name());
             let words = [versions, more].concat();
             schema["properties"][option]["properties"][provider.name()] =
-                json!({"description": what, "type": "string", "enum": words});
+                documented(&what).with("type", "string").with("enum", words).into();
         }
         let runtimes = provider.info().runtimes;
         if let Some(default) = runtimes.first() {
@@ -126,24 +146,31 @@ fn render() -> Result<Value, Failure> {
                 provider.display_name()
             );
             schema["properties"]["runtimes"]["properties"][provider.name()] =
-                json!({"description": what, "type": "string", "examples": runtimes});
+                documented(&what).with("type", "string").with("examples", runtimes).into();
         }
     }
-    let mut codes: Vec<_> = registry::codes().collect();
-    codes.sort_by_key(|code| code.id);
-    let level = schema["properties"]["severities"]["additionalProperties"].clone();
-    for code in codes {
-        let mut severity = level.clone();
-        severity["description"] = json!(format!("{}: {}. {} by default.", code.name, code.summary, code.severity));
-        schema["properties"]["severities"]["properties"][code.name] = severity.clone();
-        schema["properties"]["severities"]["properties"][code.id] = severity;
-    }
-    // Another key is a slip, which a run would refuse.
-    schema["properties"]["severities"]["additionalProperties"] = json!(false);
+    severities(&mut schema["properties"]["severities"]);
     // `apiVersion` and `kind` are optional in an inline configuration.
     let items = schema["properties"]["providers"]["items"].as_object_mut();
     items.and_then(|items| items.remove("required"));
     Ok(schema)
+}
+
+/// Adds all codes to the schema of the severities, by their identifiers and by their names, and refuses other keys. YAML
+/// 1.1 reads `off` as a boolean.
+fn severities(schema: &mut Value) {
+    let mut codes: Vec<_> = registry::codes().collect();
+    codes.sort_by_key(|code| code.id);
+    let words: Vec<Value> = SeverityOrOff::VARIANTS.iter().map(|(word, _)| json!(word)).chain([json!(false)]).collect();
+    let mut properties = Object::default();
+    for (key, code, other) in
+        codes.iter().map(|code| (code.id, code, code.name)).chain(codes.iter().map(|code| (code.name, code, code.id)))
+    {
+        let text = format!("{other}: {}. {} by default.", code.summary, code.severity);
+        properties = properties.with(key, documented(&text).with("enum", words.clone()));
+    }
+    schema["additionalProperties"] = json!(false);
+    schema["properties"] = properties.into();
 }
 
 /// Creates the schema for any document: one of our kinds is checked by its own schema, any other document is accepted.
@@ -202,19 +229,8 @@ fn object(shape: &ObjectShape, nullable: bool) -> Result<Value, Failure> {
         .with("additionalProperties", false)
         .with("properties", properties)
         .with_some("allOf", conditions(shape.name)?)
+        .with_some("defaultSnippets", snippets::of_object(shape.name))
         .into())
-}
-
-/// The keywords that document a value.
-const DESCRIPTIONS: [&str; 2] = ["description", "markdownDescription"];
-
-/// Returns a schema with documentation only. `description` is plain text in JSON Schema, and an editor shows Markdown
-/// in it with escaped back-quotes; editors that read `markdownDescription` (VS Code, yaml-language-server) prefer that.
-fn documented(text: &str) -> Object {
-    let has_markdown = text.contains('`');
-    Object::default()
-        .with("description", text.replace('`', ""))
-        .with_some("markdownDescription", has_markdown.then_some(text))
 }
 
 fn or_null(kind: &str, nullable: bool) -> Value {
