@@ -216,9 +216,12 @@ fn add_newer_fields(object: &ObjectShape, path: &str, is_newer: bool, paths: &mu
 #[test]
 fn newer_fields_have_an_example_in_the_reference() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("docs/reference/modeldeployment.yaml")).unwrap();
+    let text = fs::read_to_string(root.join("docs/reference/model-deployment.yaml")).unwrap();
     let mut sources = SourceSet::default();
-    sources.add("modeldeployment.yaml", text.as_str());
+    let gateway =
+        "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ngateway: {name: inference, namespace: gateways}\n";
+    sources.add_for(Purpose::Options, "kubefoundry.yaml", gateway);
+    sources.add("model-deployment.yaml", text.as_str());
     let compilation = compile(&sources, Thoroughness::Needed);
     assert!(!compilation.has_errors(), "{}", render::concise(&compilation.diagnostics, &sources));
     let documents: Vec<Value> = yaml::parse(&text, &yaml::Limits::default())
@@ -234,7 +237,7 @@ fn newer_fields_have_an_example_in_the_reference() {
     let is_written = |path: &String| documents.iter().any(|document| has_path(document, path.trim_start_matches('.')));
     // A variable has many sources, of which any is an example.
     let missing: Vec<&String> = paths.iter().filter(|path| !path.contains(".env.") && !is_written(path)).collect();
-    assert!(missing.is_empty(), "write an example in docs/reference/modeldeployment.yaml for {missing:#?}");
+    assert!(missing.is_empty(), "write an example in docs/reference/model-deployment.yaml for {missing:#?}");
 }
 
 /// Returns whether a document has a field; in lists, in any item.

@@ -26,6 +26,7 @@ mod crds_semantics;
 mod docs;
 mod drift;
 
+mod field_reference;
 mod field_support;
 mod fixes;
 mod golden;

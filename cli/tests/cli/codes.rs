@@ -128,6 +128,21 @@ fn prints_the_description_of_a_field() {
 fn suggests_a_field_for_an_unknown_one() {
     let ran = Sandbox::new().run(&["explain", "spec.engine.typ"]).exits(2);
     assert!(ran.err.contains("ModelDeployment has no field spec.engine.typ; did you mean type?"), "{}", ran.err);
+    for (given, suggestion) in [
+        ("sepc.engine.type", "spec.engine.type"),
+        ("contextLength", "spec.engine.contextLength"),
+        ("engine.contextLength", "spec.engine.contextLength"),
+        ("modeldeploymet.spec.env", "modeldeployment.spec.env"),
+        ("nodeAutoProvisioning", "render.kaito.nodeAutoProvisioning"),
+    ] {
+        let ran = Sandbox::new().run(&["explain", given]).exits(2);
+        let expected = format!("{given} is neither a file, a directory nor a field; did you mean {suggestion}?");
+        assert!(ran.err.contains(&expected), "{}", ran.err);
+    }
+    // A file is a file, whatever its name is.
+    Sandbox::new().with("contextLength", crate::sandbox::model("a")).run(&["explain", "contextLength"]).exits(0);
+    let ran = Sandbox::new().run(&["explain", "spec.contextLength"]).exits(2);
+    assert!(ran.err.contains("did you mean spec.engine.contextLength?"), "{}", ran.err);
     let ran = Sandbox::new().run(&["explain", "spec.engine", "llama.yaml"]).exits(2);
     assert!(ran.err.contains("spec.engine is a field, but llama.yaml is not"), "{}", ran.err);
 }

@@ -1,6 +1,9 @@
 //! The field reference: a description of each field of kubefoundry's kinds, from its declaration. `explain FIELD`
 //! prints it, and `cargo xtask generate` writes it to `docs/reference/`.
 
+mod example;
+mod provider_support;
+
 use std::fmt::Write as _;
 
 use kubefoundry_actor::AsyncActor;
@@ -12,6 +15,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, wrap};
 
 use crate::options::render;
+
+pub use provider_support::{ProviderSupport, provider_support};
 
 /// A kind whose fields are described.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +59,20 @@ impl DocumentedKind {
         nested_object(&(self.shape)())
     }
 
+    /// Returns the dotted paths of all fields. An object inside of an object of its own type is left out.
+    ///
+    /// ```
+    /// use kubefoundry_compiler::field_reference::KINDS;
+    /// assert!(KINDS[0].paths().contains(&"spec.env.valueFrom.secretKeyRef.key".to_owned()));
+    /// ```
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        if let Some(object) = self.object() {
+            add_paths(object, "", &mut vec![object.name], &mut paths);
+        }
+        paths
+    }
+
     /// Returns the `apiVersion`s in which a field exists. `path` is dotted, as in `spec.engine.type`.
     pub fn versions_with(&self, path: &str) -> Vec<String> {
         let Some(path) = FieldPath::try_parse(path) else { return (self.versions)() };
@@ -63,6 +82,18 @@ impl DocumentedKind {
             absent.iter().any(|absent| path.starts_with(absent))
         };
         (self.versions)().into_iter().filter(|version| !is_absent(version)).collect()
+    }
+}
+
+fn add_paths(object: &'static ObjectShape, prefix: &str, above: &mut Vec<&'static str>, paths: &mut Vec<String>) {
+    for field in object.fields {
+        let path = if prefix.is_empty() { field.key.to_owned() } else { format!("{prefix}.{}", field.key) };
+        paths.push(path.clone());
+        if let Some(inner) = nested_object(&field.full_shape()).filter(|inner| !above.contains(&inner.name)) {
+            above.push(inner.name);
+            add_paths(inner, &path, above, paths);
+            above.pop();
+        }
     }
 }
 
@@ -129,8 +160,10 @@ pub fn find_field(path: &str) -> Result<FieldEntry, UnknownField> {
         let path = format!("{}{separator}{key}", entry.path);
         let Some(field) = object.and_then(|object| object.field(key)) else {
             let known = object.map_or(&[][..], |object| object.fields).iter().map(|field| field.key);
+            let elsewhere = paths_ending_in(kind, key);
             let hint = match closest(key, known.clone()) {
                 Some(suggestion) => format!("; did you mean {suggestion}?"),
+                None if !elsewhere.is_empty() => format!("; did you mean {}?", elsewhere.join(" or ")),
                 None if object.is_none() => format!("; {} has no fields", entry.path),
                 None => format!("; the fields are {}", known.collect::<Vec<_>>().join(", ")),
             };
@@ -163,17 +196,24 @@ impl FieldEntry {
         };
         let _ = writeln!(text, "\nDESCRIPTION:\n{}", wrap_indented(doc, 4));
         if let Some(field) = &self.field {
+            let _ = writeln!(text, "\nDEFAULT:\n{}", wrap_indented(&describe_default(field), 4));
             let constraints = describe_constraints(field);
-            if !constraints.is_empty() {
-                let lines: Vec<String> = constraints.iter().map(|constraint| format!("    - {constraint}")).collect();
-                let _ = writeln!(text, "\nVALUES:\n{}", lines.join("\n"));
-            }
+            let constraints =
+                if constraints.is_empty() { vec!["any value of the type".to_owned()] } else { constraints };
+            let lines: Vec<String> = constraints.iter().map(|constraint| format!("    - {constraint}")).collect();
+            let _ = writeln!(text, "\nVALUES:\n{}", lines.join("\n"));
             if let Shape::Enum(words) = field.full_shape() {
                 text.push_str("\nWORDS:\n");
                 for (word, doc) in words.values {
                     let _ = writeln!(text, "  {word}\n{}", wrap_indented(doc, 4));
                 }
             }
+        }
+        if self.field.is_some() {
+            self.write_providers(&mut text);
+            let example = self.example();
+            let lines: Vec<String> = example.lines().map(|line| format!("    {line}\n")).collect();
+            let _ = write!(text, "\nEXAMPLE:\n{}", lines.concat());
         }
         if let Some(object) = self.object() {
             text.push_str("\nFIELDS:\n");
@@ -185,6 +225,102 @@ impl FieldEntry {
         }
         text
     }
+}
+
+impl FieldEntry {
+    /// Returns what each provider does with the field; empty if providers have no part in it.
+    pub fn provider_support(&self) -> Vec<ProviderSupport> {
+        if self.kind.name == wire::KIND { provider_support(&self.path) } else { Vec::new() }
+    }
+
+    /// Writes what each provider does with the field of a ModelDeployment.
+    fn write_providers(&self, text: &mut String) {
+        let all = self.provider_support();
+        if self.kind.name != wire::KIND {
+            return;
+        }
+        text.push_str("\nPROVIDERS:\n");
+        for support in &all {
+            let (label, note) = (support.label(), &support.note);
+            // Some notes begin with the treatment.
+            let note = note.strip_prefix(&format!("{label}: ")).unwrap_or(note);
+            let line = format!("{} ({label}): {note}", support.provider);
+            let _ = writeln!(text, "{}", wrap_indented(&line, 4));
+        }
+        if all.is_empty() {
+            let selects = ModelDeployment::path().spec().provider().name().to_string();
+            let why = if self.path == selects { "It selects the provider." } else { "The same for every provider." };
+            let _ = writeln!(text, "    {why}");
+        }
+    }
+}
+
+/// The most paths in a message.
+const MAX_PATHS: usize = 3;
+
+/// Returns the first paths of a kind that end in these keys, the shortest first: `contextLength` and
+/// `engine.contextLength` both find `spec.engine.contextLength`.
+///
+/// ```
+/// use kubefoundry_compiler::field_reference::{KINDS, paths_ending_in};
+/// assert_eq!(paths_ending_in(&KINDS[0], "contextLength"), ["spec.engine.contextLength"]);
+/// assert_eq!(paths_ending_in(&KINDS[0], "colour"), [""; 0]);
+/// ```
+pub fn paths_ending_in(kind: &DocumentedKind, keys: &str) -> Vec<String> {
+    let end = format!(".{keys}");
+    let mut found: Vec<String> = kind.paths().into_iter().filter(|path| format!(".{path}").ends_with(&end)).collect();
+    found.sort_by_key(|path| path.split('.').count());
+    found.truncate(MAX_PATHS);
+    found
+}
+
+/// Suggests fields for a text that is no path: one whose first part is misspelt, or the end of a path. `None` if the text
+/// is like no field.
+///
+/// ```
+/// use kubefoundry_compiler::field_reference::suggest_field;
+/// assert_eq!(suggest_field("sepc.engine.type").as_deref(), Some("spec.engine.type"));
+/// assert_eq!(suggest_field("contextLength").as_deref(), Some("spec.engine.contextLength"));
+/// assert_eq!(suggest_field("asyncacter.spec").as_deref(), Some("asyncactor.spec"));
+/// assert_eq!(suggest_field("models.yaml"), None);
+/// ```
+pub fn suggest_field(text: &str) -> Option<String> {
+    let (first, rest) = text.split_once('.').map_or((text, None), |(first, rest)| (first, Some(rest)));
+    for kind in KINDS {
+        let found = paths_ending_in(kind, text);
+        if !found.is_empty() {
+            let prefix = if std::ptr::eq(kind, &raw const KINDS[0]) {
+                String::new()
+            } else {
+                format!("{}.", kind.name.to_lowercase())
+            };
+            return Some(found.iter().map(|path| format!("{prefix}{path}")).collect::<Vec<_>>().join(" or "));
+        }
+    }
+    let rest = rest?;
+    let kinds: Vec<String> = KINDS.iter().map(|kind| kind.name.to_lowercase()).collect();
+    let starts = ["spec", "metadata", "status"].into_iter().chain(kinds.iter().map(String::as_str));
+    let corrected = format!("{}.{rest}", closest(&first.to_lowercase(), starts)?);
+    find_field(&corrected).is_ok().then_some(corrected)
+}
+
+/// Describes the default of a field: the one that is declared, or else what its documentation says about it.
+pub fn describe_default(field: &FieldShape) -> String {
+    if let Some(default) = field.facets.default {
+        return default.trim_matches('"').to_owned();
+    }
+    if field.facets.required {
+        return "none: the field is required".to_owned();
+    }
+    let doc = field.doc.split_whitespace().collect::<Vec<_>>().join(" ");
+    let says_default = |sentence: &&str| {
+        sentence.starts_with("Without ")
+            || sentence.contains("by default")
+            || sentence.contains("default")
+            || sentence.contains("By default")
+    };
+    let sentences: Vec<&str> = doc.split_inclusive(". ").map(str::trim).filter(says_default).collect();
+    if sentences.is_empty() { "none".to_owned() } else { sentences.join(" ") }
 }
 
 /// Finds the object in a shape, or in the items of a list or the values of a mapping.
@@ -298,6 +434,29 @@ mod tests {
         let text = find_field("spec.model.storage.volumes").unwrap().to_text();
         assert!(text.contains("<[]StorageVolume>") && text.contains("    - at most 8 entries\n"), "{text}");
         assert!(text.contains("  mountPath\t<string>\n"), "{text}");
+    }
+
+    /// A field of another object is suggested where it is.
+    #[test]
+    fn suggests_a_field_at_its_place() {
+        let message = |path: &str| find_field(path).unwrap_err().to_string();
+        assert!(message("spec.contextLength").ends_with("; did you mean spec.engine.contextLength?"));
+        assert!(message("spec.engine.contextLenght").ends_with("; did you mean contextLength?"));
+        assert!(message("spec.colour").contains("; the fields are model, "));
+    }
+
+    #[test]
+    fn prints_default_providers_and_example() {
+        let text = find_field("spec.engine.contextLength").unwrap().to_text();
+        assert!(text.contains("\nDEFAULT:\n    By default the model's own limit.\n"), "{text}");
+        assert!(text.contains("\n    Dynamo (rendered): --max-model-len, --context-length"), "{text}");
+        assert!(text.contains("\nEXAMPLE:\n    spec:\n      engine:\n        contextLength: "), "{text}");
+        let text = find_field("spec.serving.mode").unwrap().to_text();
+        assert!(text.contains("\nDEFAULT:\n    aggregated\n"), "{text}");
+        let text = find_field("spec.provider.name").unwrap().to_text();
+        assert!(text.contains("\nPROVIDERS:\n    It selects the provider.\n"), "{text}");
+        let text = find_field("render.strict").unwrap().to_text();
+        assert!(!text.contains("PROVIDERS:") && text.contains("\nEXAMPLE:\n    strict: false\n"), "{text}");
     }
 
     #[test]

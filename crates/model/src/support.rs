@@ -40,6 +40,18 @@ pub enum Support {
     Refused,
 }
 
+impl Support {
+    /// Returns the word for the treatment: `rendered`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rendered => "rendered",
+            Self::Partly => "partly",
+            Self::Ignored => "ignored",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// The note of the rows of `spec.frontend` for a provider whose workers serve HTTP themselves.
 const NO_FRONTEND: &str = "refused: the provider has no frontend of its own";
 

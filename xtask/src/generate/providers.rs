@@ -134,7 +134,7 @@ fn fields(provider: &dyn Provider) -> String {
         .to_owned();
     let mut table = Table::new(&["field", "support", "output, or reason"]);
     for row in provider.info().field_support() {
-        table.row(&[&format!("`{}`", row.field), support_label(row.support), &escape(row.note)]);
+        table.row(&[&format!("`{}`", row.field), row.support.as_str(), &escape(row.note)]);
     }
     text.push_str(&table.0);
     text
@@ -143,15 +143,6 @@ fn fields(provider: &dyn Provider) -> String {
 /// Escapes plain text for Markdown: `<name>` is not an HTML tag, and `*` is not emphasis.
 fn escape(note: &str) -> String {
     note.replace('<', "&lt;").replace('*', "\\*")
-}
-
-const fn support_label(support: Support) -> &'static str {
-    match support {
-        Support::Rendered => "rendered",
-        Support::Partly => "partly",
-        Support::Ignored => "ignored",
-        Support::Refused => "refused",
-    }
 }
 
 /// The documentation, as the README of a provider links to it. The generated pages are in a folder of it.
@@ -232,7 +223,7 @@ fn comparison_page(catalog: &Catalog) -> Result<String, Failure> {
     for field in support::default_rows().into_iter().map(|row| row.field) {
         let support = PROVIDERS.iter().map(|provider| {
             let mut rows = provider.info().field_support().into_iter();
-            rows.find(|row| row.field == field).map_or("", |row| support_label(row.support))
+            rows.find(|row| row.field == field).map_or("", |row| row.support.as_str())
         });
         let name = format!("`{field}`");
         fields.row(&std::iter::once(name.as_str()).chain(support).collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kubefoundry_compiler::field_reference::{FieldEntry, UnknownField, find_field, is_path};
+use kubefoundry_compiler::field_reference::{FieldEntry, UnknownField, find_field, is_path, suggest_field};
 
 use crate::args::ExplanationFormat;
 
@@ -13,6 +13,8 @@ pub(crate) enum FieldError {
     Unknown(#[from] UnknownField),
     #[error("{field} is a field, but {path} is not; explain them in separate commands")]
     Mixed { field: String, path: String },
+    #[error("{given} is neither a file, a directory nor a field; did you mean {suggestion}?")]
+    Misspelt { given: String, suggestion: String },
     #[error("fields can only be printed with --output text")]
     UnsupportedFormat,
 }
@@ -30,6 +32,17 @@ pub(super) fn parse_fields(arguments: &[PathBuf]) -> Result<Vec<FieldEntry>, Fie
         return Err(FieldError::Mixed { field: field.clone(), path });
     }
     Ok(names.iter().flatten().map(|name| find_field(name)).collect::<Result<_, _>>()?)
+}
+
+/// Refuses an argument that is no path, and like a field. Without this, the error would be about a file.
+pub(super) fn refuse_misspelt_fields(arguments: &[PathBuf]) -> Result<(), FieldError> {
+    let missing = arguments.iter().filter(|argument| !argument.exists()).filter_map(|argument| argument.to_str());
+    for given in missing {
+        if let Some(suggestion) = suggest_field(given) {
+            return Err(FieldError::Misspelt { given: given.to_owned(), suggestion });
+        }
+    }
+    Ok(())
 }
 
 /// Formats the descriptions of fields.

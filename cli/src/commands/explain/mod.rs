@@ -74,6 +74,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         console::print([field::format_fields(&fields, args.output)?])?;
         return Ok(ExitStatus::Success);
     }
+    field::refuse_misspelt_fields(&args.input.paths)?;
     let codes = code::parse_codes(&args.input.paths)?;
     if !codes.is_empty() {
         console::print([code::pages(&codes, args.output)?])?;

@@ -110,8 +110,8 @@ pub(super) fn of_object(name: &str) -> Option<Value> {
     Some(snippets.into())
 }
 
-fn snippet(label: &str, description: &str, body: Value) -> Value {
-    json!({"label": label, "description": description, "body": body})
+fn snippet(label: &str, description: &str, body: impl Into<Value>) -> Value {
+    json!({"label": label, "description": description, "body": body.into()})
 }
 
 fn stop(number: u8, default: &str) -> String {
