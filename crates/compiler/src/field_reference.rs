@@ -1,6 +1,7 @@
 //! The field reference: a description of each field of kubefoundry's kinds, from its declaration. `explain FIELD`
 //! prints it, and `cargo xtask generate` writes it to `docs/reference/`.
 
+mod declaration;
 mod example;
 mod provider_support;
 
@@ -8,7 +9,7 @@ use std::fmt::Write as _;
 
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::wire::{Describe as _, Facet, FieldShape, ObjectShape, Shape, Syntax};
+use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, ObjectShape, Shape};
 use kubefoundry_llamastack::wire::LlamaStackDistribution;
 use kubefoundry_model::wire::{self, InferenceProviderConfig, ModelDeployment};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -16,6 +17,7 @@ use kubefoundry_yaml::text::{closest, wrap};
 
 use crate::options::render;
 
+pub use declaration::{describe_constraints, describe_default, type_name};
 pub use provider_support::{ProviderSupport, provider_support};
 
 /// A kind whose fields are described.
@@ -304,25 +306,6 @@ pub fn suggest_field(text: &str) -> Option<String> {
     find_field(&corrected).is_ok().then_some(corrected)
 }
 
-/// Describes the default of a field: the one that is declared, or else what its documentation says about it.
-pub fn describe_default(field: &FieldShape) -> String {
-    if let Some(default) = field.facets.default {
-        return default.trim_matches('"').to_owned();
-    }
-    if field.facets.required {
-        return "none: the field is required".to_owned();
-    }
-    let doc = field.doc.split_whitespace().collect::<Vec<_>>().join(" ");
-    let says_default = |sentence: &&str| {
-        sentence.starts_with("Without ")
-            || sentence.contains("by default")
-            || sentence.contains("default")
-            || sentence.contains("By default")
-    };
-    let sentences: Vec<&str> = doc.split_inclusive(". ").map(str::trim).filter(says_default).collect();
-    if sentences.is_empty() { "none".to_owned() } else { sentences.join(" ") }
-}
-
 /// Finds the object in a shape, or in the items of a list or the values of a mapping.
 pub fn nested_object(shape: &Shape) -> Option<&'static ObjectShape> {
     match shape {
@@ -330,73 +313,6 @@ pub fn nested_object(shape: &Shape) -> Option<&'static ObjectShape> {
         Shape::List(item) | Shape::Map(item) => nested_object(item),
         Shape::OneOf(shapes) => shapes.iter().find_map(nested_object),
         _ => None,
-    }
-}
-
-/// Returns the type of a value as `kubectl explain` writes it: `[]EnvVar`, `map[string]string`.
-pub fn type_name(shape: &Shape) -> String {
-    match shape {
-        Shape::Any => "any".to_owned(),
-        Shape::String | Shape::Enum(_) => "string".to_owned(),
-        Shape::Timestamp => "date-time".to_owned(),
-        Shape::Boolean => "boolean".to_owned(),
-        Shape::Integer(_) => "integer".to_owned(),
-        Shape::IntegerOrString => "integer or string".to_owned(),
-        Shape::Literal(json) => (*json).to_owned(),
-        Shape::List(item) => format!("[]{}", type_name(item)),
-        Shape::Map(value) => format!("map[string]{}", type_name(value)),
-        Shape::Object(object) => object.name.to_owned(),
-        Shape::OneOf(shapes) => shapes.iter().map(type_name).collect::<Vec<_>>().join(" or "),
-    }
-}
-
-/// Lists the constraints that a field declares on its value, as phrases; empty when it declares none.
-pub fn describe_constraints(field: &FieldShape) -> Vec<String> {
-    let facets = &field.facets;
-    let mut constraints = Vec::new();
-    if facets.required {
-        constraints.push("required".to_owned());
-    }
-    if let Some(default) = facets.default {
-        constraints.push(format!("default {}", default.trim_matches('"')));
-    }
-    match (facets.minimum, facets.maximum) {
-        (Some(minimum), Some(maximum)) => constraints.push(format!("from {minimum} to {maximum}")),
-        (Some(minimum), None) => constraints.push(format!("at least {minimum}")),
-        (None, Some(maximum)) => constraints.push(format!("at most {maximum}")),
-        (None, None) => {}
-    }
-    constraints.extend(facets.syntax.map(|syntax| syntax_name(syntax).to_owned()));
-    if let Shape::Enum(words) = field.full_shape() {
-        let words: Vec<&str> = words.values.iter().map(|(word, _)| *word).collect();
-        constraints.push(format!("one of {}", words.join(", ")));
-    }
-    constraints.extend(facets.allowed_values.map(|words| format!("one of {}", words.join(", "))));
-    constraints.extend(facets.max_length.map(|max| format!("at most {max} characters")));
-    constraints.extend(facets.max_items.or(facets.max_entries).map(|max| format!("at most {max} entries")));
-    constraints.extend(facets.list_key.map(|key| format!("{key} is unique")));
-    let mut codes: Vec<&str> =
-        Facet::ALL.iter().filter_map(|facet| facets.checking_code(*facet)).map(|code| code.id).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    if !codes.is_empty() {
-        constraints.push(format!("checked by {}", codes.join(", ")));
-    }
-    constraints
-}
-
-fn syntax_name(syntax: Syntax) -> &'static str {
-    match syntax {
-        Syntax::DnsLabel => "a DNS label",
-        Syntax::DnsSubdomain => "a DNS subdomain",
-        Syntax::Quantity => "a quantity above zero",
-        Syntax::ExtendedResource => "an extended resource",
-        Syntax::Image => "a container image",
-        Syntax::EnvironmentVariable => "the name of an environment variable",
-        Syntax::ConfigKey => "a key of a ConfigMap or a Secret",
-        Syntax::LabelKey => "the key of a label",
-        Syntax::InstanceType => "an instance type",
-        Syntax::Version => "MAJOR.MINOR.PATCH",
     }
 }
 
@@ -448,7 +364,7 @@ mod tests {
     #[test]
     fn prints_default_providers_and_example() {
         let text = find_field("spec.engine.contextLength").unwrap().to_text();
-        assert!(text.contains("\nDEFAULT:\n    By default the model's own limit.\n"), "{text}");
+        assert!(text.contains("\nDEFAULT:\n    the model's own limit\n"), "{text}");
         assert!(text.contains("\n    Dynamo (rendered): --max-model-len, --context-length"), "{text}");
         assert!(text.contains("\nEXAMPLE:\n    spec:\n      engine:\n        contextLength: "), "{text}");
         let text = find_field("spec.serving.mode").unwrap().to_text();

@@ -7,7 +7,7 @@ use kubefoundry_kubernetes::wire::StringEnum;
 use kubefoundry_model::catalog::{Candidate, Catalog, EngineSupport};
 use kubefoundry_model::provider::{Provider, Reaction};
 use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::support::{self, Support};
+use kubefoundry_model::support;
 use kubefoundry_model::wire::{EngineType, ServingMode};
 
 use super::Generated;

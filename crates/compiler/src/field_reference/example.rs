@@ -75,10 +75,14 @@ fn collect_nested(
 ) {
     match (shape, value) {
         (Shape::List(item), Value::Array(items)) => {
-            items.iter().for_each(|inner| collect_nested(kind, object, item, inner, values));
+            for inner in items {
+                collect_nested(kind, object, item, inner, values);
+            }
         }
         (Shape::Map(item), Value::Object(entries)) => {
-            entries.values().for_each(|inner| collect_nested(kind, object, item, inner, values));
+            for inner in entries.values() {
+                collect_nested(kind, object, item, inner, values);
+            }
         }
         (_, Value::Object(_)) => collect(kind, object, value, values),
         _ => {}
