@@ -284,9 +284,13 @@ pub fn paths_ending_in(kind: &DocumentedKind, keys: &str) -> Vec<String> {
 /// assert_eq!(suggest_field("sepc.engine.type").as_deref(), Some("spec.engine.type"));
 /// assert_eq!(suggest_field("contextLength").as_deref(), Some("spec.engine.contextLength"));
 /// assert_eq!(suggest_field("asyncacter.spec").as_deref(), Some("asyncactor.spec"));
-/// assert_eq!(suggest_field("models.yaml"), None);
+/// assert_eq!((suggest_field("models.yaml"), suggest_field("models")), (None, None));
 /// ```
 pub fn suggest_field(text: &str) -> Option<String> {
+    // A word in lower case is rather the name of a file or a directory.
+    if !text.bytes().any(|byte| byte == b'.' || byte.is_ascii_uppercase()) {
+        return None;
+    }
     let (first, rest) = text.split_once('.').map_or((text, None), |(first, rest)| (first, Some(rest)));
     for kind in KINDS {
         let found = paths_ending_in(kind, text);

@@ -2,6 +2,7 @@
 //!
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
@@ -183,10 +184,10 @@ fn insert_snippet(body: &Value, indent: usize, out: &mut String) {
         Value::Object(fields) => {
             for (key, value) in fields {
                 if value.is_object() || value.is_array() {
-                    *out += &format!("{margin}{key}:\n");
+                    writeln!(out, "{margin}{key}:").unwrap();
                     insert_snippet(value, indent + 2, out);
                 } else {
-                    *out += &format!("{margin}{key}: ");
+                    write!(out, "{margin}{key}: ").unwrap();
                     insert_snippet(value, 0, out);
                 }
             }
@@ -195,14 +196,14 @@ fn insert_snippet(body: &Value, indent: usize, out: &mut String) {
             for item in items {
                 let mut text = String::new();
                 insert_snippet(item, indent + 2, &mut text);
-                *out += &format!("{margin}- {}", text.trim_start());
+                write!(out, "{margin}- {}", text.trim_start()).unwrap();
             }
         }
         Value::String(text) => {
             let places = regex::Regex::new(r"\$\{[0-9]+(?:\|([^,|]+)[^|]*\||:([^}]*))\}").unwrap();
-            *out += &format!("{}\n", places.replace_all(text, "$1$2"));
+            writeln!(out, "{}", places.replace_all(text, "$1$2")).unwrap();
         }
-        other => *out += &format!("{other}\n"),
+        other => writeln!(out, "{other}").unwrap(),
     }
 }
 
