@@ -368,25 +368,8 @@ pub(crate) struct RenderArgs {
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ObjectFormat,
 
-    /// Write each object to DIR/NAMESPACE/KIND_NAME.yaml instead of standard output
-    ///
-    /// An existing file is overwritten only if it was generated from the same ModelDeployment. No file is removed without
-    /// --prune. Standard error lists the files that are created, changed or removed.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out_dir: Option<PathBuf>,
-
-    /// With --out-dir: remove the files of objects that are no longer generated
-    ///
-    /// PATH must contain every ModelDeployment with objects in DIR. Only a file with exactly one generated object is
-    /// removed, and never a PersistentVolumeClaim.
-    #[arg(long, requires = "out_dir")]
-    pub(crate) prune: bool,
-
-    /// With --out-dir: write nothing, and print a diff if the files are not what would be written
-    ///
-    /// Exit status: 0 if they are, 1 if not, 2 if the input has an error or a file cannot be read.
-    #[arg(long, requires = "out_dir")]
-    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) files: OutDirArgs,
 
     /// Accept an input without a ModelDeployment, as the option allowEmpty does
     #[arg(long)]
@@ -438,6 +421,30 @@ pub(crate) struct ConfigArgs {
     /// Output format
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: TextFormat,
+}
+
+/// Writing to files instead of standard output.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct OutDirArgs {
+    /// Write each object to DIR/NAMESPACE/KIND_NAME.yaml instead of standard output
+    ///
+    /// An existing file is overwritten only if it was generated from the same ModelDeployment. No file is removed without
+    /// --prune. Standard error lists the files that are created, changed or removed.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out_dir: Option<PathBuf>,
+
+    /// With --out-dir: remove the files of objects that are no longer generated
+    ///
+    /// PATH must contain every ModelDeployment with objects in DIR. Only a file with exactly one generated object is
+    /// removed, and never a PersistentVolumeClaim.
+    #[arg(long, requires = "out_dir")]
+    pub(crate) prune: bool,
+
+    /// With --out-dir: write nothing, and print a diff if the files are not what would be written
+    ///
+    /// Exit status: 0 if they are, 1 if not, 2 if the input has an error or a file cannot be read.
+    #[arg(long, requires = "out_dir")]
+    pub(crate) check: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -39,7 +39,8 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, Co
     let sources = &input.sources;
     let mut import =
         import_with(sources, &ImportSettings { provider_to: args.to.as_deref(), with_patches: args.patches });
-    findings.retain(&mut import.diagnostics, FailOn::Error);
+    // With --strict, residue fails the run, and its warnings are not hidden.
+    findings.retain(&mut import.diagnostics, if args.strict { FailOn::Warning } else { FailOn::Error });
     if args.output == ObjectFormat::Json && args.out_dir.is_none() {
         let entries = import.imported.iter().map(|imported| ImportEntry {
             file: &sources.get(imported.source).name,

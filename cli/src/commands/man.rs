@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use clap::{Arg, ArgAction, ArgGroup, Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
 
@@ -104,7 +104,7 @@ fn write_synopsis(sections: &mut Roff, command: &Command) {
     let mut line = vec![bold(command.get_bin_name().unwrap_or_else(|| command.get_name()))];
     // The usage has those of which one is required.
     let groups = command.get_groups().filter(|group| group.is_required_set());
-    let in_groups: Vec<_> = groups.flat_map(|group| group.get_args()).collect();
+    let in_groups: Vec<_> = groups.flat_map(ArgGroup::get_args).collect();
     let is_listed =
         |option: &&Arg| !option.is_positional() && !option.is_hide_set() && !in_groups.contains(&option.get_id());
     for option in command.get_arguments().filter(is_listed) {

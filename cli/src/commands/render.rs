@@ -15,7 +15,7 @@ use crate::exit::ExitStatus;
 use crate::output::{self, DirectoryChanges, OutDirError, StreamError};
 
 pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    match (&args.out_dir, args.output) {
+    match (&args.files.out_dir, args.output) {
         (Some(directory), format) => write_files(args, console, directory, format),
         (None, ObjectFormat::Yaml) => {
             print_objects::<YamlText>(args, console, |run, mode| output::yaml(&run.sources, &run.compilation, mode))
@@ -63,13 +63,13 @@ fn write_files(
     let run = compile_input::<Value>(args, console)?;
     if run.has_failed() || run.fails(args.fail_on.into()) {
         // A script tells files that are not fresh from a check that was not made.
-        return Ok(if args.check { ExitStatus::Failure } else { run.status(args.fail_on.into()) });
+        return Ok(if args.files.check { ExitStatus::Failure } else { run.status(args.fail_on.into()) });
     }
     if run.output_mode() != OutputMode::Generated {
         return Err(OutDirError::NotGenerated.into());
     }
-    let changes = output::plan_changes(directory, &run.compilation, format, args.prune)?;
-    if args.check {
+    let changes = output::plan_changes(directory, &run.compilation, format, args.files.prune)?;
+    if args.files.check {
         return check_files(&changes, run.is_quiet);
     }
     output::write_changes(directory, &changes)?;

@@ -27,7 +27,7 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
     match args.output {
         TextFormat::Text => {
             console::print([format_table(&report.statuses, staleness, console.stdout_style())])?;
-            if report.statuses.is_empty() && report.diagnostics.is_empty() {
+            if report.statuses.is_empty() && report.diagnostics.is_empty() && !args.diagnostics.findings.quiet {
                 console::note("The cluster snapshot has no ModelDeployment and no object that runs one.\n");
             }
             console::note(&match args.diagnostics.diagnostics {

@@ -71,6 +71,10 @@ fn strict_refuses_residue() {
     let strict = sandbox.run(&["import", "private.yaml", "--strict"]).exits(1);
     assert_eq!((strict.out, strict.err), (ran.out, ran.err));
     sandbox.run(&["import", "private.yaml", "--strict", "--output", "json"]).exits(1);
+    // Quiet hides neither what fails the run nor, without --strict, anything else than errors.
+    let quiet = sandbox.run(&["import", "private.yaml", "--strict", "--quiet"]).exits(1).err;
+    assert!(quiet.contains("warning[KF067") && !quiet.contains("imported"), "{quiet}");
+    assert_eq!(sandbox.run(&["import", "private.yaml", "--quiet"]).exits(0).err, "");
     sandbox.run(&["import", "clean.yaml", "--strict"]).exits(0);
 }
 

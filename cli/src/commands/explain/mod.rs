@@ -110,7 +110,9 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
     let mut locator = SourceLocator::new(&run.sources, &run.origins);
     let mut decisions: Vec<_> = locate_decisions(&run, &mut locator).collect();
     if let Some(note) = graph::omission_note(decisions.len()) {
-        console::note(&note);
+        if !run.is_quiet {
+            console::note(&note);
+        }
         decisions.truncate(graph::MAX_DEPLOYMENTS);
     }
     let diagrams = graph::build_diagrams(&decisions, &run.compilation);
@@ -122,6 +124,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
     console::print([&output])?;
     run.note_findings(args.diagnostics.diagnostics, console);
     if args.output == ExplanationFormat::Mermaid
+        && !run.is_quiet
         && let Some(note) = mermaid::size_note(&output)
     {
         console::note(&note);
