@@ -124,3 +124,23 @@ fn the_scripts_are_well_formed() {
         assert!(output.status.success(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+#[test]
+fn fish_runs_its_script() {
+    let sandbox = Sandbox::new().with("script", script("fish")).with("models/a.yaml", "");
+    let offers = |line: &str| {
+        let mut fish = Command::new("fish");
+        let commands = format!("source script; complete -C {line:?}");
+        fish.args(["--no-config", "-c", &commands]).current_dir(sandbox.path(".")).env("HOME", sandbox.path("."));
+        fish.output().ok().map(|output| String::from_utf8(output.stdout).unwrap())
+    };
+    let Some(codes) = offers("kubefoundry explain KF050") else {
+        return skipped("fish is not installed, so its completions are not run");
+    };
+    assert!(codes.contains("KF0504\tunpinned-runtime, a default image whose version is not pinned\n"), "{codes}");
+    let both = offers("kubefoundry explain mod").unwrap();
+    assert!(both.contains("models/\n") && both.contains("model-does-not-fit\t"), "{both}");
+    let pages = offers("kubefoundry man re").unwrap();
+    assert_eq!(pages, "render\tPrint the manifests for ModelDeployments\n");
+    assert_eq!(offers("kubefoundry render --runtime dynamo=1.6").unwrap().lines().count(), 2);
+}

@@ -266,7 +266,7 @@ const MAX_PATHS: usize = 3;
 /// ```
 /// use kubefoundry_compiler::field_reference::{KINDS, paths_ending_in};
 /// assert_eq!(paths_ending_in(&KINDS[0], "contextLength"), ["spec.engine.contextLength"]);
-/// assert_eq!(paths_ending_in(&KINDS[0], "colour"), [""; 0]);
+/// assert_eq!(paths_ending_in(&KINDS[0], "color"), [""; 0]);
 /// ```
 pub fn paths_ending_in(kind: &DocumentedKind, keys: &str) -> Vec<String> {
     let end = format!(".{keys}");
@@ -362,7 +362,7 @@ mod tests {
         let message = |path: &str| find_field(path).unwrap_err().to_string();
         assert!(message("spec.contextLength").ends_with("; did you mean spec.engine.contextLength?"));
         assert!(message("spec.engine.contextLenght").ends_with("; did you mean contextLength?"));
-        assert!(message("spec.colour").contains("; the fields are model, "));
+        assert!(message("spec.color").contains("; the fields are model, "));
     }
 
     #[test]

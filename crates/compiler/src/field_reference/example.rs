@@ -58,11 +58,24 @@ static VALUES: LazyLock<Values> = LazyLock::new(|| {
 fn collect(kind: &DocumentedKind, object: &'static ObjectShape, value: &Value, values: &mut Values) {
     for field in object.fields {
         let Some(inner) = value.get(field.key) else { continue };
-        let typical = || Typical { value: inner.clone(), object: value.clone() };
+        let typical = || Typical { value: spell_out(&field.full_shape(), inner), object: value.clone() };
         values.entry((object.name, field.key, kind.name)).or_insert_with(typical);
         if let Some(nested) = nested_object(&field.full_shape()) {
             collect_nested(kind, nested, &field.full_shape(), inner, values);
         }
+    }
+}
+
+/// Returns a value with the word `off` where YAML 1.1 has read it as a boolean.
+fn spell_out(shape: &Shape, value: &Value) -> Value {
+    match (shape, value) {
+        (Shape::Map(inner), Value::Object(entries)) => {
+            entries.iter().map(|(key, value)| (key.clone(), spell_out(inner, value))).collect::<Map<_, _>>().into()
+        }
+        (Shape::OneOf([Shape::Enum(words), Shape::Literal("false")]), Value::Bool(false)) => {
+            words.values.iter().find(|(word, _)| *word == "off").map_or(Value::Null, |(word, _)| json!(word))
+        }
+        _ => value.clone(),
     }
 }
 
@@ -154,7 +167,7 @@ fn find_typical(kind: &DocumentedKind, object: &ObjectShape, key: &'static str) 
     VALUES.get(&(object.name, key, kind.name)).or_else(of_any_kind)
 }
 
-/// Objects in objects that are made of declarations. None of ours is deeper.
+/// Objects in objects that are made of declarations. No declared object is deeper.
 const MAX_DEPTH: usize = 8;
 
 fn example_of(kind: &DocumentedKind, object: &'static ObjectShape, field: &FieldShape, depth: usize) -> Value {
