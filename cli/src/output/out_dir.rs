@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use kubefoundry_compiler::composition;
 use kubefoundry_compiler::pipeline::OutputRole;
@@ -24,6 +24,8 @@ use crate::args::ObjectFormat;
 /// Reasons why files cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutDirError {
+    #[error("--out-dir cannot place the environment {0}, which is outside of PATH; pass the directory that contains it")]
+    Environment(String),
     #[error("--out-dir writes only generated objects; remove output: append or output: replace from the options")]
     NotGenerated,
     #[error("{path}: {first} and {second} would be written to the same file")]
@@ -144,7 +146,7 @@ fn plan_files(
     let mut owners: BTreeMap<PathBuf, &Identity> = BTreeMap::new();
     let mut changes = DirectoryChanges::default();
     for output in &compilation.outputs {
-        let path = directory.join(relative_path(&output.identity, format)?);
+        let path = output_directory(directory, compilation, output)?.join(relative_path(&output.identity, format)?);
         if let Some(first) = owners.insert(path.clone(), &output.identity) {
             let (first, second) = (describe(first), describe(&output.identity));
             return Err(OutDirError::Collision { path: path.display().to_string(), first, second });
@@ -169,6 +171,24 @@ fn plan_files(
         changes.files.push(FileChange { path, before, after: Some(text) });
     }
     Ok(changes)
+}
+
+/// Returns the directory for the objects of an output's environment, which is below the output directory as the
+/// environment is below the input.
+pub(super) fn output_directory(
+    directory: &Path,
+    compilation: &Compilation,
+    output: &Output,
+) -> Result<PathBuf, OutDirError> {
+    let decision = compilation.decisions.get(output.decision);
+    let Some(environment) = decision.and_then(|decision| decision.environment.as_deref()) else {
+        return Ok(directory.to_owned());
+    };
+    // An environment above the input has a name that leads out of the directory.
+    if !Path::new(environment).components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(OutDirError::Environment(environment.to_owned()));
+    }
+    Ok(directory.join(environment))
 }
 
 /// Returns the path of a file below the output directory: `prod/workspace_phi.yaml`.

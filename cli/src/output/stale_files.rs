@@ -15,7 +15,7 @@ use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use super::file_change::{DirectoryChanges, FileChange};
-use super::out_dir::{OutDirError, annotation, relative_path, single_object, write_error};
+use super::out_dir::{OutDirError, annotation, output_directory, relative_path, single_object, write_error};
 use crate::args::ObjectFormat;
 
 /// The kind whose data must outlive the model.
@@ -48,12 +48,15 @@ pub(super) fn add_stale_files(
     let changed = changes.files.iter().map(|file| &file.path);
     let written: BTreeSet<PathBuf> = changed.chain(&changes.unchanged).cloned().collect();
     let mut others = read_others(directory, &written)?;
-    let current: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
+    let mut current: BTreeSet<(PathBuf, &Identity)> = BTreeSet::new();
+    for output in &compilation.outputs {
+        current.insert((output_directory(directory, compilation, output)?, &output.identity));
+    }
     let (mut stale, mut staying) = (Vec::new(), Vec::new());
     for OtherFile { path, text, generated } in others.drain(..) {
         match generated {
             None => staying.push((path, text)),
-            Some(object) => match keep_reason(directory, &path, &object, &current) {
+            Some(object) => match keep_reason(&path, &object, &current) {
                 Some(reason) => {
                     changes.kept.push((path.clone(), reason.to_owned()));
                     staying.push((path, text));
@@ -81,10 +84,9 @@ pub(super) fn add_stale_files(
 
 /// Returns the reason why the file of an object stays, apart from references to it.
 fn keep_reason(
-    directory: &Path,
     path: &Path,
     object: &GeneratedObject,
-    current: &BTreeSet<&Identity>,
+    current: &BTreeSet<(PathBuf, &Identity)>,
 ) -> Option<&'static str> {
     let GeneratedObject { identity, owner, is_managed } = object;
     let format = if path.extension().is_some_and(|extension| extension == "json") {
@@ -96,11 +98,11 @@ fn keep_reason(
     if namespace != identity.namespace.as_deref() {
         return Some("its namespace was changed after it was generated");
     }
-    if !relative_path(identity, format).is_ok_and(|expected| directory.join(expected) == path) {
-        return Some("its name or its file was changed after it was generated");
-    }
+    let expected = relative_path(identity, format).ok().filter(|expected| path.ends_with(expected));
+    let Some(expected) = expected else { return Some("its name or its file was changed after it was generated") };
+    let environment = path.ancestors().nth(expected.components().count()).unwrap_or(Path::new(""));
     // The same object in another format is in the output, in a file of its own.
-    if current.contains(identity) {
+    if current.contains(&(environment.to_owned(), identity)) {
         return None;
     }
     if &*identity.kind == CLAIM {
@@ -112,14 +114,15 @@ fn keep_reason(
     None
 }
 
-/// Reads the files that a run could have written, and those that may refer to them: in the directory and its folders, without
-/// links and hidden files.
+/// Reads the files that a run could have written, and those that may refer to them: in the directory and everything below
+/// it, without links and hidden files.
 fn read_others(directory: &Path, written: &BTreeSet<PathBuf>) -> Result<Vec<OtherFile>, OutDirError> {
     let mut others = Vec::new();
-    let (files, folders) = list(directory)?;
-    let mut paths = files;
-    for folder in folders {
-        paths.extend(list(&folder)?.0);
+    let (mut paths, mut folders) = list(directory)?;
+    while let Some(folder) = folders.pop() {
+        let (files, inner) = list(&folder)?;
+        paths.extend(files);
+        folders.extend(inner);
     }
     paths.sort();
     for path in paths.into_iter().filter(|path| !written.contains(path)) {

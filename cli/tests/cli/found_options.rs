@@ -107,6 +107,9 @@ fn environments_have_their_own_options() {
     sandbox.run(&["render", ".", "--out-dir", "out"]).exits(0);
     let files = ["dev/prod/dynamographdeployment_m.yaml", "prod/prod/dynamographdeployment_m.yaml"];
     assert_eq!(sandbox.files("out"), files);
+    std::fs::remove_dir_all(sandbox.path("dev")).unwrap();
+    let ran = sandbox.run(&["render", ".", "--out-dir", "out", "--prune", "--exclude", "out"]).exits(0);
+    assert_eq!(sandbox.files("out"), [files[1]], "{}", ran.err);
 }
 
 /// `exclude`, `include` and `--exclude` choose the files of directories; a file that is named is read.

@@ -251,7 +251,7 @@ fn prune_keeps_other_files() {
             claim.to_owned(),
             "a claim with data is removed only by hand",
         ),
-        ("deeper", "out/a/b/dynamographdeployment_b.yaml", generated.clone(), ""),
+        ("deeper", "out/a/b/dynamographdeployment_b.yaml", generated.clone(), "its name or its file was changed"),
         ("hidden", "out/.git/dynamographdeployment_b.yaml", generated.clone(), ""),
     ] {
         let sandbox = sandbox().with(path, &text);
