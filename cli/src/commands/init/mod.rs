@@ -53,7 +53,7 @@ const MODELS: &str = "models";
 const MAX_NAME: usize = 40;
 
 pub(super) fn run(args: &InitArgs) -> Result<ExitStatus, CommandError> {
-    // A user should not answer questions in vain.
+    // Before a user answers questions for nothing.
     refuse_existing(&args.directory, &[FILE_NAME.into()])?;
     let (mut stdin, mut stderr) = (io::stdin().lock(), io::stderr());
     let mut respondent =

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Location, RelatedLocation};
 use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{FieldPart, Node, Span, Value};
@@ -17,6 +18,9 @@ use crate::input::files::lexical;
 
 /// The maximum number of kustomizations that a finding in a shared file names.
 const MAX_BUILDERS: usize = 5;
+
+/// The start of the note that names kustomizations.
+const BUILT_FROM: &str = "built by kustomize from ";
 
 /// A text that kustomize built, with the files that it was built from.
 #[derive(Debug)]
@@ -81,7 +85,7 @@ impl Origins {
     /// built.
     pub(crate) fn trace_name(&self, sources: &SourceSet, id: SourceId, offset: usize) -> Option<Location> {
         let document = self.built.get(&id)?.starts.partition_point(|start| *start <= offset).checked_sub(1)?;
-        let name = FieldPath::parse("metadata.name");
+        let name = FieldPath::from(metadata().name());
         let mut tracer = Tracer { origins: self, sources, objects: BTreeMap::new() };
         tracer.trace(&Location::new(id, document, Span::default(), name)).map(|(location, _)| location)
     }
@@ -126,7 +130,7 @@ impl<'o> Tracer<'o> {
             && let Some(kustomization) = source.root_location()
             && kustomization.source != traced.source
         {
-            let message = format!("built by kustomize from {}", name_of(&root));
+            let message = format!("{BUILT_FROM}{}", name_of(&root));
             finding.related.push(RelatedLocation { location: kustomization, message });
         }
         finding.location = Some(traced);
@@ -444,16 +448,30 @@ fn merge_equal(findings: &mut Vec<Diagnostic>) {
     for finding in findings.drain(..) {
         let key = (finding.code.id, finding.location.clone(), finding.message.clone());
         if let Some(same) = first.get(&key).and_then(|position| kept.get_mut(*position)) {
-            let room = MAX_BUILDERS.saturating_sub(same.related.len());
-            let new = finding.related.into_iter().filter(|related| !same.related.contains(related));
-            let new: Vec<RelatedLocation> = new.take(room).collect();
-            same.related.extend(new);
+            let note = |finding: &Diagnostic| {
+                finding.related.iter().position(|related| related.message.starts_with(BUILT_FROM))
+            };
+            if let (Some(position), Some(other)) = (note(same), note(&finding))
+                && let (Some(kept_note), Some(other)) = (same.related.get_mut(position), finding.related.get(other))
+            {
+                add_builder(&mut kept_note.message, other.message.trim_start_matches(BUILT_FROM));
+            }
         } else {
             first.insert(key, kept.len());
             kept.push(finding);
         }
     }
     *findings = kept;
+}
+
+/// Adds a kustomization to the note that names others, up to a number.
+fn add_builder(note: &mut String, builder: &str) {
+    let names: Vec<&str> = note.trim_start_matches(BUILT_FROM).split(", ").collect();
+    if names.contains(&builder) || names.contains(&"…") {
+        return;
+    }
+    let added = if names.len() < MAX_BUILDERS { builder } else { "…" };
+    note.push_str(&format!(", {added}"));
 }
 
 /// Returns how messages name a directory.
