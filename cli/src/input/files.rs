@@ -110,12 +110,18 @@ const MAX_DEPTH: usize = 255;
 /// Returns how many directories a directory is below the root of its repository, or outside of one below the working
 /// directory.
 fn levels_to_root(directory: &Path) -> Option<usize> {
-    let canonical = fs::canonicalize(if directory.as_os_str().is_empty() { Path::new(".") } else { directory }).ok()?;
+    // An editor may have a document in a directory that does not exist yet.
+    let mut existing = directory.ancestors().enumerate();
+    let (missing, canonical) = existing.find_map(|(level, ancestor)| {
+        let ancestor = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+        Some((level, fs::canonicalize(ancestor).ok()?))
+    })?;
     let root = canonical.ancestors().position(|ancestor| ancestor.join(".git").exists());
-    root.or_else(|| {
+    let level = root.or_else(|| {
         let working_directory = fs::canonicalize(".").ok()?;
         canonical.ancestors().position(|ancestor| ancestor == working_directory)
-    })
+    })?;
+    Some(level + missing)
 }
 
 /// Returns the directory above, as it is reached from the working directory, which is an empty path.

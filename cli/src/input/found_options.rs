@@ -10,6 +10,7 @@ use kubefoundry_compiler::options::{self, InputOptions, render};
 
 use super::InputError;
 use super::files::{Files, absolute, lexical};
+use super::model_config::check_is_below;
 
 /// The options files that apply to a directory.
 #[derive(Debug, Default)]
@@ -98,9 +99,13 @@ impl OptionsFinder {
     fn search(&self, directory: &Path, files: &Files) -> Result<FoundOptions, InputError> {
         let mut found = FoundOptions::default();
         let directories = if self.is_isolated { Vec::new() } else { files.directories_to(directory) };
+        let root = directories.first().cloned().unwrap_or_default();
         for folder in directories {
             let file = folder.join(options::FILE_NAME);
             let Some(bytes) = files.read(&file)? else { continue };
+            if files.revision().is_none() {
+                check_is_below(&file, &root)?;
+            }
             let text = String::from_utf8_lossy(&bytes);
             if !holds_options(&text) {
                 continue;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use kubefoundry_compiler::options;
 use kubefoundry_diagnostics::source::Purpose;
 
+use super::files::Files;
+use super::found_options::OptionsFinder;
 use super::kustomize::FILE_NAMES;
 use super::model_config::{check_is_below, named_configs};
 use super::{Input, InputError, Reader, walk};
@@ -67,19 +69,19 @@ pub(crate) fn is_options(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == options::FILE_NAME)
 }
 
-/// Finds the options of a document: the `kubefoundry.yaml` in its directory, or in the nearest one above. The search ends
-/// at the root of the workspace folder or of the repository.
-pub(crate) fn find_options(document: &Path, root: &Path) -> Option<PathBuf> {
-    for directory in document.ancestors().skip(1).take_while(|directory| directory.starts_with(root)) {
-        let options = directory.join(options::FILE_NAME);
-        if options.is_file() {
-            return Some(options);
-        }
-        if directory.join(".git").exists() {
-            break;
-        }
-    }
-    None
+/// Finds the options files that apply to a document, as the command line does: up to the root of the repository, the nearest
+/// last.
+pub(crate) fn find_options(document: &Path) -> Vec<PathBuf> {
+    let directory = document.parent().unwrap_or(Path::new(""));
+    // What cannot be read is reported by the command line; the editor goes on without it.
+    let found = OptionsFinder::default().find(directory, &Files::Disk);
+    found.map(|found| found.files.clone()).unwrap_or_default()
+}
+
+/// Reads an options file that was found.
+pub(crate) fn read_options(file: &Path) -> Option<String> {
+    let bytes = Files::Disk.read(file).ok().flatten()?;
+    String::from_utf8(bytes.to_vec()).ok()
 }
 
 #[cfg(test)]
@@ -98,14 +100,18 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_options_apply_up_to_the_root() {
-        let directory = folder(&[("kubefoundry.yaml", ""), ("prod/kubefoundry.yaml", ""), ("repo/.git/HEAD", "")]);
-        let root = directory.path();
-        let found = |document: &str| find_options(&root.join(document), root);
-        assert_eq!(found("a/b/m.yaml"), Some(root.join("kubefoundry.yaml")));
-        assert_eq!(found("prod/m.yaml"), Some(root.join("prod/kubefoundry.yaml")));
-        assert_eq!(found("repo/m.yaml"), None);
-        assert_eq!(find_options(&root.join("a/m.yaml"), &root.join("a")), None);
+    fn options_apply_up_to_the_root_of_the_repository() {
+        let options = "kind: Render\n";
+        let directory = folder(&[
+            ("kubefoundry.yaml", options),
+            ("repo/.git/HEAD", ""),
+            ("repo/kubefoundry.yaml", options),
+            ("repo/prod/kubefoundry.yaml", options),
+        ]);
+        let repository = directory.path().join("repo");
+        let (outer, inner) = (repository.join("kubefoundry.yaml"), repository.join("prod/kubefoundry.yaml"));
+        assert_eq!(find_options(&repository.join("a/m.yaml")), std::slice::from_ref(&outer));
+        assert_eq!(find_options(&repository.join("prod/m.yaml")), [outer, inner]);
     }
 
     #[cfg(unix)]

@@ -24,7 +24,9 @@ use crate::args::ObjectFormat;
 /// Reasons why files cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutDirError {
-    #[error("--out-dir cannot place the environment {0}, which is outside of PATH; pass the directory that contains it")]
+    #[error(
+        "--out-dir cannot place the environment {0}, which is outside of PATH; pass the directory that contains it"
+    )]
     Environment(String),
     #[error("--out-dir writes only generated objects; remove output: append or output: replace from the options")]
     NotGenerated,

@@ -184,3 +184,13 @@ strict            true    models/kubefoundry.yaml:4:9\n";
     let wrong = sandbox.with("models/kubefoundry.yaml", "kind: Render\nstrictt: true\n");
     assert!(wrong.run(&["config", "models"]).exits(2).err.contains("KF0102"));
 }
+
+/// No link leads out of the repository.
+#[test]
+fn options_behind_a_link_that_leaves_the_repository_are_refused() {
+    let sandbox = Sandbox::new().with("outside.yaml", PINNED).with("repository/m.yaml", model("m"));
+    std::fs::create_dir(sandbox.path("repository/.git")).unwrap();
+    std::os::unix::fs::symlink("../outside.yaml", sandbox.path("repository/kubefoundry.yaml")).unwrap();
+    let ran = sandbox.run(&["lint", "repository"]).exits(2);
+    assert!(ran.err.contains("not read, because it is outside of repository"), "{}", ran.err);
+}

@@ -19,8 +19,8 @@ use crate::input::{self, workspace};
 /// What distinguishes projects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProjectKey {
-    /// The files of a workspace folder with the same options, or those without any.
-    Folder { root: PathBuf, options: Option<PathBuf> },
+    /// The files of a workspace folder with the same options files, the nearest last, or those without any.
+    Folder { root: PathBuf, options: Vec<PathBuf> },
     /// A document in no workspace folder, by its URI. No file is read for it.
     Alone(String),
 }
@@ -31,7 +31,7 @@ impl ProjectKey {
         let Some(path) = &document.path else { return Self::Alone(document.uri.as_str().to_owned()) };
         match folder_of(path, folders) {
             Some(folder) => {
-                let options = workspace::find_options(path, &folder.root);
+                let options = workspace::find_options(path);
                 Self::Folder { root: folder.root.clone(), options }
             }
             None => Self::Alone(document.uri.as_str().to_owned()),
@@ -139,7 +139,7 @@ fn collect(key: &ProjectKey, folders: &[Folder], documents: &OpenDocuments) -> (
         }
         ProjectKey::Folder { root, options } => {
             if let Some(folder) = folders.iter().find(|folder| folder.root == *root) {
-                collector.add_folder(folder, options.as_deref(), documents);
+                collector.add_folder(folder, options, documents);
             }
         }
     }
@@ -159,13 +159,13 @@ impl Collector {
         self.sources.add_for(Purpose::Options, input::COMMAND_LINE, options.to_string());
     }
 
-    fn add_folder(&mut self, folder: &Folder, options: Option<&Path>, documents: &OpenDocuments) {
+    fn add_folder(&mut self, folder: &Folder, options: &[PathBuf], documents: &OpenDocuments) {
         let open: BTreeMap<&Path, &OpenDocument> =
             documents.values().filter_map(|document| Some((document.path.as_deref()?, document))).collect();
         let text_of = |path: &Path| open.get(path).map(|document| document.text.clone()).or_else(|| folder.text(path));
-        if let Some(path) = options
-            && let Some(text) = text_of(path)
-        {
+        for path in options {
+            let opened = open.get(path.as_path()).map(|document| document.text.clone());
+            let Some(text) = opened.or_else(|| workspace::read_options(path)) else { continue };
             let id = self.add(folder, path, Purpose::Options, text.clone());
             // The repository brings the options, so they cannot set the policy.
             self.sources.set_found(id, true);
@@ -182,8 +182,8 @@ impl Collector {
         let mut options_of = BTreeMap::new();
         let mut has_same_options = |path: &Path| {
             let directory = path.parent().unwrap_or(path).to_owned();
-            let found = options_of.entry(directory).or_insert_with(|| workspace::find_options(path, &folder.root));
-            found.as_deref() == options
+            let found = options_of.entry(directory).or_insert_with(|| workspace::find_options(path));
+            found == options
         };
         // Kustomizations elsewhere may apply a file of the project as a patch.
         let mut is_input =

@@ -470,8 +470,10 @@ fn add_builder(note: &mut String, builder: &str) {
     if names.contains(&builder) || names.contains(&"…") {
         return;
     }
-    let added = if names.len() < MAX_BUILDERS { builder } else { "…" };
-    note.push_str(&format!(", {added}"));
+    let is_full = names.len() >= MAX_BUILDERS;
+    let added = if is_full { "…" } else { builder };
+    note.push_str(", ");
+    note.push_str(added);
 }
 
 /// Returns how messages name a directory.
