@@ -93,6 +93,7 @@ pub static SCHEMAS: &[Schema] = &[
     schema!("plan", "json", "what `plan --output json` prints"),
     schema!("fit", "json", "what `fit --output json` prints"),
     schema!("images", "json", "what `images --output json` prints"),
+    schema!("config", "json", "what `config --output json` prints"),
     schema!("import", "json", "what `import --output json` prints"),
     schema!("migration", "json", "what `migrate --output json` prints"),
     schema!("status", "json", "what `status --output json` prints"),

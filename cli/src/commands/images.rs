@@ -1,6 +1,6 @@
 //! `kubefoundry images`: lists the container images of the output, for mirroring or scanning.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_kubernetes::manifest;
@@ -17,11 +17,24 @@ pub(super) fn run(args: &ImagesArgs, console: &Console) -> Result<ExitStatus, Co
     if run.has_failed() {
         return Ok(run.status(FailOn::Error));
     }
-    let images: BTreeSet<&str> =
-        run.compilation.outputs.iter().flat_map(|output| manifest::images(&output.object)).collect();
+    let (mut images, mut environments) = (BTreeSet::new(), BTreeMap::<&str, BTreeSet<&str>>::new());
+    for output in &run.compilation.outputs {
+        let decision = run.compilation.decisions.get(output.decision);
+        let environment = decision.and_then(|decision| decision.environment.as_deref());
+        for image in manifest::images(&output.object) {
+            images.insert(image);
+            environment.map(|environment| environments.entry(environment).or_default().insert(image));
+        }
+    }
     let report = match args.output {
         TextFormat::Text => images.iter().flat_map(|image| [image, "\n"]).collect(),
-        TextFormat::Json => format!("{:#}\n", json!({"version": 1, "images": images})),
+        TextFormat::Json => {
+            let mut report = json!({"version": 1, "images": images});
+            if !environments.is_empty() {
+                report["environments"] = json!(environments);
+            }
+            format!("{report:#}\n")
+        }
     };
     console::print([&report])?;
     Ok(ExitStatus::Success)

@@ -79,6 +79,8 @@ fn the_same_name_in_two_environments_is_no_error() {
     let ran = globs.run(&["render", "."]).exits(0);
     assert_eq!(ran.kinds(), ["DynamoGraphDeployment"; 2]);
     globs.run(&["lint", ".", "--strict"]).exits(0);
+    let text = globs.run(&["explain", "."]).exits(0);
+    assert!(text.out.contains("ModelDeployment prod/m (dev)  dev/m.yaml:4:9"), "{}", text.out);
     let explained = globs.run(&["explain", ".", "-o", "json"]).exits(0);
     assert!(explained.out.contains("\"environment\": \"dev\"") && explained.out.contains("\"environment\": \"prod\""));
     let again = globs.with("dev/again.yaml", model("m"));
@@ -104,6 +106,10 @@ fn environments_have_their_own_options() {
     let expected =
         "dev.example.com/nvidia/ai-dynamo/vllm-runtime:1.4.0\nprod.example.com/nvidia/ai-dynamo/vllm-runtime:1.4.0\n";
     assert_eq!(ran.out, expected);
+    let json: serde_json::Value =
+        serde_json::from_str(&sandbox.run(&["images", ".", "-o", "json"]).exits(0).out).unwrap();
+    let of_dev = ["dev.example.com/nvidia/ai-dynamo/vllm-runtime:1.4.0"];
+    assert_eq!(json["environments"]["dev"], serde_json::json!(of_dev));
     sandbox.run(&["render", ".", "--out-dir", "out"]).exits(0);
     let files = ["dev/prod/dynamographdeployment_m.yaml", "prod/prod/dynamographdeployment_m.yaml"];
     assert_eq!(sandbox.files("out"), files);

@@ -29,7 +29,8 @@ fn format_decision(located: &LocatedDecision<'_>, style: TextStyle) -> String {
     let decision = located.decision;
     let title = paint(&printable(&decision.object.to_string()), Paint::Bold, style);
     let place = format!("{}:{}:{}", printable(located.file), located.line, located.column);
-    let mut out = format!("{title}  {}\n", paint(&place, Paint::Dim, style));
+    let environment = decision.environment.as_deref().map(|name| format!(" ({})", printable(name))).unwrap_or_default();
+    let mut out = format!("{title}{environment}  {}\n", paint(&place, Paint::Dim, style));
     out.push_str(&table(&summary(decision, style), 2));
     if let Some(selection) = &decision.selection {
         write_candidates(&mut out, selection, style);

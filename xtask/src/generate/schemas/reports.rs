@@ -24,6 +24,32 @@ pub(super) fn version() -> (&'static str, Value) {
     )
 }
 
+/// Returns the schema of the name of an environment.
+fn environment() -> Value {
+    text("The name of its environment, if the input is divided into several.")
+}
+
+fn images_by_environment() -> Value {
+    json!({
+        "description": "The images of each environment, by its name, if the input is divided into several.",
+        "type": "object",
+        "additionalProperties": list("The images of the environment, sorted.", &json!({"type": "string"})),
+    })
+}
+
+fn resolved_option() -> Value {
+    object(
+        "A value with the place that sets it.",
+        vec![
+            ("path", text("The option, such as `runtimes.dynamo`.")),
+            ("value", json!({"description": "The value."})),
+            ("file", text("The file.")),
+            ("line", number("The line of the value, from 1.", 1)),
+            ("column", number("The column of the value, from 1.", 1)),
+        ],
+    )
+}
+
 /// Returns the schema of every report, with the name of its file.
 pub(super) fn all() -> Vec<(String, Value)> {
     vec![
@@ -79,6 +105,19 @@ pub(super) fn all() -> Vec<(String, Value)> {
                 vec![
                     version(),
                     ("images", list("Every image that the output uses, sorted.", &json!({"type": "string"}))),
+                    ("environments?", images_by_environment()),
+                ],
+            ),
+        ),
+        (
+            "config".to_owned(),
+            report(
+                "Config",
+                "What `kubefoundry config --output json` prints.",
+                vec![
+                    version(),
+                    ("files", list("The options files that apply, the one that wins last.", &json!({"type": "string"}))),
+                    ("options", list("Every value that applies, by path.", &resolved_option())),
                 ],
             ),
         ),
@@ -397,11 +436,12 @@ fn plan() -> Vec<(&'static str, Value)> {
             (
                 "cause",
                 words(
-                    "What changes: a field, or another input of the run.",
-                    &["field", "options", "providers", "crds", "objects"],
+                    "What changes: a field, another input of the run, or what a kustomization makes of it that was not built.",
+                    &["field", "options", "providers", "crds", "objects", "unbuilt"],
                 ),
             ),
             ("path?", text("The field, if a field changes.")),
+            ("kustomization?", text("The directory of the kustomization that was not built.")),
             ("before?", any("The old value; absent if the field was not set.")),
             ("after?", any("The new value; absent if the field is no longer set.")),
             ("class", class("The class of the most severe effect.")),
@@ -423,6 +463,7 @@ fn plan() -> Vec<(&'static str, Value)> {
             ("line?", number("The line of its name, from 1.", 1)),
             ("column?", number("The column of its name, from 1.", 1)),
             ("object", reference("The ModelDeployment.")),
+            ("environment?", environment()),
             ("action", words("What happens to the deployment.", &["created", "deleted", "changed", "unchanged"])),
             ("class?", class("For a changed deployment: the class of its most severe change.")),
             ("provider", text("The provider that runs the deployment, or that ran a deleted one.")),
@@ -539,6 +580,7 @@ fn decision() -> Value {
     let mut fields = place_of_name();
     fields.extend([
         ("object", reference("The object, usually a ModelDeployment.")),
+        ("environment?", environment()),
         ("selection?", selection),
         ("crdVersion?", text("The CRD version of the main object.")),
         (
