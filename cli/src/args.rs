@@ -307,7 +307,7 @@ pub(crate) struct InputArgs {
     pub(crate) strict: bool,
 }
 
-/// How input is built before it is read.
+// A documentation comment would become the description of every command with these flags.
 #[derive(Debug, Clone, Copy, Default, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct BuildArgs {
@@ -423,7 +423,7 @@ pub(crate) struct ConfigArgs {
     pub(crate) output: TextFormat,
 }
 
-/// Writing to files instead of standard output.
+// Writing to files instead of standard output. A documentation comment would become the description of the command.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct OutDirArgs {
     /// Write each object to DIR/NAMESPACE/KIND_NAME.yaml instead of standard output

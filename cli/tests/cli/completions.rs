@@ -66,7 +66,7 @@ fn bash_offers_codes_providers_versions_and_commands() {
     offers(&["kubefoundry", "plan", "--new-runtime", "kuberay=2.60"], &["kuberay=2.60.0"]);
     offers(&["kubefoundry", "man", "re"], &["render"]);
     offers(&["kubefoundry", "man", "in"], &["init"]);
-    offers(&["kubefoundry", "lint", "--fail-on", ""], &["error", "warning", "never"]);
+    offers(&["kubefoundry", "lint", "--fail-on", ""], &["error", "warning", "info", "never"]);
     offers(&["kubefoundry", "comp"], &["completions"]);
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::sandbox::{PINNED, Sandbox, broken, model, skipped};
+use crate::sandbox::{PINNED, Sandbox, broken, model, skipped, tools};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -28,6 +28,7 @@ pub(crate) fn run_plan(folder: &Path, arguments: &[String], more: &[&str]) -> St
         .args(arguments)
         .args(more)
         .current_dir(folder)
+        .env("PATH", tools())
         .output()
         .unwrap();
     let err = String::from_utf8(command.stderr).unwrap();

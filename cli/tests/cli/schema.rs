@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, broken, doubtful, model};
+use crate::sandbox::{PINNED, Sandbox, broken, doubtful, model};
 
 /// The schema of a report, changed to reject unknown fields, and its validator.
 fn strict_schema(name: &str) -> (Value, Validator) {
@@ -59,7 +59,8 @@ fn collect_properties(
 fn reports(command: &[&str]) -> Vec<Value> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b")).with("c.yaml", doubtful("c"));
-    let mut folders = vec![".".to_owned()];
+    let sandbox = sandbox.with("clusters/dev/kubefoundry.yaml", PINNED).with("clusters/dev/m.yaml", model("m"));
+    let mut folders = vec![".".to_owned(), "clusters".to_owned()];
     for group in std::fs::read_dir(root.join("testdata/golden")).unwrap() {
         for case in std::fs::read_dir(group.unwrap().path()).unwrap() {
             folders.push(case.unwrap().path().display().to_string());
@@ -126,6 +127,11 @@ fn fits_match_their_schema() {
 #[test]
 fn images_match_their_schema() {
     check("images", &["images"]);
+}
+
+#[test]
+fn resolved_options_match_their_schema() {
+    check("config", &["config"]);
 }
 
 /// Findings are not checked here: the tests above check them.
@@ -228,7 +234,7 @@ fn prints_every_listed_schema() {
     let listed = sandbox.run(&["schema"]).exits(0);
     let names: Vec<&str> = listed.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names[0], "crds");
-    assert_eq!(names.len(), 23);
+    assert_eq!(names.len(), 24);
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
     for name in &names[1..] {
         let printed = sandbox.run(&["schema", name]).exits(0).out;
@@ -236,7 +242,7 @@ fn prints_every_listed_schema() {
         assert_eq!(printed, std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap(), "{name}");
     }
     let files = std::fs::read_dir(folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
-    assert_eq!(files.count(), 22, "every file has a name");
+    assert_eq!(files.count(), 23, "every file has a name");
 }
 
 /// Every listed upstream kind is printed as a CRD; comments name its release.

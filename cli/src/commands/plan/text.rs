@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::plan::{
-    Action, ChangeClass, DeploymentPlan, GpuChange, ImageChange, KeptProvider, OutputChange, SelectionChange,
+    Action, Cause, ChangeClass, DeploymentPlan, GpuChange, ImageChange, KeptProvider, OutputChange, SelectionChange,
 };
 use kubefoundry_diagnostics::render::TextStyle;
 
@@ -148,11 +148,12 @@ fn format_deployment(
         out.extend(format::remaining_claims(deployment).map(|line| format!("  {line}\n")));
     }
     for (changes, outputs) in format::group_by_outputs(&deployment.changes) {
+        let is_unknown = changes.iter().any(|change| matches!(change.cause, Cause::Unbuilt { .. }));
         for change in changes {
             let (name, how) = format::format_cause(&change.cause);
             let _ = writeln!(out, "  {}{}{how}", paint(&name, Paint::Bold, style), separator(&how));
         }
-        if outputs.is_empty() {
+        if outputs.is_empty() && !is_unknown {
             out.push_str("    none: the output does not change\n");
         }
         for group in group_outputs(format::relevant_outputs(outputs)) {

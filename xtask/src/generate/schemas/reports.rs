@@ -116,7 +116,10 @@ pub(super) fn all() -> Vec<(String, Value)> {
                 "What `kubefoundry config --output json` prints.",
                 vec![
                     version(),
-                    ("files", list("The options files that apply, the one that wins last.", &json!({"type": "string"}))),
+                    (
+                        "files",
+                        list("The options files that apply, the one that wins last.", &json!({"type": "string"})),
+                    ),
                     ("options", list("Every value that applies, by path.", &resolved_option())),
                 ],
             ),
