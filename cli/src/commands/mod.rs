@@ -34,7 +34,7 @@ use kubefoundry_diagnostics::source::{Purpose, Source, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
-use crate::args::{Command, Deferred, DiagnosticsArgs, FailOn, FindingArgs, InputArgs, ReportFormat};
+use crate::args::{BuildArgs, Command, Deferred, DiagnosticsArgs, FailOn, FindingArgs, InputArgs, ReportFormat};
 use crate::console::{self, Console, StdoutError};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input, InputError, Origins};
@@ -406,7 +406,9 @@ fn read_with_progress(
 ///
 /// Also returns whether a file in a directory could not be read.
 fn read_input(args: &InputArgs, findings: &FindingArgs) -> Result<(Input, bool), CommandError> {
-    let input = read_with_progress(args, findings, Map::new())?;
+    // What is read is changed or converted, so it must be the files.
+    let build = BuildArgs { no_kustomize: true, ..BuildArgs::default() };
+    let input = read_with_progress(&InputArgs { build, ..args.clone() }, findings, Map::new())?;
     note_lines(&input.unread, &input.notes, findings);
     let is_partial = !input.unread.is_empty();
     Ok((input, is_partial))

@@ -200,3 +200,28 @@ fn options_behind_a_link_that_leaves_the_repository_are_refused() {
     let ran = sandbox.run(&["lint", "repository"]).exits(2);
     assert!(ran.err.contains("not read, because it is outside of repository"), "{}", ran.err);
 }
+
+/// The command line, the Argo CD plugin and the KRM function give the same objects under the same options (R25). The
+/// language server finds options with the same function.
+#[test]
+fn every_entry_point_has_the_same_options() {
+    let sandbox = repository();
+    let rendered = sandbox.run(&["render", "models/m.yaml"]).exits(0).out;
+    assert!(rendered.contains("vllm-runtime:1.4.0"), "{rendered}");
+    let mut plugin = sandbox.command(&["argocd", "generate"]);
+    let output = plugin.current_dir(sandbox.path("models")).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), rendered, "the Argo CD plugin");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "the Argo CD plugin");
+    let indented = |text: &str| text.lines().map(|line| format!("  {line}\n")).collect::<String>();
+    let list = format!(
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n{}items:\n- {}",
+        indented(&format!("{PINNED}metadata: {{name: options}}\noutput: replace\n")),
+        indented(&model("m")).trim_start()
+    );
+    let answer = sandbox.pipe(&["fn"], list).exits(0);
+    let parsed: Vec<_> = kubefoundry_yaml::parse(&rendered, &kubefoundry_yaml::Limits::default()).documents;
+    let expected = parsed[0].root.get("spec").unwrap().to_json();
+    let answered = kubefoundry_yaml::parse(&answer.out, &kubefoundry_yaml::Limits::default());
+    let items = answered.documents[0].root.get("items").unwrap().items().to_vec();
+    assert_eq!(items[0].get("spec").unwrap().to_json(), expected, "the KRM function");
+}

@@ -95,6 +95,24 @@ pub struct MigratedDeployment {
 /// assert_eq!(migration.moved[0].plan.len(), 4);
 /// ```
 pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> ProviderMigration {
+    let mut migration = ProviderMigration { moved: Vec::new(), diagnostics: Vec::new() };
+    for (_, view) in sources.views() {
+        let ProviderMigration { moved, diagnostics } = migrate_environment(&view, provider);
+        migration.moved.extend(moved);
+        migration.diagnostics.extend(diagnostics);
+    }
+    // One environment may have nothing to move, but not all of them.
+    let is_empty = |finding: &Diagnostic| finding.code.id == codes::NOTHING_TO_MIGRATE.id;
+    if migration.diagnostics.iter().any(|finding| !is_empty(finding)) || !migration.moved.is_empty() {
+        migration.diagnostics.retain(|finding| !is_empty(finding));
+    }
+    migration.diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+    migration.diagnostics.dedup();
+    migration
+}
+
+/// Moves the ModelDeployments of one environment.
+fn migrate_environment(sources: &SourceSet, provider: &'static dyn Provider) -> ProviderMigration {
     let mut options_and_input = sources.clone();
     // An input without ModelDeployments has its own finding below.
     let allow_empty = format!("{{apiVersion: {RENDER_API_VERSION}, kind: Render, allowEmpty: true}}\n");
