@@ -4,8 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The names under which kustomize looks for its configuration in a directory.
-const FILE_NAMES: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
+use crate::input::workspace;
 
 /// Reasons why `kustomize build` yields no input.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +21,7 @@ pub(crate) enum KustomizeError {
 
 /// Whether the working directory has a kustomization.
 pub(super) fn has_kustomization() -> bool {
-    FILE_NAMES.iter().any(|file| Path::new(file).is_file())
+    workspace::kustomizations_of(Path::new("")).any(|file| file.is_file())
 }
 
 /// Runs `kustomize build .` and returns its output.
