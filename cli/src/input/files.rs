@@ -6,7 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use super::git::Tree;
-use super::{InputError, read_limited, walk};
+use super::reader::read_limited;
+use super::{InputError, walk};
 
 /// The files of the input.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@
 //!                      └─ templates ─ skipped, or charts rendered by helm
 //! ```
 
+mod assembly;
 mod environments;
 mod files;
 mod found_options;
@@ -18,30 +19,26 @@ mod kustomize;
 mod listing;
 mod model_config;
 mod program;
+mod reader;
 mod templates;
 mod walk;
 pub(crate) mod workspace;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, Metadata};
-use std::io::{self, IsTerminal as _, Read};
+use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::pipeline;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
-use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_yaml::field_path::Segment;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Assignment, ConfigArgs, InputArgs};
-use environments::{Environments, OptionFiles};
 use files::Files;
 use found_options::OptionsFinder;
 use git::{GitError, Tree};
-use kustomize::{BuiltSource, BuiltText, Outcome};
-use listing::{Charts, Entry, ListedFile, ListedRoot, Listing, NamedOptions};
-use model_config::ModelConfig;
+use reader::Reader;
 
 pub(crate) use kustomize::Origins;
 
@@ -273,419 +270,6 @@ pub(crate) fn name_flags(sources: &SourceSet, findings: &mut [Diagnostic]) -> bo
     is_wrong
 }
 
-/// Returns whether a file that is read for a purpose may also be input, where it is an object like others.
-fn is_apart(purpose: Purpose) -> bool {
-    matches!(
-        purpose,
-        Purpose::ClusterNodes | Purpose::ClusterSnapshot | Purpose::Crds | Purpose::ModelConfig | Purpose::Origin
-    )
-}
-
-/// Collects texts. Each file is read only once for a purpose.
-#[derive(Default)]
-struct Reader {
-    input: Input,
-    /// The files that were read. Dumps of a cluster are keyed by purpose, because such a file can also be
-    /// input.
-    seen: BTreeMap<(Option<Purpose>, PathBuf), SourceId>,
-    /// The purpose for which standard input was read.
-    stdin_purpose: Option<Purpose>,
-    /// The canonical paths of directories whose files were read.
-    directories: BTreeMap<PathBuf, PathBuf>,
-    /// If set, files outside of this directory are rejected.
-    root: Option<PathBuf>,
-    /// Where the paths of the input are read from.
-    disk: Files,
-    /// If set, pipes and standard input are kept here for the next reader.
-    pipes: Option<Pipes>,
-    /// The `config.json` files that each text with options names.
-    model_configs: Vec<(SourceId, SourceId)>,
-}
-
-impl Reader {
-    /// Reads everything that the arguments name, with `paths` as input.
-    fn read_all(&mut self, args: &InputArgs, paths: &[PathBuf], options: Map<String, Value>) -> Result<(), InputError> {
-        let named = NamedOptions::read(args)?;
-        let mut finder = OptionsFinder::new(args.isolated);
-        let listing = Listing::of(paths, &self.disk, &mut finder, &named)?;
-        let roots = listing.build_kustomizations(&self.disk, &mut finder, &named)?;
-        let mut environments = Environments::default();
-        for file in
-            listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>()
-        {
-            let id = self.read_input_file(Purpose::Options, &file)?;
-            self.input.sources.set_found(id, true);
-            environments.options.insert(file, id);
-        }
-        for root in &roots {
-            for (file, text) in root.root.function_options() {
-                let id = self.input.sources.add_for(Purpose::Options, file.display().to_string(), text);
-                self.input.sources.set_found(id, true);
-                environments.functions.push((root.environment.clone(), id));
-            }
-        }
-        if let Some(file) = &args.config {
-            // The user may name a file that was found, too, which is trusted then. It applies everywhere.
-            let id = self.read_file(Purpose::Options, file)?;
-            self.input.sources.set_found(id, false);
-            environments.options.retain(|_, found| *found != id);
-        }
-        if let Some(render) = flags_to_render(args, options) {
-            self.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
-        }
-        self.read_named_model_configs()?;
-        for directory in &args.model_config {
-            for ModelConfig { model, file } in model_config::find_configs(directory)? {
-                let text = self.read_file(Purpose::ModelConfig, &file)?;
-                self.input.sources.set_subject(text, model);
-            }
-        }
-        if paths.is_empty() {
-            self.read_stdin_unless_terminal(Purpose::Input)?;
-        }
-        self.read_listing(listing, roots, &named, &mut environments)?;
-        environments.apply(&mut self.input.sources, &self.model_configs);
-        for path in &args.providers {
-            let texts = self.read_path(Purpose::Providers, path)?;
-            self.input.providers.push((path.clone(), texts));
-        }
-        for path in &args.cluster {
-            self.read_path_or_stdin(Purpose::ClusterNodes, path)?;
-        }
-        for path in &args.crds {
-            if path.is_dir() {
-                self.read_crd_directory(path)?;
-            } else {
-                self.read_path_or_stdin(Purpose::Crds, path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads the files of a listing, and the texts that were built from them instead.
-    fn read_listing(
-        &mut self,
-        listing: Listing,
-        mut roots: Vec<ListedRoot>,
-        named: &NamedOptions,
-        environments: &mut Environments,
-    ) -> Result<(), InputError> {
-        let replaced: BTreeSet<PathBuf> = roots
-            .iter()
-            .filter(|root| !root.is_unbuilt())
-            .flat_map(|root| root.root.closure.files().cloned())
-            .collect();
-        let mut unbuilt: BTreeMap<PathBuf, String> = BTreeMap::new();
-        for root in roots.iter().filter(|root| root.is_unbuilt()) {
-            let name = kustomize::name_of(&root.root.directory);
-            unbuilt.extend(root.root.closure.resources.iter().map(|file| (file.clone(), name.clone())));
-        }
-        let mut charts = Charts::default();
-        self.input.notes.extend(listing.notes);
-        for entry in listing.entries {
-            match entry {
-                Entry::Stdin => self.read_stdin(Purpose::Input)?,
-                Entry::Named(file) => {
-                    let id = self.read_input_file(Purpose::Input, &file.path)?;
-                    environments.add(&file.environment, &file.options.files, id);
-                    if pipeline::may_hold_input(&self.input.sources.get(id).text) {
-                        self.read_kustomizations_above(&file, environments)?;
-                    }
-                }
-                Entry::Listed(file) => {
-                    if let Some(position) = roots.iter().position(|root| root.root.file == file.path) {
-                        let root = roots.remove(position);
-                        self.read_root(root, environments)?;
-                    }
-                    let path = &file.path;
-                    if !replaced.contains(path) && !charts.claims(path, &self.disk) {
-                        self.read_listed(&file, &unbuilt, environments);
-                    }
-                }
-                Entry::Unread(error) => self.record_unread(error),
-            }
-        }
-        self.read_charts(charts, named, environments)
-    }
-
-    /// Reads a file of a directory. A file that cannot be read does not hide the others.
-    fn read_listed(&mut self, file: &ListedFile, unbuilt: &BTreeMap<PathBuf, String>, environments: &mut Environments) {
-        let id = match self.read_input_file(Purpose::Input, &file.path) {
-            Ok(id) => id,
-            Err(error) => return self.record_unread(error),
-        };
-        let text = &self.input.sources.get(id).text;
-        if let Some(mark) =
-            Some(text).filter(|text| pipeline::may_hold_input(text)).and_then(|text| templates::find_mark(text))
-        {
-            let mut finding = templates::skipped_template();
-            finding.location = Some(Location::new(id, 0, mark, FieldPath::root()));
-            self.input.sources.set_purpose(id, Purpose::Origin);
-            self.input.findings.push((Some(file.environment.clone()), finding));
-        }
-        if let Some(kustomization) = unbuilt.get(&file.path) {
-            self.input.sources.set_unbuilt(id, kustomization.as_str());
-        }
-        environments.add(&file.environment, &file.options.files, id);
-    }
-
-    /// Adds what a kustomization became: a built text with the texts of its files, or a finding.
-    fn read_root(&mut self, listed: ListedRoot, environments: &mut Environments) -> Result<(), InputError> {
-        let ListedRoot { root, options, environment } = listed;
-        let file = self.read_input_file(Purpose::Origin, &root.file)?;
-        let location = Some(Location::from_source(file));
-        match root.outcome {
-            Outcome::Unbuilt(mut finding) | Outcome::Failed(mut finding) => {
-                finding.location = location;
-                self.input.findings.push((Some(environment), finding));
-            }
-            Outcome::Built(built) => {
-                let BuiltText { text, origins, starts } = built;
-                let name = format!("{} (built by kustomize)", kustomize::name_of(&root.directory));
-                let id = self.input.sources.add(name, text);
-                let mut texts = BTreeMap::from([(root.file.clone(), file)]);
-                let kustomizations = root.closure.kustomizations.iter().map(|it| &it.file);
-                let functions = root.closure.functions.iter().map(|function| &function.file);
-                for path in kustomizations.chain(&root.closure.resources).chain(&root.closure.patches).chain(functions)
-                {
-                    texts.insert(path.clone(), self.read_input_file(Purpose::Origin, path)?);
-                }
-                environments.add(&environment, &options.files, id);
-                let origins = origins
-                    .into_iter()
-                    .map(|origin| origin.map(|path| listing::from_boundary(&root.directory, &path, &self.disk)))
-                    .collect();
-                let source = BuiltSource { root: root.directory, closure: root.closure, origins, starts, texts };
-                self.input.origins.built.insert(id, source);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds what helm renders from charts, or a finding about each chart whose templates are skipped.
-    fn read_charts(
-        &mut self,
-        charts: Charts,
-        named: &NamedOptions,
-        environments: &mut Environments,
-    ) -> Result<(), InputError> {
-        for (chart, count) in charts.relevant(&self.disk)? {
-            let file = self.read_input_file(Purpose::Origin, &templates::chart_file(&chart))?;
-            let mut finding = templates::skipped_chart(&chart, count);
-            if named.permissions.helm && self.disk.revision().is_none() {
-                match templates::render_chart(&chart) {
-                    Ok(text) => {
-                        let name = format!("{} (rendered by helm)", kustomize::name_of(&chart));
-                        let id = self.input.sources.add(name, text);
-                        environments.add(&kustomize::name_of(&chart), &[], id);
-                        continue;
-                    }
-                    Err(error) => finding = templates::failed_chart(&chart, &error),
-                }
-            }
-            finding.location = Some(Location::from_source(file));
-            self.input.findings.push((None, finding));
-        }
-        Ok(())
-    }
-
-    /// Records a file of a directory that cannot be read. A large file without any of our API groups is data, not a
-    /// manifest.
-    fn record_unread(&mut self, error: InputError) {
-        match error {
-            InputError::TooLarge { is_foreign: true, .. } | InputError::DanglingLink(_) => {
-                self.input.notes.push(format!("{error}; skipped"));
-            }
-            error => self.input.unread.push(error),
-        }
-    }
-
-    /// Reads a file of the input, from the revision if there is one.
-    fn read_input_file(&mut self, purpose: Purpose, path: &Path) -> Result<SourceId, InputError> {
-        let Some(tree) = self.disk.revision() else { return self.read_file(purpose, path) };
-        let key = (Some(purpose).filter(|it| is_apart(*it)), path.to_owned());
-        if let Some(text) = self.seen.get(&key) {
-            return Ok(*text);
-        }
-        let name = path.display().to_string();
-        let Some(bytes) = tree.file(path)? else {
-            return Err(InputError::Read(name, io::ErrorKind::NotFound.into()));
-        };
-        let text = self.input.sources.add_bytes(purpose, name, bytes.to_vec());
-        self.seen.insert(key, text);
-        Ok(text)
-    }
-
-    /// Reads the `config.json` files that the options name.
-    fn read_named_model_configs(&mut self) -> Result<(), InputError> {
-        let options: Vec<(SourceId, String, String)> = self
-            .input
-            .sources
-            .iter()
-            .filter(|(_, source)| source.purpose == Purpose::Options)
-            .map(|(id, source)| (id, source.name.clone(), source.text.clone()))
-            .collect();
-        for (id, name, text) in options {
-            let folder = Path::new(&name).parent().unwrap_or(Path::new(""));
-            for ModelConfig { model, file } in model_config::named_configs(&text, folder)? {
-                let text = if self.input.files.contains_key(&id) {
-                    model_config::check_is_below(&file, folder)?;
-                    self.read_file(Purpose::ModelConfig, &file)?
-                } else if self.disk.revision().is_some_and(|tree| tree.is_file(&file)) {
-                    self.read_input_file(Purpose::ModelConfig, &file)?
-                } else {
-                    // The options of flags and parameters name no files.
-                    continue;
-                };
-                self.input.sources.set_subject(text, model);
-                self.model_configs.push((id, text));
-            }
-        }
-        Ok(())
-    }
-
-    fn read_path_or_stdin(&mut self, purpose: Purpose, path: &Path) -> Result<(), InputError> {
-        if path.as_os_str() == "-" { self.read_stdin(purpose) } else { self.read_path(purpose, path).map(drop) }
-    }
-
-    /// Reads a file, or the files of a directory. Returns their texts.
-    fn read_path(&mut self, purpose: Purpose, path: &Path) -> Result<Vec<SourceId>, InputError> {
-        if !path.is_dir() {
-            return self.read_file(purpose, path).map(|text| vec![text]);
-        }
-        let mut texts = Vec::new();
-        let files = walk::find_manifests(path);
-        if files.is_empty() {
-            self.input.notes.push(walk::describe_empty(path));
-        }
-        for file in files {
-            match file.and_then(|file| self.read_file(purpose, &file)) {
-                Ok(text) => texts.push(text),
-                Err(error @ InputError::TooLarge { is_foreign: true, .. })
-                    if matches!(purpose, Purpose::ClusterNodes | Purpose::ClusterSnapshot) =>
-                {
-                    self.input.unread.push(error);
-                }
-                Err(error) => self.record_unread(error),
-            }
-        }
-        Ok(texts)
-    }
-
-    /// Reads the CRDs in a directory. A directory without files is an error, because nothing would be checked.
-    fn read_crd_directory(&mut self, path: &Path) -> Result<(), InputError> {
-        let unread = self.input.unread.len();
-        let texts = self.read_path(Purpose::Crds, path)?;
-        if texts.is_empty() && self.input.unread.len() == unread {
-            return Err(InputError::NoCrds(path.display().to_string()));
-        }
-        for text in texts {
-            self.input.sources.set_directory(text, path.display().to_string());
-        }
-        Ok(())
-    }
-
-    fn read_file(&mut self, purpose: Purpose, path: &Path) -> Result<SourceId, InputError> {
-        let name = path.display().to_string();
-        let file = File::open(path).map_err(|error| InputError::Read(name.clone(), error))?;
-        let identity = self.identify(path);
-        if self.root.as_ref().is_some_and(|directory| !identity.starts_with(directory)) {
-            return Err(InputError::Outside(name));
-        }
-        // The input directory may contain the CRDs, too: there they are objects like others.
-        let identity = (Some(purpose).filter(|it| is_apart(*it)), identity);
-        if let Some(text) = self.seen.get(&identity) {
-            return Ok(*text);
-        }
-        // A pipe is empty when it is opened a second time, so its content is kept.
-        let size = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
-        let cache = self.pipes.as_mut().filter(|_| size.is_none()).map(|pipes| &mut pipes.others);
-        let size = size.unwrap_or_default();
-        let bytes = match cache {
-            None => read_limited(&name, file, size)?,
-            Some(cache) => match cache.get(path) {
-                Some(bytes) => bytes.clone(),
-                None => cache.entry(path.to_owned()).or_insert(read_limited(&name, file, size)?).clone(),
-            },
-        };
-        let text = self.input.sources.add_bytes(purpose, name, bytes);
-        self.input.files.insert(text, path.to_owned());
-        self.seen.insert(identity, text);
-        Ok(text)
-    }
-
-    /// Returns the canonical path of a file, or the path as given for a pipe (`<(command)`), which has none. That of a
-    /// directory is looked up only once, because a system call for each part of the path of each file is slower than
-    /// reading the file.
-    fn identify(&mut self, path: &Path) -> PathBuf {
-        let parent = path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
-        let is_link = || path.symlink_metadata().map_or(true, |metadata| metadata.is_symlink());
-        let (Some(parent), Some(name), false) = (parent, path.file_name(), is_link()) else {
-            return path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        };
-        if let Some(directory) = self.directories.get(parent) {
-            return directory.join(name);
-        }
-        match parent.canonicalize() {
-            Ok(directory) => self.directories.entry(parent.to_owned()).or_insert(directory).join(name),
-            Err(_) => path.to_owned(),
-        }
-    }
-
-    /// Reads the kustomizations in the directory of a file and in the one above. They tell whether the file is a patch,
-    /// which matters if it was named alone, for example by a commit hook.
-    fn read_kustomizations_above(
-        &mut self,
-        file: &ListedFile,
-        environments: &mut Environments,
-    ) -> Result<(), InputError> {
-        for folder in file.path.ancestors().skip(1).take(2) {
-            if let Some(kustomization) =
-                kustomize::FILE_NAMES.iter().map(|name| folder.join(name)).find(|it| self.disk.is_file(it))
-            {
-                let id = self.read_input_file(Purpose::Input, &walk::strip_current_dir(&kustomization))?;
-                environments.add(&file.environment, &file.options.files, id);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads standard input if no path was given. A terminal is an error, because the command would seem to hang.
-    fn read_stdin_unless_terminal(&mut self, purpose: Purpose) -> Result<(), InputError> {
-        if io::stdin().is_terminal() { Err(InputError::Terminal) } else { self.read_stdin(purpose) }
-    }
-
-    fn read_stdin(&mut self, purpose: Purpose) -> Result<(), InputError> {
-        match self.stdin_purpose {
-            Some(before) if before != purpose => return Err(InputError::StdinTwice),
-            Some(_) => {}
-            None => {
-                self.stdin_purpose = Some(purpose);
-                let bytes = match self.pipes.as_mut().map(|pipes| &mut pipes.stdin) {
-                    None => read_limited(STDIN, io::stdin().lock(), 0)?,
-                    Some(Some(bytes)) => bytes.clone(),
-                    Some(empty) => empty.insert(read_limited(STDIN, io::stdin().lock(), 0)?).clone(),
-                };
-                let id = self.input.sources.add_bytes(purpose, STDIN, bytes);
-                self.input.stdin = Some(id).filter(|_| purpose == Purpose::Input);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads up to [`MAX_BYTES`]; more is an error. `size` is the expected number of bytes, or 0 if it is not known.
-fn read_limited(name: &str, reader: impl Read, size: u64) -> Result<Vec<u8>, InputError> {
-    // One byte more than expected, so that the end is found without growing the buffer.
-    let mut bytes = Vec::with_capacity(usize::try_from(size.min(MAX_BYTES) + 1).unwrap_or_default());
-    reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| InputError::Read(name.to_owned(), error))?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
-        let is_foreign = !pipeline::may_hold_input(&String::from_utf8_lossy(&bytes));
-        return Err(InputError::TooLarge { name: name.to_owned(), is_foreign });
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -706,11 +290,5 @@ mod tests {
     #[test]
     fn no_flags_become_no_document() {
         assert_eq!(flags_to_render(&InputArgs::default(), Map::new()), None);
-    }
-
-    /// The limit applies while reading, so that endless input is rejected.
-    #[test]
-    fn rejects_endless_input() {
-        assert!(matches!(read_limited("zero", io::repeat(b' '), 0), Err(InputError::TooLarge { .. })));
     }
 }

@@ -11,7 +11,8 @@ use super::files::Files;
 use super::found_options::OptionsFinder;
 use super::kustomize::FILE_NAMES;
 use super::model_config::{check_is_below, named_configs};
-use super::{Input, InputError, Reader, walk};
+use super::reader::Reader;
+use super::{Input, InputError, walk};
 
 /// Reads every manifest below a folder, as `lint` does for a directory. Unreadable files are recorded in
 /// [`Input::unread`].

@@ -1,0 +1,263 @@
+//! Assembles the input: options, the files of the listing, what is built from them, and the other texts of the arguments.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use kubefoundry_compiler::pipeline;
+use kubefoundry_diagnostics::Location;
+use kubefoundry_diagnostics::source::{Purpose, SourceId};
+use kubefoundry_yaml::field_path::FieldPath;
+use serde_json::{Map, Value};
+
+use super::environments::{Environments, OptionFiles};
+use super::found_options::OptionsFinder;
+use super::kustomize::{BuiltSource, BuiltText, Outcome};
+use super::listing::{Charts, Entry, ListedFile, ListedRoot, Listing, NamedOptions};
+use super::model_config::ModelConfig;
+use super::reader::Reader;
+use super::{COMMAND_LINE, InputError, flags_to_render, kustomize, listing, model_config, templates, walk};
+use crate::args::InputArgs;
+
+impl Reader {
+    /// Reads everything that the arguments name, with `paths` as input.
+    pub(super) fn read_all(
+        &mut self,
+        args: &InputArgs,
+        paths: &[PathBuf],
+        options: Map<String, Value>,
+    ) -> Result<(), InputError> {
+        let named = NamedOptions::read(args)?;
+        let mut finder = OptionsFinder::new(args.isolated);
+        let listing = Listing::of(paths, &self.disk, &mut finder, &named)?;
+        let roots = listing.build_kustomizations(&self.disk, &mut finder, &named)?;
+        let mut environments = Environments::default();
+        for file in
+            listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>()
+        {
+            let id = self.read_input_file(Purpose::Options, &file)?;
+            self.input.sources.set_found(id, true);
+            environments.options.insert(file, id);
+        }
+        for root in &roots {
+            for (file, text) in root.root.function_options() {
+                let id = self.input.sources.add_for(Purpose::Options, file.display().to_string(), text);
+                self.input.sources.set_found(id, true);
+                environments.functions.push((root.environment.clone(), id));
+            }
+        }
+        if let Some(file) = &args.config {
+            // The user may name a file that was found, too, which is trusted then. It applies everywhere.
+            let id = self.read_file(Purpose::Options, file)?;
+            self.input.sources.set_found(id, false);
+            environments.options.retain(|_, found| *found != id);
+        }
+        if let Some(render) = flags_to_render(args, options) {
+            self.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
+        }
+        self.read_named_model_configs()?;
+        for directory in &args.model_config {
+            for ModelConfig { model, file } in model_config::find_configs(directory)? {
+                let text = self.read_file(Purpose::ModelConfig, &file)?;
+                self.input.sources.set_subject(text, model);
+            }
+        }
+        if paths.is_empty() {
+            self.read_stdin_unless_terminal(Purpose::Input)?;
+        }
+        self.read_listing(listing, roots, &named, &mut environments)?;
+        environments.apply(&mut self.input.sources, &self.model_configs);
+        for path in &args.providers {
+            let texts = self.read_path(Purpose::Providers, path)?;
+            self.input.providers.push((path.clone(), texts));
+        }
+        for path in &args.cluster {
+            self.read_path_or_stdin(Purpose::ClusterNodes, path)?;
+        }
+        for path in &args.crds {
+            if path.is_dir() {
+                self.read_crd_directory(path)?;
+            } else {
+                self.read_path_or_stdin(Purpose::Crds, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the files of a listing, and the texts that were built from them instead.
+    pub(super) fn read_listing(
+        &mut self,
+        listing: Listing,
+        mut roots: Vec<ListedRoot>,
+        named: &NamedOptions,
+        environments: &mut Environments,
+    ) -> Result<(), InputError> {
+        let replaced: BTreeSet<PathBuf> = roots
+            .iter()
+            .filter(|root| !root.is_unbuilt())
+            .flat_map(|root| root.root.closure.files().cloned())
+            .collect();
+        let mut unbuilt: BTreeMap<PathBuf, String> = BTreeMap::new();
+        for root in roots.iter().filter(|root| root.is_unbuilt()) {
+            let name = kustomize::name_of(&root.root.directory);
+            unbuilt.extend(root.root.closure.resources.iter().map(|file| (file.clone(), name.clone())));
+        }
+        let mut charts = Charts::default();
+        self.input.notes.extend(listing.notes);
+        for entry in listing.entries {
+            match entry {
+                Entry::Stdin => self.read_stdin(Purpose::Input)?,
+                Entry::Named(file) => {
+                    let id = self.read_input_file(Purpose::Input, &file.path)?;
+                    environments.add(&file.environment, &file.options.files, id);
+                    if pipeline::may_hold_input(&self.input.sources.get(id).text) {
+                        self.read_kustomizations_above(&file, environments)?;
+                    }
+                }
+                Entry::Listed(file) => {
+                    if let Some(position) = roots.iter().position(|root| root.root.file == file.path) {
+                        let root = roots.remove(position);
+                        self.read_root(root, environments)?;
+                    }
+                    let path = &file.path;
+                    if !replaced.contains(path) && !charts.claims(path, &self.disk) {
+                        self.read_listed(&file, &unbuilt, environments);
+                    }
+                }
+                Entry::Unread(error) => self.record_unread(error),
+            }
+        }
+        self.read_charts(charts, named, environments)
+    }
+
+    /// Reads a file of a directory. A file that cannot be read does not hide the others.
+    pub(super) fn read_listed(
+        &mut self,
+        file: &ListedFile,
+        unbuilt: &BTreeMap<PathBuf, String>,
+        environments: &mut Environments,
+    ) {
+        let id = match self.read_input_file(Purpose::Input, &file.path) {
+            Ok(id) => id,
+            Err(error) => return self.record_unread(error),
+        };
+        let text = &self.input.sources.get(id).text;
+        if let Some(mark) =
+            Some(text).filter(|text| pipeline::may_hold_input(text)).and_then(|text| templates::find_mark(text))
+        {
+            let mut finding = templates::skipped_template();
+            finding.location = Some(Location::new(id, 0, mark, FieldPath::root()));
+            self.input.sources.set_purpose(id, Purpose::Origin);
+            self.input.findings.push((Some(file.environment.clone()), finding));
+        }
+        if let Some(kustomization) = unbuilt.get(&file.path) {
+            self.input.sources.set_unbuilt(id, kustomization.as_str());
+        }
+        environments.add(&file.environment, &file.options.files, id);
+    }
+
+    /// Adds what a kustomization became: a built text with the texts of its files, or a finding.
+    pub(super) fn read_root(&mut self, listed: ListedRoot, environments: &mut Environments) -> Result<(), InputError> {
+        let ListedRoot { root, options, environment } = listed;
+        let file = self.read_input_file(Purpose::Origin, &root.file)?;
+        let location = Some(Location::from_source(file));
+        match root.outcome {
+            Outcome::Unbuilt(mut finding) | Outcome::Failed(mut finding) => {
+                finding.location = location;
+                self.input.findings.push((Some(environment), finding));
+            }
+            Outcome::Built(built) => {
+                let BuiltText { text, origins, starts } = built;
+                let name = format!("{} (built by kustomize)", kustomize::name_of(&root.directory));
+                let id = self.input.sources.add(name, text);
+                let mut texts = BTreeMap::from([(root.file.clone(), file)]);
+                let kustomizations = root.closure.kustomizations.iter().map(|it| &it.file);
+                let functions = root.closure.functions.iter().map(|function| &function.file);
+                for path in kustomizations.chain(&root.closure.resources).chain(&root.closure.patches).chain(functions)
+                {
+                    texts.insert(path.clone(), self.read_input_file(Purpose::Origin, path)?);
+                }
+                environments.add(&environment, &options.files, id);
+                let origins = origins
+                    .into_iter()
+                    .map(|origin| origin.map(|path| listing::from_boundary(&root.directory, &path, &self.disk)))
+                    .collect();
+                let source = BuiltSource { root: root.directory, closure: root.closure, origins, starts, texts };
+                self.input.origins.built.insert(id, source);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what helm renders from charts, or a finding about each chart whose templates are skipped.
+    pub(super) fn read_charts(
+        &mut self,
+        charts: Charts,
+        named: &NamedOptions,
+        environments: &mut Environments,
+    ) -> Result<(), InputError> {
+        for (chart, count) in charts.relevant(&self.disk)? {
+            let file = self.read_input_file(Purpose::Origin, &templates::chart_file(&chart))?;
+            let mut finding = templates::skipped_chart(&chart, count);
+            if named.permissions.helm && self.disk.revision().is_none() {
+                match templates::render_chart(&chart) {
+                    Ok(text) => {
+                        let name = format!("{} (rendered by helm)", kustomize::name_of(&chart));
+                        let id = self.input.sources.add(name, text);
+                        environments.add(&kustomize::name_of(&chart), &[], id);
+                        continue;
+                    }
+                    Err(error) => finding = templates::failed_chart(&chart, &error),
+                }
+            }
+            finding.location = Some(Location::from_source(file));
+            self.input.findings.push((None, finding));
+        }
+        Ok(())
+    }
+
+    /// Reads the kustomizations in the directory of a file and in the one above. They tell whether the file is a patch,
+    /// which matters if it was named alone, for example by a commit hook.
+    pub(super) fn read_kustomizations_above(
+        &mut self,
+        file: &ListedFile,
+        environments: &mut Environments,
+    ) -> Result<(), InputError> {
+        for folder in file.path.ancestors().skip(1).take(2) {
+            if let Some(kustomization) =
+                kustomize::FILE_NAMES.iter().map(|name| folder.join(name)).find(|it| self.disk.is_file(it))
+            {
+                let id = self.read_input_file(Purpose::Input, &walk::strip_current_dir(&kustomization))?;
+                environments.add(&file.environment, &file.options.files, id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the `config.json` files that the options name.
+    pub(super) fn read_named_model_configs(&mut self) -> Result<(), InputError> {
+        let options: Vec<(SourceId, String, String)> = self
+            .input
+            .sources
+            .iter()
+            .filter(|(_, source)| source.purpose == Purpose::Options)
+            .map(|(id, source)| (id, source.name.clone(), source.text.clone()))
+            .collect();
+        for (id, name, text) in options {
+            let folder = Path::new(&name).parent().unwrap_or(Path::new(""));
+            for ModelConfig { model, file } in model_config::named_configs(&text, folder)? {
+                let text = if self.input.files.contains_key(&id) {
+                    model_config::check_is_below(&file, folder)?;
+                    self.read_file(Purpose::ModelConfig, &file)?
+                } else if self.disk.revision().is_some_and(|tree| tree.is_file(&file)) {
+                    self.read_input_file(Purpose::ModelConfig, &file)?
+                } else {
+                    // The options of flags and parameters name no files.
+                    continue;
+                };
+                self.input.sources.set_subject(text, model);
+                self.model_configs.push((id, text));
+            }
+        }
+        Ok(())
+    }
+}
