@@ -10,16 +10,26 @@ use super::reader::read_limited;
 use super::{InputError, walk};
 
 /// The files of the input.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) enum Files {
-    /// Those of the file system.
-    #[default]
-    Disk,
+    /// Those of the file system, with the canonical paths of the directories that the user names.
+    Disk(Vec<PathBuf>),
     /// Those of a revision.
     Revision(Tree),
 }
 
+impl Default for Files {
+    fn default() -> Self {
+        Self::Disk(Vec::new())
+    }
+}
+
 impl Files {
+    /// The file system, for a user who names these paths.
+    pub(super) fn on_disk(paths: &[PathBuf]) -> Self {
+        Self::Disk(paths.iter().filter(|path| path.is_dir()).filter_map(|path| path.canonicalize().ok()).collect())
+    }
+
     pub(super) fn revision(&self) -> Option<&Tree> {
         if let Self::Revision(tree) = self { Some(tree) } else { None }
     }
@@ -27,7 +37,7 @@ impl Files {
     /// Whether there is a regular file at a path, or a link to one.
     pub(super) fn is_file(&self, path: &Path) -> bool {
         match self {
-            Self::Disk => path.is_file(),
+            Self::Disk(_) => path.is_file(),
             Self::Revision(tree) => tree.is_file(path),
         }
     }
@@ -35,7 +45,7 @@ impl Files {
     /// Whether there is a directory at a path.
     pub(super) fn is_directory(&self, path: &Path) -> bool {
         match self {
-            Self::Disk => path.is_dir(),
+            Self::Disk(_) => path.is_dir(),
             Self::Revision(tree) => !tree.below(path).is_empty(),
         }
     }
@@ -44,8 +54,8 @@ impl Files {
     pub(super) fn read(&self, path: &Path) -> Result<Option<Rc<[u8]>>, InputError> {
         let tree = match self {
             Self::Revision(tree) => tree,
-            Self::Disk if !path.is_file() => return Ok(None),
-            Self::Disk => {
+            Self::Disk(_) if !path.is_file() => return Ok(None),
+            Self::Disk(_) => {
                 let name = path.display().to_string();
                 let file = File::open(path).map_err(|error| InputError::Read(name.clone(), error))?;
                 let size = file.metadata().map_or(0, |metadata| metadata.len());
@@ -58,7 +68,7 @@ impl Files {
     /// Lists the manifests below a directory, in order.
     pub(super) fn list(&self, directory: &Path) -> Vec<Result<PathBuf, InputError>> {
         match self {
-            Self::Disk => walk::find_manifests(directory),
+            Self::Disk(_) => walk::find_manifests(directory),
             Self::Revision(tree) => {
                 let manifests = tree.below(directory).into_iter().map(PathBuf::from);
                 manifests.filter(|file| walk::is_manifest(file)).map(Ok).collect()
@@ -85,19 +95,22 @@ impl Files {
         relative
     }
 
-    /// Returns the directories from that of a path's repository down to `directory`, as they are reached from the working
-    /// directory. Outside of a repository, the first one is the working directory, if it contains the directory, and
-    /// otherwise the directory itself.
+    /// Returns the directories from the root of a repository down to `directory`, as they are reached from the working
+    /// directory. Outside of a repository, the first one is the outermost of those that contain the directory: the working
+    /// directory, the directories that the user names, and the directory itself.
     pub(super) fn directories_to(&self, directory: &Path) -> Vec<PathBuf> {
         let mut directories = vec![lexical(directory)];
-        if let Self::Revision(tree) = self {
-            let root = tree.repository_root();
-            while directories.last().is_some_and(|last| *last != root) && directories.len() <= MAX_DEPTH {
-                directories.extend(directories.last().map(|last| parent(last)));
+        match self {
+            Self::Revision(tree) => {
+                let root = tree.repository_root();
+                while directories.last().is_some_and(|last| *last != root) && directories.len() <= MAX_DEPTH {
+                    directories.extend(directories.last().map(|last| parent(last)));
+                }
             }
-        } else if let Some(levels) = levels_to_root(directory) {
-            for _ in 0..levels {
-                directories.extend(directories.last().map(|last| parent(last)));
+            Self::Disk(named) => {
+                for _ in 0..levels_to_root(directory, named).unwrap_or_default() {
+                    directories.extend(directories.last().map(|last| parent(last)));
+                }
             }
         }
         directories.reverse();
@@ -108,9 +121,9 @@ impl Files {
 /// How deep directories may be nested.
 const MAX_DEPTH: usize = 255;
 
-/// Returns how many directories a directory is below the root of its repository, or outside of one below the working
-/// directory.
-fn levels_to_root(directory: &Path) -> Option<usize> {
+/// Returns how many directories a directory is below the root of its repository, or outside of one below the outermost of
+/// the working directory and the named directories.
+fn levels_to_root(directory: &Path, named: &[PathBuf]) -> Option<usize> {
     // An editor may have a document in a directory that does not exist yet.
     let mut existing = directory.ancestors().enumerate();
     let (missing, canonical) = existing.find_map(|(level, ancestor)| {
@@ -119,8 +132,9 @@ fn levels_to_root(directory: &Path) -> Option<usize> {
     })?;
     let root = canonical.ancestors().position(|ancestor| ancestor.join(".git").exists());
     let level = root.or_else(|| {
-        let working_directory = fs::canonicalize(".").ok()?;
-        canonical.ancestors().position(|ancestor| ancestor == working_directory)
+        let working_directory = fs::canonicalize(".").ok();
+        let containing = working_directory.iter().chain(named);
+        containing.filter_map(|outer| canonical.ancestors().position(|ancestor| ancestor == outer)).max()
     })?;
     Some(level + missing)
 }

@@ -32,7 +32,7 @@ impl NamedOptions {
         let mut named = Self::default();
         let mut config = InputOptions::default();
         if let Some(file) = &args.config {
-            let bytes = Files::Disk.read(file)?;
+            let bytes = Files::default().read(file)?;
             config = InputOptions::read(&String::from_utf8_lossy(&bytes.unwrap_or_default()));
             let directory = file.parent().unwrap_or(Path::new(""));
             let name = file.display().to_string();

@@ -113,7 +113,7 @@ pub(crate) struct Input {
 /// A path in the arguments that cannot be read is an error. An unreadable file in a directory is only recorded in
 /// [`Input::unread`], so that one dangling link does not hide the findings in all other files.
 pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
-    let mut reader = Reader::default();
+    let mut reader = Reader { disk: Files::on_disk(&args.paths), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
     Ok(reader.input)
 }
@@ -122,7 +122,7 @@ pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Inpu
 pub(crate) fn read_with_snapshot(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
     let (snapshot, paths) =
         args.paths.split_last().map_or((None, &[][..]), |(snapshot, paths)| (Some(snapshot), paths));
-    let mut reader = Reader::default();
+    let mut reader = Reader { disk: Files::on_disk(paths), ..Reader::default() };
     reader.read_all(args, paths, options)?;
     if let Some(snapshot) = snapshot {
         reader.read_path_or_stdin(Purpose::ClusterSnapshot, snapshot)?;
@@ -158,7 +158,7 @@ pub(crate) fn read_at(
     tree: Option<Tree>,
     pipes: &mut Pipes,
 ) -> Result<Input, InputError> {
-    let files = tree.map_or(Files::Disk, Files::Revision);
+    let files = tree.map_or_else(|| Files::on_disk(&args.paths), Files::Revision);
     let mut reader = Reader { disk: files, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
     *pipes = reader.pipes.unwrap_or_default();
@@ -171,7 +171,7 @@ pub(crate) fn read_options(args: &ConfigArgs) -> Result<Input, InputError> {
     let metadata = path.metadata().map_err(|error| InputError::Read(path.display().to_string(), error))?;
     let directory = if metadata.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
     let mut reader = Reader::default();
-    for file in &OptionsFinder::new(args.isolated).find(directory, &Files::Disk)?.files {
+    for file in &OptionsFinder::new(args.isolated).find(directory, &Files::default())?.files {
         let id = reader.read_file(Purpose::Options, file)?;
         reader.input.sources.set_found(id, true);
     }
@@ -195,7 +195,7 @@ pub(crate) fn read_application(
 ) -> Result<Input, InputError> {
     let directory = Path::new(".");
     let root = directory.canonicalize().map_err(|error| InputError::Read(directory.display().to_string(), error))?;
-    let found = OptionsFinder::default().find(directory, &Files::Disk)?;
+    let found = OptionsFinder::default().find(directory, &Files::default())?;
     let mut reader = Reader::default();
     // All are files of the application's repository.
     for file in &found.files {

@@ -70,18 +70,18 @@ pub(crate) fn is_options(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == options::FILE_NAME)
 }
 
-/// Finds the options files that apply to a document, as the command line does: up to the root of the repository, the nearest
-/// last.
-pub(crate) fn find_options(document: &Path) -> Vec<PathBuf> {
+/// Finds the options files that apply to a document of a workspace folder, as the command line does: up to the root of the
+/// repository, the nearest last.
+pub(crate) fn find_options(document: &Path, folder: &Path) -> Vec<PathBuf> {
     let directory = document.parent().unwrap_or(Path::new(""));
     // What cannot be read is reported by the command line; the editor goes on without it.
-    let found = OptionsFinder::default().find(directory, &Files::Disk);
+    let found = OptionsFinder::default().find(directory, &Files::on_disk(&[folder.to_owned()]));
     found.map(|found| found.files.clone()).unwrap_or_default()
 }
 
 /// Reads an options file that was found.
 pub(crate) fn read_options(file: &Path) -> Option<String> {
-    let bytes = Files::Disk.read(file).ok().flatten()?;
+    let bytes = Files::default().read(file).ok().flatten()?;
     String::from_utf8(bytes.to_vec()).ok()
 }
 
@@ -111,8 +111,8 @@ mod tests {
         ]);
         let repository = directory.path().join("repo");
         let (outer, inner) = (repository.join("kubefoundry.yaml"), repository.join("prod/kubefoundry.yaml"));
-        assert_eq!(find_options(&repository.join("a/m.yaml")), std::slice::from_ref(&outer));
-        assert_eq!(find_options(&repository.join("prod/m.yaml")), [outer, inner]);
+        assert_eq!(find_options(&repository.join("a/m.yaml"), directory.path()), std::slice::from_ref(&outer));
+        assert_eq!(find_options(&repository.join("prod/m.yaml"), directory.path()), [outer, inner]);
     }
 
     #[cfg(unix)]

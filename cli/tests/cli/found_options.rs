@@ -225,3 +225,16 @@ fn every_entry_point_has_the_same_options() {
     let items = answered.documents[0].root.get("items").unwrap().items().to_vec();
     assert_eq!(items[0].get("spec").unwrap().to_json(), expected, "the KRM function");
 }
+
+/// A directory that the user names is the outermost one outside of a repository, wherever the command runs.
+#[test]
+fn a_named_directory_elsewhere_supplies_options() {
+    let sandbox = Sandbox::new().with("tree/kubefoundry.yaml", PINNED).with("tree/models/m.yaml", model("m"));
+    let elsewhere = Sandbox::new();
+    let tree = sandbox.path("tree");
+    let ran = elsewhere.run(&["render", tree.to_str().unwrap()]).exits(0);
+    assert_eq!(ran.err, "", "the runtime is pinned");
+    // Of a file, only the directory is known.
+    let file = sandbox.path("tree/models/m.yaml");
+    assert!(elsewhere.run(&["render", file.to_str().unwrap()]).exits(0).err.contains("KF0504"));
+}

@@ -31,7 +31,7 @@ impl ProjectKey {
         let Some(path) = &document.path else { return Self::Alone(document.uri.as_str().to_owned()) };
         match folder_of(path, folders) {
             Some(folder) => {
-                let options = workspace::find_options(path);
+                let options = workspace::find_options(path, &folder.root);
                 Self::Folder { root: folder.root.clone(), options }
             }
             None => Self::Alone(document.uri.as_str().to_owned()),
@@ -182,7 +182,7 @@ impl Collector {
         let mut options_of = BTreeMap::new();
         let mut has_same_options = |path: &Path| {
             let directory = path.parent().unwrap_or(path).to_owned();
-            let found = options_of.entry(directory).or_insert_with(|| workspace::find_options(path));
+            let found = options_of.entry(directory).or_insert_with(|| workspace::find_options(path, &folder.root));
             found == options
         };
         // Kustomizations elsewhere may apply a file of the project as a patch.
