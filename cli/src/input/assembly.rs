@@ -102,10 +102,16 @@ impl Reader {
             unbuilt.extend(root.root.closure.resources.iter().map(|file| (file.clone(), name.clone())));
         }
         let mut charts = Charts::default();
+        let stdin_options = listing.stdin_options().to_vec();
         self.input.notes.extend(listing.notes);
         for entry in listing.entries {
             match entry {
-                Entry::Stdin => self.read_stdin(Purpose::Input)?,
+                Entry::Stdin => {
+                    self.read_stdin(Purpose::Input)?;
+                    if let Some(id) = self.input.stdin {
+                        environments.add("", &stdin_options, id);
+                    }
+                }
                 Entry::Named(file) => {
                     let id = self.read_input_file(Purpose::Input, &file.path)?;
                     environments.add(&file.environment, &file.options.files, id);

@@ -81,10 +81,6 @@ impl OptionsFinder {
         Self { is_isolated, found: BTreeMap::new() }
     }
 
-    pub(super) fn is_isolated(&self) -> bool {
-        self.is_isolated
-    }
-
     /// Returns the options files that apply to a directory.
     pub(super) fn find(&mut self, directory: &Path, files: &Files) -> Result<Rc<FoundOptions>, InputError> {
         let directory = lexical(directory);

@@ -99,8 +99,8 @@ pub(super) enum Entry {
 pub(super) struct Listing {
     pub(super) entries: Vec<Entry>,
     pub(super) notes: Vec<String>,
-    /// The options for standard input.
-    stdin_options: Option<Rc<FoundOptions>>,
+    /// The options for standard input, and for a directory without any other file.
+    default_options: Option<Rc<FoundOptions>>,
     /// The directory below which environments have names.
     base: PathBuf,
 }
@@ -119,7 +119,7 @@ impl Listing {
         };
         let mut listing = Self { base, ..Self::default() };
         if paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-") {
-            listing.stdin_options = Some(finder.find(Path::new(""), files)?);
+            listing.default_options = Some(finder.find(Path::new(""), files)?);
         }
         for path in paths {
             if path.as_os_str() == "-" {
@@ -157,20 +157,15 @@ impl Listing {
                 }
             };
             if is_options_file(&path, files)? {
-                // It applies to other files, and the options of a directory without files do no harm.
-                finder.find(path.parent().unwrap_or(Path::new("")), files)?;
-                if !finder.is_isolated() {
-                    continue;
-                }
+                continue;
             }
             let file = self.file(path, files, finder, named)?;
             if file.options.selects(&file.path) && named.selects(&file.path) {
                 self.entries.push(Entry::Listed(file));
             }
         }
-        // The options apply even if there is nothing else.
-        if self.stdin_options.is_none() {
-            self.stdin_options = Some(finder.find(directory, files)?);
+        if self.default_options.is_none() {
+            self.default_options = Some(finder.find(directory, files)?);
         }
         Ok(())
     }
@@ -196,7 +191,12 @@ impl Listing {
             Entry::Named(file) | Entry::Listed(file) => Some(&file.options),
             Entry::Stdin | Entry::Unread(_) => None,
         });
-        of_files.chain(&self.stdin_options).flat_map(|options| &options.files)
+        of_files.chain(&self.default_options).flat_map(|options| &options.files)
+    }
+
+    /// Returns the options files that apply to standard input.
+    pub(super) fn stdin_options(&self) -> &[PathBuf] {
+        self.default_options.as_ref().map_or(&[], |options| &options.files)
     }
 
     /// Builds the kustomizations among the files.

@@ -238,3 +238,14 @@ fn a_named_directory_elsewhere_supplies_options() {
     let file = sandbox.path("tree/models/m.yaml");
     assert!(elsewhere.run(&["render", file.to_str().unwrap()]).exits(0).err.contains("KF0504"));
 }
+
+/// Standard input belongs to no directory, and so to the environment without a name.
+#[test]
+fn standard_input_is_compiled_once_beside_environments() {
+    let sandbox = repository().with("dev/kubefoundry.yaml", PINNED).with("dev/m.yaml", model("m"));
+    let ran = sandbox.pipe(&["render", "-", "dev"], model("m")).exits(0);
+    assert_eq!(ran.kinds(), ["DynamoGraphDeployment"; 2]);
+    // The file is no input, and so no finding, if it does not apply.
+    let isolated = sandbox.run(&["lint", ".", "--isolated", "-o", "concise"]).exits(1);
+    assert!(!isolated.out.contains("KF0009"), "{}", isolated.out);
+}
