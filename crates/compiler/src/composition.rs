@@ -140,7 +140,9 @@ pub fn may_hold_source(text: &str) -> bool {
 /// Returns whether a text mentions anything that belongs to a transformation. A broken text that does not (a template,
 /// another tool's input) is ignored.
 pub(crate) fn mentions_input_kinds(text: &str) -> bool {
-    TRANSFORMS.iter().flat_map(|transform| transform.marker_texts()).any(|mark| text.contains(mark))
+    // Many times faster than a search of the standard library, in texts that may be megabytes of other tools.
+    let contains = |mark: &str| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some();
+    TRANSFORMS.iter().flat_map(|transform| transform.marker_texts()).any(|mark| contains(mark))
 }
 
 /// Returns whether objects of this API version and kind are transformed.
