@@ -99,6 +99,8 @@ pub(crate) enum ApplierChoice {
 /// The lowest severity at which a change fails the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum PlanFailOn {
+    /// It is unknown what a change does, or worse
+    Unknown,
     /// An object is recreated, or a change is refused
     Recreate,
     /// A change is refused

@@ -44,6 +44,8 @@ fn a_plan_over_an_unbuilt_kustomization_is_unknown() {
     let sandbox = sandbox.with("prod/replicas.yaml", patch);
     let ran = sandbox.run(&["plan", "--git", "HEAD", "."]).exits(0);
     assert!(ran.out.contains("prod/m  unknown") && ran.out.ends_with("1 unknown; GPUs 1\n"), "{}", ran.out);
+    sandbox.run(&["plan", "--git", "HEAD", ".", "--fail-on", "unknown"]).exits(1);
+    sandbox.run(&["plan", "--git", "HEAD", ".", "--fail-on", "recreate"]).exits(0);
     assert!(ran.out.contains("kustomization prod  not built, so what it changes is unknown"), "{}", ran.out);
 }
 

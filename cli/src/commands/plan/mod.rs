@@ -83,6 +83,7 @@ fn plan_run(run: &Run<YamlText>) -> plan::PlanInput<'_> {
 
 fn plan_status(plan: &Plan, fail_on: PlanFailOn) -> ExitStatus {
     let threshold = match fail_on {
+        PlanFailOn::Unknown => ChangeClass::Unknown,
         PlanFailOn::Recreate => ChangeClass::Recreate,
         PlanFailOn::Refused => ChangeClass::Refused,
         PlanFailOn::Never => return ExitStatus::Success,
