@@ -187,10 +187,21 @@ def documented(directory):
     subprocess.run([*git, "commit", "-q", "-m", "state"], cwd=directory, check=True)
     subprocess.run(["git", "branch", "-q", "-M", "main"], cwd=directory, check=True)
     commands = [text for language, text in blocks if language == "sh"]
-    assert len(commands) == 1, commands
+    baseline, from_target, changed_files = commands
+
+    def shell(command):
+        return run(["bash", "-eo", "pipefail", "-c", command], directory)
+
+    written = shell(baseline)
+    assert written.returncode == 0 and (directory / "kubefoundry-baseline.json").exists(), written
+    subprocess.run([*git, "add", "kubefoundry-baseline.json"], cwd=directory, check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "baseline"], cwd=directory, check=True)
+    shown = shell(from_target.replace("origin/main", "main").replace("/tmp/", str(directory) + "/"))
+    assert shown.returncode == 0 and (directory / "baseline.json").exists(), shown
+    (directory / "baseline.json").unlink()
 
     def change():
-        return run(["bash", "-eo", "pipefail", "-c", commands[0]], directory)
+        return shell(changed_files)
 
     nothing = change()
     assert (nothing.returncode, nothing.stdout) == (0, ""), nothing

@@ -147,8 +147,9 @@ impl Reader {
             Err(error) => return self.record_unread(error),
         };
         let text = &self.input.sources.get(id).text;
-        if let Some(mark) =
-            Some(text).filter(|text| pipeline::may_hold_input(text)).and_then(|text| templates::find_mark(text))
+        if let Some(mark) = Some(text)
+            .filter(|text| templates::has_mark(text) && pipeline::may_hold_input(text))
+            .and_then(|text| templates::find_mark(text))
         {
             let mut finding = templates::skipped_template();
             finding.location = Some(Location::new(id, 0, mark, FieldPath::root()));

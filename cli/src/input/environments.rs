@@ -28,12 +28,19 @@ struct Members {
 impl Environments {
     /// Adds a text to an environment, to which these options files apply.
     pub(super) fn add(&mut self, environment: &str, options: &[PathBuf], text: SourceId) {
-        if !self.members.contains_key(environment) {
-            self.order.push(environment.to_owned());
-        }
-        let members = self.members.entry(environment.to_owned()).or_default();
+        let members = match self.members.get_mut(environment) {
+            Some(members) => members,
+            None => {
+                self.order.push(environment.to_owned());
+                self.members.entry(environment.to_owned()).or_default()
+            }
+        };
         members.texts.insert(text);
-        members.options.extend(options.iter().cloned());
+        for file in options {
+            if !members.options.contains(file) {
+                members.options.insert(file.clone());
+            }
+        }
     }
 
     /// Divides the texts, unless all of them belong to the environment without a name.

@@ -103,6 +103,8 @@ pub(super) struct Listing {
     default_options: Option<Rc<FoundOptions>>,
     /// The directory below which environments have names.
     base: PathBuf,
+    /// The last directory with its options: most files are in the directory of the one before.
+    last_directory: Option<(PathBuf, Rc<FoundOptions>)>,
 }
 
 impl Listing {
@@ -171,13 +173,21 @@ impl Listing {
     }
 
     fn file(
-        &self,
+        &mut self,
         path: PathBuf,
         files: &Files,
         finder: &mut OptionsFinder,
         named: &NamedOptions,
     ) -> Result<ListedFile, InputError> {
-        let options = finder.find(path.parent().unwrap_or(Path::new("")), files)?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let options = match &self.last_directory {
+            Some((last, options)) if last == directory => Rc::clone(options),
+            _ => {
+                let options = finder.find(directory, files)?;
+                self.last_directory = Some((directory.to_owned(), Rc::clone(&options)));
+                options
+            }
+        };
         let named_directory = named.environments.as_ref().and_then(|patterns| innermost_environment(patterns, &path));
         let candidates = [options.nearest.clone(), options.environment_of(&path), named_directory];
         let innermost = candidates.into_iter().flatten().max_by_key(|directory| directory.components().count());
@@ -191,7 +201,10 @@ impl Listing {
             Entry::Named(file) | Entry::Listed(file) => Some(&file.options),
             Entry::Stdin | Entry::Unread(_) => None,
         });
-        of_files.chain(&self.default_options).flat_map(|options| &options.files)
+        // Most files have the options of the one before.
+        let mut last = None;
+        let is_new = move |options: &&Rc<FoundOptions>| last.replace(Rc::as_ptr(options)) != Some(Rc::as_ptr(options));
+        of_files.chain(&self.default_options).filter(is_new).flat_map(|options| &options.files)
     }
 
     /// Returns the options files that apply to standard input.

@@ -21,6 +21,8 @@ const MARKS: [&str; 3] = ["{{", "{%", "${"];
 
 /// Returns the directory of the Helm chart that a file is a template of.
 pub(super) fn chart_of(file: &Path, files: &Files) -> Option<PathBuf> {
+    // Few paths have such a directory.
+    memchr::memmem::find(file.as_os_str().as_encoded_bytes(), CHART_TEMPLATES.as_bytes())?;
     let directories = file.ancestors().skip(1);
     let templates = directories.filter(|directory| directory.file_name().is_some_and(|name| name == CHART_TEMPLATES));
     let charts = templates.filter_map(Path::parent);
@@ -32,10 +34,16 @@ pub(super) fn chart_file(chart: &Path) -> PathBuf {
     chart.join(CHART_FILE)
 }
 
+/// Whether a text has what may be a mark of a template.
+pub(super) fn has_mark(text: &str) -> bool {
+    // Every mark has a brace, and most manifests have none.
+    memchr::memchr(b'{', text.as_bytes()).is_some() && MARKS.iter().any(|mark| text.contains(mark))
+}
+
 /// Returns the first mark of a template in a text that is not well-formed YAML because of it: the mark is in the line
 /// that cannot be read, or a statement stands alone in a line.
 pub(super) fn find_mark(text: &str) -> Option<Span> {
-    if !MARKS.iter().any(|mark| text.contains(mark)) {
+    if !has_mark(text) {
         return None;
     }
     let parsed = yaml::parse(text, &yaml::Limits::default());
