@@ -28,13 +28,11 @@ struct Members {
 impl Environments {
     /// Adds a text to an environment, to which these options files apply.
     pub(super) fn add(&mut self, environment: &str, options: &[PathBuf], text: SourceId) {
-        let members = match self.members.get_mut(environment) {
-            Some(members) => members,
-            None => {
-                self.order.push(environment.to_owned());
-                self.members.entry(environment.to_owned()).or_default()
-            }
-        };
+        if !self.members.contains_key(environment) {
+            self.order.push(environment.to_owned());
+            self.members.insert(environment.to_owned(), Members::default());
+        }
+        let Some(members) = self.members.get_mut(environment) else { return };
         members.texts.insert(text);
         for file in options {
             if !members.options.contains(file) {
