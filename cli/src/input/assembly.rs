@@ -10,12 +10,13 @@ use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value};
 
 use super::environments::{Environments, OptionFiles};
+use super::files::lexical;
 use super::found_options::OptionsFinder;
 use super::kustomize::{BuiltSource, BuiltText, Outcome};
 use super::listing::{Charts, Entry, ListedFile, ListedRoot, Listing, NamedOptions};
 use super::model_config::ModelConfig;
 use super::reader::Reader;
-use super::{COMMAND_LINE, InputError, flags_to_render, kustomize, listing, model_config, templates, walk};
+use super::{COMMAND_LINE, InputError, flags_to_render, kustomize, model_config, templates, walk};
 use crate::args::InputArgs;
 
 impl Reader {
@@ -173,7 +174,7 @@ impl Reader {
                 self.input.findings.push((Some(environment), finding));
             }
             Outcome::Built(built) => {
-                let BuiltText { text, origins, starts } = built;
+                let BuiltText { text, mut documents } = built;
                 let name = format!("{} (built by kustomize)", kustomize::name_of(&root.directory));
                 let id = self.input.sources.add(name, text);
                 let mut texts = BTreeMap::from([(root.file.clone(), file)]);
@@ -184,11 +185,10 @@ impl Reader {
                     texts.insert(path.clone(), self.read_input_file(Purpose::Origin, path)?);
                 }
                 environments.add(&environment, &options.files, id);
-                let origins = origins
-                    .into_iter()
-                    .map(|origin| origin.map(|path| listing::from_boundary(&root.directory, &path, &self.disk)))
-                    .collect();
-                let source = BuiltSource { root: root.directory, closure: root.closure, origins, starts, texts };
+                for origin in documents.iter_mut().filter_map(|document| document.origin.as_mut()) {
+                    *origin = lexical(&root.boundary.join(&*origin));
+                }
+                let source = BuiltSource { root: root.directory, closure: root.closure, documents, texts };
                 self.input.origins.built.insert(id, source);
             }
         }
@@ -230,9 +230,7 @@ impl Reader {
         environments: &mut Environments,
     ) -> Result<(), InputError> {
         for folder in file.path.ancestors().skip(1).take(2) {
-            if let Some(kustomization) =
-                kustomize::FILE_NAMES.iter().map(|name| folder.join(name)).find(|it| self.disk.is_file(it))
-            {
+            if let Some(kustomization) = kustomize::file_in(folder, &self.disk) {
                 let id = self.read_input_file(Purpose::Input, &walk::strip_current_dir(&kustomization))?;
                 environments.add(&file.environment, &file.options.files, id);
             }

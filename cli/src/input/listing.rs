@@ -9,12 +9,12 @@ use kubefoundry_compiler::options::{self, InputOptions};
 use kubefoundry_compiler::pipeline;
 
 use super::environments::name_environment;
-use super::files::{Files, lexical};
+use super::files::Files;
 use super::found_options::{
     FoundOptions, OptionsFinder, compile_patterns, holds_options, innermost_environment, is_matched,
 };
 use super::kustomize::{self, Outcome, Permissions, Root};
-use super::{InputError, templates, walk};
+use super::{InputError, templates, walk, workspace};
 use crate::args::InputArgs;
 
 /// What the user says about files, with flags and with `--config`.
@@ -219,10 +219,8 @@ impl Listing {
         finder: &mut OptionsFinder,
         named: &NamedOptions,
     ) -> Result<Vec<ListedRoot>, InputError> {
-        let is_kustomization =
-            |path: &Path| path.file_name().is_some_and(|name| kustomize::FILE_NAMES.iter().any(|it| name == *it));
         let listed = self.entries.iter().filter_map(|entry| match entry {
-            Entry::Listed(file) if is_kustomization(&file.path) => Some(file.path.clone()),
+            Entry::Listed(file) if workspace::is_kustomization(&file.path) => Some(file.path.clone()),
             _ => None,
         });
         let listed: Vec<PathBuf> = listed.collect();
@@ -247,11 +245,6 @@ impl Listing {
 /// Returns the directory that a kustomization may not lead out of: the root of the repository.
 fn boundary_of(directory: &Path, files: &Files) -> PathBuf {
     files.directories_to(directory).into_iter().next().unwrap_or_default()
-}
-
-/// Returns the path of a file that is named relative to the root of a kustomization's repository.
-pub(super) fn from_boundary(directory: &Path, inside: &Path, files: &Files) -> PathBuf {
-    lexical(&boundary_of(directory, files).join(inside))
 }
 
 fn is_options_file(path: &Path, files: &Files) -> Result<bool, InputError> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use kubefoundry_kubernetes::header::Header;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -94,10 +95,17 @@ pub(in crate::input) struct Workspace {
 #[derive(Debug, Default)]
 pub(in crate::input) struct BuiltText {
     pub(in crate::input) text: String,
-    /// The file of each document as kustomize names it, relative to the repository; `None` for what it generated.
-    pub(in crate::input) origins: Vec<Option<PathBuf>>,
-    /// Where each document starts.
-    pub(in crate::input) starts: Vec<usize>,
+    pub(in crate::input) documents: Vec<BuiltDocument>,
+}
+
+/// A document of what kustomize built.
+#[derive(Debug)]
+pub(in crate::input) struct BuiltDocument {
+    /// Where it starts in the text.
+    pub(in crate::input) start: usize,
+    pub(in crate::input) header: Header,
+    /// Its file relative to the repository; `None` for what kustomize generated.
+    pub(in crate::input) origin: Option<PathBuf>,
 }
 
 impl Workspace {
@@ -191,7 +199,7 @@ impl Workspace {
         let output = program::run(command.arg(home.join(WRAPPER)).current_dir(home.join(TREE)));
         let built = output.map(|text| {
             let mut built = strip(&text, kept);
-            for origin in built.origins.iter_mut().flatten() {
+            for origin in built.documents.iter_mut().filter_map(|document| document.origin.as_mut()) {
                 if let Some(file) = self.added.get(origin) {
                     origin.clone_from(file);
                 }
@@ -296,9 +304,9 @@ fn strip(text: &str, kept: &BTreeSet<&'static str>) -> BuiltText {
         if !built.text.is_empty() {
             built.text.push_str("---\n");
         }
-        built.starts.push(built.text.len());
+        let start = built.text.len();
         yaml::to_yaml(&object, &mut built.text);
-        built.origins.push(origin);
+        built.documents.push(BuiltDocument { start, header: Header::from_node(&document.root), origin });
     }
     built
 }

@@ -25,7 +25,7 @@ use build::{Builder, Workspace, requested_annotations};
 use closure::{Closure, FunctionInput, Obstacle};
 
 pub(super) use build::{BuiltText, Permissions};
-pub(super) use closure::FILE_NAMES;
+pub(super) use closure::{FILE_NAMES, file_in};
 pub(super) use origins::name_of;
 pub(crate) use origins::{BuiltSource, Origins};
 
@@ -34,6 +34,8 @@ pub(crate) use origins::{BuiltSource, Origins};
 pub(super) struct Root {
     pub(super) directory: PathBuf,
     pub(super) file: PathBuf,
+    /// The directory that nothing may lead out of.
+    pub(super) boundary: PathBuf,
     pub(super) closure: Rc<Closure>,
     pub(super) outcome: Outcome,
 }
@@ -106,9 +108,9 @@ pub(super) fn build_roots(
             }
         })
         .collect();
-    let root = |(Candidate { directory, file, closure, .. }, outcome)| {
+    let root = |(Candidate { directory, file, boundary, closure }, outcome)| {
         let closure = Rc::new(closure);
-        Root { directory, file, closure, outcome }
+        Root { directory, file, boundary, closure, outcome }
     };
     Ok(candidates.into_iter().zip(outcomes).map(root).collect())
 }
@@ -185,8 +187,7 @@ fn unbuilt(directory: &Path, closure: &Closure, reason: &str, help: &str) -> Dia
 
 /// Creates the finding about a kustomization that kustomize refuses.
 fn failure(directory: &Path, error: &ProgramError) -> Diagnostic {
-    let message = format!("kustomize cannot build {}: {error}", name_of(directory));
-    let message = one_line(&message);
+    let message = one_line(&format!("kustomize cannot build {}: {error}", name_of(directory)));
     Diagnostic::new(&codes::FAILED_BUILD, message)
         .help("run `kustomize build` there, or exclude the directory in kubefoundry.yaml")
 }

@@ -13,6 +13,7 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{FieldPart, Node, Span, Value};
 
+use super::build::BuiltDocument;
 use super::closure::{Closure, Kustomization};
 use crate::input::files::lexical;
 
@@ -28,10 +29,8 @@ pub(crate) struct BuiltSource {
     /// The directory of the kustomization.
     pub(in crate::input) root: PathBuf,
     pub(in crate::input) closure: Rc<Closure>,
-    /// The file of each document; `None` for what kustomize generated.
-    pub(in crate::input) origins: Vec<Option<PathBuf>>,
-    /// Where each document starts in the built text.
-    pub(in crate::input) starts: Vec<usize>,
+    /// The documents of the built text, with their files as the texts are keyed.
+    pub(in crate::input) documents: Vec<BuiltDocument>,
     /// The texts of the files.
     pub(in crate::input) texts: BTreeMap<PathBuf, SourceId>,
 }
@@ -45,7 +44,7 @@ pub(crate) struct Origins {
 /// An object of a built text.
 struct BuiltObject<'o> {
     source: &'o BuiltSource,
-    header: Header,
+    header: &'o Header,
     origin: Option<&'o Path>,
 }
 
@@ -74,9 +73,8 @@ impl Origins {
         if self.built.is_empty() {
             return;
         }
-        let mut tracer = Tracer { origins: self, sources, objects: BTreeMap::new() };
         for finding in findings.iter_mut() {
-            tracer.trace_finding(finding);
+            self.trace_finding(sources, finding);
         }
         merge_equal(findings);
     }
@@ -84,33 +82,23 @@ impl Origins {
     /// Returns where the name of the object at an offset of a built text was written; `None` for a text that was not
     /// built.
     pub(crate) fn trace_name(&self, sources: &SourceSet, id: SourceId, offset: usize) -> Option<Location> {
-        let document = self.built.get(&id)?.starts.partition_point(|start| *start <= offset).checked_sub(1)?;
+        let documents = &self.built.get(&id)?.documents;
+        let document = documents.partition_point(|document| document.start <= offset).checked_sub(1)?;
         let name = FieldPath::from(metadata().name());
-        let mut tracer = Tracer { origins: self, sources, objects: BTreeMap::new() };
-        tracer.trace(&Location::new(id, document, Span::default(), name)).map(|(location, _)| location)
+        self.trace(sources, &Location::new(id, document, Span::default(), name)).map(|(location, _)| location)
     }
-}
 
-/// Traces locations. The objects of each built text are read once.
-struct Tracer<'o> {
-    origins: &'o Origins,
-    sources: &'o SourceSet,
-    objects: BTreeMap<SourceId, Vec<Header>>,
-}
-
-impl<'o> Tracer<'o> {
-    fn trace_finding(&mut self, finding: &mut Diagnostic) {
+    fn trace_finding(&self, sources: &SourceSet, finding: &mut Diagnostic) {
         for related in &mut finding.related {
-            if let Some((location, _)) = self.trace(&related.location) {
+            if let Some((location, _)) = self.trace(sources, &related.location) {
                 related.location = location;
             }
         }
         let Some(location) = &finding.location else { return };
-        let Some((traced, others)) = self.trace(location) else { return };
+        let Some((traced, others)) = self.trace(sources, location) else { return };
         let built = location.clone();
-        let root = self.origins.built.get(&built.source).map(|it| it.root.clone()).unwrap_or_default();
         let text = |location: &Location| {
-            self.sources.get(location.source).text.get(location.span.start..location.span.end).map(str::to_owned)
+            sources.get(location.source).text.get(location.span.start..location.span.end).map(str::to_owned)
         };
         let is_same_text = text(&built) == text(&traced);
         // A fix is right for the file if it only replaces the text that was found there, too.
@@ -126,26 +114,27 @@ impl<'o> Tracer<'o> {
             Some(fix)
         });
         finding.related.extend(others);
-        if let Some(source) = self.origins.built.get(&built.source)
+        if let Some(source) = self.built.get(&built.source)
             && let Some(kustomization) = source.root_location()
             && kustomization.source != traced.source
         {
-            let message = format!("{BUILT_FROM}{}", name_of(&root));
+            let message = format!("{BUILT_FROM}{}", name_of(&source.root));
             finding.related.push(RelatedLocation { location: kustomization, message });
         }
         finding.location = Some(traced);
     }
 
     /// Returns where a field was written, and other places that may have written it.
-    fn trace(&mut self, location: &Location) -> Option<(Location, Vec<RelatedLocation>)> {
-        let source = self.origins.built.get(&location.source)?;
-        let object = self.object(source, location)?;
+    fn trace(&self, sources: &SourceSet, location: &Location) -> Option<(Location, Vec<RelatedLocation>)> {
+        let source = self.built.get(&location.source)?;
+        let document = source.documents.get(location.document)?;
+        let object = BuiltObject { source, header: &document.header, origin: document.origin.as_deref() };
         // What is missing is reported where its nearest parent was written.
         let mut path = location.path.clone();
-        let mut writers = object.writers(&path, self.sources);
+        let mut writers = object.writers(&path, sources);
         while writers.is_empty() && !path.segments().is_empty() {
             path = path.parent();
-            writers = object.writers(&path, self.sources);
+            writers = object.writers(&path, sources);
         }
         let Some(last) = writers.pop() else {
             return source.root_location().map(|location| (location, Vec::new()));
@@ -160,16 +149,6 @@ impl<'o> Tracer<'o> {
         let mut traced = last.location;
         traced.path.clone_from(&location.path);
         Some((traced, related))
-    }
-
-    fn object(&mut self, source: &'o BuiltSource, location: &Location) -> Option<BuiltObject<'o>> {
-        let headers = self.objects.entry(location.source).or_insert_with(|| {
-            let parsed = yaml::parse(&self.sources.get(location.source).text, &yaml::Limits::default());
-            parsed.documents.iter().map(|document| Header::from_node(&document.root)).collect()
-        });
-        let header = headers.get(location.document)?.clone();
-        let origin = source.origins.get(location.document).and_then(Option::as_deref);
-        Some(BuiltObject { source, header, origin })
     }
 }
 
