@@ -139,9 +139,9 @@ pub fn may_hold_source(text: &str) -> bool {
 
 /// Returns whether a text mentions anything that belongs to a transformation. A broken text that does not (a template,
 /// another tool's input) is ignored.
-pub(crate) fn mentions_input_kinds(text: &str) -> bool {
+pub(crate) fn mentions_input_kinds(text: impl AsRef<[u8]>) -> bool {
     // Many times faster than a search of the standard library, in texts that may be megabytes of other tools.
-    let contains = |mark: &str| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some();
+    let contains = |mark: &str| memchr::memmem::find(text.as_ref(), mark.as_bytes()).is_some();
     TRANSFORMS.iter().flat_map(|transform| transform.marker_texts()).any(|mark| contains(mark))
 }
 

@@ -49,7 +49,12 @@ impl<'t> Iterator for Documents<'t> {
 /// Returns whether a text may contain an object that kubefoundry handles. In UTF-16 text a NUL accompanies each letter,
 /// so the text is searched without NULs too.
 pub fn may_hold_input(text: &str) -> bool {
-    mentions_input_kinds(text) || (text.contains('\0') && mentions_input_kinds(&text.replace('\0', "")))
+    let bytes = text.as_bytes();
+    mentions_input_kinds(bytes) || (memchr::memchr(0, bytes).is_some() && mentions_input_kinds(&without_nuls(bytes)))
+}
+
+fn without_nuls(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().copied().filter(|byte| *byte != 0).collect()
 }
 
 /// Failures of whole texts, split by whether the text may be meant for kubefoundry.
