@@ -125,6 +125,7 @@ Examples:
   kubefoundry render models/ | kubectl apply -f -
   kubefoundry render models/ --out-dir manifests --prune
   kubefoundry render models/ --out-dir manifests --prune --check
+  kubefoundry render models/ --out-dir manifests --watch
   kubefoundry render llama.yaml --crd-version dynamo=nvidia.com/v1beta1 \\
     --runtime dynamo=1.4.0
   kubectl get crd -o yaml | kubefoundry render models/ --crds -
@@ -138,6 +139,7 @@ Examples:
   kubefoundry lint . --write-baseline known.json
   kubefoundry lint . --baseline known.json
   kubefoundry lint . --fix
+  kubefoundry lint models/ --watch
   kubefoundry lint . --output sarif > kubefoundry.sarif
   git diff --name-only --diff-filter=d main -- '*.yaml' |
     xargs -r kubefoundry lint";
@@ -445,6 +447,12 @@ pub(crate) struct OutDirArgs {
     /// Exit status: 0 if they are, 1 if not, 2 if the input has an error or a file cannot be read.
     #[arg(long, requires = "out_dir")]
     pub(crate) check: bool,
+
+    /// Run again whenever a file of the input changes, until interrupted
+    ///
+    /// Only changed documents are rendered again. With --out-dir, only changed objects are written.
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) watch: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -464,6 +472,12 @@ pub(crate) struct LintArgs {
     /// Print the changes that --fix would make without making them; fail if there are any
     #[arg(long, conflicts_with_all = ["fix", "output"])]
     pub(crate) diff: bool,
+
+    /// Run again whenever a file of the input changes, until interrupted
+    ///
+    /// Only changed documents are checked again.
+    #[arg(long, conflicts_with_all = ["fix", "diff", "write_baseline"])]
+    pub(crate) watch: bool,
 
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -40,6 +40,16 @@ pub(crate) fn note_parts(parts: impl IntoIterator<Item = String>) {
     let _ = parts.into_iter().try_for_each(|part| stderr.write_all(part.as_bytes()));
 }
 
+/// Clears the screen and moves to its start if standard output is a terminal that understands it.
+pub(crate) fn clear_screen() {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|value| value == "dumb");
+    if io::stdout().is_terminal() && !is_dumb {
+        let mut stdout = io::stdout().lock();
+        // Without a terminal that reads it, there is nothing to clear.
+        let _ = stdout.write_all(b"\x1b[H\x1b[2J\x1b[3J").and_then(|()| stdout.flush());
+    }
+}
+
 impl Console {
     /// Creates the console of this process. With `ColorChoice::Auto`, only terminals get colors, `NO_COLOR` disables them,
     /// and `FORCE_COLOR` or `CLICOLOR_FORCE` enables them.

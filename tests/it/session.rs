@@ -206,6 +206,29 @@ fn a_session_transforms_only_the_documents_that_changed() {
     }
 }
 
+/// Each environment has results of its own, which a change in another one does not affect.
+#[test]
+fn a_session_keeps_the_results_of_each_environment() {
+    let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    let mut sources = SourceSet::default();
+    let ids = ["dev", "prod"].map(|name| {
+        let options = format!(
+            "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nruntimes: {{dynamo: 1.{}.0}}\n",
+            name.len()
+        );
+        let options = sources.add_for(Purpose::Options, format!("{name}/kubefoundry.yaml"), options);
+        let model = sources.add(format!("{name}/m.yaml"), MODEL.replace("NAME", "m"));
+        sources.add_environment(name, [options, model]);
+        model
+    });
+    session.compile(&sources, Thoroughness::EveryRule);
+    assert_eq!(session.mapped_documents(), 2);
+    sources.set_text(ids[0], sources.get(ids[0]).text.replace("count: 1", "count: 2"));
+    let again = session.compile(&sources, Thoroughness::EveryRule);
+    assert_eq!(session.mapped_documents(), 1);
+    assert_eq!(format!("{again:?}"), format!("{:?}", compile(&sources, Thoroughness::EveryRule)));
+}
+
 /// A session does not cache configurations, nor objects that transformations look up.
 #[test]
 fn a_session_does_not_cache_what_other_objects_depend_on() {

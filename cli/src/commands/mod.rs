@@ -20,6 +20,7 @@ mod render;
 mod schema;
 mod source_locator;
 mod status;
+mod watch;
 
 use std::io::IsTerminal as _;
 use std::iter::once;
@@ -80,6 +81,8 @@ pub(crate) enum CommandError {
     Migrate(#[from] migrate::MigrateError),
     #[error(transparent)]
     Upstream(#[from] schema::UpstreamError),
+    #[error(transparent)]
+    Watch(#[from] watch::WatchError),
     #[error(transparent)]
     Stdout(#[from] StdoutError),
 }
@@ -191,6 +194,15 @@ impl<O: OutputForm> Run<O> {
         thoroughness: Thoroughness,
         kept: KeptChoices,
     ) -> Result<Self, CommandError> {
+        Self::from_input_with(input, scope, |sources| compile_keeping(sources, thoroughness, kept))
+    }
+
+    /// Like [`Run::from_input`], with a function that compiles.
+    fn from_input_with<'a>(
+        input: Input,
+        scope: impl Into<ReportScope<'a>>,
+        compile: impl FnOnce(&SourceSet) -> Compilation<O>,
+    ) -> Result<Self, CommandError> {
         let ReportScope { findings, fail_on } = scope.into();
         let Input { sources, unread, notes, providers, origins, findings: input_findings, .. } = input;
         if sources.iter().map(|(_, source)| source.text.len()).sum::<usize>() > pipeline::CHUNK_BYTES {
@@ -199,7 +211,7 @@ impl<O: OutputForm> Run<O> {
             let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
         }
         let progress = Progress::compiling(count_files(&sources, &origins), findings.quiet);
-        let mut compilation = compile_keeping(&sources, thoroughness, kept);
+        let mut compilation = compile(&sources);
         drop(progress);
         let input_findings = input_findings
             .into_iter()

@@ -8,13 +8,23 @@ use kubefoundry_compiler::options::render::OutputMode;
 use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 use serde_json::{Map, Value};
 
-use super::{CommandError, ReportScope, Run};
+use super::{CommandError, ReportScope, Run, watch};
 use crate::args::{ObjectFormat, RenderArgs};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::output::{self, DirectoryChanges, OutDirError, StreamError};
+use crate::output::{self, DirectoryChanges, OutDirError, OutputObject, StreamError};
 
 pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, CommandError> {
+    if args.files.watch {
+        return match args.output {
+            ObjectFormat::Yaml => {
+                watch_input::<YamlText>(args, console, |run, mode| output::yaml(&run.sources, &run.compilation, mode))
+            }
+            ObjectFormat::Json => watch_input::<Value>(args, console, |run, mode| {
+                output::json(&run.sources, &run.compilation, mode).map(|text| vec![text.into()])
+            }),
+        };
+    }
     match (&args.files.out_dir, args.output) {
         (Some(directory), format) => write_files(args, console, directory, format),
         (None, ObjectFormat::Yaml) => {
@@ -26,8 +36,36 @@ pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, Co
     }
 }
 
-/// Compiles the input and prints the findings.
-fn compile_input<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<Run<O>, CommandError> {
+/// Renders the input again whenever it changes. After an error, nothing is printed or written.
+fn watch_input<O: OutputForm + OutputObject + Clone + PartialEq + Sync>(
+    args: &RenderArgs,
+    console: &Console,
+    text: impl for<'r> Fn(&'r Run<O>, OutputMode) -> Result<Vec<Cow<'r, str>>, StreamError>,
+) -> Result<ExitStatus, CommandError> {
+    let mut written = Vec::new();
+    watch::watch(&args.input, options(args), scope(args), Thoroughness::Needed, |run: &mut Run<O>| {
+        run.note_findings(args.diagnostics.diagnostics, console);
+        if run.has_failed() || run.fails(args.fail_on.into()) {
+            return Ok(());
+        }
+        let mode = run.output_mode();
+        let Some(directory) = &args.files.out_dir else { return Ok(console::print(text(run, mode)?)?) };
+        if mode != OutputMode::Generated {
+            return Err(OutDirError::NotGenerated.into());
+        }
+        let (compilation, prune) = (&run.compilation, args.files.prune);
+        let changes = output::plan_changed_files(directory, compilation, args.output, prune, &written)?;
+        output::write_changes(directory, &changes)?;
+        if !run.is_quiet {
+            console::note(&changes.list());
+        }
+        written = std::mem::take(&mut run.compilation.outputs);
+        Ok(())
+    })
+}
+
+/// Returns the options that the flags of this command set.
+fn options(args: &RenderArgs) -> Map<String, Value> {
     let mut options = Map::new();
     if args.allow_empty {
         options.insert("allowEmpty".to_owned(), Value::Bool(true));
@@ -35,8 +73,16 @@ fn compile_input<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<
     if args.all {
         options.insert("output".to_owned(), Value::from("replace"));
     }
-    let scope = ReportScope { findings: &args.diagnostics.findings, fail_on: args.fail_on.into() };
-    let run = Run::new(&args.input, scope, options, Thoroughness::Needed)?;
+    options
+}
+
+fn scope(args: &RenderArgs) -> ReportScope<'_> {
+    ReportScope { findings: &args.diagnostics.findings, fail_on: args.fail_on.into() }
+}
+
+/// Compiles the input and prints the findings.
+fn compile_input<O: OutputForm>(args: &RenderArgs, console: &Console) -> Result<Run<O>, CommandError> {
+    let run = Run::new(&args.input, scope(args), options(args), Thoroughness::Needed)?;
     run.note_findings(args.diagnostics.diagnostics, console);
     Ok(run)
 }

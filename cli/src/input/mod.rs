@@ -25,6 +25,7 @@ mod walk;
 pub(crate) mod workspace;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,7 @@ use crate::args::{Assignment, ConfigArgs, InputArgs};
 use files::Files;
 use found_options::OptionsFinder;
 use git::{GitError, Tree};
-use reader::Reader;
+use reader::{Reader, read_limited};
 
 pub(crate) use kustomize::Origins;
 
@@ -216,6 +217,39 @@ pub(crate) fn read_application(
         None => drop(reader.read_path(Purpose::Input, directory)?),
     }
     Ok(reader.input)
+}
+
+/// Reads a file of the input again. Returns whether the input is then as [`read`] would return it; if not, everything
+/// must be read again.
+///
+/// Only a file that is input itself is read alone: kustomizations, what they build from, options and templates decide how
+/// other files are read.
+pub(crate) fn read_again(sources: &mut SourceSet, text: SourceId, path: &Path) -> bool {
+    let source = sources.get(text);
+    if source.purpose != Purpose::Input || source.encoding_error.is_some() || workspace::is_kustomization(path) {
+        return false;
+    }
+    let read = File::open(path).map_err(|error| InputError::Read(source.name.clone(), error));
+    let bytes = read.and_then(|file| read_limited(&source.name, file, 0));
+    match bytes.map(String::from_utf8) {
+        Ok(Ok(new)) if !templates::has_mark(&source.text) && !templates::has_mark(&new) => {
+            sources.set_text(text, new);
+            true
+        }
+        // An error is reported when everything is read.
+        _ => false,
+    }
+}
+
+/// Returns whether a directory that contains this file is read differently than without it.
+pub(crate) fn affects_directory(path: &Path) -> bool {
+    walk::is_manifest(path) || path.file_name().is_some_and(|name| name == ".gitignore")
+}
+
+/// Returns the directories whose options files apply to a path: from the root of the repository down.
+pub(crate) fn option_directories(path: &Path) -> Vec<PathBuf> {
+    let directory = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    Files::on_disk(&[path.to_owned()]).directories_to(directory)
 }
 
 /// Converts flags to a `Render` document. Returns `None` if there are no flags and no options.

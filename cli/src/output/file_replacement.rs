@@ -9,9 +9,20 @@ use std::collections::BTreeSet;
 use std::fs::{self, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
+
+/// Whether the program ends with success when it is interrupted, because only an interruption ends it.
+static ENDS_WITH_SUCCESS: AtomicBool = AtomicBool::new(false);
+
+/// Ends the program with success when it is interrupted (SIGINT). Another signal still ends it as usual. Elsewhere than on
+/// Unix, the system decides with which status an interrupted program ends.
+pub(crate) fn end_with_success_when_interrupted() {
+    ENDS_WITH_SUCCESS.store(true, Ordering::Relaxed);
+    watch_signals();
+}
 
 /// The temporary files of this process.
 static TEMPORARY_FILES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -148,6 +159,10 @@ fn watch_signals() {
                 let registered = temporary_files();
                 for path in registered.iter() {
                     let _ = fs::remove_file(path);
+                }
+                if signal == SIGINT && ENDS_WITH_SUCCESS.load(Ordering::Relaxed) {
+                    #[expect(clippy::exit, reason = "the main thread waits for changes, and nothing else ends it")]
+                    std::process::exit(0);
                 }
                 let _ = emulate_default_handler(signal);
             }

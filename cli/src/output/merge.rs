@@ -35,7 +35,7 @@ pub(crate) enum StreamError {
 
 /// One object of the merged output.
 #[derive(Debug)]
-pub(super) enum OutputObject<'c, O> {
+pub(super) enum MergedObject<'c, O> {
     Generated(&'c O),
     /// A document copied from the input.
     Input(&'c InputDocument),
@@ -109,7 +109,7 @@ fn find_item<'n, 't>(list: &'n Node<'t>, span: Span) -> Option<&'n Node<'t>> {
 }
 
 /// Merges generated objects into the input, in input order. With `replace`, rendered ModelDeployments are dropped.
-pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<OutputObject<'_, O>> {
+pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<MergedObject<'_, O>> {
     let generated: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
     let mut outputs = GeneratedObjects::new(compilation);
     let mut output_objects = Vec::new();
@@ -121,13 +121,13 @@ pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Ou
             &*input.header.kind == kubefoundry_model::wire::KIND && ApiGroup::find(input.header.group()).is_some();
         let is_kept = if input.rendered { mode == OutputMode::Append } else { !is_deployment };
         if is_kept && !is_regenerated {
-            output_objects.push(OutputObject::Input(input));
+            output_objects.push(MergedObject::Input(input));
         }
         if input.rendered {
-            output_objects.extend(outputs.take(input).map(OutputObject::Generated));
+            output_objects.extend(outputs.take(input).map(MergedObject::Generated));
         }
     }
-    output_objects.extend(outputs.into_rest().map(OutputObject::Generated));
+    output_objects.extend(outputs.into_rest().map(MergedObject::Generated));
     output_objects
 }
 
@@ -163,14 +163,14 @@ impl<'c, O> GeneratedObjects<'c, O> {
 
 /// Drops input objects that are annotated as local configuration.
 pub(super) fn drop_local_objects<'c, O>(
-    output_objects: Vec<OutputObject<'c, O>>,
+    output_objects: Vec<MergedObject<'c, O>>,
     inputs: &InputTexts<'_>,
-) -> Result<Vec<OutputObject<'c, O>>, StreamError> {
+) -> Result<Vec<MergedObject<'c, O>>, StreamError> {
     let mut remaining = Vec::with_capacity(output_objects.len());
     for output_object in output_objects {
         // Converting a document to JSON is expensive, so search its text for the annotation first.
         let is_local = match &output_object {
-            OutputObject::Input(input) if inputs.text_contains(input, LOCAL_CONFIG) => {
+            MergedObject::Input(input) if inputs.text_contains(input, LOCAL_CONFIG) => {
                 is_local_config(&inputs.value(input)?)
             }
             _ => false,

@@ -17,11 +17,14 @@ use kubefoundry_yaml as yaml;
 use serde_json::{Number, Value, json};
 
 use crate::args::ObjectFormat;
-use merge::{InputTexts, OutputObject};
+use merge::{InputTexts, MergedObject};
 
 pub(crate) use file_change::DirectoryChanges;
 pub(crate) use merge::StreamError;
-pub(crate) use out_dir::{OutDirError, plan_changes, write_changes, write_imports, write_new_files};
+use out_dir::single_object;
+pub(crate) use out_dir::{
+    OutDirError, plan_changed_files, plan_changes, write_changes, write_imports, write_new_files,
+};
 
 /// Formats the output as one JSON document.
 ///
@@ -36,11 +39,43 @@ pub(crate) fn json(sources: &SourceSet, compilation: &Compilation, mode: OutputM
     let mut objects = Vec::with_capacity(output_objects.len());
     for output_object in &output_objects {
         objects.push(match output_object {
-            OutputObject::Generated(object) => (*object).clone(),
-            OutputObject::Input(input) => inputs.value(input)?,
+            MergedObject::Generated(object) => (*object).clone(),
+            MergedObject::Input(input) => inputs.value(input)?,
         });
     }
     Ok(json_document(objects))
+}
+
+/// An object of the output, in the form of the compilation.
+pub(crate) trait OutputObject {
+    /// Formats it as the content of a file.
+    fn file_text(&self, format: ObjectFormat) -> Cow<'_, str>;
+
+    /// Returns it as a value.
+    fn value(&self) -> Cow<'_, Value>;
+}
+
+impl OutputObject for Value {
+    fn file_text(&self, format: ObjectFormat) -> Cow<'_, str> {
+        object_text(self, format).into()
+    }
+
+    fn value(&self) -> Cow<'_, Value> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl OutputObject for YamlText {
+    fn file_text(&self, format: ObjectFormat) -> Cow<'_, str> {
+        match format {
+            ObjectFormat::Yaml => self.as_str().into(),
+            ObjectFormat::Json => object_text(&self.value(), format).into(),
+        }
+    }
+
+    fn value(&self) -> Cow<'_, Value> {
+        Cow::Owned(single_object(self.as_str()).unwrap_or_default())
+    }
 }
 
 /// Formats the output as a stream of YAML documents. It returns parts, so that large texts are not copied.
@@ -56,8 +91,8 @@ pub(crate) fn yaml<'t>(
     let documents =
         merge::drop_local_objects(merge::merge(compilation, mode), &inputs)?.into_iter().map(|output_object| {
             Ok(match output_object {
-                OutputObject::Generated(object) => object.as_str().into(),
-                OutputObject::Input(input) => {
+                MergedObject::Generated(object) => object.as_str().into(),
+                MergedObject::Input(input) => {
                     if let Some(text) = inputs.verbatim(input) {
                         return Ok(text.into());
                     }

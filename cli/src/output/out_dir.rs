@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::file_change::{DirectoryChanges, FileChange};
 use super::file_replacement::{FileReplacement, check_target};
-use super::{object_text, stale_files};
+use super::{OutputObject, object_text, stale_files};
 use crate::args::ObjectFormat;
 
 /// Reasons why files cannot be written.
@@ -52,13 +52,28 @@ pub(crate) enum OutDirError {
 /// # Errors
 /// If two objects have the same path, if an existing file was not generated from the same object, or if a file cannot be
 /// read.
-pub(crate) fn plan_changes(
+pub(crate) fn plan_changes<O: OutputObject + PartialEq>(
     directory: &Path,
-    compilation: &Compilation,
+    compilation: &Compilation<O>,
     format: ObjectFormat,
     prune: bool,
 ) -> Result<DirectoryChanges, OutDirError> {
-    let mut changes = plan_files(directory, compilation, format)?;
+    plan_changed_files(directory, compilation, format, prune, &[])
+}
+
+/// Like [`plan_changes`], but the files of objects that this program wrote `before`, and that are still the same, are not
+/// read.
+///
+/// # Errors
+/// Those of [`plan_changes`].
+pub(crate) fn plan_changed_files<O: OutputObject + PartialEq>(
+    directory: &Path,
+    compilation: &Compilation<O>,
+    format: ObjectFormat,
+    prune: bool,
+    before: &[Output<O>],
+) -> Result<DirectoryChanges, OutDirError> {
+    let mut changes = plan_files(directory, compilation, format, before)?;
     if prune {
         stale_files::add_stale_files(directory, compilation, &mut changes)?;
     }
@@ -140,20 +155,26 @@ fn refuse_links(directory: &Path, path: &Path) -> Result<(), OutDirError> {
 }
 
 /// Computes the content of each file, in output order.
-fn plan_files(
+fn plan_files<O: OutputObject + PartialEq>(
     directory: &Path,
-    compilation: &Compilation,
+    compilation: &Compilation<O>,
     format: ObjectFormat,
+    before: &[Output<O>],
 ) -> Result<DirectoryChanges, OutDirError> {
     let mut owners: BTreeMap<PathBuf, &Identity> = BTreeMap::new();
     let mut changes = DirectoryChanges::default();
-    for output in &compilation.outputs {
+    for (position, output) in compilation.outputs.iter().enumerate() {
         let path = output_directory(directory, compilation, output)?.join(relative_path(&output.identity, format)?);
         if let Some(first) = owners.insert(path.clone(), &output.identity) {
             let (first, second) = (describe(first), describe(&output.identity));
             return Err(OutDirError::Collision { path: path.display().to_string(), first, second });
         }
-        let text = object_text(&output.object, format);
+        // A new object moves those after it, which are then compared with their files.
+        if before.get(position) == Some(output) {
+            changes.unchanged.push(path);
+            continue;
+        }
+        let text = output.object.file_text(format);
         let before = match read_existing(directory, &path)? {
             Some(old) if old == text.as_bytes() => {
                 changes.unchanged.push(path);
@@ -170,17 +191,17 @@ fn plan_files(
             }
             None => None,
         };
-        changes.files.push(FileChange { path, before, after: Some(text) });
+        changes.files.push(FileChange { path, before, after: Some(text.into_owned()) });
     }
     Ok(changes)
 }
 
 /// Returns the directory for the objects of an output's environment, which is below the output directory as the
 /// environment is below the input.
-pub(super) fn output_directory(
+pub(super) fn output_directory<O>(
     directory: &Path,
-    compilation: &Compilation,
-    output: &Output,
+    compilation: &Compilation<O>,
+    output: &Output<O>,
 ) -> Result<PathBuf, OutDirError> {
     let decision = compilation.decisions.get(output.decision);
     let Some(environment) = decision.and_then(|decision| decision.environment.as_deref()) else {
@@ -236,12 +257,13 @@ fn read_existing(directory: &Path, path: &Path) -> Result<Option<Vec<u8>>, OutDi
 }
 
 /// Whether a file contains exactly one object that was generated from the same ModelDeployment as `output`.
-fn was_generated_for_same_owner(text: &str, output: &Output) -> bool {
+fn was_generated_for_same_owner<O: OutputObject>(text: &str, output: &Output<O>) -> bool {
     let Some(old) = single_object(text) else { return false };
+    let new = output.object.value();
     let header = |object: &Value| {
         ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"].map(|field| object.pointer(field).cloned())
     };
-    let is_same = || header(&old) == header(&output.object);
+    let is_same = || header(&old) == header(&new);
     match output.role {
         // A ModelDeployment that is passed on has the provider annotation, and is its own owner.
         OutputRole::PassedOn => {
@@ -253,7 +275,7 @@ fn was_generated_for_same_owner(text: &str, output: &Output) -> bool {
         }
         OutputRole::Generated | OutputRole::Shared => {
             let mut keys = composition::owner_annotations();
-            keys.any(|key| annotation(&old, &key).is_some_and(|owner| annotation(&output.object, &key) == Some(owner)))
+            keys.any(|key| annotation(&old, &key).is_some_and(|owner| annotation(&new, &key) == Some(owner)))
         }
     }
 }

@@ -40,9 +40,9 @@ struct GeneratedObject {
 ///
 /// # Errors
 /// If a file cannot be read.
-pub(super) fn add_stale_files(
+pub(super) fn add_stale_files<O>(
     directory: &Path,
-    compilation: &Compilation,
+    compilation: &Compilation<O>,
     changes: &mut DirectoryChanges,
 ) -> Result<(), OutDirError> {
     let changed = changes.files.iter().map(|file| &file.path);

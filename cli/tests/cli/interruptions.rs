@@ -14,7 +14,7 @@ fn sandbox() -> Sandbox {
 }
 
 /// Sends a signal with the shell's own `kill`, which every system has.
-fn send(signal: &str, child: &Child) {
+pub(crate) fn send(signal: &str, child: &Child) {
     let command = format!("kill -{signal} {}", child.id());
     // The program may have ended before.
     let _ = Command::new("sh").args(["-c", &command]).stderr(std::process::Stdio::null()).status().unwrap();

@@ -59,4 +59,5 @@ mod special_files;
 mod status;
 mod suppress;
 mod trace;
+mod watch;
 mod wheels;

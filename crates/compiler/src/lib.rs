@@ -14,6 +14,8 @@ pub mod field_reference;
 pub mod pipeline;
 mod reading;
 
+pub mod recompiler;
+
 pub mod plan;
 pub mod session;
 

@@ -19,7 +19,8 @@ pub use kubefoundry_crd::InstalledVersion;
 pub use kubefoundry_model::select::PriorChoice;
 
 use crate::options::Options;
-use crate::pipeline::{Compilation, Evaluator, ResultCache, Thoroughness, compile_cached};
+use crate::pipeline::{Compilation, Evaluator, Thoroughness};
+use crate::recompiler::Recompiler;
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::catalog::Catalog;
@@ -59,8 +60,7 @@ pub struct Session {
     evaluator: Evaluator,
     /// Findings in provider configurations.
     problems: Arc<[Diagnostic]>,
-    /// Results of the last [`Session::compile`], by document.
-    cache: ResultCache,
+    recompiler: Recompiler,
 }
 
 impl Session {
@@ -93,7 +93,7 @@ impl Session {
     /// Returns the findings in options, or in texts that should contain CRDs.
     pub fn new(sources: &SourceSet, providers: Providers) -> Result<Self, Vec<Diagnostic>> {
         let evaluator = Evaluator::read(sources)?;
-        let session = Self { evaluator, problems: Arc::default(), cache: ResultCache::default() };
+        let session = Self { evaluator, problems: Arc::default(), recompiler: Recompiler::default() };
         Ok(session.with_providers(sources, providers))
     }
 
@@ -139,13 +139,13 @@ impl Session {
     /// assert_eq!(session.compile(&sources, Thoroughness::Needed).decisions[0].gpus[0].count, 2);
     /// ```
     pub fn compile(&mut self, sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
-        compile_cached(sources, thoroughness, &mut self.cache)
+        self.recompiler.compile(sources, thoroughness)
     }
 
     /// Returns the number of documents that the last [`Session::compile`] transformed or classified because no cached
     /// result applied.
     pub fn mapped_documents(&self) -> usize {
-        self.cache.mapped()
+        self.recompiler.mapped_documents()
     }
 
     /// Returns the options of this session.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 pub(crate) use baseline::BaselineError;
 
 use self::baseline::{Baseline, Matches};
-use super::{CommandError, ReportOptions, ReportScope, Run, read_with_progress};
+use super::{CommandError, ReportOptions, ReportScope, Run, read_with_progress, watch};
 use crate::args::{BuildArgs, FailOn, InputArgs, LintArgs, LintFormat, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
@@ -30,6 +30,12 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     // In hooks and CI, a change without a ModelDeployment must pass.
     let options = Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))]);
     let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
+    if args.watch {
+        return watch::watch(&args.input, options, scope(args), Thoroughness::EveryRule, |run: &mut Run<()>| {
+            set_known_aside(run, args, baseline.as_ref());
+            Ok(console::print(report(run, args, console))?)
+        });
+    }
     if !args.fix && !args.diff {
         let mut run = lint_input(read_with_progress(&args.input, &args.findings, options)?, args, baseline.as_ref())?;
         if let Some(path) = &args.write_baseline {
@@ -74,11 +80,20 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     Ok(run.status(args.fail_on))
 }
 
+fn scope(args: &LintArgs) -> ReportScope<'_> {
+    ReportScope { findings: &args.findings, fail_on: args.fail_on }
+}
+
 /// Compiles the input and drops suppressed findings and those in the baseline, including errors; `render` still fails on
 /// them.
 fn lint_input(input: Input, args: &LintArgs, baseline: Option<&Baseline>) -> Result<Run<()>, CommandError> {
-    let scope = ReportScope { findings: &args.findings, fail_on: args.fail_on };
-    let mut run: Run<()> = Run::from_input(input, scope, Thoroughness::EveryRule)?;
+    let mut run: Run<()> = Run::from_input(input, scope(args), Thoroughness::EveryRule)?;
+    set_known_aside(&mut run, args, baseline);
+    Ok(run)
+}
+
+/// Drops suppressed findings and those in the baseline, and notes entries of the baseline that do not occur.
+fn set_known_aside(run: &mut Run<()>, args: &LintArgs, baseline: Option<&Baseline>) {
     let compilation = &mut run.compilation;
     // Suppressed findings beyond the limit of stored ones have no location and are only counted.
     compilation.diagnostics.retain(|finding| !finding.suppressed || finding.location.is_some());
@@ -96,7 +111,6 @@ fn lint_input(input: Input, args: &LintArgs, baseline: Option<&Baseline>) -> Res
             ));
         }
     }
-    Ok(run)
 }
 
 /// Writes the findings to a baseline, and drops them. A run that was not complete has no baseline.

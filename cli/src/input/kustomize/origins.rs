@@ -62,6 +62,11 @@ impl Origins {
         self.built.is_empty()
     }
 
+    /// Returns every file from which a text was built.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.built.values().flat_map(|built| built.closure.files())
+    }
+
     /// Whether a text was built.
     pub(crate) fn is_built(&self, id: SourceId) -> bool {
         self.built.contains_key(&id)

@@ -21,11 +21,12 @@ use super::context::configure;
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
+use super::form::OutputForm;
 use super::patch_judge;
 use super::results::{DocumentResults, TextPosition};
 use super::rule_steps::allowance;
 use super::run::Run;
-use super::scan::ReadPlan;
+use super::scan::{ReadPlan, Scan};
 use super::set;
 use super::split::{self, TextPart};
 use super::stream::{self, CHUNK_BYTES, Mapper, PatternCosts};
@@ -38,48 +39,138 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::fingerprint::sha256;
 
 /// Results of documents, by a key of everything that they depend on.
-#[derive(Clone, Default)]
-pub(crate) struct ResultCache {
-    /// The key of the environment on which all results depend: options, configurations, kustomizations, CRDs.
-    environment: String,
-    units: BTreeMap<String, Arc<CachedUnit>>,
+#[derive(Clone)]
+pub(crate) struct ResultCache<O = Value> {
+    /// The results of a run whose objects are kept for transformations of a set: they stay values until its end.
+    of_set: UnitCache<Value>,
+    /// The results of any other run.
+    alone: UnitCache<O>,
+    scan: Scan,
     /// The number of documents that the last run transformed itself.
     mapped: usize,
 }
 
+impl<O> Default for ResultCache<O> {
+    fn default() -> Self {
+        Self { of_set: UnitCache::default(), alone: UnitCache::default(), scan: Scan::default(), mapped: 0 }
+    }
+}
+
+/// The results of the documents of one run, in one form.
+#[derive(Clone)]
+struct UnitCache<O> {
+    /// The key of the environment on which all results depend: options, configurations, kustomizations, CRDs.
+    environment: String,
+    /// The texts of the run. A text that is the same value in the next run is not even split.
+    sources: SourceSet,
+    texts: BTreeMap<SourceId, Arc<CachedText<O>>>,
+}
+
+impl<O> Default for UnitCache<O> {
+    fn default() -> Self {
+        Self { environment: String::new(), sources: SourceSet::default(), texts: BTreeMap::new() }
+    }
+}
+
+impl<O> UnitCache<O> {
+    /// Returns the results of a text, if it is the very text of the last run and all of them are cached.
+    fn find_same(&self, id: SourceId, source: &Source) -> Option<&Arc<CachedText<O>>> {
+        let is_same = id.0 < self.sources.len() && std::ptr::eq(self.sources.get(id), source);
+        self.texts.get(&id).filter(|text| is_same && text.is_complete)
+    }
+
+    /// Returns the units of texts with the same name, by key. A key contains the name of its text.
+    fn units_of(&self, id: SourceId, source: &Source) -> BTreeMap<&str, &Arc<CachedUnit<O>>> {
+        let has_name = |id: SourceId| id.0 < self.sources.len() && self.sources.get(id).name == source.name;
+        let texts: Vec<&Arc<CachedText<O>>> = if has_name(id) {
+            self.texts.get(&id).into_iter().collect()
+        } else {
+            // A text was added or removed before it.
+            self.texts.iter().filter(|(id, _)| has_name(**id)).map(|(_, text)| text).collect()
+        };
+        texts.into_iter().flat_map(|text| &text.units).map(|placed| (&*placed.key, &placed.unit)).collect()
+    }
+}
+
+/// The units of a text, in order.
+struct CachedText<O> {
+    units: Vec<PlacedUnit<O>>,
+    /// Whether there is a unit for each part of the text.
+    is_complete: bool,
+}
+
+/// A unit in its place.
+struct PlacedUnit<O> {
+    key: Arc<str>,
+    position: TextPosition,
+    unit: Arc<CachedUnit<O>>,
+}
+
+impl<O> Clone for PlacedUnit<O> {
+    fn clone(&self) -> Self {
+        Self { key: Arc::clone(&self.key), position: self.position, unit: Arc::clone(&self.unit) }
+    }
+}
+
 /// The results of one document, or of a whole text.
-struct CachedUnit {
+struct CachedUnit<O> {
     /// The position of the unit when it was cached.
     position: TextPosition,
-    results: DocumentResults<'static, Value>,
+    results: DocumentResults<'static, O>,
     /// The patterns of its objects with their estimated work, and the fields without effect that were known then.
     patterns: Vec<(DeploymentPattern, usize, SilentFields)>,
     /// What was learned from the objects of the unit.
     learned: BTreeMap<DeploymentPattern, SilentFields>,
 }
 
-impl fmt::Debug for ResultCache {
+impl<O> fmt::Debug for ResultCache<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResultCache").field("units", &self.units.len()).finish_non_exhaustive()
+        let texts = self.alone.texts.len() + self.of_set.texts.len();
+        f.debug_struct("ResultCache").field("texts", &texts).finish_non_exhaustive()
     }
 }
 
-impl ResultCache {
+impl<O: OutputForm + Clone + Sync> ResultCache<O> {
     /// Returns the number of documents that the last run transformed instead of taking them from the cache.
     pub(crate) fn mapped(&self) -> usize {
         self.mapped
     }
 
     /// Returns the results of a run, equal to those of [`Run::results`], with cached results for unchanged documents.
-    pub(super) fn results<'r>(&mut self, run: &'r Run<'_>) -> DocumentResults<'r, Value> {
+    pub(super) fn results<'r>(&mut self, run: &'r Run<'_>) -> DocumentResults<'r, O> {
+        let plan = ReadPlan::again(run.sources, run.options, &mut self.scan);
+        let results = if plan.keeps_set {
+            self.alone = UnitCache::default();
+            let results = self.of_set.results(run, &plan, set::transform);
+            results.map(|(results, mapped)| (results.into_form(), mapped))
+        } else {
+            self.of_set = UnitCache::default();
+            self.alone.results(run, &plan, |_, _| ())
+        };
+        let (results, mapped) = results.unwrap_or_else(|| {
+            let results = run.results();
+            let documents = results.inputs.len();
+            (results, documents)
+        });
+        self.mapped = mapped;
+        results
+    }
+}
+
+impl<O: OutputForm + Clone + Sync> UnitCache<O> {
+    /// Returns the results of a run and the number of documents that it transformed, or `None` if results depend on the
+    /// order of objects, so that nothing can be cached. `finish` gets the results of all documents.
+    fn results<'r>(
+        &mut self,
+        run: &'r Run<'_>,
+        plan: &ReadPlan,
+        finish: impl FnOnce(&mut DocumentResults<'r, O>, &Environment<'_>),
+    ) -> Option<(DocumentResults<'r, O>, usize)> {
         let Run { sources, schemas, skeletons, options, thoroughness, .. } = *run;
-        let plan = ReadPlan::new(sources, options);
-        let environment_key = environment_key(run, &plan);
-        let cached_units = mem::take(&mut self.units);
+        let environment_key = environment_key(run, plan);
         // Every unit depends on the environment, so a change of it invalidates all of them.
-        let cached_units = if self.environment == environment_key { cached_units } else { BTreeMap::new() };
-        self.environment = environment_key;
-        let mut survey = Survey::new(sources, options, &plan);
+        let known = Some(mem::take(self)).filter(|cache| cache.environment == environment_key).unwrap_or_default();
+        let mut survey = Survey::new(sources, options, plan);
         let mut configuration = composition::configuration(options.rule_limits);
         let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
@@ -101,10 +192,10 @@ impl ResultCache {
             environment: &environment,
             survey: &survey,
             keeps_set: plan.keeps_set,
-            cached_units: &cached_units,
+            known: &known,
             accounting: reports_silent_fields.then(|| Accounting::new(options.rule_limits)),
             results: DocumentResults::default(),
-            units: BTreeMap::new(),
+            texts: BTreeMap::new(),
             mapped: 0,
         };
         for (id, source) in sources.iter().filter(|(id, _)| plan.includes(*id)) {
@@ -114,89 +205,98 @@ impl ResultCache {
                 pass.process_text(id, source);
             }
         }
-        let CachePass { mut results, units, mapped, .. } = pass;
-        (self.units, self.mapped) = (units, mapped);
+        let CachePass { mut results, texts, mapped, .. } = pass;
         // All objects of a run share one step budget for rules, so near its end a result depends on earlier objects. In
         // that case nothing is cached.
         let min_steps = allowance(options.rule_limits, u64::MAX, usize::MAX);
         if plan.is_invalidated_by(results.late) || results.max_rule_steps >= min_steps {
-            self.units.clear();
-            let results = run.results();
-            self.mapped = results.inputs.len();
-            return results;
+            return None;
         }
+        *self = Self { environment: environment_key, sources: sources.clone(), texts };
         survey.diagnostics.drain(..).for_each(|finding| results.findings.add(finding));
-        if plan.keeps_set {
-            set::transform(&mut results, &environment);
-        }
+        finish(&mut results, &environment);
         results.read_failures.append(survey.read_failures);
         results.configured.append(&mut survey.configured);
-        results
+        Some((results, mapped))
     }
 }
 
 /// A pass over the texts of a run.
-struct CachePass<'p, 't> {
+struct CachePass<'p, 't, O> {
     sources: &'t SourceSet,
     environment: &'p Environment<'p>,
     survey: &'p Survey<'t>,
     keeps_set: bool,
-    cached_units: &'p BTreeMap<String, Arc<CachedUnit>>,
+    known: &'p UnitCache<O>,
     accounting: Option<Accounting>,
-    results: DocumentResults<'t, Value>,
-    units: BTreeMap<String, Arc<CachedUnit>>,
+    results: DocumentResults<'t, O>,
+    texts: BTreeMap<SourceId, Arc<CachedText<O>>>,
     mapped: usize,
 }
 
 /// A unit of a text during a pass.
-enum UnitState<'t> {
-    Cached(String, Arc<CachedUnit>, TextPosition),
-    Read(Box<ReadUnit<'t>>),
+enum UnitState<'t, O> {
+    Cached(PlacedUnit<O>),
+    Read(Box<ReadUnit<'t, O>>),
 }
 
 /// A parsed unit that must be transformed.
-struct ReadUnit<'t> {
-    key: String,
+struct ReadUnit<'t, O> {
+    key: Arc<str>,
     position: TextPosition,
     documents: Vec<Document<'t>>,
     patterns: PatternCosts,
     learned: BTreeMap<DeploymentPattern, SilentFields>,
     /// First the findings of the parser, then the complete results.
-    results: DocumentResults<'t, Value>,
+    results: DocumentResults<'t, O>,
 }
 
-impl<'t> CachePass<'_, 't> {
+impl<'t, O: OutputForm + Clone + Sync> CachePass<'_, 't, O> {
     /// Processes a text by document, or as a whole if one of its documents cannot be parsed.
     fn process_text(&mut self, id: SourceId, source: &'t Source) {
+        if let Some(text) = self.known.find_same(id, source)
+            && text.units.iter().all(|placed| self.is_valid(&placed.unit))
+        {
+            text.units.iter().for_each(|placed| self.append(placed));
+            self.texts.insert(id, Arc::clone(text));
+            return;
+        }
+        let states = self.units_of(id, source);
+        let text = self.finish(states);
+        self.texts.insert(id, Arc::new(text));
+    }
+
+    /// Returns the units of a text, in order.
+    fn units_of(&mut self, id: SourceId, source: &'t Source) -> Vec<UnitState<'t, O>> {
+        let known = self.known.units_of(id, source);
         if let Some(parts) = split::split_documents(source, self.environment.options.limits.documents) {
             // If a part turns out to be unparsable, what was learned from the parts before it must be forgotten.
             let accounting = self.accounting.clone();
-            if let Some(states) = self.read_units(id, source, &parts) {
-                self.finish(states);
-                return;
+            if let Some(states) = self.read_units(id, source, &parts, &known) {
+                return states;
             }
             self.accounting = accounting;
         }
         let whole = TextPart { bytes: 0..source.text.len(), document: 0 };
-        let key = unit_key(source, &source.text, false);
         let position = TextPosition { source: id, offset: 0, document: 0 };
-        let state = self.find_cached(&key, position).unwrap_or_else(|| {
-            let mut documents = Documents::new(source, &self.environment.options.limits);
-            let (mut unit, _) = parse_unit(key, position, source, documents.by_ref(), &whole);
-            unit.results.read_failures.add(id, source, &documents.into_failures());
-            self.learn(&mut unit);
-            UnitState::Read(Box::new(unit))
-        });
-        self.finish(vec![state]);
+        let key = unit_key(source, &source.text, false);
+        if let Some(unit) = known.get(&*key).filter(|unit| self.is_valid(unit)) {
+            return vec![UnitState::Cached(PlacedUnit { key, position, unit: Arc::clone(unit) })];
+        }
+        let mut documents = Documents::new(source, &self.environment.options.limits);
+        let (mut unit, _) = parse_unit(key, position, source, documents.by_ref(), &whole);
+        unit.results.read_failures.add(id, source, &documents.into_failures());
+        self.learn(&mut unit);
+        vec![UnitState::Read(Box::new(unit))]
     }
 
     /// Processes the documents of a text that the survey has read. They are not cached: such a text affects all
     /// objects, so a change of it invalidates every result anyway.
     fn process_early_text(&mut self, id: SourceId, source: &Source, documents: Vec<Document<'t>>) {
         let position = TextPosition { source: id, offset: 0, document: 0 };
+        let key = unit_key(source, &source.text, false);
         let (patterns, learned, results) = (Vec::new(), BTreeMap::new(), DocumentResults::default());
-        let mut unit =
-            ReadUnit { key: unit_key(source, &source.text, false), position, documents, patterns, learned, results };
+        let mut unit = ReadUnit { key, position, documents, patterns, learned, results };
         self.learn(&mut unit);
         self.mapped += unit.documents.len();
         let results = self.mapper().map_sequentially(unit.documents, &unit.patterns);
@@ -204,15 +304,21 @@ impl<'t> CachePass<'_, 't> {
     }
 
     /// Returns the units of a text, in order, or `None` if one of its parts cannot be parsed alone.
-    fn read_units(&mut self, id: SourceId, source: &'t Source, parts: &[TextPart]) -> Option<Vec<UnitState<'t>>> {
+    fn read_units(
+        &mut self,
+        id: SourceId,
+        source: &'t Source,
+        parts: &[TextPart],
+        known: &BTreeMap<&str, &Arc<CachedUnit<O>>>,
+    ) -> Option<Vec<UnitState<'t, O>>> {
         let limits = &self.environment.options.limits;
         let mut states = Vec::with_capacity(parts.len());
         for part in parts {
             let text = source.text.get(part.bytes.clone())?;
-            let key = unit_key(source, text, true);
             let position = TextPosition { source: id, offset: part.bytes.start, document: part.document };
-            if let Some(state) = self.find_cached(&key, position) {
-                states.push(state);
+            let key = unit_key(source, text, true);
+            if let Some(unit) = known.get(&*key).filter(|unit| self.is_valid(unit)) {
+                states.push(UnitState::Cached(PlacedUnit { key, position, unit: Arc::clone(unit) }));
                 continue;
             }
             let mut documents = yaml::documents(text, limits);
@@ -226,43 +332,37 @@ impl<'t> CachePass<'_, 't> {
         Some(states)
     }
 
-    /// Returns the cached results of a unit, if they are still valid.
-    fn find_cached(&mut self, key: &str, position: TextPosition) -> Option<UnitState<'t>> {
-        let unit = self.cached_units.get(key)?;
-        if let Some(accounting) = &mut self.accounting {
-            for (pattern, work, silent) in &unit.patterns {
-                if !accounting.adopt(*pattern, *work, unit.learned.get(pattern))
-                    || accounting.silent_fields(*pattern) != *silent
-                {
-                    return None;
-                }
-            }
-        }
-        Some(UnitState::Cached(key.to_owned(), Arc::clone(unit), position))
+    /// Whether the cached results of a unit are those of this run. Replays what was learned from its objects.
+    fn is_valid(&mut self, unit: &CachedUnit<O>) -> bool {
+        let Some(accounting) = &mut self.accounting else { return true };
+        unit.patterns.iter().all(|(pattern, work, silent)| {
+            accounting.adopt(*pattern, *work, unit.learned.get(pattern))
+                && accounting.silent_fields(*pattern) == *silent
+        })
     }
 
     /// Learns the effects of fields from those objects of a unit whose pattern is new.
-    fn learn(&mut self, unit: &mut ReadUnit<'_>) {
+    fn learn(&mut self, unit: &mut ReadUnit<'_, O>) {
         let Some(accounting) = &mut self.accounting else { return };
         let (patterns, learned) = stream::learn(accounting, &unit.documents, self.environment);
         unit.learned = learned.into_iter().map(|pattern| (pattern, accounting.silent_fields(pattern))).collect();
         unit.patterns = patterns;
     }
 
-    /// Transforms the units that are not cached, and appends all results in order.
-    fn finish(&mut self, states: Vec<UnitState<'t>>) {
+    /// Transforms the units that are not cached, appends all results in order, and returns the units to cache.
+    fn finish(&mut self, states: Vec<UnitState<'t, O>>) -> CachedText<O> {
+        let mut text = CachedText { units: Vec::with_capacity(states.len()), is_complete: true };
         for state in self.transform(states) {
-            match state {
-                UnitState::Cached(key, unit, position) => {
-                    self.results.append(unit.results.relocated(unit.position, position));
-                    self.units.insert(key, unit);
-                }
+            let placed = match state {
+                UnitState::Cached(placed) => placed,
                 // Objects of the set depend on other documents, so their results are not cached.
-                UnitState::Read(unit) if !unit.results.set.is_empty() => self.results.append(unit.results),
+                UnitState::Read(unit) if !unit.results.set.is_empty() => {
+                    self.results.append(unit.results);
+                    text.is_complete = false;
+                    continue;
+                }
                 UnitState::Read(unit) => {
                     let ReadUnit { key, position, patterns, learned, results, .. } = *unit;
-                    let results = results.into_form();
-                    self.results.append(results.relocated(position, position));
                     let silent_fields = |pattern| {
                         self.accounting.as_ref().map(|accounting| accounting.silent_fields(pattern)).unwrap_or_default()
                     };
@@ -271,14 +371,23 @@ impl<'t> CachePass<'_, 't> {
                         .flatten()
                         .map(|(pattern, work)| (pattern, work, silent_fields(pattern)))
                         .collect();
-                    self.units.insert(key, Arc::new(CachedUnit { position, results, patterns, learned }));
+                    let unit = CachedUnit { position, results: results.without_set(), patterns, learned };
+                    PlacedUnit { key, position, unit: Arc::new(unit) }
                 }
-            }
+            };
+            self.append(&placed);
+            text.units.push(placed);
         }
+        text
+    }
+
+    /// Appends a copy of the results of a unit.
+    fn append(&mut self, PlacedUnit { position, unit, .. }: &PlacedUnit<O>) {
+        self.results.append(unit.results.relocated(unit.position, *position));
     }
 
     /// Transforms the parsed units, on several threads if there is enough work.
-    fn transform(&mut self, states: Vec<UnitState<'t>>) -> Vec<UnitState<'t>> {
+    fn transform(&mut self, states: Vec<UnitState<'t, O>>) -> Vec<UnitState<'t, O>> {
         let (mut document_count, mut total_bytes) = (0, 0);
         for state in &states {
             if let UnitState::Read(unit) = state {
@@ -318,13 +427,13 @@ impl<'t> CachePass<'_, 't> {
 }
 
 /// Parses a unit. Also returns whether all of its documents are within the limits.
-fn parse_unit<'t>(
-    key: String,
+fn parse_unit<'t, O>(
+    key: Arc<str>,
     position: TextPosition,
     source: &'t Source,
     documents: impl Iterator<Item = yaml::Document<'t>>,
     part: &TextPart,
-) -> (ReadUnit<'t>, bool) {
+) -> (ReadUnit<'t, O>, bool) {
     let mut parsed = Vec::new();
     let mut is_complete = true;
     let mut results = DocumentResults::default();
@@ -337,7 +446,8 @@ fn parse_unit<'t>(
         document.flatten(&mut parsed, &mut diagnostics);
         results.findings.append(RunFindings::new(diagnostics));
     }
-    let unit = ReadUnit { key, position, documents: parsed, patterns: Vec::new(), learned: BTreeMap::new(), results };
+    let (patterns, learned) = (Vec::new(), BTreeMap::new());
+    let unit = ReadUnit { key, position, documents: parsed, patterns, learned, results };
     (unit, is_complete)
 }
 
@@ -360,11 +470,11 @@ fn environment_key(run: &Run<'_>, plan: &ReadPlan) -> String {
 
 /// Returns the key of a unit: its bytes and the facts about its text that affect it. The results of a whole text
 /// include the problems of the text, so they are never shared with a part of another text.
-fn unit_key(source: &Source, unit: &str, is_part: bool) -> String {
+fn unit_key(source: &Source, unit: &str, is_part: bool) -> Arc<str> {
     let Source { purpose, name, encoding_error, is_rewritten, directory, subject, .. } = source;
     let mut bytes =
         format!("{purpose:?} {name:?} {encoding_error:?} {is_rewritten} {directory:?} {subject:?} {is_part}\n")
             .into_bytes();
     bytes.extend_from_slice(unit.as_bytes());
-    sha256(&bytes)
+    sha256(&bytes).into()
 }

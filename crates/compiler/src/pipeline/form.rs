@@ -1,5 +1,7 @@
 //! The forms in which a caller can get objects: as values, as YAML text, or not at all.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use kubefoundry_kubernetes::manifest::Manifest;
@@ -40,8 +42,10 @@ impl OutputForm for () {
 /// use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 /// assert_eq!(YamlText::from_value(serde_json::json!({"a": [1]})).as_str(), "a:\n- 1\n");
 /// ```
+///
+/// A copy shares the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct YamlText(Box<str>);
+pub struct YamlText(Arc<str>);
 
 impl YamlText {
     /// Returns the text, which ends with a line break.
@@ -52,7 +56,7 @@ impl YamlText {
 
 impl OutputForm for YamlText {
     fn from_value(object: Value) -> Self {
-        // The initial capacity avoids reallocation for most objects; the boxed text then has its exact length.
+        // The initial capacity avoids reallocation for most objects; the shared text then has its exact length.
         let mut text = String::with_capacity(INITIAL_TEXT_BYTES);
         yaml::to_yaml(&object, &mut text);
         Self(text.as_str().into())

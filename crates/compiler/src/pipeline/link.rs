@@ -17,6 +17,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::ServedName;
+use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::{Node, Span, Value};
 
 /// The place where an object occurs first in the input.
@@ -72,7 +73,7 @@ fn report_duplicate_deployments<O>(
     let mut first_occurrences: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
     let positioned_inputs = deployments.iter().filter_map(|result| Some((result.input, inputs.get(result.input)?)));
     for (position, input) in positioned_inputs.filter(|(_, input)| !input.header.name.is_empty()) {
-        match first_occurrences.entry(identity_key(input)) {
+        match first_occurrences.entry(IdentityKey::from_input(input)) {
             Entry::Occupied(first) => {
                 duplicates.insert(position);
                 let code = &codes::DUPLICATE_MODEL_DEPLOYMENT;
@@ -124,7 +125,7 @@ fn report_collisions<O>(
 ) {
     let untransformed = inputs.iter().filter(|input| !input.rendered && !input.patch && !input.header.name.is_empty());
     let input_objects: BTreeMap<IdentityKey<'_>, &InputDocument> =
-        untransformed.map(|input| (identity_key(input), input)).collect();
+        untransformed.map(|input| (IdentityKey::from_input(input), input)).collect();
     // Only objects of an earlier run name an owner. Without one in the input, the owners need not be collected.
     let has_owned_inputs = input_objects.values().any(|input| input.owner.is_some());
     let deployments = inputs.iter().filter(|input| has_owned_inputs && input.rendered);
@@ -133,7 +134,7 @@ fn report_collisions<O>(
     for Output { identity, decision, .. } in outputs.iter().filter(|output| output.is_generated()) {
         let Some(origin) = origins.get(*decision).copied().flatten() else { continue };
         let Identity { group, kind, namespace, name } = identity;
-        let key: IdentityKey<'_> = (name, namespace.as_deref(), kind, group);
+        let key = IdentityKey::new(name, namespace.as_deref(), kind, group);
         let object = (&**kind, namespace.as_deref(), &**name);
         let code = &codes::OBJECT_COLLISION;
         match generated.entry(key) {
@@ -154,13 +155,26 @@ fn report_collisions<O>(
     }
 }
 
-/// The identity of an object: name, namespace, kind, group. The name comes first, because it alone decides most
-/// comparisons.
-type IdentityKey<'i> = (&'i str, Option<&'i str>, &'i str, &'i str);
+/// The identity of an object. The hash of the name comes first, because names of a fleet have long common beginnings, and
+/// numbers are compared at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct IdentityKey<'i> {
+    name_hash: u64,
+    name: &'i str,
+    namespace: Option<&'i str>,
+    kind: &'i str,
+    group: &'i str,
+}
 
-fn identity_key(input: &InputDocument) -> IdentityKey<'_> {
-    let header = &input.header;
-    (&header.name, header.namespace.as_deref(), &header.kind, header.group())
+impl<'i> IdentityKey<'i> {
+    fn new(name: &'i str, namespace: Option<&'i str>, kind: &'i str, group: &'i str) -> Self {
+        Self { name_hash: fnv1a_64(name.as_bytes()), name, namespace, kind, group }
+    }
+
+    fn from_input(input: &'i InputDocument) -> Self {
+        let header = &input.header;
+        Self::new(&header.name, header.namespace.as_deref(), &header.kind, header.group())
+    }
 }
 
 /// Returns the text with which generated objects name their deployment.

@@ -50,7 +50,7 @@ mod stream;
 mod suppress;
 mod survey;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use crate::reading::may_hold_input;
@@ -130,8 +130,7 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
 /// assert!(compilation.outputs[0].object.as_str().starts_with("apiVersion: nvidia.com/v1alpha1\n"));
 /// ```
 pub fn compile_as<O: OutputForm>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough over lifetimes")]
-    compile_with(sources, thoroughness, None, |run| run.results())
+    compile_with(sources, thoroughness, None, |run, _| run.results())
 }
 
 /// Like [`compile_as`], but deployments that name no provider keep the one that was selected for them before.
@@ -161,15 +160,21 @@ pub fn compile_keeping<O: OutputForm>(
     thoroughness: Thoroughness,
     kept_choices: KeptChoices,
 ) -> Compilation<O> {
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough over lifetimes")]
-    let mut compilation = compile_with(sources, thoroughness, Some(&kept_choices), |run| run.results());
+    let mut compilation = compile_with(sources, thoroughness, Some(&kept_choices), |run, _| run.results());
     compilation.kept_choices = Arc::new(kept_choices);
     compilation
 }
 
-/// Like [`compile`], but reuses the results that `cache` has for unchanged documents.
-pub(crate) fn compile_cached(sources: &SourceSet, thoroughness: Thoroughness, cache: &mut ResultCache) -> Compilation {
-    compile_with(sources, thoroughness, None, |run| cache.results(run))
+/// Like [`compile_as`], but reuses the results that the cache of each environment has for unchanged documents.
+pub(crate) fn compile_cached<O: OutputForm + Clone + Sync>(
+    sources: &SourceSet,
+    thoroughness: Thoroughness,
+    caches: &mut BTreeMap<Option<Arc<str>>, ResultCache<O>>,
+) -> Compilation<O> {
+    let names = sources.environments().iter().filter_map(|it| it.label());
+    let names: BTreeSet<&str> = names.collect();
+    caches.retain(|name, _| name.as_deref().is_none_or(|name| names.contains(name)));
+    compile_with(sources, thoroughness, None, |run, name| caches.entry(name.cloned()).or_default().results(run))
 }
 
 /// Reads the input of a run and passes it to `work`.
@@ -184,29 +189,35 @@ pub(crate) fn with_prepared_run<T>(
     prepared::with_prepared_run(sources, providers, patch_judge::judge, work)
 }
 
-/// Runs the pipeline, once for each environment of the input; `document_results` transforms the documents or takes their
-/// results from a cache.
+/// Runs the pipeline, once for each environment of the input; `document_results` transforms the documents of an
+/// environment with a name or takes their results from a cache.
 fn compile_with<O>(
     sources: &SourceSet,
     thoroughness: Thoroughness,
     kept_choices: Option<&KeptChoices>,
-    mut document_results: impl for<'r> FnMut(&'r Run<'r>) -> DocumentResults<'r, O>,
+    mut document_results: impl for<'r> FnMut(&'r Run<'r>, Option<&Arc<str>>) -> DocumentResults<'r, O>,
 ) -> Compilation<O> {
     if sources.environments().is_empty() {
-        return compile_view(sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, document_results);
+        return compile_view(sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, |run| {
+            document_results(run, None)
+        });
     }
     let mut parts = Vec::new();
     for environment in sources.environments() {
         let view = sources.in_environment(environment);
         let kept_choices = kept_choices.and_then(|kept| kept.of_environment(environment.label()));
-        let part = compile_view(&view, thoroughness, kept_choices, EmptyInput::Allowed, &mut document_results);
+        let name = environment.label().map(|_| &environment.name);
+        let part =
+            compile_view(&view, thoroughness, kept_choices, EmptyInput::Allowed, |run| document_results(run, name));
         parts.push((environment.clone(), part));
     }
     let merged = merge::merge(parts, sources);
     let is_empty = !merged.inputs.iter().any(|input| input.rendered);
     if is_empty && !merged.has_errors() && merged.environments.iter().any(|it| !it.options.allow_empty) {
         // One environment may be empty, but not the whole input. The texts as a whole tell why there is nothing.
-        return compile_view(sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, document_results);
+        return compile_view(sources, thoroughness, kept_choices, EmptyInput::AsOptionsSay, |run| {
+            document_results(run, None)
+        });
     }
     merged
 }
@@ -224,7 +235,7 @@ fn compile_view<O>(
     thoroughness: Thoroughness,
     kept_choices: Option<&KeptChoices>,
     empty_input: EmptyInput,
-    mut document_results: impl for<'r> FnMut(&'r Run<'r>) -> DocumentResults<'r, O>,
+    document_results: impl for<'r> FnOnce(&'r Run<'r>) -> DocumentResults<'r, O>,
 ) -> Compilation<O> {
     let mut diagnostics = Vec::new();
     let options = read_options(sources, &mut diagnostics);

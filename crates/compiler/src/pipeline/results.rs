@@ -158,8 +158,46 @@ impl DocumentResults<'_, Value> {
         self.transformed.insert(after, result);
     }
 
+    /// Converts every object to the form that the caller asked for, after all transformations are done.
+    pub(super) fn into_form<'t, O: OutputForm>(self) -> DocumentResults<'t, O> {
+        self.map_objects(GeneratedObject::into_form)
+    }
+}
+
+impl<O> DocumentResults<'_, O> {
+    /// Drops the objects of the set, which borrow from texts.
+    pub(super) fn without_set<'t>(self) -> DocumentResults<'t, O> {
+        self.map_objects(|object| object)
+    }
+
+    /// Converts every generated object, and drops those of the set.
+    fn map_objects<'t, P>(self, convert: impl Fn(GeneratedObject<O>) -> GeneratedObject<P>) -> DocumentResults<'t, P> {
+        let convert_result = |result: ObjectResult<O>| {
+            let mapped = result.mapped.map(|mapped| {
+                let TransformedObject { decision, objects } = *mapped;
+                Box::new(TransformedObject { decision, objects: objects.into_iter().map(&convert).collect() })
+            });
+            ObjectResult { input: result.input, mapped, copy_findings: result.copy_findings }
+        };
+        DocumentResults {
+            inputs: self.inputs,
+            transformed: self.transformed.into_iter().map(convert_result).collect(),
+            findings: self.findings,
+            copy_finding_count: self.copy_finding_count,
+            read_failures: self.read_failures,
+            suppressions: self.suppressions,
+            configured: self.configured,
+            rule_steps: self.rule_steps,
+            max_rule_steps: self.max_rule_steps,
+            late: self.late,
+            set: Vec::new(),
+        }
+    }
+}
+
+impl<O: Clone> DocumentResults<'_, O> {
     /// Returns a copy of these results for documents that moved from one position to another. The set is not copied.
-    pub(super) fn relocated<'t>(&self, from: TextPosition, to: TextPosition) -> DocumentResults<'t, Value> {
+    pub(super) fn relocated<'t>(&self, from: TextPosition, to: TextPosition) -> DocumentResults<'t, O> {
         let mut copy = DocumentResults {
             inputs: self.inputs.clone(),
             transformed: self.transformed.clone(),
@@ -224,33 +262,6 @@ impl DocumentResults<'_, Value> {
         }
         if self.configured.remove(&from.source) {
             self.configured.insert(to.source);
-        }
-    }
-
-    /// Converts every object to the form that the caller asked for, after all transformations are done.
-    pub(super) fn into_form<'t, O: OutputForm>(self) -> DocumentResults<'t, O> {
-        let into_form = |result: ObjectResult<Value>| {
-            let mapped = result.mapped.map(|mapped| {
-                let TransformedObject { decision, objects } = *mapped;
-                Box::new(TransformedObject {
-                    decision,
-                    objects: objects.into_iter().map(GeneratedObject::into_form).collect(),
-                })
-            });
-            ObjectResult { input: result.input, mapped, copy_findings: result.copy_findings }
-        };
-        DocumentResults {
-            inputs: self.inputs,
-            transformed: self.transformed.into_iter().map(into_form).collect(),
-            findings: self.findings,
-            copy_finding_count: self.copy_finding_count,
-            read_failures: self.read_failures,
-            suppressions: self.suppressions,
-            configured: self.configured,
-            rule_steps: self.rule_steps,
-            max_rule_steps: self.max_rule_steps,
-            late: self.late,
-            set: Vec::new(),
         }
     }
 }

@@ -35,6 +35,26 @@ enum ReadTurn {
     Never,
 }
 
+/// The kinds that each text of a run names. A text that is the same value in the next run is not searched again.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scan {
+    sources: SourceSet,
+    kinds: BTreeMap<SourceId, NamedKinds>,
+}
+
+impl Scan {
+    /// Searches texts, those of a view included.
+    fn update(&mut self, sources: &SourceSet) {
+        let kinds_of = |(id, source): (SourceId, &Source)| {
+            let is_same = id.0 < self.sources.len() && std::ptr::eq(self.sources.get(id), source);
+            let known = self.kinds.get(&id).filter(|_| is_same);
+            (id, known.copied().unwrap_or_else(|| NamedKinds::from_source(source)))
+        };
+        self.kinds = sources.iter().map(kinds_of).collect();
+        self.sources = sources.clone();
+    }
+}
+
 /// The kinds that a text names.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -53,7 +73,17 @@ impl ReadPlan {
     /// Returns the plan for the first attempt.
     pub(super) fn new(sources: &SourceSet, options: &Options) -> Self {
         let scanned: Vec<NamedKinds> = sources.iter().map(|(_, source)| NamedKinds::from_source(source)).collect();
-        let resources = || sources.iter().map(|(_, it)| it).zip(&scanned).filter(|(it, _)| it.purpose.has_resources());
+        Self::from_kinds(sources, options, &scanned)
+    }
+
+    /// Like [`ReadPlan::new`], but searches only the texts that changed since the last scan.
+    pub(super) fn again(sources: &SourceSet, options: &Options, scan: &mut Scan) -> Self {
+        scan.update(sources);
+        Self::from_kinds(sources, options, &scan.kinds.values().copied().collect::<Vec<_>>())
+    }
+
+    fn from_kinds(sources: &SourceSet, options: &Options, scanned: &[NamedKinds]) -> Self {
+        let resources = || sources.iter().map(|(_, it)| it).zip(scanned).filter(|(it, _)| it.purpose.has_resources());
         let prints_others = matches!(options.output, Some(OutputMode::Append | OutputMode::Replace));
         // An input without an object to transform is an error, unless it is allowed. The problems of other texts may be
         // the cause, so they are read.
@@ -70,7 +100,7 @@ impl ReadPlan {
             }
         };
         let keeps_set = resources().any(|(source, kinds)| source.purpose == Purpose::Input && kinds.needs_set);
-        let texts = sources.iter().zip(&scanned).map(|((id, source), kinds)| (id, turn((source, kinds)))).collect();
+        let texts = sources.iter().zip(scanned).map(|((id, source), kinds)| (id, turn((source, kinds)))).collect();
         let may_patch = scanned.iter().any(|kinds| kinds.kustomization);
         Self { texts, keeps_set, skips, has_input_kinds: may_patch && may_have_input_kinds(sources) }
     }
