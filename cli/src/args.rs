@@ -118,8 +118,8 @@ const RENDER_EXAMPLES: &str = "\
 Generated objects go to standard output, or to files with --out-dir. Findings go to standard error. If there is an \
 error, nothing is printed or written, and the exit status is 1.
 
-If PATH is one directory, its kubefoundry.yaml supplies options. --config overrides kubefoundry.yaml, and flags \
-override both.
+Each kubefoundry.yaml in the directory of an input file or above it, up to the root of the repository, supplies options; \
+the nearest one wins. --config overrides them, and flags override both.
 
 Examples:
   kubefoundry render models/ | kubectl apply -f -

@@ -29,8 +29,8 @@ impl Reader {
     ) -> Result<(), InputError> {
         let named = NamedOptions::read(args)?;
         let mut finder = OptionsFinder::new(args.isolated);
-        let listing = Listing::of(paths, &self.disk, &mut finder, &named)?;
-        let roots = listing.build_kustomizations(&self.disk, &mut finder, &named)?;
+        let listing = Listing::of(paths, &self.files, &mut finder, &named)?;
+        let roots = listing.build_kustomizations(&self.files, &mut finder, &named, &mut self.builds)?;
         let mut environments = Environments::default();
         for file in
             listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>()
@@ -126,7 +126,7 @@ impl Reader {
                         self.read_root(root, environments)?;
                     }
                     let path = &file.path;
-                    if !replaced.contains(path) && !charts.claims(path, &self.disk) {
+                    if !replaced.contains(path) && !charts.claims(path, &self.files) {
                         self.read_listed(&file, &unbuilt, environments);
                     }
                 }
@@ -202,10 +202,10 @@ impl Reader {
         named: &NamedOptions,
         environments: &mut Environments,
     ) -> Result<(), InputError> {
-        for (chart, count) in charts.relevant(&self.disk)? {
+        for (chart, count) in charts.relevant(&self.files)? {
             let file = self.read_input_file(Purpose::Origin, &templates::chart_file(&chart))?;
             let mut finding = templates::skipped_chart(&chart, count);
-            if named.permissions.helm && self.disk.revision().is_none() {
+            if named.permissions.helm && self.files.revision().is_none() {
                 match templates::render_chart(&chart) {
                     Ok(text) => {
                         let name = format!("{} (rendered by helm)", kustomize::name_of(&chart));
@@ -230,7 +230,7 @@ impl Reader {
         environments: &mut Environments,
     ) -> Result<(), InputError> {
         for folder in file.path.ancestors().skip(1).take(2) {
-            if let Some(kustomization) = kustomize::file_in(folder, &self.disk) {
+            if let Some(kustomization) = kustomize::file_in(folder, &self.files) {
                 let id = self.read_input_file(Purpose::Input, &walk::strip_current_dir(&kustomization))?;
                 environments.add(&file.environment, &file.options.files, id);
             }
@@ -253,7 +253,7 @@ impl Reader {
                 let text = if self.input.files.contains_key(&id) {
                     model_config::check_is_below(&file, folder)?;
                     self.read_file(Purpose::ModelConfig, &file)?
-                } else if self.disk.revision().is_some_and(|tree| tree.is_file(&file)) {
+                } else if self.files.revision().is_some_and(|tree| tree.is_file(&file)) {
                     self.read_input_file(Purpose::ModelConfig, &file)?
                 } else {
                     // The options of flags and parameters name no files.

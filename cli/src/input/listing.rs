@@ -13,7 +13,7 @@ use super::files::Files;
 use super::found_options::{
     FoundOptions, OptionsFinder, compile_patterns, holds_options, innermost_environment, is_matched,
 };
-use super::kustomize::{self, Outcome, Permissions, Root};
+use super::kustomize::{self, KnownBuilds, Outcome, Permissions, Root};
 use super::{InputError, templates, walk, workspace};
 use crate::args::InputArgs;
 
@@ -212,12 +212,13 @@ impl Listing {
         self.default_options.as_ref().map_or(&[], |options| &options.files)
     }
 
-    /// Builds the kustomizations among the files.
+    /// Builds the kustomizations among the files, unless they are `known`.
     pub(super) fn build_kustomizations(
         &self,
         files: &Files,
         finder: &mut OptionsFinder,
         named: &NamedOptions,
+        known: &mut KnownBuilds,
     ) -> Result<Vec<ListedRoot>, InputError> {
         let listed = self.entries.iter().filter_map(|entry| match entry {
             Entry::Listed(file) if workspace::is_kustomization(&file.path) => Some(file.path.clone()),
@@ -232,7 +233,7 @@ impl Listing {
             Ok(named.build_kustomizations.or(options.input.build_kustomizations) != Some(false))
         };
         let boundary = |directory: &Path| boundary_of(directory, files);
-        let roots = kustomize::build_roots(&listed, files, named.permissions, &boundary, &mut builds)?;
+        let roots = kustomize::build_roots(&listed, files, named.permissions, &boundary, &mut builds, known)?;
         let listed_root = |root: Root| {
             let options = finder.find(&root.directory, files)?;
             let environment = name_environment(&root.directory, &self.base);

@@ -41,7 +41,7 @@ use found_options::OptionsFinder;
 use git::{GitError, Tree};
 use reader::{Reader, read_limited};
 
-pub(crate) use kustomize::Origins;
+pub(crate) use kustomize::{KnownBuilds, Origins};
 
 /// The name of the options from flags in findings.
 pub(crate) const COMMAND_LINE: &str = "<command line>";
@@ -114,8 +114,20 @@ pub(crate) struct Input {
 /// A path in the arguments that cannot be read is an error. An unreadable file in a directory is only recorded in
 /// [`Input::unread`], so that one dangling link does not hide the findings in all other files.
 pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
-    let mut reader = Reader { disk: Files::on_disk(&args.paths), ..Reader::default() };
+    let mut reader = Reader { files: Files::on_disk(&args.paths), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
+    Ok(reader.input)
+}
+
+/// Like [`read`], but kustomizations whose files are as they were before are not built again.
+pub(crate) fn read_rebuilding(
+    args: &InputArgs,
+    options: Map<String, Value>,
+    builds: &mut KnownBuilds,
+) -> Result<Input, InputError> {
+    let mut reader = Reader { files: Files::on_disk(&args.paths), builds: std::mem::take(builds), ..Reader::default() };
+    reader.read_all(args, &args.paths, options)?;
+    *builds = reader.builds;
     Ok(reader.input)
 }
 
@@ -123,7 +135,7 @@ pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Inpu
 pub(crate) fn read_with_snapshot(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
     let (snapshot, paths) =
         args.paths.split_last().map_or((None, &[][..]), |(snapshot, paths)| (Some(snapshot), paths));
-    let mut reader = Reader { disk: Files::on_disk(paths), ..Reader::default() };
+    let mut reader = Reader { files: Files::on_disk(paths), ..Reader::default() };
     reader.read_all(args, paths, options)?;
     if let Some(snapshot) = snapshot {
         reader.read_path_or_stdin(Purpose::ClusterSnapshot, snapshot)?;
@@ -160,7 +172,7 @@ pub(crate) fn read_at(
     pipes: &mut Pipes,
 ) -> Result<Input, InputError> {
     let files = tree.map_or_else(|| Files::on_disk(&args.paths), Files::Revision);
-    let mut reader = Reader { disk: files, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
+    let mut reader = Reader { files, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
     *pipes = reader.pipes.unwrap_or_default();
     Ok(reader.input)

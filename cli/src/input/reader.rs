@@ -9,7 +9,7 @@ use kubefoundry_compiler::pipeline;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
 
 use super::files::Files;
-use super::{Input, InputError, MAX_BYTES, Pipes, STDIN, walk};
+use super::{Input, InputError, KnownBuilds, MAX_BYTES, Pipes, STDIN, walk};
 
 /// Returns whether a file that is read for a purpose may also be input, where it is an object like others.
 pub(super) fn is_apart(purpose: Purpose) -> bool {
@@ -33,7 +33,9 @@ pub(super) struct Reader {
     /// If set, files outside of this directory are rejected.
     pub(super) root: Option<PathBuf>,
     /// Where the paths of the input are read from.
-    pub(super) disk: Files,
+    pub(super) files: Files,
+    /// What became of kustomizations the last time.
+    pub(super) builds: KnownBuilds,
     /// If set, pipes and standard input are kept here for the next reader.
     pub(super) pipes: Option<Pipes>,
     /// The `config.json` files that each text with options names.
@@ -54,7 +56,7 @@ impl Reader {
 
     /// Reads a file of the input, from the revision if there is one.
     pub(super) fn read_input_file(&mut self, purpose: Purpose, path: &Path) -> Result<SourceId, InputError> {
-        let Some(tree) = self.disk.revision() else { return self.read_file(purpose, path) };
+        let Some(tree) = self.files.revision() else { return self.read_file(purpose, path) };
         let key = (Some(purpose).filter(|it| is_apart(*it)), path.to_owned());
         if let Some(text) = self.seen.get(&key) {
             return Ok(*text);

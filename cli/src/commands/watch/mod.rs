@@ -2,7 +2,7 @@
 //!
 //! A [`Recompiler`] keeps the results of all documents, so that a change of one file costs the work of that file. Options,
 //! CRDs and provider configurations decide about all results, which are then computed again; a file of a kustomization
-//! makes kustomize build again.
+//! makes kustomize build what it belongs to again.
 
 mod observed;
 
@@ -21,7 +21,7 @@ use super::{CommandError, ReportScope, Run};
 use crate::args::InputArgs;
 use crate::console;
 use crate::exit::ExitStatus;
-use crate::input::{self, Input};
+use crate::input::{self, Input, KnownBuilds};
 use crate::output::file_replacement;
 use crate::style;
 use observed::{Change, ObservedFiles};
@@ -74,7 +74,8 @@ pub(super) fn watch<O: OutputForm + Clone + Sync>(
     let mut observed = ObservedFiles::new(args, move |event| drop(sender.send(event)))?;
     file_replacement::end_with_success_when_interrupted();
 
-    let mut input = Some(input::read(args, options.clone())?);
+    let mut builds = KnownBuilds::default();
+    let mut input = Some(input::read_rebuilding(args, options.clone(), &mut builds)?);
     // Whether all files were read, so that there may be others than before.
     let mut is_read = true;
     let mut known = None;
@@ -103,7 +104,7 @@ pub(super) fn watch<O: OutputForm + Clone + Sync>(
         (input, is_read) = match read_changed_files(&changes.change, &mut known) {
             FilesRead::Same => (None, false),
             FilesRead::Changed(input) => (Some(*input), false),
-            FilesRead::NotAlone => (read_everything(args, &options, &mut known), true),
+            FilesRead::NotAlone => (read_everything(args, &options, &mut builds, &mut known), true),
         };
     }
 }
@@ -229,9 +230,10 @@ fn read_changed_files<O>(change: &Change, known: &mut Option<KnownInput<O>>) -> 
 fn read_everything<O>(
     args: &InputArgs,
     options: &Map<String, Value>,
+    builds: &mut KnownBuilds,
     known: &mut Option<KnownInput<O>>,
 ) -> Option<Input> {
-    match input::read(args, options.clone()) {
+    match input::read_rebuilding(args, options.clone(), builds) {
         Ok(input) if known.as_ref().is_some_and(|known| is_same(&known.input, &input)) => None,
         Ok(input) => Some(input),
         Err(error) => {

@@ -92,14 +92,14 @@ pub(in crate::input) struct Workspace {
 }
 
 /// What kustomize built.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::input) struct BuiltText {
     pub(in crate::input) text: String,
     pub(in crate::input) documents: Vec<BuiltDocument>,
 }
 
 /// A document of what kustomize built.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::input) struct BuiltDocument {
     /// Where it starts in the text.
     pub(in crate::input) start: usize,

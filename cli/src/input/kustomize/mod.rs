@@ -15,6 +15,7 @@ use std::rc::Rc;
 
 use kubefoundry_compiler::codes::input as codes;
 use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_yaml::fingerprint::sha256;
 use kubefoundry_yaml::text::one_line;
 use rayon::prelude::*;
 
@@ -41,13 +42,39 @@ pub(super) struct Root {
 }
 
 /// What became of a root.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Outcome {
     Built(BuiltText),
     /// It was not built; the finding says why.
     Unbuilt(Diagnostic),
     /// Kustomize could not build it.
     Failed(Diagnostic),
+}
+
+/// What became of the roots of an earlier input. A root whose files are the same is not built again.
+#[derive(Debug, Default)]
+pub(crate) struct KnownBuilds(BTreeMap<PathBuf, (String, Outcome)>);
+
+impl KnownBuilds {
+    /// Returns what became of a root with this fingerprint.
+    fn find(&self, directory: &Path, fingerprint: &str) -> Option<&Outcome> {
+        self.0.get(directory).filter(|(known, _)| known == fingerprint).map(|(_, outcome)| outcome)
+    }
+}
+
+/// Hashes everything that the result of a build depends on. A build that may run programs or use the network can depend on
+/// anything, so it has no fingerprint.
+fn fingerprint(closure: &Closure, files: &Files, permissions: Permissions) -> Result<Option<String>, InputError> {
+    if permissions != Permissions::default() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    for file in closure.files() {
+        let content = files.read(file)?.unwrap_or_default();
+        bytes.extend_from_slice(format!("{} {}\n", file.display(), content.len()).as_bytes());
+        bytes.extend_from_slice(&content);
+    }
+    Ok(Some(sha256(&bytes)))
 }
 
 impl Root {
@@ -69,23 +96,30 @@ struct Candidate {
 }
 
 /// Finds the roots among kustomization files and builds them. `boundary` returns the directory that nothing may lead out
-/// of. `builds` tells whether a directory's options have it built.
+/// of. `builds` tells whether a directory's options have it built. Roots that are as they were when they became what is
+/// `known` are not built again.
 pub(super) fn build_roots(
     kustomizations: &[PathBuf],
     files: &Files,
     permissions: Permissions,
     boundary: &dyn Fn(&Path) -> PathBuf,
     builds: &mut dyn FnMut(&Path) -> Result<bool, InputError>,
+    known: &mut KnownBuilds,
 ) -> Result<Vec<Root>, InputError> {
     let candidates = find_roots(kustomizations, files, boundary, builds)?;
     let builder = Builder::find();
     let mut workspaces = Vec::new();
+    let mut fingerprints = Vec::new();
     for Candidate { directory, boundary, closure, .. } in &candidates {
-        workspaces.push(match (builder, refuse(closure, directory, permissions)) {
-            (None, _) => Err(unbuilt(directory, closure, "kustomize is not on the PATH", MISSING)),
-            (Some(_), Some(finding)) => Err(finding),
-            (Some(builder), None) => Ok((builder, Workspace::create(closure, boundary, files, permissions)?)),
+        let fingerprint = fingerprint(closure, files, permissions)?;
+        let same = fingerprint.as_deref().and_then(|fingerprint| known.find(directory, fingerprint));
+        workspaces.push(match (builder, refuse(closure, directory, permissions), same) {
+            (_, _, Some(outcome)) => Err(outcome.clone()),
+            (None, ..) => Err(Outcome::Unbuilt(unbuilt(directory, closure, "kustomize is not on the PATH", MISSING))),
+            (Some(_), Some(finding), _) => Err(Outcome::Unbuilt(finding)),
+            (Some(builder), None, _) => Ok((builder, Workspace::create(closure, boundary, files, permissions)?)),
         });
+        fingerprints.push(fingerprint);
     }
     // Most of the time is that of kustomize itself.
     let outcomes: Vec<Outcome> = workspaces
@@ -94,7 +128,7 @@ pub(super) fn build_roots(
         .map(|(workspace, Candidate { directory, closure, .. })| {
             let (builder, workspace) = match workspace {
                 Ok(prepared) => prepared,
-                Err(finding) => return Outcome::Unbuilt(finding),
+                Err(outcome) => return outcome,
             };
             let kept = closure.kustomizations.last().map(requested_annotations).unwrap_or_default();
             match workspace.build(builder, permissions, &kept) {
@@ -106,6 +140,14 @@ pub(super) fn build_roots(
                 }
                 Err(error) => Outcome::Failed(failure(directory, &error)),
             }
+        })
+        .collect();
+    let fingerprinted = candidates.iter().zip(fingerprints).zip(&outcomes);
+    // A build that failed, for example because it took too long, is tried again.
+    known.0 = fingerprinted
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Built(_)))
+        .filter_map(|((candidate, fingerprint), outcome)| {
+            Some((candidate.directory.clone(), (fingerprint?, outcome.clone())))
         })
         .collect();
     let root = |(Candidate { directory, file, boundary, closure }, outcome)| {

@@ -383,7 +383,7 @@ impl<'t, O: OutputForm + Clone + Sync> CachePass<'_, 't, O> {
 
     /// Appends a copy of the results of a unit.
     fn append(&mut self, PlacedUnit { position, unit, .. }: &PlacedUnit<O>) {
-        self.results.append(unit.results.relocated(unit.position, *position));
+        self.results.append_copy(&unit.results, unit.position, *position);
     }
 
     /// Transforms the parsed units, on several threads if there is enough work.

@@ -34,17 +34,22 @@ impl RunFindings {
     /// Adds a finding. One that an earlier finding of a code that is reported once per run makes redundant is dropped,
     /// and one beyond the limit is only counted.
     pub(super) fn add(&mut self, finding: Diagnostic) {
-        if finding.code.has(Attribute::OncePerRun)
-            && !finding.suppressed
-            && !self.reported_helps.insert(finding.help.clone())
-        {
+        if self.is_redundant(&finding) {
             return;
+        }
+        if finding.code.has(Attribute::OncePerRun) && !finding.suppressed {
+            self.reported_helps.insert(finding.help.clone());
         }
         if self.stored.len() < MAX_FINDINGS {
             self.stored.push(finding);
         } else {
             self.count_omitted(&finding);
         }
+    }
+
+    /// Whether an earlier finding of a code that is reported once per run says the same.
+    fn is_redundant(&self, finding: &Diagnostic) -> bool {
+        finding.code.has(Attribute::OncePerRun) && !finding.suppressed && self.reported_helps.contains(&finding.help)
     }
 
     /// Adds the findings of one object. `suppressions` are those of the same object.
@@ -59,7 +64,23 @@ impl RunFindings {
     /// Appends the findings of a later part of the input.
     pub(super) fn append(&mut self, later: Self) {
         later.stored.into_iter().for_each(|finding| self.add(finding));
-        for (key, (code, number)) in later.omitted {
+        self.add_omitted(later.omitted);
+    }
+
+    /// Appends a copy of the findings of a later part of the input. Only those that are kept are copied.
+    pub(super) fn append_copy(&mut self, later: &Self) {
+        for finding in &later.stored {
+            if self.stored.len() >= MAX_FINDINGS && !finding.code.has(Attribute::OncePerRun) {
+                self.count_omitted(finding);
+            } else if !self.is_redundant(finding) {
+                self.add(finding.clone());
+            }
+        }
+        self.add_omitted(later.omitted.iter().map(|(key, omitted)| (*key, *omitted)));
+    }
+
+    fn add_omitted(&mut self, omitted: impl IntoIterator<Item = ((&'static str, bool), (&'static Code, usize))>) {
+        for (key, (code, number)) in omitted {
             self.omitted.entry(key).or_insert((code, 0)).1 += number;
         }
     }

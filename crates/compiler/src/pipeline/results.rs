@@ -116,9 +116,13 @@ impl<O> DocumentResults<'_, O> {
         self.read_failures.append(later.read_failures);
         self.suppressions.append(&mut later.suppressions);
         self.configured.append(&mut later.configured);
-        self.rule_steps = self.rule_steps.saturating_add(later.rule_steps);
-        self.max_rule_steps = self.max_rule_steps.max(later.max_rule_steps);
-        self.late.add(later.late);
+        self.add_totals(later.rule_steps, later.max_rule_steps, later.late);
+    }
+
+    fn add_totals(&mut self, rule_steps: u64, max_rule_steps: u64, late: LateDocuments) {
+        self.rule_steps = self.rule_steps.saturating_add(rule_steps);
+        self.max_rule_steps = self.max_rule_steps.max(max_rule_steps);
+        self.late.add(late);
     }
 
     /// Removes copies that an earlier run passed on, if their original is in the input: `--out-dir` may be below the
@@ -196,6 +200,25 @@ impl<O> DocumentResults<'_, O> {
 }
 
 impl<O: Clone> DocumentResults<'_, O> {
+    /// Appends a copy of the results of later documents, which moved from one position to another. Their set is not copied.
+    pub(super) fn append_copy(&mut self, later: &DocumentResults<'_, O>, from: TextPosition, to: TextPosition) {
+        if from != to || later.transformed.iter().any(|result| result.copy_findings.is_some()) {
+            return self.append(later.relocated(from, to));
+        }
+        let before = self.inputs.len();
+        self.inputs.extend_from_slice(&later.inputs);
+        self.transformed.extend(later.transformed.iter().map(|result| ObjectResult {
+            input: result.input + before,
+            mapped: result.mapped.clone(),
+            copy_findings: None,
+        }));
+        self.findings.append_copy(&later.findings);
+        self.read_failures.append(later.read_failures.clone());
+        self.suppressions.extend_from_slice(&later.suppressions);
+        self.configured.extend(&later.configured);
+        self.add_totals(later.rule_steps, later.max_rule_steps, later.late);
+    }
+
     /// Returns a copy of these results for documents that moved from one position to another. The set is not copied.
     pub(super) fn relocated<'t>(&self, from: TextPosition, to: TextPosition) -> DocumentResults<'t, O> {
         let mut copy = DocumentResults {
