@@ -50,7 +50,7 @@ impl<'t> Iterator for Documents<'t> {
 /// so the text is searched without NULs too.
 pub fn may_hold_input(text: &str) -> bool {
     let bytes = text.as_bytes();
-    mentions_input_kinds(bytes) || (memchr::memchr(0, bytes).is_some() && mentions_input_kinds(&without_nuls(bytes)))
+    mentions_input_kinds(bytes) || (memchr::memchr(0, bytes).is_some() && mentions_input_kinds(without_nuls(bytes)))
 }
 
 fn without_nuls(bytes: &[u8]) -> Vec<u8> {
