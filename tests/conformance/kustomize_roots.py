@@ -107,6 +107,10 @@ def places():
             {"prod/kustomization.yaml": "resources: [../base]\npatches:\n- target: {kind: ModelDeployment}\n  patch: |-\n    - op: add\n      path: /spec/scaling\n      value: {replicas: -1}\n"},
             "prod/kustomization.yaml:7:25: error",
         ),
+        "the patch whose pattern selects the model": (
+            {"prod/kustomization.yaml": "resources: [../base]\npatches:\n- target: {name: m.*}\n  patch: |-\n    - op: add\n      path: /spec/scaling\n      value: {replicas: -1}\n- target: {name: x.*}\n  patch: |-\n    - op: add\n      path: /spec/scaling\n      value: {replicas: 3}\n"},
+            "prod/kustomization.yaml:7:25: error",
+        ),
         "the base": ({"base/m.yaml": MODEL.replace("count: 1", "count: -1")}, "base/m.yaml:7:28: error"),
         "what is missing in the base": ({"base/m.yaml": MODEL.replace("{type: vllm}", "{}")}, "base/m.yaml:6:11: error"),
         "a namespace": ({"prod/kustomization.yaml": "resources: [../base]\nnamespace: Not_A_Name\n"}, "prod/kustomization.yaml:2:12: error"),

@@ -104,6 +104,8 @@ pub(in crate::input) struct BuiltDocument {
     /// Where it starts in the text.
     pub(in crate::input) start: usize,
     pub(in crate::input) header: Header,
+    pub(in crate::input) labels: BTreeMap<String, String>,
+    pub(in crate::input) annotations: BTreeMap<String, String>,
     /// Its file relative to the repository; `None` for what kustomize generated.
     pub(in crate::input) origin: Option<PathBuf>,
 }
@@ -306,7 +308,20 @@ fn strip(text: &str, kept: &BTreeSet<&'static str>) -> BuiltText {
         }
         let start = built.text.len();
         yaml::to_yaml(&object, &mut built.text);
-        built.documents.push(BuiltDocument { start, header: Header::from_node(&document.root), origin });
+        let texts = |field: &str| {
+            let entries =
+                document.root.get("metadata").and_then(|metadata| metadata.get(field)).map(yaml::Node::entries);
+            let texts =
+                entries.into_iter().flatten().filter_map(|it| Some((it.key.to_string(), it.node.as_str()?.to_owned())));
+            texts.collect()
+        };
+        built.documents.push(BuiltDocument {
+            start,
+            header: Header::from_node(&document.root),
+            labels: texts("labels"),
+            annotations: texts("annotations"),
+            origin,
+        });
     }
     built
 }

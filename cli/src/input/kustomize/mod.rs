@@ -8,6 +8,7 @@
 mod build;
 mod closure;
 mod origins;
+mod selector;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -15,6 +15,7 @@ use kubefoundry_yaml::{FieldPart, Node, Span, Value};
 
 use super::build::BuiltDocument;
 use super::closure::{Closure, Kustomization};
+use super::selector::{self, Candidate};
 use crate::input::files::lexical;
 
 /// The maximum number of kustomizations that a finding in a shared file names.
@@ -44,8 +45,7 @@ pub(crate) struct Origins {
 /// An object of a built text.
 struct BuiltObject<'o> {
     source: &'o BuiltSource,
-    header: &'o Header,
-    origin: Option<&'o Path>,
+    document: &'o BuiltDocument,
 }
 
 /// A place that may have written a field.
@@ -133,7 +133,7 @@ impl Origins {
     fn trace(&self, sources: &SourceSet, location: &Location) -> Option<(Location, Vec<RelatedLocation>)> {
         let source = self.built.get(&location.source)?;
         let document = source.documents.get(location.document)?;
-        let object = BuiltObject { source, header: &document.header, origin: document.origin.as_deref() };
+        let object = BuiltObject { source, document };
         // What is missing is reported where its nearest parent was written.
         let mut path = location.path.clone();
         let mut writers = object.writers(&path, sources);
@@ -150,7 +150,8 @@ impl Origins {
             RelatedLocation { location: writer.location, message }
         });
         // The origin of a resource is no other patch.
-        let related = related.filter(|_| object.origin.is_none_or(|origin| last.applied_by != origin)).collect();
+        let related =
+            related.filter(|_| document.origin.as_deref().is_none_or(|origin| last.applied_by != origin)).collect();
         let mut traced = last.location;
         traced.path.clone_from(&location.path);
         Some((traced, related))
@@ -168,8 +169,8 @@ impl BuiltObject<'_> {
     /// Returns the places that wrote a field, in the order in which kustomize applies them.
     fn writers(&self, path: &FieldPath, sources: &SourceSet) -> Vec<Writer> {
         let mut writers = Vec::new();
-        let original_name = self.original_name(sources);
-        if let Some(origin) = self.origin
+        let original = self.original(sources);
+        if let Some(origin) = self.document.origin.as_deref()
             && let Some(location) = self.in_file(origin, sources, &|root| self.is_same(root, None), path)
         {
             writers.push(Writer { location, applied_by: origin.to_owned() });
@@ -178,7 +179,7 @@ impl BuiltObject<'_> {
             if !self.is_reached_by(kustomization) {
                 continue;
             }
-            let locations = self.in_kustomization(kustomization, original_name.as_deref(), path, sources);
+            let locations = self.in_kustomization(kustomization, original.as_ref(), path, sources);
             writers.extend(
                 locations.into_iter().map(|location| Writer { location, applied_by: kustomization.directory.clone() }),
             );
@@ -190,7 +191,7 @@ impl BuiltObject<'_> {
     /// kustomization around it has.
     fn is_reached_by(&self, kustomization: &Kustomization) -> bool {
         let is_component = kustomization.root.get("kind").and_then(Node::as_str) == Some("Component");
-        let Some(origin) = self.origin else { return true };
+        let Some(origin) = self.document.origin.as_deref() else { return true };
         if is_component {
             return true;
         }
@@ -212,23 +213,26 @@ impl BuiltObject<'_> {
         false
     }
 
-    /// Returns the name of the object in its file, which a prefix may have changed.
-    fn original_name(&self, sources: &SourceSet) -> Option<String> {
-        let id = self.source.texts.get(self.origin?)?;
+    /// Returns the header of the object in its file, whose name a prefix may have changed.
+    fn original(&self, sources: &SourceSet) -> Option<Header> {
+        let id = self.source.texts.get(self.document.origin.as_deref()?)?;
         let parsed = yaml::parse(&sources.get(*id).text, &yaml::Limits::default());
         let headers = parsed.documents.iter().filter(|document| self.is_same(&document.root, None));
-        headers.map(|document| Header::from_node(&document.root).name.to_string()).next()
+        headers.map(|document| Header::from_node(&document.root)).next()
     }
 
     /// Whether a document of a file describes the object: its kind, and its name or the part of it that a prefix and a
     /// suffix leave.
-    fn is_same(&self, root: &Node<'_>, original_name: Option<&str>) -> bool {
+    fn is_same(&self, root: &Node<'_>, original: Option<&Header>) -> bool {
         let header = Header::from_node(root);
-        let is_name = match original_name {
-            Some(original) => *header.name == *original || header.name == self.header.name,
-            None => self.header.name.contains(&*header.name),
+        let is_name = match original {
+            Some(original) => [&original.name, &self.document.header.name].contains(&&header.name),
+            None => self.document.header.name.contains(&*header.name),
         };
-        header.kind == self.header.kind && header.group() == self.header.group() && is_name && !header.name.is_empty()
+        header.kind == self.document.header.kind
+            && header.group() == self.document.header.group()
+            && is_name
+            && !header.name.is_empty()
     }
 
     /// Finds a field in the documents of a file that `selects` accepts.
@@ -252,30 +256,26 @@ impl BuiltObject<'_> {
     fn in_kustomization(
         &self,
         kustomization: &Kustomization,
-        original_name: Option<&str>,
+        original: Option<&Header>,
         path: &FieldPath,
         sources: &SourceSet,
     ) -> Vec<Location> {
         let items = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
+        let Self { document, .. } = self;
+        let (labels, annotations) = (&document.labels, &document.annotations);
+        let candidate = Candidate { current: &document.header, original, labels, annotations };
         let mut found = Vec::new();
         let mut add_patch = |node: Option<&Node<'_>>, target: Option<&Node<'_>>, is_path: bool| {
             let Some((node, text)) = node.and_then(|node| Some((node, node.as_str()?))) else { return };
-            if target.is_some_and(|target| !self.is_target(target, original_name)) {
+            if target.is_some_and(|target| !selector::selects(target, &candidate)) {
                 return;
             }
             let has_target = target.is_some();
             if is_path && !text.contains('\n') {
                 let file = lexical(&kustomization.directory.join(text));
-                found.extend(self.in_patch_file(&file, has_target, original_name, path, sources));
+                found.extend(self.in_patch_file(&file, has_target, original, path, sources));
             } else {
-                found.extend(self.in_inline_patch(
-                    kustomization,
-                    (node, text),
-                    has_target,
-                    original_name,
-                    path,
-                    sources,
-                ));
+                found.extend(self.in_inline_patch(kustomization, (node, text), has_target, original, path, sources));
             }
         };
         for entry in items("patchesStrategicMerge") {
@@ -314,14 +314,14 @@ impl BuiltObject<'_> {
         &self,
         file: &Path,
         has_target: bool,
-        original_name: Option<&str>,
+        original: Option<&Header>,
         path: &FieldPath,
         sources: &SourceSet,
     ) -> Option<Location> {
         let id = *self.source.texts.get(file)?;
         let parsed = yaml::parse(&sources.get(id).text, &yaml::Limits::default());
         let found = |document: &yaml::Document<'_>| {
-            let span = self.in_patch(&document.root, has_target, original_name, path)?;
+            let span = self.in_patch(&document.root, has_target, original, path)?;
             Some(Location::new(id, document.index, span, path.clone()))
         };
         parsed.documents.iter().rev().find_map(found)
@@ -334,7 +334,7 @@ impl BuiltObject<'_> {
         kustomization: &Kustomization,
         (node, patch): (&Node<'_>, &str),
         has_target: bool,
-        original_name: Option<&str>,
+        original: Option<&Header>,
         path: &FieldPath,
         sources: &SourceSet,
     ) -> Option<Location> {
@@ -351,23 +351,17 @@ impl BuiltObject<'_> {
             .documents
             .iter()
             .rev()
-            .find_map(|document| self.in_patch(&document.root, has_target, original_name, path))?;
+            .find_map(|document| self.in_patch(&document.root, has_target, original, path))?;
         let span = start.map_or(node.span, |start| Span { start: span.start + start, end: span.end + start });
         Some(Location::new(id, 0, span, path.clone()))
     }
 
     /// Finds the field in one patch.
-    fn in_patch(
-        &self,
-        root: &Node<'_>,
-        has_target: bool,
-        original_name: Option<&str>,
-        path: &FieldPath,
-    ) -> Option<Span> {
+    fn in_patch(&self, root: &Node<'_>, has_target: bool, original: Option<&Header>, path: &FieldPath) -> Option<Span> {
         if let Value::Sequence(operations) = &root.value {
             return operations.iter().rev().find_map(|operation| find_in_operation(operation, path));
         }
-        let is_selected = has_target || self.is_same(root, original_name);
+        let is_selected = has_target || self.is_same(root, original);
         // What identifies the object in a patch is not written by it.
         let is_identity = path.segments().first().and_then(Segment::as_key).is_none_or(|key| {
             matches!(key, "apiVersion" | "kind")
@@ -375,21 +369,6 @@ impl BuiltObject<'_> {
                     && matches!(path.segments().get(1).and_then(Segment::as_key), None | Some("name")))
         });
         (is_selected && !is_identity && root.at(path).is_some()).then(|| root.locate(path, FieldPart::Value))
-    }
-
-    /// Whether the target of a patch selects the object. What kustomize reads as a pattern is taken to match.
-    fn is_target(&self, target: &Node<'_>, original_name: Option<&str>) -> bool {
-        let word = |key: &str| target.get(key).and_then(Node::as_str);
-        let matches = |pattern: Option<&str>, values: &[Option<&str>]| {
-            pattern.is_none_or(|pattern| {
-                let is_pattern = pattern.contains(['*', '.', '|', '[', '(', '^', '$', '+', '?']);
-                is_pattern || values.contains(&Some(pattern))
-            })
-        };
-        matches(word("kind"), &[Some(&self.header.kind)])
-            && matches(word("group"), &[Some(self.header.group())])
-            && matches(word("name"), &[Some(&self.header.name), original_name])
-            && (word("namespace").is_none() || self.header.namespace.is_some())
     }
 }
 
