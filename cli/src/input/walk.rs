@@ -1,5 +1,6 @@
 //! Finds the manifests in a directory.
 
+use std::collections::BTreeSet;
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,9 @@ const MAX_IGNORE_BYTES: u64 = 1024 * 1024;
 ///
 /// A `.gitignore` applies outside of a repository, too; one above the directory applies only inside of a repository.
 /// Thus the result depends on the tree alone, and not on the git settings or the home directory of a user.
+///
+/// A link to another listed file comes last: what is read twice gets the name of the first entry, and findings about the
+/// name of the link would not be shown on the lines of a changed file.
 ///
 /// The list contains an error for each entry that cannot be read.
 pub(super) fn find_manifests(directory: &Path) -> Vec<Result<PathBuf, InputError>> {
@@ -42,6 +46,7 @@ pub(super) fn find_manifests(directory: &Path) -> Vec<Result<PathBuf, InputError
         let checked = if is_directory { check_ignore_file(entry.path()) } else { Ok(()) };
         checked.map_err(|error| refusals.lock().unwrap_or_else(PoisonError::into_inner).push(error)).is_ok()
     });
+    let mut links = Vec::new();
     for entry in walk.build() {
         match entry {
             Ok(entry) => {
@@ -49,14 +54,36 @@ pub(super) fn find_manifests(directory: &Path) -> Vec<Result<PathBuf, InputError
                 if kind.is_symlink() && fs::metadata(entry.path()).is_err() {
                     files.push(Err(InputError::DanglingLink(strip_current_dir(entry.path()).display().to_string())));
                 } else if is_readable(kind, entry.path()) {
+                    if kind.is_symlink() {
+                        links.push(files.len());
+                    }
                     files.push(Ok(strip_current_dir(entry.path())));
                 }
             }
             Err(error) => files.push(Err(InputError::Walk(error))),
         }
     }
+    move_duplicates_last(&mut files, &links);
     files.extend(refused.lock().unwrap_or_else(PoisonError::into_inner).drain(..).map(Err));
     files
+}
+
+/// Moves those of the links, given by their places in the list, to its end that lead to another file of the list.
+fn move_duplicates_last(files: &mut Vec<Result<PathBuf, InputError>>, links: &[usize]) {
+    if links.is_empty() {
+        return;
+    }
+    let is_link = |place: &usize| links.binary_search(place).is_ok();
+    let target = |file: &Result<PathBuf, InputError>| file.as_ref().ok()?.canonicalize().ok();
+    let regular = files.iter().enumerate().filter(|(place, _)| !is_link(place));
+    let regular: BTreeSet<PathBuf> = regular.filter_map(|(_, file)| target(file)).collect();
+    let mut place = 0;
+    let (duplicates, mut others): (Vec<_>, Vec<_>) = files.drain(..).partition(|file| {
+        place += 1;
+        is_link(&(place - 1)) && target(file).is_some_and(|target| regular.contains(&target))
+    });
+    others.extend(duplicates);
+    *files = others;
 }
 
 /// Returns the directories whose `.gitignore` the walker opens for a directory in a repository: itself and all above it.

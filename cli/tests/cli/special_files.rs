@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::process::Command;
 
-use crate::sandbox::{PINNED, Sandbox, model};
+use crate::sandbox::{PINNED, Sandbox, broken, model};
 
 fn make_pipe(sandbox: &Sandbox, name: &str) {
     assert!(Command::new("mkfifo").arg(sandbox.path(name)).status().unwrap().success());
@@ -71,4 +71,17 @@ fn fixes_keep_modes() {
     sandbox.run(&["lint", "--fix", "a.yaml"]).exits(0);
     assert_eq!(sandbox.read("a.yaml"), model("a"));
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o2754);
+}
+
+/// Annotations on a pull request are shown only for a file that changes, which the link does not.
+#[test]
+fn findings_have_the_name_of_the_file_and_not_of_a_link_to_it() {
+    let sandbox = Sandbox::new().with("models/m.yaml", broken("m")).with("models/z.yaml", model("z"));
+    symlink("models/m.yaml", sandbox.path("a-link.yaml")).unwrap();
+    symlink("z.yaml", sandbox.path("models/b-link.yaml")).unwrap();
+    let ran = sandbox.run(&["lint", ".", "-o", "concise", "--min-severity", "warning"]).exits(1);
+    assert!(ran.out.starts_with("models/m.yaml:") && ran.out.lines().count() == 1, "{}", ran.out);
+    // A file that is not read otherwise has the name of the link.
+    let ran = sandbox.run(&["lint", ".", "-o", "concise", "--min-severity", "warning", "--exclude", "models"]).exits(1);
+    assert!(ran.out.starts_with("a-link.yaml:") && ran.out.lines().count() == 1, "{}", ran.out);
 }
