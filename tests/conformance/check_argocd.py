@@ -88,8 +88,8 @@ def environment(app, parameters, env, served, path):
 class Sidecar:
     """Simulates the plugin's container for a command."""
 
-    def __init__(self, directory, kubefoundry, kustomize):
-        self.directory, self.calls = directory, 0
+    def __init__(self, directory, kubefoundry, kustomize, repository=REPOSITORY):
+        self.directory, self.repository, self.calls = directory, repository, 0
         self.bin = directory / "bin"
         self.bin.mkdir(parents=True)
         for name, program in (("kubefoundry", kubefoundry), ("kustomize", kustomize)):
@@ -107,7 +107,7 @@ class Sidecar:
     def run(self, command, app, parameters=None, env=None, served=SERVED):
         self.calls += 1
         copy = self.directory / "_cmp_server" / str(self.calls)
-        for name, text in REPOSITORY.items():
+        for name, text in self.repository.items():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             (copy / name).write_text(text)
             (copy / name).chmod(0o644)
@@ -117,7 +117,7 @@ class Sidecar:
         words = [*self.prefix, *command] if self.prefix else [str(self.bin / command[0]), *command[1:]]
         ran = subprocess.run(words, cwd=copy / app, env=variables, capture_output=True, text=True, timeout=60)
         files = {str(path.relative_to(copy)): path.read_text() for path in copy.rglob("*") if path.is_file()}
-        assert files == REPOSITORY, f"{command} changed the directory"
+        assert files == self.repository, f"{command} changed the directory"
         return ran
 
     def generate(self, app, parameters=None, **given):
