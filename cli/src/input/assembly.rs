@@ -13,7 +13,7 @@ use super::environments::{Environments, OptionFiles};
 use super::files::lexical;
 use super::found_options::OptionsFinder;
 use super::kustomize::{BuiltSource, BuiltText, Outcome};
-use super::listing::{Charts, Entry, ListedFile, ListedRoot, Listing, NamedOptions};
+use super::listing::{Charts, Entry, ListedFile, ListedRoot, Listing, NamedOptions, RelevantChart};
 use super::model_config::ModelConfig;
 use super::reader::Reader;
 use super::{COMMAND_LINE, InputError, flags_to_render, kustomize, model_config, templates, walk};
@@ -125,8 +125,10 @@ impl Reader {
                         let root = roots.remove(position);
                         self.read_root(root, environments)?;
                     }
-                    let path = &file.path;
-                    if !replaced.contains(path) && !charts.claims(path, &self.files) {
+                    if replaced.contains(&file.path) {
+                        continue;
+                    }
+                    if let Some(file) = charts.claim(file, &self.files) {
                         self.read_listed(&file, &unbuilt, environments);
                     }
                 }
@@ -202,7 +204,7 @@ impl Reader {
         named: &NamedOptions,
         environments: &mut Environments,
     ) -> Result<(), InputError> {
-        for (chart, count) in charts.relevant(&self.files)? {
+        for RelevantChart { directory: chart, count, options } in charts.relevant(&self.files)? {
             let file = self.read_input_file(Purpose::Origin, &templates::chart_file(&chart))?;
             let mut finding = templates::skipped_chart(&chart, count);
             if named.permissions.helm && self.files.revision().is_none() {
@@ -210,7 +212,7 @@ impl Reader {
                     Ok(text) => {
                         let name = format!("{} (rendered by helm)", kustomize::name_of(&chart));
                         let id = self.input.sources.add(name, text);
-                        environments.add(&kustomize::name_of(&chart), &[], id);
+                        environments.add(&kustomize::name_of(&chart), &options.files, id);
                         continue;
                     }
                     Err(error) => finding = templates::failed_chart(&chart, &error),

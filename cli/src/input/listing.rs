@@ -257,28 +257,38 @@ fn is_options_file(path: &Path, files: &Files) -> Result<bool, InputError> {
 
 /// The templates of Helm charts, by the directory of the chart.
 #[derive(Debug, Default)]
-pub(super) struct Charts(BTreeMap<PathBuf, Vec<PathBuf>>);
+pub(super) struct Charts(BTreeMap<PathBuf, Vec<ListedFile>>);
+
+/// A chart with templates that name one of our API groups.
+#[derive(Debug)]
+pub(super) struct RelevantChart {
+    pub(super) directory: PathBuf,
+    /// How many of its templates do.
+    pub(super) count: usize,
+    /// Those of its first template.
+    pub(super) options: Rc<FoundOptions>,
+}
 
 impl Charts {
-    /// Whether a file is a template of a chart. It is recorded then.
-    pub(super) fn claims(&mut self, file: &Path, files: &Files) -> bool {
+    /// Records a file that is a template of a chart, and returns any other.
+    pub(super) fn claim(&mut self, file: ListedFile, files: &Files) -> Option<ListedFile> {
         // Few paths have such a directory, so most files need no look at the file system.
-        let Some(chart) = templates::chart_of(file, files) else { return false };
-        self.0.entry(chart).or_default().push(file.to_owned());
-        true
+        let Some(chart) = templates::chart_of(&file.path, files) else { return Some(file) };
+        self.0.entry(chart).or_default().push(file);
+        None
     }
 
-    /// Returns the charts with templates that name one of our API groups, and how many do.
-    pub(super) fn relevant(self, files: &Files) -> Result<Vec<(PathBuf, usize)>, InputError> {
+    /// Returns the charts with templates that name one of our API groups.
+    pub(super) fn relevant(self, files: &Files) -> Result<Vec<RelevantChart>, InputError> {
         let mut relevant = Vec::new();
-        for (chart, templates) in self.0 {
+        for (directory, templates) in self.0 {
             let mut count = 0;
-            for template in templates {
-                let bytes = files.read(&template)?.unwrap_or_default();
+            for template in &templates {
+                let bytes = files.read(&template.path)?.unwrap_or_default();
                 count += usize::from(pipeline::may_hold_input(&String::from_utf8_lossy(&bytes)));
             }
-            if count > 0 {
-                relevant.push((chart, count));
+            if let Some(first) = templates.into_iter().next().filter(|_| count > 0) {
+                relevant.push(RelevantChart { directory, count, options: first.options });
             }
         }
         Ok(relevant)

@@ -112,3 +112,23 @@ fn examples_of_the_pages_behave_as_they_say() {
         assert!(!ran.out.contains(code), "{}", ran.out);
     }
 }
+
+/// The options of a repository apply to what helm renders from its charts.
+#[test]
+fn a_chart_that_helm_renders_has_the_options_of_its_directory() {
+    let helm = format!("#!/bin/sh\n[ \"$*\" = 'template -- chart chart' ] || exit 9\ncat <<'END'\n{}END\n", model("m"));
+    let sandbox = Sandbox::new()
+        .with("bin/helm", helm)
+        .with("kubefoundry.yaml", PINNED.replace("1.4.0", "1.6.1"))
+        .with("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 0.1.0\n")
+        .with("chart/templates/m.yaml", format!("{{{{ if .Values.on }}}}\n{}{{{{ end }}}}\n", model("m")));
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(sandbox.path("bin/helm"), executable).unwrap();
+    let path = format!("{}:/usr/bin:/bin", sandbox.path("bin").display());
+    let run = |arguments: &[&str]| {
+        let output = sandbox.command(arguments).env("PATH", &path).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(run(&["lint", ".", "--helm", "-o", "concise"]), (Some(0), String::new()));
+    assert_eq!(run(&["images", ".", "--helm"]), (Some(0), "nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.6.1\n".to_owned()));
+}
