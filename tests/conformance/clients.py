@@ -84,7 +84,7 @@ class Package:
 
 
 # A block of a page: commands with their output, or a file to write before the next command.
-BLOCK = re.compile(r"```(?:shell-session|\w+ file=(\S+))\n(.*?)```", re.S)
+BLOCK = re.compile(r"```(?:shell-session|\w+ file=(\S+)[^\n]*)\n(.*?)```", re.S)
 
 
 def commands(block):

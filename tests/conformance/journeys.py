@@ -13,6 +13,7 @@ import re
 import shutil
 import sys
 
+import jsonschema
 import yaml
 from clients import ROOT, Report, run
 from kustomize_roots import MODEL, Repository
@@ -247,6 +248,34 @@ def reports_are_plain():
         report.check("FORCE_COLOR", "\033[" in out, repr(out))
 
 
+def shells():
+    """Bash completes codes, commands of `man` and providers; man pages exist for nested commands, and name the values."""
+    script = """source <(kubefoundry completions bash)
+function=$(complete -p kubefoundry | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
+complete_last() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); "$function" "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}"; echo "${COMPREPLY[*]}"; }
+complete_last kubefoundry explain KF0102
+complete_last kubefoundry man arg
+complete_last kubefoundry explain a.yaml --why-not ka
+"""
+    status, out, err = run(["bash", "-c", script])
+    report.check("completion", out.splitlines() == ["KF0102", "argocd", "kaito"], out + err)
+    status, out, err = run(["kubefoundry", "man", "argocd", "generate"])
+    report.check("man pages of nested commands", status == 0 and ".TH KUBEFOUNDRY-ARGOCD-GENERATE 1" in out, out + err)
+    status, out, err = run(["kubefoundry", "man", "render"])
+    report.check("values in a synopsis", status == 0 and r"\fB\-\-config\fR \fIFILE\fR" in out, out)
+
+
+def schema_of_options():
+    """The schema for editors refuses a misspelled rule of the options, as `lint` does."""
+    schema = json.loads(run(["kubefoundry", "schema", "render"])[1])
+    for rule, is_valid in [("unpinned-runtime", True), ("KF0504", True), ("unpinned-runtimes", False)]:
+        options = {"apiVersion": "config.kubefoundry.ai/v1alpha1", "kind": "Render", "severities": {rule: "off"}}
+        report.check(f"the schema on {rule}", jsonschema.Draft7Validator(schema).is_valid(options) == is_valid)
+        with Repository({"m.yaml": MODEL, "kubefoundry.yaml": yaml.safe_dump(options)}) as repository:
+            status, out, err = repository.run("lint", ".", "-o", "concise")
+            report.check(f"lint on {rule}", (status == 0) == is_valid, out + err)
+
+
 def exit_codes():
     """CI can tell a difference from an error: `drift` and `render --check` exit with 1 and 2."""
     with Repository({"m.yaml": MODEL, "broken.yaml": changed(("count: 1", "count: -1"))}) as repository:
@@ -318,6 +347,8 @@ if __name__ == "__main__":
     imports_without_false_residue()
     walks()
     reports_are_plain()
+    shells()
+    schema_of_options()
     exit_codes()
     plan_comments()
     post_rendering()

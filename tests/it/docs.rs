@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::markdown::{blocks, links};
+use crate::common::markdown::{Block, blocks, links};
 use crate::common::{compile_all, output};
 use kubefoundry_compiler::field_reference::nested_object;
 use kubefoundry_compiler::{Thoroughness, compile};
@@ -39,9 +39,11 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Returns the YAML blocks of a page, each with the text above it.
+/// Returns the YAML blocks of a page, each with the text above it. A block with the attribute `patch` is no whole object;
+/// a script checks what kustomize builds with it.
 fn yaml(page: &str) -> impl Iterator<Item = (&str, &str)> {
-    blocks(page).into_iter().filter(|block| block.language == "yaml").map(|block| (block.lead, block.text))
+    let is_whole = |block: &Block<'_>| block.language == "yaml" && !block.attributes.contains(&"patch");
+    blocks(page).into_iter().filter(is_whole).map(|block| (block.lead, block.text))
 }
 
 /// Every object is accepted with the options that the page shows before it.

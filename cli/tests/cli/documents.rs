@@ -64,3 +64,20 @@ fn console_blocks_match_their_commands() {
     }
     assert!(count >= 2, "{count} commands in the documentation");
 }
+
+/// Commands that need other programs are in `shell-session` blocks, which scripts of CI run.
+#[test]
+fn pages_with_shell_sessions_are_run_by_a_script() {
+    let scripts = ["krm_docs.py", "tutorial.py"]
+        .map(|name| fs::read_to_string(root().join("tests/conformance").join(name)).unwrap())
+        .concat();
+    let mut count = 0;
+    for page in fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()) {
+        if page.is_file() && fs::read_to_string(&page).unwrap().contains("```shell-session\n") {
+            let name = page.file_name().unwrap().to_str().unwrap();
+            assert!(scripts.contains(&format!("\"{name}\"")), "no script in tests/conformance runs docs/{name}");
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "{count} pages with shell sessions");
+}
