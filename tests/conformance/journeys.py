@@ -1,7 +1,7 @@
 """Repeats what new users ran into, from the shell and with the real clients, and checks the behavior that they expected.
 
-Kustomizations, options files and environments, charts, and pruning of rendered manifests are in kustomize_roots.py,
-large_repository.py and tutorial.py; completion in an empty file of an editor is in check_editor.py.
+Kustomizations are in kustomize_roots.py and large_repository.py, pruning of rendered manifests and charts with helm in
+tutorial.py, and completion in an empty file of an editor in check_editor.py.
 
 Usage: journeys.py KUBEFOUNDRY
 """
@@ -37,6 +37,52 @@ def documents(text):
 def codes(text):
     """Returns the codes of errors and warnings in a report of the format `concise`, in order."""
     return re.findall(r"(?:error|warning)\[(KF\d+)\]", text)
+
+
+def one_configuration():
+    """A file has the same options however its path is written: those of the directories above it."""
+    options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nruntimes: {dynamo: 1.6.1}\nkaito: {nodeAutoProvisioning: false}\n"
+    preset = changed(("name: m,", "name: k,"), ("Qwen/Qwen3-8B", "microsoft/Phi-4-mini-instruct"), ("  engine:", "  provider: {name: kaito}\n  nodeSelector: {apps: llm}\n  engine:"))
+    with Repository({"kubefoundry.yaml": options, "models/m.yaml": MODEL, "models/k.yaml": preset}) as repository:
+        for paths in [["."], ["models"], ["models/m.yaml", "models/k.yaml"]]:
+            status, out, err = repository.run("render", *paths)
+            report.check(f"render {paths}", status == 0 and "vllm-runtime:1.6.1" in out, out + err)
+            status, out, err = repository.run("lint", "--fail-on", "warning", *paths)
+            report.check(f"lint {paths}", status == 0, out + err)
+        status, out, err = repository.run("render", "--isolated", "models/m.yaml")
+        report.check("--isolated", "vllm-runtime:1.6.1" not in out, out)
+        status, out, err = repository.run("config", "models/m.yaml")
+        report.check("config names the file and the value", status == 0 and "kubefoundry.yaml" in out and "1.6.1" in out, out + err)
+
+
+def several_clusters():
+    """The same model in two clusters is no error once the options name the environments."""
+    files = {f"clusters/{cluster}/inference/m.yaml": MODEL for cluster in ["dev", "prod"]}
+    with Repository(files) as repository:
+        status, out, err = repository.run("lint", ".", "-o", "concise")
+        report.check("without environments", status == 1 and codes(out) == ["KF0901"], out + err)
+        repository.write({"kubefoundry.yaml": (repository.path / "kubefoundry.yaml").read_text() + 'environments: ["clusters/*"]\n'})
+        report.check("with environments", repository.run("lint", ".", "--strict", "-o", "concise")[:2] == (0, ""))
+        status, out, err = repository.run("render", ".", "--out-dir", "manifests")
+        report.check("each cluster has its manifests", status == 0 and (repository.path / "manifests/clusters/prod/ml/dynamographdeployment_m.yaml").is_file(), err)
+
+
+def templates():
+    """Templates are skipped with an info, whatever the tool that fills them in, and can be excluded."""
+    files = {
+        "m.yaml": MODEL,
+        "chart/Chart.yaml": "apiVersion: v2\nname: chart\nversion: 0.1.0\n",
+        "chart/templates/md.yaml": "{{- if .Values.enabled }}\n" + MODEL + "{{- end }}\n",
+        "chart/templates/web.yaml": "# see kubefoundry.ai/docs\n{{- if .Values.web }}\nkind: Service\n{{- end }}\n",
+        "flux/m.yaml": MODEL.replace("namespace: ml", "namespace: ${NS}"),
+    }
+    with Repository(files) as repository:
+        status, out, err = repository.run("lint", ".", "-o", "concise")
+        found = re.findall(r"^(\S+?):\d+:\d+: info\[(KF\d+)\]", out, re.M)
+        report.check("templates are infos", status == 0 and sorted(found) == [("chart/Chart.yaml", "KF0015"), ("flux/m.yaml", "KF0015")] and out.count("\n") == 2, out + err)
+        report.check("--exclude", repository.run("lint", ".", "-o", "concise", "--exclude", "chart", "--exclude", "flux")[:2] == (0, ""))
+        repository.write({"kubefoundry.yaml": (repository.path / "kubefoundry.yaml").read_text() + "exclude: [chart, flux]\n"})
+        report.check("exclude in the options", repository.run("lint", ".", "-o", "concise")[:2] == (0, ""))
 
 
 def partial_imports():
@@ -336,6 +382,9 @@ def two_guides():
 
 if __name__ == "__main__":
     os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.argv[1]).resolve().parent), os.environ["PATH"]])
+    one_configuration()
+    several_clusters()
+    templates()
     partial_imports()
     advice_runs()
     several_nodes()
