@@ -1,5 +1,6 @@
 //! Where input comes from: the file system, or a revision of a git repository.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
@@ -65,13 +66,17 @@ impl Files {
         tree.file(path)
     }
 
-    /// Lists the manifests below a directory, in order.
+    /// Lists the manifests below a directory, in order; links to others of them come last ([`walk::find_manifests`]).
     pub(super) fn list(&self, directory: &Path) -> Vec<Result<PathBuf, InputError>> {
         match self {
             Self::Disk(_) => walk::find_manifests(directory),
             Self::Revision(tree) => {
-                let manifests = tree.below(directory).into_iter().map(PathBuf::from);
-                manifests.filter(|file| walk::is_manifest(file)).map(Ok).collect()
+                let listed = tree.below(directory).into_iter().map(Path::new);
+                let listed: Vec<&Path> = listed.filter(|file| walk::is_manifest(file)).collect();
+                let all: BTreeSet<&Path> = listed.iter().copied().collect();
+                let is_duplicate = |file: &&Path| tree.link_target(file).is_some_and(|target| all.contains(target));
+                let (duplicates, others): (Vec<&Path>, Vec<&Path>) = listed.into_iter().partition(is_duplicate);
+                others.into_iter().chain(duplicates).map(|file| Ok(file.to_owned())).collect()
             }
         }
     }

@@ -111,6 +111,8 @@ struct Blob {
     /// Its size; `None` if git does not have the object.
     size: Option<u64>,
     is_link: bool,
+    /// The path of the file itself if a link leads to it.
+    target: Option<String>,
 }
 
 impl Tree {
@@ -161,13 +163,15 @@ impl Tree {
         if links.is_empty() {
             return Ok(());
         }
-        let mut targets =
-            read_objects(self.files.values().filter(|blob| blob.is_link).map(|blob| blob.object.as_str()))?;
+        let targets = read_objects(self.files.values().filter(|blob| blob.is_link).map(|blob| blob.object.as_str()))?;
         for path in links {
-            let target = self.files.remove(&path).and_then(|blob| targets.remove(&blob.object)).unwrap_or_default();
-            let target = Path::new(&path).parent().unwrap_or(Path::new("")).join(&*String::from_utf8_lossy(&target));
-            if let Some(blob) = self.files.get(&normalize(&target)).filter(|blob| !blob.is_link) {
-                self.files.insert(path, blob.clone());
+            // Links with the same text are one object.
+            let Some(text) = self.files.remove(&path).and_then(|blob| targets.get(&blob.object)) else { continue };
+            let target = Path::new(&path).parent().unwrap_or(Path::new("")).join(&*String::from_utf8_lossy(text));
+            let target = normalize(&target);
+            if let Some(blob) = self.files.get(&target).filter(|blob| !blob.is_link) {
+                let target = blob.target.clone().or(Some(target));
+                self.files.insert(path, Blob { target, ..blob.clone() });
             }
         }
         Ok(())
@@ -202,6 +206,12 @@ impl Tree {
             // The content was not read, so the file may contain objects for kubefoundry.
             None => Err(InputError::TooLarge { name, is_foreign: false }),
         }
+    }
+
+    /// Returns the path of a file itself, if a link leads to it.
+    pub(super) fn link_target(&self, path: &Path) -> Option<&Path> {
+        let name = relative_to_current_dir(path).ok()?;
+        self.files.get(&name)?.target.as_deref().map(Path::new)
     }
 
     /// Whether there is a file at a path.
@@ -259,7 +269,7 @@ fn parse_entry(line: &str) -> Option<(String, Blob)> {
     let mut attributes = attributes.split_ascii_whitespace();
     let (mode, kind, object, size) = (attributes.next()?, attributes.next()?, attributes.next()?, attributes.next()?);
     // The only other type with `-r` is a commit: a submodule.
-    let blob = || Blob { object: object.to_owned(), size: size.parse().ok(), is_link: mode == "120000" };
+    let blob = || Blob { object: object.to_owned(), size: size.parse().ok(), is_link: mode == "120000", target: None };
     (kind == "blob").then(|| (path.to_owned(), blob()))
 }
 

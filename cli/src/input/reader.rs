@@ -57,7 +57,8 @@ impl Reader {
     /// Reads a file of the input, from the revision if there is one.
     pub(super) fn read_input_file(&mut self, purpose: Purpose, path: &Path) -> Result<SourceId, InputError> {
         let Some(tree) = self.files.revision() else { return self.read_file(purpose, path) };
-        let key = (Some(purpose).filter(|it| is_apart(*it)), path.to_owned());
+        let identity = tree.link_target(path).unwrap_or(path).to_owned();
+        let key = (Some(purpose).filter(|it| is_apart(*it)), identity);
         if let Some(text) = self.seen.get(&key) {
             return Ok(*text);
         }

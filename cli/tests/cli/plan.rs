@@ -203,13 +203,23 @@ fn follows_links_in_a_revision() {
     if !is_installed("git") {
         return;
     }
-    let sandbox = Sandbox::new().with("a/x.yaml", model("x")).with("b/keep.txt", "").with("b/y.yaml", model("y"));
-    std::os::unix::fs::symlink("../a/x.yaml", sandbox.path("b/link.yaml")).unwrap();
+    let sandbox = Sandbox::new().with("m/x.yaml", model("x")).with("b/z.yaml", model("z")).with("c/keep.txt", "");
+    // Two links with the same text are one object of git.
+    std::os::unix::fs::symlink("../m/x.yaml", sandbox.path("b/link.yaml")).unwrap();
+    std::os::unix::fs::symlink("../m/x.yaml", sandbox.path("c/link.yaml")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", sandbox.path("b/out.yaml")).unwrap();
     git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
     commit(&sandbox);
-    let ran = sandbox.run(&["plan", "--git", "main..main", "."]).exits(2);
-    assert!(ran.err.contains("is in the input twice"), "{}", ran.err);
+    let sandbox = sandbox.with("m/x.yaml", model("x").replace("count: 1", "count: 2"));
+    commit(&sandbox);
+    // As in the working tree, a file that is read twice is read once, under its own name.
+    for (path, file, unchanged) in [(".", "m/x.yaml", true), ("b", "b/link.yaml", true), ("c", "c/link.yaml", false)] {
+        for revisions in ["HEAD~1..HEAD", "HEAD~1"] {
+            let ran = sandbox.run(&["plan", "--git", revisions, path]).exits(0);
+            assert!(ran.out.contains(&format!("prod/x  rolling-restart  {file}:")), "{path}: {}", ran.out);
+            assert_eq!(ran.out.contains("1 restart, 1 unchanged;"), unchanged, "{path}: {}", ran.out);
+        }
+    }
 }
 
 #[test]
