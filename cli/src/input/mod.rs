@@ -199,16 +199,18 @@ pub(crate) fn read_options(args: &ConfigArgs) -> Result<Input, InputError> {
     Ok(reader.input)
 }
 
-/// Reads the directory of an Argo CD application, which is the working directory: its options, and then either the
-/// output of kustomize or its files. Files outside of it are rejected, even if a link leads to them.
+/// Reads the directory of an Argo CD application, which is the working directory: its options, up to the root of the
+/// repository, and then either the output of kustomize or its files. Files outside of the directory are rejected, even if a
+/// link leads to them.
 pub(crate) fn read_application(
+    repository: Option<PathBuf>,
     config: Option<&Path>,
     options: Map<String, Value>,
     kustomize_output: Option<(&str, String)>,
 ) -> Result<Input, InputError> {
     let directory = Path::new(".");
     let root = directory.canonicalize().map_err(|error| InputError::Read(directory.display().to_string(), error))?;
-    let found = OptionsFinder::default().find(directory, &Files::default())?;
+    let found = OptionsFinder::default().find(directory, &Files::on_disk(repository.as_slice()))?;
     let mut reader = Reader::default();
     // All are files of the application's repository.
     for file in &found.files {

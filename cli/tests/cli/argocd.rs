@@ -77,6 +77,26 @@ fn only_parameters_loosen_the_policy() {
     }
 }
 
+/// Argo CD sends the repository without `.git` if its operator excludes that, as its documentation recommends. The path of
+/// the application then tells where the repository begins.
+#[test]
+fn options_at_the_root_apply_without_git() {
+    let sandbox = Sandbox::new().with("repo/kubefoundry.yaml", PINNED).with("repo/clusters/prod/a.yaml", model("a"));
+    let run = |path: Option<&str>| {
+        let mut command = sandbox.command(&["argocd", "generate"]);
+        command.env_clear().current_dir(sandbox.path("repo/clusters/prod"));
+        let output = command.envs(path.map(|path| ("ARGOCD_APP_SOURCE_PATH", path))).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for path in ["clusters/prod", "./clusters/prod/", "repo/clusters/prod"] {
+        assert_eq!(run(Some(path)), "", "{path}");
+    }
+    for path in [None, Some("prod"), Some("."), Some("other/prod"), Some("../clusters/prod"), Some("/clusters/prod")] {
+        assert!(run(path).contains("KF0504"), "{path:?}");
+    }
+}
+
 /// The UI shows standard error, so it must name the file, the line and the field.
 #[test]
 fn an_error_prints_no_manifests() {

@@ -1,6 +1,7 @@
 //! `kubefoundry argocd generate`: prints the manifests of an application.
 
-use std::path::Path;
+use std::env;
+use std::path::{Component, Path, PathBuf};
 
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::YamlText;
@@ -29,7 +30,7 @@ pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
         None
     };
     let config = values.get("config").and_then(|value| value.as_str()).filter(|name| !name.is_empty()).map(Path::new);
-    let input = input::read_application(config, parameters::options(&values), kustomize_output)?;
+    let input = input::read_application(repository_root(), config, parameters::options(&values), kustomize_output)?;
     let mut run: Run<YamlText> = Run::from_input(input, &FindingArgs::default(), Thoroughness::Needed)?;
     // One line for each finding: if the command fails, Argo CD's UI shows the beginning of standard error.
     run.compilation.diagnostics.sort_by_key(|finding| finding.severity);
@@ -41,4 +42,15 @@ pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     console::note(&served.warnings(&run.compilation));
     console::print(output::yaml(&run.sources, &run.compilation, run.output_mode())?)?;
     Ok(ExitStatus::Success)
+}
+
+/// Returns the root of the repository, from the application's path in it. Argo CD recommends to leave out `.git`, which
+/// would mark the root. A path that does not lead to the working directory is not believed.
+fn repository_root() -> Option<PathBuf> {
+    let path = PathBuf::from(env::var_os("ARGOCD_APP_SOURCE_PATH")?);
+    let directory = env::current_dir().ok()?.canonicalize().ok()?;
+    let names: PathBuf = path.components().filter(|component| *component != Component::CurDir).collect();
+    let is_below = names.components().all(|component| matches!(component, Component::Normal(_)));
+    let levels = names.components().count();
+    directory.ancestors().nth(levels).filter(|_| is_below && directory.ends_with(&names)).map(Path::to_owned)
 }

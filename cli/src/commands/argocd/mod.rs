@@ -44,7 +44,7 @@ pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatu
 /// A file with a syntax error counts, so that `generate` reports the error. Without it, Argo CD would silently treat
 /// the application as one that does not need the plugin.
 fn print_renderable_files() -> Result<ExitStatus, CommandError> {
-    let input = input::read_application(None, Map::new(), None)?;
+    let input = input::read_application(None, None, Map::new(), None)?;
     let is_renderable =
         |source: &Source| source.purpose == Purpose::Input && composition::may_hold_source(&source.text);
     let files = input.sources.iter().filter(|(_, source)| is_renderable(source));
