@@ -80,6 +80,8 @@ def templates():
         status, out, err = repository.run("lint", ".", "-o", "concise")
         found = re.findall(r"^(\S+?):\d+:\d+: info\[(KF\d+)\]", out, re.M)
         report.check("templates are infos", status == 0 and sorted(found) == [("chart/Chart.yaml", "KF0015"), ("flux/m.yaml", "KF0015")] and out.count("\n") == 2, out + err)
+        status, out, err = repository.run("argocd", "generate")
+        report.check("Argo CD gets the models", status == 0 and out == repository.run("render", ".")[1] and err.count("KF0015") == 2, out + err)
         report.check("--exclude", repository.run("lint", ".", "-o", "concise", "--exclude", "chart", "--exclude", "flux")[:2] == (0, ""))
         repository.write({"kubefoundry.yaml": (repository.path / "kubefoundry.yaml").read_text() + "exclude: [chart, flux]\n"})
         report.check("exclude in the options", repository.run("lint", ".", "-o", "concise")[:2] == (0, ""))

@@ -55,6 +55,14 @@ impl NamedOptions {
         Ok(named)
     }
 
+    /// What an application of Argo CD says, with the file of a parameter. Whether kustomizations are built is another
+    /// parameter, and no file of the repository can allow more than that.
+    pub(super) fn of_application(config: Option<&Path>) -> Result<Self, InputError> {
+        let args = InputArgs { config: config.map(Path::to_owned), ..InputArgs::default() };
+        let named = Self::read(&args)?;
+        Ok(Self { build_kustomizations: Some(false), permissions: Permissions::default(), ..named })
+    }
+
     fn selects(&self, file: &Path) -> bool {
         !self.exclude.iter().any(|patterns| is_matched(patterns, file))
             && self.include.as_ref().is_none_or(|patterns| is_matched(patterns, file))

@@ -36,9 +36,11 @@ use kubefoundry_yaml::field_path::Segment;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Assignment, ConfigArgs, InputArgs};
+use environments::{Environments, OptionFiles};
 use files::Files;
 use found_options::OptionsFinder;
 use git::{GitError, Tree};
+use listing::{Listing, NamedOptions};
 use reader::{Reader, read_limited};
 
 pub(crate) use kustomize::{KnownBuilds, Origins};
@@ -200,8 +202,8 @@ pub(crate) fn read_options(args: &ConfigArgs) -> Result<Input, InputError> {
 }
 
 /// Reads the directory of an Argo CD application, which is the working directory: its options, up to the root of the
-/// repository, and then either the output of kustomize or its files. Files outside of the directory are rejected, even if a
-/// link leads to them.
+/// repository, and then either the output of kustomize or the files that `render` would read without building kustomizations.
+/// Files outside of the directory are rejected, even if a link leads to them.
 pub(crate) fn read_application(
     repository: Option<PathBuf>,
     config: Option<&Path>,
@@ -210,25 +212,46 @@ pub(crate) fn read_application(
 ) -> Result<Input, InputError> {
     let directory = Path::new(".");
     let root = directory.canonicalize().map_err(|error| InputError::Read(directory.display().to_string(), error))?;
-    let found = OptionsFinder::default().find(directory, &Files::on_disk(repository.as_slice()))?;
-    let mut reader = Reader::default();
+    if let Some(config) = config
+        && config.canonicalize().is_ok_and(|file| !file.starts_with(&root))
+    {
+        return Err(InputError::Outside(config.display().to_string()));
+    }
+    let mut reader = Reader { disk: Files::on_disk(repository.as_slice()), ..Reader::default() };
+    let named = NamedOptions::of_application(config)?;
+    let mut finder = OptionsFinder::default();
+    let (listing, found) = match kustomize_output {
+        Some(_) => (None, finder.find(directory, &reader.disk)?.files.clone()),
+        None => {
+            let listing = Listing::of(&[directory.to_owned()], &reader.disk, &mut finder, &named)?;
+            let found = listing.option_files().collect::<OptionFiles>().into_iter().collect();
+            (Some(listing), found)
+        }
+    };
+    let mut environments = Environments::default();
     // All are files of the application's repository.
-    for file in &found.files {
-        let options = reader.read_file(Purpose::Options, file)?;
+    for file in found {
+        let options = reader.read_file(Purpose::Options, &file)?;
         reader.input.sources.set_found(options, true);
+        environments.options.insert(file, options);
     }
     reader.root = Some(root);
     if let Some(file) = config {
         let options = reader.read_file(Purpose::Options, file)?;
         reader.input.sources.set_found(options, true);
+        environments.options.retain(|_, found| *found != options);
     }
     if let Some(render) = flags_to_render(&InputArgs::default(), options) {
         reader.input.sources.add_for(Purpose::Options, PARAMETERS, render);
     }
     reader.read_named_model_configs()?;
-    match kustomize_output {
-        Some((name, text)) => drop(reader.input.sources.add(name, text)),
-        None => drop(reader.read_path(Purpose::Input, directory)?),
+    match (kustomize_output, listing) {
+        (Some((name, text)), _) => drop(reader.input.sources.add(name, text)),
+        (None, Some(listing)) => {
+            reader.read_listing(listing, Vec::new(), &named, &mut environments)?;
+            environments.apply(&mut reader.input.sources, &reader.model_configs);
+        }
+        (None, None) => {}
     }
     Ok(reader.input)
 }

@@ -97,6 +97,28 @@ fn options_at_the_root_apply_without_git() {
     }
 }
 
+/// The plugin reads what the command line reads: templates and excluded files do not break an application.
+#[test]
+fn templates_and_excluded_files_are_not_read() {
+    let options = format!("{PINNED}exclude: [vendor]\n");
+    let sandbox = Sandbox::new()
+        .with("kubefoundry.yaml", &options)
+        .with("a.yaml", model("a"))
+        .with("vendor/b.yaml", broken("b"))
+        .with("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 0.1.0\n")
+        .with("chart/templates/c.yaml", format!("{{{{- if .Values.c }}}}\n{}{{{{- end }}}}\n", model("c")));
+    let generated = argocd(&sandbox, "generate", &[]).exits(0);
+    assert_eq!(generated.kinds(), ["DynamoGraphDeployment"]);
+    assert!(generated.err.starts_with("chart/Chart.yaml:1:1: info[KF0015]"), "{}", generated.err);
+    assert_eq!(generated.out, sandbox.run(&["render", "."]).exits(0).out);
+    assert_eq!(argocd(&sandbox, "discover", &[]).exits(0).out, "a.yaml\n");
+    // The file of the parameter can exclude, too, but allow nothing.
+    let sandbox = sandbox.with("kubefoundry.yaml", PINNED).with("more.yaml", format!("{options}helm: true\n"));
+    let ran = argocd(&sandbox, "generate", &[("PARAM_CONFIG", "more.yaml")]);
+    assert!(!ran.err.contains("vendor/b.yaml"), "{}", ran.err);
+    assert!(!ran.err.contains("helm cannot render"), "{}", ran.err);
+}
+
 /// The UI shows standard error, so it must name the file, the line and the field.
 #[test]
 fn an_error_prints_no_manifests() {
