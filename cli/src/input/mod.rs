@@ -205,7 +205,7 @@ pub(crate) fn read_options(args: &ConfigArgs) -> Result<Input, InputError> {
 /// repository, and then either the output of kustomize or the files that `render` would read without building kustomizations.
 /// Files outside of the directory are rejected, even if a link leads to them.
 pub(crate) fn read_application(
-    repository: Option<PathBuf>,
+    repository: Option<&Path>,
     config: Option<&Path>,
     options: Map<String, Value>,
     kustomize_output: Option<(&str, String)>,
@@ -217,16 +217,17 @@ pub(crate) fn read_application(
     {
         return Err(InputError::Outside(config.display().to_string()));
     }
-    let mut reader = Reader { disk: Files::on_disk(repository.as_slice()), ..Reader::default() };
+    let mut reader = Reader { disk: Files::on_disk(repository.map(Path::to_owned).as_slice()), ..Reader::default() };
     let named = NamedOptions::of_application(config)?;
     let mut finder = OptionsFinder::default();
-    let (listing, found) = match kustomize_output {
-        Some(_) => (None, finder.find(directory, &reader.disk)?.files.clone()),
-        None => {
-            let listing = Listing::of(&[directory.to_owned()], &reader.disk, &mut finder, &named)?;
-            let found = listing.option_files().collect::<OptionFiles>().into_iter().collect();
-            (Some(listing), found)
-        }
+    let listing = if kustomize_output.is_none() {
+        Some(Listing::of(&[directory.to_owned()], &reader.disk, &mut finder, &named)?)
+    } else {
+        None
+    };
+    let found: Vec<PathBuf> = match &listing {
+        Some(listing) => listing.option_files().collect::<OptionFiles>().into_iter().collect(),
+        None => finder.find(directory, &reader.disk)?.files.clone(),
     };
     let mut environments = Environments::default();
     // All are files of the application's repository.

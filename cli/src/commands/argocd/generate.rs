@@ -30,7 +30,8 @@ pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
         None
     };
     let config = values.get("config").and_then(|value| value.as_str()).filter(|name| !name.is_empty()).map(Path::new);
-    let input = input::read_application(repository_root(), config, parameters::options(&values), kustomize_output)?;
+    let options = parameters::options(&values);
+    let input = input::read_application(repository_root().as_deref(), config, options, kustomize_output)?;
     let mut run: Run<YamlText> = Run::from_input(input, &FindingArgs::default(), Thoroughness::Needed)?;
     // One line for each finding: if the command fails, Argo CD's UI shows the beginning of standard error.
     run.compilation.diagnostics.sort_by_key(|finding| finding.severity);
