@@ -207,8 +207,8 @@ impl Reader {
         for RelevantChart { directory: chart, count, options } in charts.relevant(&self.files)? {
             let file = self.read_input_file(Purpose::Origin, &templates::chart_file(&chart))?;
             let mut finding = templates::skipped_chart(&chart, count);
-            if named.permissions.helm && self.files.revision().is_none() {
-                match templates::render_chart(&chart) {
+            if named.permissions.helm {
+                match templates::render_chart(&chart, &self.files)? {
                     Ok(text) => {
                         let name = format!("{} (rendered by helm)", kustomize::name_of(&chart));
                         let id = self.input.sources.add(name, text);

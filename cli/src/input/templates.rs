@@ -1,6 +1,8 @@
 //! Recognizes templates, which are not manifests before a program has filled them in.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use kubefoundry_compiler::codes::input as codes;
 use kubefoundry_diagnostics::Diagnostic;
@@ -8,6 +10,7 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::one_line;
 
+use super::InputError;
 use super::files::Files;
 use super::kustomize::name_of;
 use super::program::{self, ProgramError};
@@ -95,15 +98,28 @@ pub(super) fn skipped_template() -> Diagnostic {
         .help("pass what is rendered from it on standard input, or exclude the file in kubefoundry.yaml")
 }
 
-/// Renders a chart with helm.
-pub(super) fn render_chart(chart: &Path) -> Result<String, ProgramError> {
+/// Renders a chart with helm. The chart of a revision is written to a temporary directory first.
+pub(super) fn render_chart(chart: &Path, files: &Files) -> Result<Result<String, ProgramError>, InputError> {
     let Some(helm) = program::find("helm") else {
-        return Err(ProgramError::Failed("helm is not on the PATH".to_owned()));
+        return Ok(Err(ProgramError::Failed("helm is not on the PATH".to_owned())));
     };
     let name = chart.file_name().and_then(|name| name.to_str()).unwrap_or("release");
-    let path = if chart.as_os_str().is_empty() { Path::new(".") } else { chart };
+    let mut command = Command::new(helm);
     // An argument that starts with a dash would be an option.
-    program::run(std::process::Command::new(helm).args(["template", "--", name]).arg(path))
+    command.args(["template", "--", name]);
+    if files.revision().is_none() {
+        let path = if chart.as_os_str().is_empty() { Path::new(".") } else { chart };
+        return Ok(program::run(command.arg(path)));
+    }
+    let copy = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(InputError::Temporary)?;
+    for file in files.list_all(chart).into_iter().chain([PathBuf::from(".helmignore")]) {
+        let Some(bytes) = files.read(&chart.join(&file))? else { continue };
+        let target = copy.path().join(file);
+        let written =
+            fs::create_dir_all(target.parent().unwrap_or(copy.path())).and_then(|()| fs::write(target, bytes));
+        written.map_err(InputError::Temporary)?;
+    }
+    Ok(program::run(command.arg(copy.path())))
 }
 
 #[cfg(test)]

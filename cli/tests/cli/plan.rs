@@ -222,6 +222,38 @@ fn follows_links_in_a_revision() {
     }
 }
 
+/// With `--helm`, charts are rendered on both sides: otherwise, every model of a chart would seem to be new.
+#[test]
+fn renders_charts_in_a_revision() {
+    if !is_installed("git") {
+        return;
+    }
+    let sandbox = Sandbox::new()
+        .with("bin/helm", "#!/bin/sh\ncat \"$4/files/rendered\"\n")
+        .with("repo/chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 0.1.0\n")
+        .with("repo/chart/templates/m.yaml", format!("{{{{ if .Values.m }}}}\n{}{{{{ end }}}}\n", model("m")))
+        .with("repo/chart/files/rendered", model("m"));
+    fs::set_permissions(sandbox.path("bin/helm"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let identity = ["-C", "repo", "-c", "user.name=n", "-c", "user.email=a@example.com"];
+    let git_in = |arguments: &[&str]| git(&sandbox, &[&identity, arguments].concat());
+    git_in(&["init", "--quiet", "--initial-branch=main"]);
+    git_in(&["add", "."]);
+    git_in(&["commit", "--quiet", "-m", "one"]);
+    fs::write(sandbox.path("repo/chart/files/rendered"), model("m").replace("count: 1", "count: 2")).unwrap();
+    git_in(&["commit", "--quiet", "-am", "two"]);
+    let path = format!("{}:{}:/usr/bin:/bin", sandbox.path("bin").display(), tools().display());
+    for (revisions, expected) in [
+        ("HEAD~1..HEAD", "1 restart; GPUs 1 → 2\n"),
+        ("HEAD~1", "1 restart; GPUs 1 → 2\n"),
+        ("HEAD", "1 unchanged; GPUs 2\n"),
+    ] {
+        let mut command = sandbox.command(&["plan", "--git", revisions, ".", "--helm"]);
+        let output = command.current_dir(sandbox.path("repo")).env("PATH", &path).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.ends_with(expected), "{revisions}: {printed}{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 #[test]
 fn rejects_unreadable_revisions() {
     if !is_installed("git") {
