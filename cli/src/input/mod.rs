@@ -217,17 +217,17 @@ pub(crate) fn read_application(
     {
         return Err(InputError::Outside(config.display().to_string()));
     }
-    let mut reader = Reader { disk: Files::on_disk(repository.map(Path::to_owned).as_slice()), ..Reader::default() };
+    let mut reader = Reader { files: Files::on_disk(repository.map(Path::to_owned).as_slice()), ..Reader::default() };
     let named = NamedOptions::of_application(config)?;
     let mut finder = OptionsFinder::default();
     let listing = if kustomize_output.is_none() {
-        Some(Listing::of(&[directory.to_owned()], &reader.disk, &mut finder, &named)?)
+        Some(Listing::of(&[directory.to_owned()], &reader.files, &mut finder, &named)?)
     } else {
         None
     };
     let found: Vec<PathBuf> = match &listing {
         Some(listing) => listing.option_files().collect::<OptionFiles>().into_iter().collect(),
-        None => finder.find(directory, &reader.disk)?.files.clone(),
+        None => finder.find(directory, &reader.files)?.files.clone(),
     };
     let mut environments = Environments::default();
     // All are files of the application's repository.
