@@ -2,9 +2,24 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize as _;
 use serde_json::{Map, Value};
 
 use crate::{Limits, parse, to_yaml};
+
+/// Writes compact JSON whose floats are floats in YAML 1.1, too. It reads a number with an exponent as text unless it has
+/// a point and a signed exponent.
+struct YamlNumbers;
+
+impl serde_json::ser::Formatter for YamlNumbers {
+    fn write_f64<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, value: f64) -> std::io::Result<()> {
+        let text = Value::from(value).to_string();
+        let Some((digits, exponent)) = text.split_once('e') else { return writer.write_all(text.as_bytes()) };
+        let point = if digits.contains('.') { "" } else { ".0" };
+        let sign = if exponent.starts_with(['-', '+']) { "" } else { "+" };
+        write!(writer, "{digits}{point}e{sign}{exponent}")
+    }
+}
 
 /// A value rendered in block style.
 pub(super) enum RenderedBlock {
@@ -54,10 +69,15 @@ const MAX_DEPTH: usize = 512;
 /// ```
 /// use kubefoundry_yaml::edit::to_json_line;
 /// assert_eq!(to_json_line(&serde_json::json!({"a": ["\u{85}"]})), "{\"a\":[\"\\u0085\"]}");
+/// assert_eq!(to_json_line(&serde_json::json!([1e-8, 1e300, 2.5])), "[1.0e-8,1.0e+300,2.5]");
 /// ```
 pub fn to_json_line(value: &Value) -> String {
+    let mut json = Vec::new();
+    // Writing JSON to memory cannot fail: every key is a string.
+    let _ = value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, YamlNumbers));
+    let json = String::from_utf8(json).unwrap_or_default();
     let mut line = String::new();
-    for c in value.to_string().chars() {
+    for c in json.chars() {
         if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') {
             // Writing to a String cannot fail.
             let _ = write!(line, "\\u{:04x}", u32::from(c));
