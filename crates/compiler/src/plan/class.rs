@@ -118,7 +118,8 @@ pub(super) fn classify(change: &RenderedChange, behaviors: Option<&[Behavior]>) 
     if change.is_whole() {
         return classify_object(change);
     }
-    let Some(behaviors) = behaviors else {
+    let workloads = behaviors.is_none().then_some(WORKLOADS).filter(|_| change.object.api_version.starts_with("apps/"));
+    let Some(behaviors) = behaviors.or(workloads) else {
         return classified(ChangeClass::Unknown, "its controller is not known here");
     };
     let find = |behaviors| Behavior::find(behaviors, &change.object.kind, &change.path);
@@ -135,6 +136,28 @@ pub(super) fn classify(change: &RenderedChange, behaviors: Option<&[Behavior]>) 
         Reaction::Refused => ChangeClass::Refused,
     };
     classified(class, row.source)
+}
+
+/// What Kubernetes itself does with the workloads that are generated for other kinds than models.
+const WORKLOADS: &[Behavior] = &[
+    workload("Deployment", "metadata", Reaction::None),
+    workload("Deployment", "spec", Reaction::InPlace),
+    workload("Deployment", "spec.selector", Reaction::Refused),
+    workload("Deployment", "spec.template", Reaction::RollingRestart),
+    workload("StatefulSet", "metadata", Reaction::None),
+    workload("StatefulSet", "spec", Reaction::Refused),
+    workload("StatefulSet", "spec.minReadySeconds", Reaction::InPlace),
+    workload("StatefulSet", "spec.ordinals", Reaction::InPlace),
+    workload("StatefulSet", "spec.persistentVolumeClaimRetentionPolicy", Reaction::InPlace),
+    workload("StatefulSet", "spec.replicas", Reaction::InPlace),
+    workload("StatefulSet", "spec.revisionHistoryLimit", Reaction::InPlace),
+    workload("StatefulSet", "spec.template", Reaction::RollingRestart),
+    workload("StatefulSet", "spec.updateStrategy", Reaction::InPlace),
+];
+
+const fn workload(kind: &'static str, path: &'static str, reaction: Reaction) -> Behavior {
+    // `ValidateStatefulSetUpdate` and `ValidateDeploymentUpdate`, and the hash of the template.
+    Behavior { kind, path, reaction, source: "k8s.io/kubernetes/pkg/apis/apps/validation, pkg/controller" }
 }
 
 /// Classifies an object that was created or deleted.
