@@ -354,7 +354,24 @@ fn a_server_that_merges_itself_finds_its_configuration() {
     let (calls, output) = stage.start(&[("LLS_START", "run"), ("LLS_CONFIG_PATHS", "/missing/run.yaml\n/*")]);
     assert!(calls.is_empty() && output.status.code() == Some(1), "{calls:?}");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("ERROR: No run.yaml found in distribution image\n\nResolution: Either provide"), "{said}");
+    assert!(said.contains("ERROR: No configuration found in the user ConfigMap\n\nResolution: "), "{said}");
+}
+
+/// Without a ConfigMap of the user, the configuration is that of the image.
+#[test]
+fn a_server_that_merges_itself_finds_that_of_its_image() {
+    let stage = Stage::new("native-image", &[("llama", "")]);
+    let there = stage.folder.join("run.yaml");
+    fs::write(&there, "").unwrap();
+    let there = there.to_str().unwrap();
+    let native = [("LLS_START", "run"), ("LLS_EXTRA_PROVIDERS", "/x/extra.yaml")];
+    let (calls, _) = stage.start(&[&native[..], &[("LLS_EXTRA_BASE_CONFIGS", there)]].concat());
+    assert_eq!(calls, [format!("llama stack run {there} --extra-providers /x/extra.yaml")]);
+    let (calls, output) = stage.start(&[&native[..], &[("RUN_CONFIG_PATH", "/missing/run.yaml")]].concat());
+    assert!(calls.is_empty() && output.status.code() == Some(1), "{calls:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("ERROR: No run.yaml found in distribution image\nChecked paths:\n"), "{said}");
+    assert!(said.contains("  - /missing/run.yaml (not found)\n  - /app/run.yaml (not found)\n"), "{said}");
 }
 
 /// Returns a distribution with a value in every section, so that a change of any field can affect the output.

@@ -42,9 +42,9 @@ fn vllm_image(pod: &Pod) {
     pod.image(&vllm_metadata(), &[provider, ("Some_Dep-1.5-py3-none-any.whl", "", &["some_dep/__init__.py=v = 1"])]);
 }
 
-fn guard_image(pod: &Pod, dependency: &str) {
+fn guard_image(pod: &Pod, dependency: &str, requires: &str) {
     let text = metadata("acme-guard", "inline::acme-guard", "acme.guard", "safety", &format!("\"{GUARD}\""));
-    let provider = ("acme_guard-2.0-py3-none-any.whl", "some-dep", &["acme/guard.py=x = 2"][..]);
+    let provider = ("acme_guard-2.0-py3-none-any.whl", requires, &["acme/guard.py=x = 2"][..]);
     pod.image(&text, &[provider, (dependency, "", &["some_dep/__init__.py=v = 1"])]);
 }
 
@@ -69,7 +69,7 @@ fn start_a_pod(pod: &Pod) {
     let first = pod.install(&vllm()).exits(0);
     assert!(first.out.starts_with("Installing external provider: vllm\n"), "{}", first.out);
     assert!(first.out.ends_with("Successfully installed provider: vllm\n"), "{}", first.out);
-    guard_image(pod, "some_dep-1.5.0-py3-none-any.whl");
+    guard_image(pod, "some_dep-1.5.0-py3-none-any.whl", "some-dep");
     pod.install(&guard()).exits(0);
 
     for file in ["acme/vllm.py", "acme/guard.py", "some_dep/__init__.py", "acme_guard-2.0.dist-info/METADATA"] {
@@ -95,7 +95,7 @@ fn start_a_pod(pod: &Pod) {
 
     fs::create_dir_all(pod.path("etc/llama-stack")).unwrap();
     fs::write(pod.path("etc/llama-stack/run.yaml"), BASE).unwrap();
-    assert_eq!(pod.extract(None).exits(0).out, "Found run.yaml at /etc/llama-stack/run.yaml\n");
+    assert_eq!(pod.extract(None, &[]).exits(0).out, "Found run.yaml at /etc/llama-stack/run.yaml\n");
     let stack = "opt/llama-stack";
     let merged = pod.sandbox.run(&[
         "llamastack",
@@ -147,6 +147,63 @@ fn installing_again_changes_nothing() {
     assert_eq!(again.err, "");
 }
 
+/// A package that both providers bring stays in the version of the first, if that is enough for the second.
+#[test]
+fn providers_share_a_package_in_one_version() {
+    if !has_pip() {
+        return;
+    }
+    let pod = Pod::new();
+    vllm_image(&pod);
+    pod.install(&vllm()).exits(0);
+    guard_image(&pod, "some_dep-2.0-py3-none-any.whl", "some-dep>=1");
+    for _ in 0..2 {
+        let ran = pod.install(&guard()).exits(0);
+        let kept = "Kept Some_Dep==1.5 of provider 'vllm' (image: quay.io/acme/vllm:1.0) instead of some_dep==2.0\n";
+        assert!(ran.out.contains(kept), "{}", ran.out);
+        let record = "# Provider: 'guard' (image: quay.io/acme/guard@sha256:00)\nacme_guard==2.0\n\
+                      # kept Some_Dep==1.5 instead of 2.0\n";
+        assert!(pod.read("installed-packages.txt").ends_with(record), "{}", pod.read("installed-packages.txt"));
+    }
+    let packages = pod.shared("python-packages");
+    assert!(packages.join("acme/guard.py").exists() && packages.join("Some_Dep-1.5.dist-info").exists());
+    assert!(!packages.join("some_dep-2.0.dist-info").exists());
+}
+
+/// The version of Python and the wheels with native code are recorded, for the start of the server.
+#[test]
+fn native_wheels_are_recorded() {
+    if !has_pip() {
+        return;
+    }
+    let pod = Pod::new();
+    // A wheel that any Python accepts, with a file name that says otherwise than its tag would.
+    let provider = ("acme_vllm-1.0.0-py3-none-linux_x86_64.whl", "", &["acme/vllm.py=x = 1"][..]);
+    if std::env::consts::ARCH != "x86_64" {
+        skipped("the wheel of this test is for x86_64");
+        return;
+    }
+    pod.image(&metadata("a", "remote::a", "a", "inference", "packages/acme_vllm-1.0.0-py3-none-linux_x86_64.whl"), &[provider]);
+    pod.install(&vllm()).exits(0);
+    let found: Value = serde_json::from_str(&pod.read("metadata/vllm/python.json")).unwrap();
+    assert_eq!(found["native"], json!(["acme_vllm-1.0.0-py3-none-linux_x86_64.whl"]));
+    assert!(found["python"].as_str().unwrap().starts_with("3."));
+}
+
+/// Settings of pip in the image are for its own packages.
+#[test]
+fn settings_of_pip_are_ignored() {
+    if !has_pip() {
+        return;
+    }
+    let pod = Pod::new();
+    vllm_image(&pod);
+    pod.install_with(&vllm(), |command| {
+        command.env("PIP_USER", "1").env("PIP_PREFIX", "/tmp/x").env("PIP_INDEX_URL", "http://127.0.0.1:1/");
+    })
+    .exits(0);
+}
+
 /// Two providers with different versions of one package: pip says nothing, the script does, in the specified block.
 #[test]
 fn conflicting_dependencies_are_refused() {
@@ -157,7 +214,7 @@ fn conflicting_dependencies_are_refused() {
     vllm_image(&pod);
     pod.install(&vllm()).exits(0);
     let before = pod.read("installed-packages.txt");
-    guard_image(&pod, "some_dep-2.0-py3-none-any.whl");
+    guard_image(&pod, "some_dep-2.0-py3-none-any.whl", "some-dep>=1.6");
     assert_eq!(
         pod.install(&guard()).exits(1).err,
         "ERROR: Cannot install provider 'guard' due to dependency conflict
@@ -166,9 +223,10 @@ Provider: guard
 Image: quay.io/acme/guard@sha256:00
 Init Container: external-provider-guard
 
-Pip installation failed with:
+Packages of another provider do not meet the requirements:
 ERROR: Cannot install some_dep==2.0 of provider 'guard' (image: quay.io/acme/guard@sha256:00)
 because provider 'vllm' (image: quay.io/acme/vllm:1.0) installed Some_Dep==1.5
+and acme_guard==2.0 requires some-dep>=1.6
 
 Previously installed packages can be found in: /opt/llama-stack/external-providers/installed-packages.txt
 
@@ -286,7 +344,12 @@ fn broken_images_are_told() {
     fs::write(package.join(VLLM), "").unwrap();
     fs::write(package.join("packages/vllm.whl"), "").unwrap();
     told(format!("/lls-provider/packages/vllm.whl of image {image} is not named as a wheel"));
+    fs::remove_file(package.join("packages/vllm.whl")).unwrap();
     fs::create_dir_all(pod.path("nothing")).unwrap();
+    for tool in ["cat", "env", "mkdir", "rm", "sed"] {
+        let folder = ["/usr/bin", "/bin"].into_iter().find(|folder| std::path::Path::new(folder).join(tool).exists());
+        std::os::unix::fs::symlink(format!("{}/{tool}", folder.unwrap()), pod.path("nothing").join(tool)).unwrap();
+    }
     let ran = pod.install_with(&vllm(), |command| {
         command.env("PATH", pod.path("nothing"));
     });
@@ -395,7 +458,7 @@ fn what_users_write_is_never_run() {
     assert!(pod.sandbox.files(".").iter().all(|file| !file.contains("pwned")));
 }
 
-/// The paths are tried in order, further ones behind the two that are known; a star in one is a star.
+/// The paths are tried in order: those of the specification, further ones, those of official images; a star is a star.
 #[test]
 fn the_base_is_found_where_it_may_be() {
     let pod = Pod::new();
@@ -403,25 +466,57 @@ fn the_base_is_found_where_it_may_be() {
         fs::create_dir_all(pod.path(path).parent().unwrap()).unwrap();
         fs::write(pod.path(path), text).unwrap();
     };
-    let taken = || pod.sandbox.read("opt/llama-stack/base-config/run.yaml");
+    let found = |path: &str, text: &str, extra: Option<&str>| {
+        let ran = pod.extract(extra, &[("RUN_CONFIG_PATH", "/workspace/run.yaml")]).exits(0);
+        assert_eq!(ran.out, format!("Found run.yaml at {path}\n"));
+        assert_eq!(pod.sandbox.read("opt/llama-stack/base-config/run.yaml"), text);
+    };
+    put("app/run.yaml", "of 0.2");
+    found("/app/run.yaml", "of 0.2", None);
+    put("workspace/run.yaml", "built");
+    found("/workspace/run.yaml", "built", None);
     put("srv/with space/*.yaml", "third");
-    assert_eq!(
-        pod.extract(Some("/srv/missing.yaml\n/srv/with space/*.yaml")).exits(0).out,
-        "Found run.yaml at /srv/with space/*.yaml\n"
-    );
-    assert_eq!(taken(), "third");
+    let extra = Some("/srv/missing.yaml\n/srv/with space/*.yaml");
+    found("/srv/with space/*.yaml", "third", extra);
     put("etc/llama-stack/run.yaml", "second");
-    pod.extract(Some("/srv/with space/*.yaml")).exits(0);
-    assert_eq!(taken(), "second");
+    found("/etc/llama-stack/run.yaml", "second", extra);
     put("opt/app-root/run.yaml", "first");
-    assert_eq!(pod.extract(None).exits(0).out, "Found run.yaml at /opt/app-root/run.yaml\n");
-    assert_eq!((taken().as_str(), mode(&pod.path("opt/llama-stack/base-config/run.yaml"))), ("first", 0o664));
+    found("/opt/app-root/run.yaml", "first", None);
+    assert_eq!(mode(&pod.path("opt/llama-stack/base-config/run.yaml")), 0o664);
+}
+
+/// An official image of 0.3 or later has its configuration only in the Python package.
+#[test]
+fn the_base_is_found_in_the_python_package() {
+    if !has_pip() {
+        return;
+    }
+    let pod = Pod::new();
+    let package = pod.path("site/llama_stack");
+    let site = pod.path("site").canonicalize().unwrap_or_else(|_| pod.path("site")).display().to_string();
+    for (path, text) in [
+        ("templates/starter/run.yaml", "of 0.2"),
+        ("distributions/starter/run.yaml", "of 0.3"),
+        ("distributions/starter/config.yaml", "of 0.5"),
+    ] {
+        fs::create_dir_all(package.join(path).parent().unwrap()).unwrap();
+        fs::write(package.join(path), text).unwrap();
+        fs::write(package.join("__init__.py"), "raise SystemExit('it is not imported')").unwrap();
+        for name in ["DISTRO_NAME", "LLS_DISTRIBUTION"] {
+            let ran = pod.extract(None, &[("PYTHONPATH", &site), (name, "starter")]).exits(0);
+            assert_eq!(ran.out, format!("Found run.yaml at {}\n", package.join(path).display()));
+            assert_eq!(pod.sandbox.read("opt/llama-stack/base-config/run.yaml"), text);
+        }
+    }
+    let ran = pod.extract(None, &[("PYTHONPATH", &site), ("DISTRO_NAME", "other")]).exits(1);
+    let last = format!("  - {}/templates/other/run.yaml (not found)\n\nResolution: ", package.display());
+    assert!(ran.err.contains(&last), "{}", ran.err);
 }
 
 /// The block of the specification, with every path that was looked at.
 #[test]
 fn a_distribution_without_a_base_is_told() {
-    let ran = Pod::new().extract(Some("/srv/run.yaml")).exits(1);
+    let ran = Pod::new().extract(Some("/srv/run.yaml"), &[("LLS_DISTRIBUTION", "starter"), ("PATH", "/nothing")]).exits(1);
     assert_eq!(
         ran.err,
         "ERROR: No run.yaml found in distribution image
@@ -429,38 +524,49 @@ Checked paths:
   - /opt/app-root/run.yaml (not found)
   - /etc/llama-stack/run.yaml (not found)
   - /srv/run.yaml (not found)
+  - /app/run.yaml (not found)
+  - llama_stack/distributions/starter/config.yaml (no Python of the image has llama-stack)
 
 Resolution: Either provide a user ConfigMap with run.yaml or use a distribution image that includes run.yaml
 "
     );
 }
 
-/// The names of wheels are read by the script and by the library; both must take the same for a conflict.
+/// Versions and requirements are compared by pip's own code in the script, and by the library; both must agree.
 #[test]
 fn the_script_and_the_library_agree_on_conflicts() {
     if !has_pip() {
         return;
     }
-    let pod = Pod::new();
-    let text = |file: &str| metadata("a", "remote::a", "a", "inference", &format!("packages/{file}"));
-    let spellings = [
-        ("My_Pkg-1.0-py3-none-any.whl", "my.pkg-1.0.0-py3-none-any.whl"),
-        ("a__b-2-py3-none-any.whl", "A_b-2.0.0-py3-none-any.whl"),
-        ("a-1.0+cu12-py3-none-any.whl", "a-1.0-py3-none-any.whl"),
-        ("a-1.0.post0-py3-none-any.whl", "a-1.0-py3-none-any.whl"),
-        ("a-1.0-1-py3-none-any.whl", "a-1-2-py3-none-any.whl"),
-        ("a-10-py3-none-any.whl", "a-1.0-py3-none-any.whl"),
-        ("ab-1-py3-none-any.whl", "a_b-2-py3-none-any.whl"),
-    ];
-    for (first, second) in spellings {
-        let parse = |file: &str| package::Wheel::parse(file).unwrap();
-        let conflict = parse(first).conflicts_with(&parse(second));
-        let _ = fs::remove_dir_all(pod.shared(""));
-        fs::create_dir_all(pod.shared("")).unwrap();
-        fs::write(pod.shared("installed-packages.txt"), format!("# Provider: 'other' (image: x)\n{}\n", parse(first)))
-            .unwrap();
-        pod.image(&text(second), &[(second, "", &[])]);
-        let ran = pod.install(&vllm());
+    let bundled = |file: &str, requires: &str| package::Bundled {
+        wheel: package::Wheel::parse(file).unwrap(),
+        requirements: requires.split_terminator(';').map(|line| package::Requirement::parse(line).unwrap()).collect(),
+    };
+    for (first, second, requires) in [
+        ("My_Pkg-1.0-py3-none-any.whl", "my.pkg-1.0.0-py3-none-any.whl", "my-pkg==1"),
+        ("a-1.0rc1-py3-none-any.whl", "a-1.0.0rc1-py3-none-any.whl", "a==1.0rc1"),
+        ("a-1.0+cu12-py3-none-any.whl", "a-1.0-py3-none-any.whl", "a==1.0"),
+        ("a-1.0.post0-py3-none-any.whl", "a-1.0-py3-none-any.whl", "a==1.0"),
+        ("a-10-py3-none-any.whl", "a-1.0-py3-none-any.whl", "a<2"),
+        ("a-2.0-py3-none-any.whl", "a-1.4-py3-none-any.whl", "a~=1.2"),
+        ("a-1.9-py3-none-any.whl", "a-1.4-py3-none-any.whl", "a~=1.2"),
+        ("main-1-py3-none-any.whl", "a-1-py3-none-any.whl", "a"),
+    ] {
+        let main = "main-2-py3-none-any.whl";
+        let of = |name: &str, wheels: Vec<package::Bundled>| package::Package {
+            name: name.to_owned(),
+            main: wheels.first().map(|bundled| bundled.wheel.name().to_owned()),
+            wheels,
+        };
+        let one = of("one", vec![bundled("one-1-py3-none-any.whl", ""), bundled(first, "")]);
+        let other = of("other", vec![bundled(main, requires), bundled(second, "")]);
+        let conflict = !package::conflicts(&[one, other]).is_empty();
+        let pod = Pod::new();
+        let text = |file: &str| metadata("a", "remote::a", "a", "inference", &format!("packages/{file}"));
+        pod.image(&text("one-1-py3-none-any.whl"), &[("one-1-py3-none-any.whl", "", &[]), (first, "", &[])]);
+        pod.install(&vllm()).exits(0);
+        pod.image(&text(main), &[(main, requires, &[]), (second, "", &[])]);
+        let ran = pod.install(&guard());
         assert_eq!(ran.code, Some(i32::from(conflict)), "{first} and {second}: {ran:#?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::sandbox::{Ran, Sandbox};
-use crate::wheels::{archive, wheel};
+use crate::wheels::{archive, provider_wheel, wheel};
 
 const MERGE: [&str; 12] = [
     "llamastack",
@@ -198,7 +198,7 @@ fn the_merge_exits_with_0_or_1() {
 fn package() -> Sandbox {
     Sandbox::new()
         .with("vllm/lls-provider-spec.yaml", metadata("inference"))
-        .with("vllm/packages/acme_vllm-1.0.0-py3-none-any.whl", wheel("acme_vllm", "1.0.0"))
+        .with("vllm/packages/acme_vllm-1.0.0-py3-none-any.whl", provider_wheel("acme_vllm", "1.0.0", &["numpy>=1"]))
         .with("vllm/packages/numpy-2.0.0-cp311-cp311-manylinux_2_17_x86_64.whl", wheel("numpy", "2.0.0"))
 }
 
@@ -319,12 +319,13 @@ fn wheels_are_opened() {
             .with(&format!("vllm/packages/{FILE}"), content);
         sandbox.run(&["llamastack", "validate-provider", "vllm"])
     };
-    let whole = wheel("acme_vllm", "1.0.0");
+    let whole = provider_wheel("acme_vllm", "1.0.0", &[]);
     check(&whole).exits(0);
     let info = "acme_vllm-1.0.0.dist-info";
     let metadata_of = |text: &str| {
         let files = [("METADATA", text), ("WHEEL", ""), ("RECORD", "")];
-        let files: Vec<(String, &str)> = files.map(|(file, text)| (format!("{info}/{file}"), text)).into();
+        let mut files: Vec<(String, &str)> = files.map(|(file, text)| (format!("{info}/{file}"), text)).into();
+        files.push(("acme/vllm/provider.py".to_owned(), "from .spec import *"));
         archive(&files.iter().map(|(file, text)| (file.as_str(), *text)).collect::<Vec<_>>())
     };
     let right = "Name: acme.vllm\nVersion: 1.0\n";
@@ -366,6 +367,59 @@ fn wheels_are_opened() {
     }
 }
 
+/// What the pod would refuse after the installation: no module for llama-stack, no function in it, a missing dependency,
+/// two versions of one package. A directory with such an error is not called ok.
+#[test]
+fn packages_are_what_llama_stack_imports() {
+    let check = |files: &[(&str, Vec<u8>)]| {
+        let mut sandbox = Sandbox::new().with("p/lls-provider-spec.yaml", metadata("inference"));
+        for (file, content) in files {
+            sandbox = sandbox.with(&format!("p/packages/{file}-py3-none-any.whl"), content);
+        }
+        sandbox.run(&["llamastack", "validate-provider", "p"])
+    };
+    let main = |requirements: &[&str]| ("acme_vllm-1.0.0", provider_wheel("acme_vllm", "1.0.0", requirements));
+    let lib = |version: &'static str| wheel("lib", version);
+    check(&[main(&["lib<2", "other; sys_platform == 'win32'"]), ("lib-1.0", lib("1.0"))]).exits(0);
+    let info = "acme_vllm-1.0.0.dist-info";
+    let with_module = |module: (&str, &str)| {
+        let metadata = "Name: acme-vllm\nVersion: 1.0.0\n";
+        let files = [(format!("{info}/METADATA"), metadata), (format!("{info}/WHEEL"), ""), (format!("{info}/RECORD"), "")];
+        let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (file.as_str(), *text)).chain([module]).collect();
+        [("acme_vllm-1.0.0", archive(&files))]
+    };
+    check(&with_module(("acme/vllm/provider/__init__.py", "from x import get_provider_spec"))).exits(0);
+    check(&with_module(("acme/vllm/provider.cpython-312-x86_64-linux-gnu.so", ""))).exits(0);
+    for (ran, expected) in [
+        (
+            check(&with_module(("acme/vllm.py", "def get_provider_spec(): ..."))),
+            "spec.packageName: no wheel has acme/vllm/provider.py: llama-stack calls get_provider_spec() in acme.vllm.provider",
+        ),
+        (
+            check(&with_module(("acme/vllm/provider.py", "spec = 1"))),
+            "spec.packageName: acme/vllm/provider.py has no get_provider_spec: llama-stack calls get_provider_spec() in \
+             acme.vllm.provider",
+        ),
+        (check(&[main(&["lib>=1"])]), "acme_vllm==1.0.0 requires lib>=1, and no wheel in packages/ is of lib"),
+        (
+            check(&[main(&["Lib[a] (>=2)"]), ("lib-1.0", lib("1.0"))]),
+            "acme_vllm==1.0.0 requires Lib[a] (>=2), and packages/ has lib==1.0",
+        ),
+        (
+            check(&[main(&[]), ("lib-1.0", lib("1.0")), ("lib-2.0", lib("2.0"))]),
+            "dependency conflict: Cannot install lib==2.0 because it also brings lib==1.0",
+        ),
+        (
+            check(&[main(&["lib >= one"])]),
+            "acme_vllm-1.0.0-py3-none-any.whl: acme_vllm-1.0.0.dist-info/METADATA has the invalid requirement",
+        ),
+    ] {
+        let ran = ran.exits(1);
+        assert!(ran.out.starts_with(&format!("p: error: {expected}")), "{}", ran.out);
+        assert!(!ran.out.contains(": ok: "), "{}", ran.out);
+    }
+}
+
 /// A wheel of 40 GiB that is all holes is read no further than its end.
 #[test]
 fn a_huge_wheel_costs_nothing() {
@@ -398,13 +452,21 @@ fn wheels_are_compared_with_the_platform() {
 /// Providers that exclude each other are found before they are in one pod.
 #[test]
 fn wheels_of_providers_are_compared() {
-    let sandbox = package()
-        .with("guard/lls-provider-spec.yaml", metadata("safety"))
-        .with("guard/packages/acme_vllm-1.0.0-py3-none-any.whl", wheel("acme_vllm", "1.0.0"))
-        .with("guard/packages/NumPy-1.26.4-py3-none-any.whl", wheel("NumPy", "1.26.4"));
-    let ran = sandbox.run(&["llamastack", "validate-provider", "vllm", "guard"]).exits(1);
-    let conflict =
-        "error: dependency conflict: Cannot install NumPy==1.26.4 of guard because vllm brings numpy==2.0.0\n";
+    let guard = |requirement| {
+        package()
+            .with("guard/lls-provider-spec.yaml", metadata("safety").replace("acme_vllm", "acme_guard"))
+            .with(
+                "guard/packages/acme_guard-1.0.0-py3-none-any.whl",
+                provider_wheel("acme_guard", "1.0.0", &[requirement]),
+            )
+            .with("guard/packages/NumPy-1.26.4-py3-none-any.whl", wheel("NumPy", "1.26.4"))
+    };
+    let validate = |sandbox: &Sandbox| sandbox.run(&["llamastack", "validate-provider", "vllm", "guard"]);
+    validate(&guard("numpy>=1.26")).exits(0);
+    let sandbox = guard("numpy<2");
+    let ran = validate(&sandbox).exits(1);
+    let conflict = "error: dependency conflict: Cannot install NumPy==1.26.4 of guard because vllm brings numpy==2.0.0, and \
+                    acme_guard==1.0.0 requires numpy<2\n";
     assert!(ran.out.ends_with(conflict), "{}", ran.out);
     let ran = sandbox.run(&["llamastack", "validate-provider", "nothing"]).exits(2);
     assert!(ran.err.starts_with("kubefoundry: nothing: "), "{}", ran.err);
@@ -468,7 +530,7 @@ fn the_example_is_installed() {
         }
         pod.install(&Start { id, image: "x", api, order, config: None }).exits(0);
     }
-    for file in ["acme/vllm.py", "acme/guard.py", "acme_client/__init__.py"] {
+    for file in ["acme/vllm/provider.py", "acme/guard/provider.py", "acme_client/__init__.py"] {
         assert!(pod.shared("python-packages").join(file).exists(), "{file}");
     }
 }

@@ -116,8 +116,9 @@ impl Pod {
     }
 
     /// Runs the script that fetches the distribution's run.yaml.
-    pub(crate) fn extract(&self, extra: Option<&str>) -> Ran {
+    pub(crate) fn extract(&self, extra: Option<&str>, variables: &[(&str, &str)]) -> Ran {
         let mut command = self.shell(EXTRACT_SCRIPT);
+        command.envs(variables.iter().copied());
         if let Some(extra) = extra {
             command.env(install::EXTRA_BASE_CONFIGS, extra);
         }

@@ -17,6 +17,19 @@ pub(crate) fn wheel(name: &str, version: &str) -> Vec<u8> {
     ])
 }
 
+/// Returns the wheel of a provider whose package is `acme.vllm`, with requirements.
+pub(crate) fn provider_wheel(name: &str, version: &str, requirements: &[&str]) -> Vec<u8> {
+    let info = format!("{name}-{version}.dist-info");
+    let requirements: String = requirements.iter().map(|line| format!("Requires-Dist: {line}\n")).collect();
+    let metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requirements}");
+    archive(&[
+        ("acme/vllm/provider.py", "def get_provider_spec(): ...\n"),
+        (&format!("{info}/METADATA"), &metadata),
+        (&format!("{info}/WHEEL"), "Wheel-Version: 1.0\n"),
+        (&format!("{info}/RECORD"), ""),
+    ])
+}
+
 /// Returns a ZIP archive with these members. Their names are written as they are.
 pub(crate) fn archive(members: &[(&str, &str)]) -> Vec<u8> {
     let mut output = Vec::new();

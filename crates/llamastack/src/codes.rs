@@ -18,4 +18,6 @@ declare_codes! {
     PROVIDER_API_MISMATCH = "KF0717" "provider-api-mismatch" Error "a provider in the section of another API";
     MERGE_IMPOSSIBLE = "KF0718" "merge-impossible" Error "a configuration that cannot be merged while rendering";
     PROVIDER_OVERRIDDEN = "KF0719" "provider-overridden" Warning "a provider of the configuration that an external one replaces";
+    UNPUBLISHED_RENDERER = "KF0724" "unpublished-renderer" Warning "an init container with an image that you must build";
+    UNUSED_PROVIDER_METADATA = "KF0725" "unused-provider-metadata" Warning "metadata of a provider that no distribution has";
 }

@@ -3,7 +3,7 @@
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`.
 
-use super::install::{EXTRA_BASE_CONFIGS, EXTRACT_SCRIPT, PROVIDER_SCRIPT, Provider, environment, unexpanded};
+use super::install::{DISTRIBUTION, EXTRA_BASE_CONFIGS, EXTRACT_SCRIPT, PROVIDER_SCRIPT, Provider, environment, unexpanded};
 use super::pod::{Mode, with_user_variables};
 use super::server::Server;
 use super::types::{Container, Resources, Volume, mount};
@@ -19,9 +19,6 @@ pub(super) const PROVIDERS: &str = "external-providers";
 pub(super) const BASE_CONFIG: &str = "base-config";
 /// The volume with the merged configuration.
 pub(super) const CONFIG: &str = "config";
-
-/// Known paths of run.yaml in distribution images.
-const KNOWN_CONFIGS: [&str; 2] = ["/opt/app-root/run.yaml", "/etc/llama-stack/run.yaml"];
 
 /// Returns the init containers in order of execution: one for each provider in the order of the distribution, one that
 /// extracts the configuration of the image unless the user has one, and the merge.
@@ -71,13 +68,19 @@ fn install_container(order: usize, provider: &super::server::Provider, options: 
 /// Creates the init container that extracts run.yaml from the distribution's image.
 fn extract_container(server: &Server, options: &Options<'_>) -> Container {
     let mounts = vec![mount(BASE_CONFIG, paths::BASE_CONFIG, false)];
-    let extra_paths = &options.settings.base_config_paths;
-    let env = (!extra_paths.is_empty()).then(|| env_value(EXTRA_BASE_CONFIGS, unexpanded(&extra_paths.join("\n"))));
     Container {
         command: shell_command(EXTRACT_SCRIPT),
-        env: env.into_iter().collect(),
+        env: search_variables(server, options),
         ..init_container("extract-distribution-config".to_owned(), server.image.clone(), mounts, options)
     }
+}
+
+/// Returns the variables with which a script finds the configuration of the image.
+fn search_variables(server: &Server, options: &Options<'_>) -> Vec<EnvVar> {
+    let paths = options.settings.base_config_paths.join("\n");
+    let paths = Some(paths).filter(|paths| !paths.is_empty());
+    let variables = [(EXTRA_BASE_CONFIGS, paths), (DISTRIBUTION, server.distribution.clone())];
+    variables.into_iter().filter_map(|(name, value)| Some(env_value(name, unexpanded(&value?)))).collect()
 }
 
 /// Creates the init container that merges the providers into the configuration. For a server that merges them itself it only
@@ -134,7 +137,12 @@ pub(super) fn extend(
     if mode == Mode::Native {
         // The start script searches for the configuration.
         generated.retain(|variable| variable.name.as_deref() != Some("LLAMA_STACK_CONFIG"));
-        generated.push(env_value("LLS_CONFIG_PATHS", unexpanded(&config_paths(server, options).join("\n"))));
+        if server.user_config.is_some() {
+            let paths = ["run.yaml", "config.yaml"].map(|key| format!("{}/{key}", paths::USER_CONFIG));
+            generated.push(env_value("LLS_CONFIG_PATHS", paths.join("\n")));
+        } else {
+            generated.extend(search_variables(server, options));
+        }
         generated.push(env_value("LLS_EXTRA_PROVIDERS", paths::EXTRA_PROVIDERS));
     }
     if server.workers.is_none() || mode == Mode::Native {
@@ -146,15 +154,6 @@ pub(super) fn extend(
 
 /// The name suffix of the ConfigMap with the configuration that was merged during rendering.
 pub(super) const RUN_CONFIG: &str = "run-config";
-
-/// Returns the paths of the configuration for a server that merges external providers itself.
-fn config_paths(server: &Server, options: &Options<'_>) -> Vec<String> {
-    if server.user_config.is_some() {
-        return ["run.yaml", "config.yaml"].map(|key| format!("{}/{key}", paths::USER_CONFIG)).to_vec();
-    }
-    let known = KNOWN_CONFIGS.map(str::to_owned);
-    known.into_iter().chain(options.settings.base_config_paths.iter().cloned()).collect()
-}
 
 /// Returns the user's variables with exactly one `PYTHONPATH`, which begins with the providers' packages.
 fn with_python_path(mut env: Vec<EnvVar>) -> Vec<EnvVar> {

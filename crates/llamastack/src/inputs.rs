@@ -1,6 +1,6 @@
 //! ConfigMaps of the input: the user's configuration, and the metadata of providers.
 
-use crate::wire::LlamaStackDistribution;
+use crate::wire::{self, LlamaStackDistribution};
 use std::collections::BTreeMap;
 
 use super::merge::{self, Entry, Merged};
@@ -16,6 +16,7 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::fingerprint;
+use kubefoundry_yaml::text::shorten;
 
 /// The label of a ConfigMap with the metadata of a provider. Its value is the provider's id.
 pub(super) const METADATA_LABEL: &str = "llamastack.io/provider-metadata";
@@ -209,12 +210,43 @@ fn merge_entry(
 
 /// Returns whether an object is the ConfigMap with the metadata of a provider.
 fn is_provider_metadata(object: &InputObject<'_>, provider: &Provider, server: &Server) -> bool {
+    described_provider(object, server) == Some(&provider.id)
+}
+
+/// Returns the id of the provider that a ConfigMap in the server's namespace describes.
+fn described_provider<'o>(object: &'o InputObject<'_>, server: &Server) -> Option<&'o str> {
     let header = &object.header;
-    let labels = object.root.get("metadata").and_then(|metadata| metadata.get("labels"));
-    &*header.kind == "ConfigMap"
+    let is_near = &*header.kind == "ConfigMap"
         && header.group().is_empty()
-        && header.namespace.as_deref() == server.namespace.as_deref()
-        && labels.and_then(|labels| labels.get(METADATA_LABEL)).and_then(Node::as_str) == Some(&provider.id)
+        && header.namespace.as_deref() == server.namespace.as_deref();
+    let labels = object.root.get("metadata").filter(|_| is_near)?.get("labels")?;
+    labels.get(METADATA_LABEL).and_then(Node::as_str)
+}
+
+/// Reports metadata of a provider that no distribution in the server's namespace has.
+pub(super) fn report_unused_metadata(server: &Server, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
+    let is_neighbour = |object: &&InputObject<'_>| {
+        &*object.header.kind == wire::KIND && object.header.namespace.as_deref() == server.namespace.as_deref()
+    };
+    let neighbours: Vec<&InputObject<'_>> = set.inputs.iter().filter(is_neighbour).collect();
+    let has_provider = |id: &str| {
+        let sections = neighbours.iter().filter_map(|object| object.root.get("spec")?.get("server")?.get("externalProviders"));
+        let mut providers = sections.flat_map(Node::entries).flat_map(|section| section.node.items());
+        providers.any(|provider| provider.get("providerId").and_then(Node::as_str) == Some(id))
+    };
+    for object in set.inputs {
+        let Some(id) = described_provider(object, server) else { continue };
+        if server.providers.iter().any(|provider| provider.id == id) || has_provider(id) {
+            continue;
+        }
+        let name = &object.header.name;
+        let message = format!("ConfigMap {name} describes provider {:?}, which no distribution has", shorten(id));
+        let at = LlamaStackDistribution::path().spec().server().external_providers();
+        findings
+            .report(&codes::UNUSED_PROVIDER_METADATA, at, message)
+            .related_in(object.source, object.document, object.root.span, "the ConfigMap")
+            .help(format!("correct the label {METADATA_LABEL}, or remove the ConfigMap"));
+    }
 }
 
 /// Reads the metadata of a provider's package from its ConfigMap, and reports unknown fields and errors in it.

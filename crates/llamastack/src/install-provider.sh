@@ -39,13 +39,13 @@ fail() {
   exit 1
 }
 
-# conflict FILE: packages that cannot be installed together; the file says which.
+# conflict TITLE FILE: packages that cannot be installed together; the file says which.
 conflict() {
   {
     say "ERROR: Cannot install provider '$id' due to dependency conflict" ''
     say "Provider: $id" "Image: $image" "Init Container: $container" ''
-    say 'Pip installation failed with:'
-    cat "$1"
+    say "$1"
+    cat "$2"
     say '' 'Previously installed packages can be found in: /opt/llama-stack/external-providers/installed-packages.txt' ''
     say "Resolution: Update provider images to use compatible dependency versions, or reorder providers in the CRD if one provider's dependencies are a superset of another's."
   } >&2
@@ -98,16 +98,6 @@ for wheel do
       'Build the provider image with files that every user may read (chmod -R a+rX /lls-provider).'
   fi
 done
-if ! command -v pip >/dev/null 2>&1; then
-  if command -v pip3 >/dev/null 2>&1; then
-    pip() { pip3 "$@"; }
-  elif python3 -m pip --version >/dev/null 2>&1; then
-    pip() { python3 -m pip "$@"; }
-  else
-    fail "Missing pip in image $image" 'Build the provider image on one that has Python and pip.'
-  fi
-fi
-
 # Work is done beside its target, so that what is ready can be moved there, and nothing is left of what failed.
 if ! mkdir -p "$shared/python-packages" "$shared/metadata" 2>/dev/null || [ ! -w "$shared" ] ||
   [ ! -w "$shared/python-packages" ] || [ ! -w "$shared/metadata" ]; then
@@ -123,7 +113,9 @@ mkdir "$work" "$work/tmp" "$work/python-packages"
 # comment. The merge reads the file in earnest.
 sed -n 's/^ *wheelPath: *//p' "$package/lls-provider-spec.yaml" | sed -n -e '/^[]&!*|>{}#[]/d' -e '/^".*\\/d' -e 's/ #.*//' \
   -e 's/[[:space:]]*$//' -e "s/^'\(.*\)'\$/\1/" -e 's/^"\(.*\)"$/\1/' -e 1p >"$work/wheel-path"
+main=
 if IFS= read -r wheel <"$work/wheel-path" && [ -n "$wheel" ]; then
+  main=$wheel
   case $wheel in
   /*) place=${LLS_ROOT:-}$wheel ;;
   *) place=$package/$wheel ;;
@@ -134,7 +126,6 @@ if IFS= read -r wheel <"$work/wheel-path" && [ -n "$wheel" ]; then
   fi
 fi
 
-# name==version of every wheel, as its file name has it.
 for wheel do
   file=${wheel##*/}
   case $file in
@@ -144,70 +135,194 @@ for wheel do
       'Keep the file name that the wheel was built with: NAME-VERSION-PYTHON-ABI-PLATFORM.whl.'
     ;;
   esac
-  rest=${file#*-}
-  say "${file%%-*}==${rest%%-*}" >>"$work/unsorted"
 done
-sort -u "$work/unsorted" >"$work/packages"
 
-# The same name and version in one spelling: `My_Pkg==1.0.0` is `my-pkg==1`.
-plain() {
-  sed -e '/^#/b' -e 'y/ABCDEFGHIJKLMNOPQRSTUVWXYZ/abcdefghijklmnopqrstuvwxyz/' -e h \
-    -e 's/==.*//' -e 's/[-_.][-_.]*/-/g' -e x -e 's/.*==//' -e 's/^v//' -e 's/\(\.0\)*$//' -e x -e G -e 's/\n/==/'
-}
-
-# pip installs into a directory without a look at what is there already: of two versions one would be missing in silence.
-# What this very provider installed, when its container started before, is no conflict and is not recorded twice.
-: >"$work/conflicts"
-: >"$work/others"
-: >"$work/installed"
-if [ -f "$installed" ]; then
-  plain <"$installed" >"$work/keys"
-  owner=
-  while IFS= read -r line <&3 && IFS= read -r key <&4; do
-    case $line in
-    '# Provider: '*) owner=${line#'# Provider: '} ;;
-    esac
-    case $owner in
-    "'$id' "*) continue ;;
-    esac
-    say "$line" >>"$work/installed"
-    case $line in
-    *==*) say "$key $line $owner" >>"$work/others" ;;
-    esac
-  done 3<"$installed" 4<"$work/keys"
-fi
-plain <"$work/packages" >"$work/keys"
-while IFS= read -r line <&3 && IFS= read -r key <&4; do
-  while IFS=' ' read -r other other_line owner; do
-    if [ "${other%%==*}" = "${key%%==*}" ] && [ "$other" != "$key" ]; then
-      say "ERROR: Cannot install $line of provider '$id' (image: $image)" \
-        "because provider $owner installed $other_line" >>"$work/conflicts"
+# find_python: sets `python` to one that has pip: the usual one, or that of the program pip.
+python=
+has_pip() { command -v "$1" >/dev/null 2>&1 && "$1" -m pip --version >/dev/null 2>&1; }
+find_python() {
+  for name in python3 python; do
+    if [ -z "$python" ] && has_pip "$name"; then python=$name; fi
+  done
+  for name in pip pip3; do
+    if [ -z "$python" ] && command -v "$name" >"$work/pip"; then
+      IFS= read -r file <"$work/pip"
+      IFS= read -r line <"$file" || :
+      if has_pip "${line#'#!'}"; then python=${line#'#!'}; fi
     fi
-  done <"$work/others"
-done 3<"$work/packages" 4<"$work/keys"
-if [ -s "$work/conflicts" ]; then
-  conflict "$work/conflicts"
+  done
+}
+find_python
+if [ -z "$python" ]; then
+  fail "Missing pip in image $image" 'Build the provider image on one that has Python and pip.'
 fi
 
 say 'Installing provider packages...'
+# Settings of the image are for its own packages: another index, another target, or links to packages that are not bundled.
+env | sed -n 's/^\(PIP_[A-Z0-9_]*\)=.*/\1/p' >"$work/variables"
+while IFS= read -r name; do unset "$name"; done <"$work/variables"
 TMPDIR=$work/tmp
+PIP_CONFIG_FILE=/dev/null
 PIP_ROOT_USER_ACTION=ignore
-export TMPDIR PIP_ROOT_USER_ACTION
-if ! pip install "$@" --target "$work/python-packages" --no-index --find-links "$package/packages" \
-  --no-cache-dir --disable-pip-version-check 2>"$work/pip-errors"; then
+export TMPDIR PIP_CONFIG_FILE PIP_ROOT_USER_ACTION
+install() {
+  "$python" -m pip install "$@" --target "$work/python-packages" --no-index --find-links "$package/packages" \
+    --no-cache-dir --disable-pip-version-check >"$work/pip-output" 2>"$work/pip-errors"
+}
+if ! install "$@"; then
+  # pip says which requirements conflict on its standard output.
+  sed -n '/^The conflict is caused by/,/^To fix this/p' "$work/pip-output" | sed -e '/^To fix this/d' -e '/^ *$/d' >"$work/causes"
+  cat "$work/pip-errors" >>"$work/causes"
   if grep -q -e ResolutionImpossible -e 'conflicting dependencies' "$work/pip-errors"; then
-    conflict "$work/pip-errors"
+    conflict 'Pip installation failed with:' "$work/causes"
   fi
   {
     say "ERROR: Cannot install provider '$id'" ''
     say "Provider: $id" "Image: $image" "Init Container: $container" ''
     say 'Pip installation failed with:'
-    cat "$work/pip-errors"
+    cat "$work/causes"
     say '' 'Resolution: Check wheel compatibility: the wheels must be for the Python version and the platform of the server, and /lls-provider/packages/ must hold every dependency.'
   } >&2
   exit 1
 fi
+cat "$work/pip-output"
 cat "$work/pip-errors" >&2
+
+# pip installs into a directory without a look at what is there already. A package that another provider installed stays,
+# in its version, if that meets all requirements of this provider; otherwise the two providers exclude each other. What
+# this very provider installed, when its container started before, is not recorded twice.
+status=0
+LLS_WHEEL=${main##*/} "$python" -c '
+import json, os, sys
+from importlib.metadata import distributions
+
+try:
+    from pip._vendor.packaging.requirements import Requirement
+    from pip._vendor.packaging.utils import canonicalize_name
+    from pip._vendor.packaging.version import InvalidVersion, Version
+except ImportError:
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+    from packaging.version import InvalidVersion, Version
+
+work, shared, wheels = sys.argv[1], sys.argv[2], sys.argv[3:]
+own = os.environ["LLS_PROVIDER_ID"]
+image = os.environ["LLS_PROVIDER_IMAGE"]
+quote = chr(39)
+
+
+def read(place):
+    found = {}
+    for distribution in distributions(path=[place]):
+        name = distribution.metadata["Name"]
+        if name:
+            found[canonicalize_name(name)] = distribution
+    return found
+
+
+def version(text):
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return text
+
+
+def spelled(distribution):
+    return distribution.metadata["Name"] + "==" + distribution.version
+
+
+def write(name, lines):
+    with open(os.path.join(work, name), "w") as file:
+        file.writelines(line + "\n" for line in lines)
+
+
+new, old = read(os.path.join(work, "python-packages")), read(os.path.join(shared, "python-packages"))
+others, owners, owner = [], {}, ""
+try:
+    with open(os.path.join(shared, "installed-packages.txt")) as file:
+        lines = file.read().splitlines()
+except FileNotFoundError:
+    lines = []
+for line in lines:
+    if line.startswith("# Provider: "):
+        owner = line[len("# Provider: "):]
+    if owner.startswith(quote + own + quote + " "):
+        continue
+    others.append(line)
+    if "==" in line and not line.startswith("#"):
+        owners.setdefault(canonicalize_name(line.split("==")[0]), owner)
+kept = {name for name in new if name in old and version(new[name].version) != version(old[name].version)}
+# Without a readable spec.wheelPath, what no other wheel requires is taken for the provider itself.
+mains = {canonicalize_name(os.environ["LLS_WHEEL"].split("-")[0])}
+if not os.environ["LLS_WHEEL"]:
+    required = {canonicalize_name(Requirement(text).name) for it in new.values() for text in it.requires or []}
+    mains = set(new) - required
+
+
+def refusal(name):
+    by = owners.get(name, quote + own + quote + " (when its container started before)")
+    return [
+        "ERROR: Cannot install " + spelled(new[name]) + " of provider " + quote + own + quote + " (image: " + image + ")",
+        "because provider " + by + " installed " + spelled(old[name]),
+    ]
+
+
+problems = []
+for name in sorted(mains & kept):
+    problems += refusal(name)
+pending, seen = [(name, "") for name in sorted(new) if name not in kept], set()
+while pending:
+    name, extra = pending.pop(0)
+    if (name, extra) in seen:
+        continue
+    seen.add((name, extra))
+    distribution = old[name] if name in kept or name not in new else new[name]
+    for text in distribution.requires or []:
+        requirement = Requirement(text)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        needed = canonicalize_name(requirement.name)
+        found = old.get(needed) if needed in kept or needed not in new else new[needed]
+        required = spelled(distribution) + " requires " + text.split(";")[0].strip()
+        if found is None:
+            problems += ["ERROR: " + required + ", which is not in /lls-provider/packages/ of image " + image]
+        elif not requirement.specifier.contains(found.version, prereleases=True):
+            reason = refusal(needed) if needed in kept else ["ERROR: " + spelled(found) + " is installed"]
+            problems += reason + ["and " + required]
+        else:
+            pending += [(needed, wanted) for wanted in sorted(requirement.extras)]
+write("conflicts", problems)
+write("kept", sorted("Kept " + spelled(old[name]) + " of provider " + owners.get(name, quote + own + quote) + " instead of " + spelled(new[name]) for name in kept))
+keep = [wheel for wheel in wheels if canonicalize_name(os.path.basename(wheel).split("-")[0]) not in kept]
+write("wheels", keep)
+parts = [os.path.basename(wheel).split("-") for wheel in keep]
+record = sorted(part[0] + "==" + part[1] for part in parts)
+record += sorted("# kept " + spelled(old[name]) + " instead of " + new[name].version for name in kept)
+write("installed", others + ["# Provider: " + quote + own + quote + " (image: " + image + ")"] + sorted(set(record), key=record.index))
+# What the start of the server compares with its own Python: wheels with native code are for one version.
+native = sorted(os.path.basename(wheel) for wheel in keep if not wheel.endswith("-none-any.whl"))
+with open(os.path.join(work, "python.json"), "w") as file:
+    json.dump({"python": "%d.%d" % sys.version_info[:2], "native": native}, file)
+' "$work" "$shared" "$@" 2>"$work/errors" || status=$?
+if [ "$status" -ne 0 ]; then
+  cat "$work/errors" >&2
+  fail 'Cannot compare the packages with those of other providers' \
+    'Build the provider image with Python 3.8 or later and the pip that comes with it, from wheels with valid metadata.'
+fi
+if [ -s "$work/conflicts" ]; then
+  conflict 'Packages of another provider do not meet the requirements:' "$work/conflicts"
+fi
+if [ -s "$work/kept" ]; then
+  cat "$work/kept"
+  rm -rf "$work/python-packages"
+  mkdir "$work/python-packages"
+  set --
+  while IFS= read -r wheel; do set -- "$@" "$wheel"; done <"$work/wheels"
+  if ! install --no-deps "$@"; then
+    cat "$work/pip-errors" >&2
+    fail 'Cannot install the packages that other providers do not have' 'Check wheel compatibility.'
+  fi
+fi
 
 # join FROM INTO: moves what is not there yet. Providers may share packages, and namespaces of packages: `pip --target`
 # would leave out the second provider's part of a namespace.
@@ -243,18 +358,16 @@ join "$work/python-packages" "$shared/python-packages"
 # JSON is YAML. What is not checked above is the image's backslashes and quotes.
 say "$image" | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' >"$work/image"
 IFS= read -r quoted <"$work/image"
-mkdir -p "$shared/metadata/$id"
-cp "$package/lls-provider-spec.yaml" "$shared/metadata/$id/lls-provider-spec.yaml"
-chmod 0664 "$shared/metadata/$id/lls-provider-spec.yaml"
+cp "$package/lls-provider-spec.yaml" "$work/lls-provider-spec.yaml"
 {
   say '{' "  \"providerId\": \"$id\"," "  \"api\": \"$api\","
   if [ -n "${LLS_PROVIDER_CONFIG+set}" ]; then say "  \"config\": $LLS_PROVIDER_CONFIG,"; fi
   say "  \"order\": $order," "  \"image\": \"$quoted\"" '}'
-} >"$shared/metadata/$id/crd-config.yaml"
-{
-  say "# Provider: '$id' (image: $image)"
-  cat "$work/packages"
-} >>"$work/installed"
+} >"$work/crd-config.yaml"
+chmod 0664 "$work/lls-provider-spec.yaml" "$work/crd-config.yaml" "$work/python.json" "$work/installed"
+mkdir -p "$shared/metadata/$id"
+# A file that is moved replaces one of another user, which cannot be written to.
+for file in lls-provider-spec.yaml crd-config.yaml python.json; do mv -f "$work/$file" "$shared/metadata/$id/$file"; done
 mv -f "$work/installed" "$installed"
 
 say "Successfully installed provider: $id"

@@ -15,12 +15,15 @@ use kubefoundry_yaml::edit::to_json_line;
 /// The script of an external provider's init container, for `/bin/sh -c`. It reads the variables of [`environment`].
 pub const PROVIDER_SCRIPT: &str = include_str!("install-provider.sh");
 
-/// The script of the init container `extract-distribution-config`, for `/bin/sh -c`. It searches two known paths and
-/// those in [`EXTRA_BASE_CONFIGS`].
-pub const EXTRACT_SCRIPT: &str = include_str!("extract-config.sh");
+/// The script of the init container `extract-distribution-config`, for `/bin/sh -c`. It searches the known
+/// paths, those in [`EXTRA_BASE_CONFIGS`], and the image's Python package of llama-stack.
+pub const EXTRACT_SCRIPT: &str = concat!(include_str!("find-config.sh"), include_str!("extract-config.sh"));
 
 /// The variable of [`EXTRACT_SCRIPT`] with additional paths to search, one per line.
 pub const EXTRA_BASE_CONFIGS: &str = "LLS_EXTRA_BASE_CONFIGS";
+
+/// The variable of [`EXTRACT_SCRIPT`] with the name of the distribution, for images that do not name it.
+pub const DISTRIBUTION: &str = "LLS_DISTRIBUTION";
 
 /// The description of an external provider that its init container gets.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -31,6 +31,7 @@ pub mod wire;
 use self::options::Settings;
 use self::pod::Mode;
 use self::server::Server;
+use self::types::PodSpec;
 use crate::options::Options;
 use crate::wire::LlamaStackDistribution;
 use kubefoundry_diagnostics::{Code, Findings};
@@ -141,6 +142,7 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
     check_options(server, mode, options.settings, findings);
     let user = inputs::read_user_config(server, mode, set, findings);
     let merged = inputs::merge_configuration(server, mode, &user, set, findings);
+    inputs::report_unused_metadata(server, set, findings);
     let certificates = ca_bundle::prepare_mount(server, set, findings);
     if findings.has_errors() {
         return;
@@ -176,6 +178,10 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
         objects::autoscaler(server),
     ];
     manifests.extend(cluster_objects.into_iter().flatten());
+    report_large_pod(&pod, &mut out.findings);
+    if out.findings.has_errors() {
+        return;
+    }
     manifests.push(objects::deployment(server, pod, annotations));
     out.manifests = manifests;
     out.endpoint =
@@ -195,17 +201,33 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
     if matches!(mode, Mode::Init | Mode::Native) && renderer.is_default {
         let image = renderer.image;
         let message = format!(
-            "the image of the init container merge-config is not pinned ({image} now); it changes \
-                               when kubefoundry is upgraded"
+            "the init container merge-config needs the image {image}, which is in no registry until you build and push it"
         );
         findings
             .report(
-                &shared::UNPINNED_RUNTIME,
+                &codes::UNPUBLISHED_RENDERER,
                 LlamaStackDistribution::path().spec().server().external_providers(),
                 message,
             )
             .help(format!(
-                "push the image to a registry, and add to kubefoundry.yaml: llamaStack: {{image: {image:?}}}"
+                "push the image to a registry that the cluster pulls from, and add to kubefoundry.yaml: llamaStack: \
+                 {{image: <registry>/{image}}}"
             ));
+    }
+}
+
+/// Maximum size of a pod as JSON: etcd stores at most 1.5 MiB for an object.
+const MAX_POD_BYTES: usize = 3 << 19;
+
+/// Reports a pod that no cluster can store.
+fn report_large_pod(pod: &PodSpec, findings: &mut Findings<'_>) {
+    let bytes = serde_json::to_vec(pod).map_or(0, |json| json.len());
+    if bytes > MAX_POD_BYTES {
+        let message = format!(
+            "the pod has {bytes} bytes as JSON, expected at most {MAX_POD_BYTES}: each provider adds a script and its config"
+        );
+        findings
+            .report(&shared::OUT_OF_RANGE, LlamaStackDistribution::path().spec().server().external_providers(), message)
+            .help("spread the providers over several distributions");
     }
 }

@@ -17,11 +17,12 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{one_of, shorten};
 use kubefoundry_yaml::{Node, Value};
 
-/// Names and images of known distributions. Source: `distributions.json` of the upstream operator.
+/// Names and images of known distributions. Source: `distributions.json` of the upstream operator, which has the tag
+/// `latest`. llama-stack 0.3 dropped two of them, so they have the last release here that is known to have them.
 const DISTRIBUTIONS: &[(&str, &str)] = &[
-    ("meta-reference-gpu", "docker.io/llamastack/distribution-meta-reference-gpu:0.5.0"),
+    ("meta-reference-gpu", "docker.io/llamastack/distribution-meta-reference-gpu:0.2.12"),
     ("postgres-demo", "docker.io/llamastack/distribution-postgres-demo:0.5.0"),
-    ("remote-vllm", "docker.io/llamastack/distribution-remote-vllm:0.5.0"),
+    ("remote-vllm", "docker.io/llamastack/distribution-remote-vllm:0.2.12"),
     ("starter", "docker.io/llamastack/distribution-starter:0.5.0"),
 ];
 

@@ -3,6 +3,8 @@
 //!
 //! Source: `controllers/resource_helper.go` of `github.com/llamastack/llama-stack-k8s-operator`.
 
+use std::cmp::Ordering;
+
 use super::install::unexpanded;
 use super::options::MergeMode;
 use super::server::Server;
@@ -13,11 +15,11 @@ use super::types::{
 use super::{external, paths};
 use crate::options::Options;
 use kubefoundry_kubernetes::pod::{ContainerPort, StringMap, env_value};
-use kubefoundry_kubernetes::quantity::positive_quantity;
+use kubefoundry_kubernetes::quantity::{compare, positive_quantity};
 use kubefoundry_kubernetes::wire::EnvVar;
 
 /// The script that starts the server. It is the same for all servers.
-pub(super) const START_SCRIPT: &str = include_str!("start-server.sh");
+pub(super) const START_SCRIPT: &str = concat!(include_str!("find-config.sh"), include_str!("start-server.sh"));
 
 /// The volume for models and data.
 const STORAGE: &str = "lls-storage";
@@ -60,13 +62,14 @@ impl Mode {
     }
 }
 
-/// Returns the names of the volumes that rendering adds, and their mount paths in the server's container.
-pub(super) fn added_volumes_and_mounts<'s>(
-    server: &'s Server,
+/// Returns the names of the volumes that rendering adds, and where the server's container mounts those that it only
+/// reads.
+pub(super) fn added_volumes_and_mounts(
+    server: &Server,
     options: &Options<'_>,
-) -> (Vec<&'static str>, Vec<&'s str>) {
+) -> (Vec<&'static str>, Vec<&'static str>) {
     let mode = Mode::select(server, options);
-    let (mut volumes, mut mounts) = (vec![STORAGE], vec![server.mount_path.as_str()]);
+    let (mut volumes, mut mounts) = (vec![STORAGE], Vec::new());
     if server.ca_bundle.is_some() {
         volumes.push(CA_BUNDLE);
         mounts.push(paths::CA_BUNDLE);
@@ -190,14 +193,15 @@ pub(super) fn with_user_variables(mut generated: Vec<EnvVar>, user: Vec<EnvVar>)
 }
 
 /// Returns the resources of the server. Autoscaling by utilization needs requests. With workers, the operator also sets
-/// limits to the requests. If only a limit is given, the request equals it, as in Kubernetes, because the operator's
-/// default request could be higher.
+/// limits to the requests. A limit below the operator's default request lowers the request, because Kubernetes rejects a
+/// request above its limit.
 fn resources(server: &Server) -> Resources {
     let mut resources = server.container.resources.clone();
     let cpu = server.workers.unwrap_or(1).to_string();
     for (name, default) in [("cpu", cpu.as_str()), ("memory", "1Gi")] {
         let limit = positive_amount(&resources.limits, name).map(str::to_owned);
-        set_default_amount(&mut resources.requests, name, limit.as_deref().unwrap_or(default));
+        let lower = limit.as_deref().filter(|limit| compare(limit, default) == Some(Ordering::Less));
+        set_default_amount(&mut resources.requests, name, lower.unwrap_or(default));
         if server.workers.is_some() {
             let request = positive_amount(&resources.requests, name).unwrap_or(default).to_owned();
             set_default_amount(&mut resources.limits, name, &request);

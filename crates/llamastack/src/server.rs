@@ -15,6 +15,8 @@ pub(super) struct Server {
     pub(super) replicas: i32,
     /// The distribution's image after applying mirrors.
     pub(super) image: String,
+    /// The distribution's name, if the input does not name an image instead.
+    pub(super) distribution: Option<String>,
     pub(super) container: ContainerSpec,
     pub(super) workers: Option<i32>,
     /// The directory for models and data.

@@ -11,7 +11,7 @@ mod resources;
 
 pub(super) use config_maps::check_ca_key;
 
-use super::server::{ContainerSpec, Network, Server};
+use super::server::{ContainerSpec, DEFAULT_PORT, Network, Server};
 use super::{codes, wire};
 use crate::options::Options;
 use kubefoundry_diagnostics::FieldRef;
@@ -63,6 +63,7 @@ pub(super) fn validate(
         namespace: namespace.map(str::to_owned),
         replicas,
         image: image?,
+        distribution: server.distribution.as_ref().and_then(|it| non_empty(it.name.as_deref())).map(str::to_owned),
         container,
         workers,
         mount_path,
@@ -104,7 +105,8 @@ fn validate_name(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_
     Some(name.to_owned())
 }
 
-/// Validates the server's container. Only a port from 1 to 65535 is kept; [`Server::port`] has the default.
+/// Validates the server's container. A port that does not fit is replaced after it is reported; [`Server::port`] has the default of an absent
+/// one.
 fn validate_container(
     wire: Option<&wire::ContainerSpec>,
     path: &FieldPath,
@@ -119,7 +121,8 @@ fn validate_container(
             let message = format!("{path}.port is {port}, expected a port from 1 to 65535");
             check.findings.report(&shared::OUT_OF_RANGE, &path.join("port"), message);
         }
-        fits
+        // The error stops rendering; a port is set, so the Service is not reported as missing.
+        fits.or(Some(DEFAULT_PORT))
     });
     let env = wire.env.clone().unwrap_or_default();
     check_environment(&wire::LlamaStackDistribution::path().spec().server().container_spec().env(), &env, check);
@@ -227,7 +230,7 @@ fn report_suspicious_settings(server: &Server, options: &Options<'_>, check: &mu
 }
 
 /// Variables that control the start script: their names, their meaning, and the field that users should set instead.
-const START_VARIABLES: [(&str, &str, &str); 6] = [
+const START_VARIABLES: [(&str, &str, &str); 9] = [
     (
         "LLAMA_STACK_CONFIG",
         "names the configuration with the external providers",
@@ -241,6 +244,17 @@ const START_VARIABLES: [(&str, &str, &str); 6] = [
         "set llamaStack.preflight in the Render options instead",
     ),
     ("LLS_START", "decides how the server is started", "set spec.server.containerSpec.command instead"),
+    (
+        "LLS_CONFIG_PATHS",
+        "names the paths at which the configuration is searched",
+        "set spec.server.userConfig instead",
+    ),
+    (
+        "LLS_EXTRA_BASE_CONFIGS",
+        "names further paths of the configuration in the image",
+        "set llamaStack.baseConfigPaths in the Render options instead",
+    ),
+    ("LLS_DISTRIBUTION", "names the distribution", "set spec.server.distribution.name instead"),
     (
         "LLS_EXTRA_PROVIDERS",
         "names the file of external providers",

@@ -15,13 +15,20 @@ use crate::output::file_replacement::FileReplacement;
 /// Names of the base configuration in a directory, in order of preference.
 const BASE_FILE_NAMES: [&str; 2] = ["run.yaml", "config.yaml"];
 
+/// The directory of the volumes in a pod.
+const POD_ROOT: &str = "/opt/llama-stack";
+
 pub(super) fn run(args: &MergeConfigArgs) -> ExitStatus {
     match merge_files(args) {
         Ok(notes) => {
             note(&notes, "");
             ExitStatus::Success
         }
-        Err(blocks) => {
+        Err(mut blocks) => {
+            // In a pod, an error names the container that failed. A merge elsewhere has none.
+            if args.metadata_dir.starts_with(POD_ROOT) {
+                blocks.push("Init Container: merge-config".to_owned());
+            }
             note(&blocks, "\n");
             ExitStatus::Findings
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_llamastack::package::{self, Contents, MetadataError, Package, Wheel};
+use kubefoundry_llamastack::package::{self, Bundled, Contents, MetadataError, Package, Wheel};
 
 use super::super::CommandError;
 use super::wheel_archive;
@@ -88,27 +88,55 @@ fn check_package(
             None
         }
     };
-    let mut wheels = Vec::new();
+    let main = metadata.as_ref().and_then(|metadata| wheel_name(&metadata.wheel_path));
+    let mut package = Package { name: name.clone(), main, wheels: Vec::new() };
     if is_directory {
         let contents = list_contents(path, metadata.as_ref())?;
         let (parsed_wheels, errors) = contents.wheels();
         let missing = metadata.as_ref().map_or(Vec::new(), |metadata| package::check(metadata, &contents));
         let incompatible = platform.map_or(Vec::new(), |platform| find_incompatible_wheels(&parsed_wheels, platform));
-        let broken: Vec<String> = parsed_wheels
-            .iter()
-            .filter_map(|wheel| wheel_archive::find_problem(&path.join("packages").join(wheel.file()), wheel))
-            .collect();
+        let module = metadata.as_ref().map(package::provider_module);
+        let (mut broken, mut function) = (Vec::new(), None);
+        for wheel in parsed_wheels {
+            match wheel_archive::open(&path.join("packages").join(wheel.file()), &wheel, module.as_deref()) {
+                Ok(summary) => {
+                    function = function.or(summary.has_function);
+                    package.wheels.push(Bundled { wheel, requirements: summary.requirements });
+                }
+                Err(problem) => broken.push(problem),
+            }
+        }
+        // A wheel that cannot be read may have what the others lack.
+        if errors.is_empty() && missing.is_empty() && broken.is_empty() {
+            broken.extend(module.filter(|_| function != Some(true)).map(|module| describe_missing_function(&module, function)));
+            broken.extend(package.problems());
+        }
         for error in errors.iter().chain(&missing).chain(&broken).chain(&incompatible) {
             report.add_error(&name, error);
         }
-        wheels = parsed_wheels;
     }
     if let Some(metadata) = metadata.filter(|_| report.errors == errors_before) {
-        let wheels = if is_directory { format!(", {}", style::count(wheels.len(), "wheel")) } else { String::new() };
+        let wheels =
+            if is_directory { format!(", {}", style::count(package.wheels.len(), "wheel")) } else { String::new() };
         let package::ProviderPackage { name: package, version, provider_type, api, .. } = metadata;
         report.lines.push(format!("{name}: ok: {package} {version}, {provider_type} for {api}{wheels}"));
     }
-    Ok(Package { name, wheels })
+    Ok(package)
+}
+
+/// Returns the name of a wheel at a path.
+fn wheel_name(path: &str) -> Option<String> {
+    let file = path.rsplit('/').next()?;
+    Wheel::parse(file).ok().map(|wheel| wheel.name().to_owned())
+}
+
+/// Says that llama-stack would not find the function that it calls, in the module or without a module.
+fn describe_missing_function(module: &str, function: Option<bool>) -> String {
+    let what = match function {
+        None => format!("no wheel has {module}.py"),
+        Some(_) => format!("{module}.py has no get_provider_spec"),
+    };
+    format!("spec.packageName: {what}: llama-stack calls get_provider_spec() in {}", module.replace('/', "."))
 }
 
 /// Returns an error for each wheel that does not support the platform.

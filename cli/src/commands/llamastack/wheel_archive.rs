@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use kubefoundry_llamastack::package::Wheel;
+use kubefoundry_llamastack::package::{Requirement, Wheel};
 use kubefoundry_yaml::text::one_line;
 use rawzip::{CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ZipArchive, ZipArchiveEntryWayfinder};
 
@@ -25,22 +25,38 @@ const MAX_METADATA_BYTES: usize = 1 << 20;
 /// The first bytes of a file that Git LFS left in place of the content.
 const GIT_LFS_POINTER: &[u8] = b"version https://git-lfs";
 
-/// Opens a wheel, and returns why it cannot be installed, if so.
-pub(super) fn find_problem(path: &Path, wheel: &Wheel) -> Option<String> {
-    let problem = check(path, wheel).err()?;
-    Some(format!("{}: {}", one_line(wheel.file()), one_line(&problem)))
+/// The most bytes of the module in which `get_provider_spec` is searched.
+const MAX_MODULE_BYTES: usize = 1 << 20;
+
+/// What a wheel says of itself.
+#[derive(Debug, Default)]
+pub(super) struct WheelSummary {
+    /// What it requires.
+    pub(super) requirements: Vec<Requirement>,
+    /// The module of the provider in it, and whether it can have the function that llama-stack calls. `None` if it is
+    /// not in this wheel.
+    pub(super) has_function: Option<bool>,
 }
 
-fn check(path: &Path, wheel: &Wheel) -> Result<(), String> {
+/// Opens a wheel. `module` is the path of the provider's module without its ending.
+///
+/// # Errors
+/// Returns why it cannot be installed.
+pub(super) fn open(path: &Path, wheel: &Wheel, module: Option<&str>) -> Result<WheelSummary, String> {
+    read(path, wheel, module).map_err(|problem| format!("{}: {}", one_line(wheel.file()), one_line(&problem)))
+}
+
+fn read(path: &Path, wheel: &Wheel, module: Option<&str>) -> Result<WheelSummary, String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     check_beginning(&mut file)?;
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_file(file, &mut buffer).map_err(|error| format!("is not a ZIP archive: {error}"))?;
-    let members = read_members(&archive, &mut buffer)?;
+    let members = read_members(&archive, module, &mut buffer)?;
     let folder = members.dist_info(wheel)?;
     let path = format!("{folder}/METADATA");
     let metadata = members.metadata.ok_or_else(|| format!("has no file {path}"))?;
-    let metadata = read_member(&archive, metadata).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let metadata = read_member(&archive, metadata, MAX_METADATA_BYTES)
+        .map_err(|error| format!("{path} cannot be read: {error}"))?;
     let (name, version) = (metadata_field(&metadata, "Name"), metadata_field(&metadata, "Version"));
     let (Some(name), Some(version)) = (name, version) else {
         return Err(format!("{path} has no Name and Version"));
@@ -48,7 +64,15 @@ fn check(path: &Path, wheel: &Wheel) -> Result<(), String> {
     if !wheel.is_release(&name, &version) {
         return Err(format!("{path} is of {name} {version}, expected {} {}", wheel.name(), wheel.version()));
     }
-    Ok(())
+    let requirements = metadata_fields(&metadata, "Requires-Dist").map(|line| Requirement::parse(&line));
+    let requirements = requirements.collect::<Result<_, _>>().map_err(|error| format!("{path} {error}"))?;
+    let has_function = members.module.map(|module| match module {
+        // Only source code can be searched, and a star can import the function.
+        ProviderModule::Source(member) => read_member(&archive, member, MAX_MODULE_BYTES)
+            .map_or(true, |text| text.contains("get_provider_spec") || text.contains("import *")),
+        ProviderModule::Other => true,
+    });
+    Ok(WheelSummary { requirements, has_function })
 }
 
 /// Finds the files that are most often in the place of a wheel.
@@ -73,6 +97,15 @@ struct Members {
     /// Those of WHEEL, METADATA and RECORD that are in such a folder.
     files: BTreeSet<String>,
     metadata: Option<Member>,
+    module: Option<ProviderModule>,
+}
+
+/// The module of the provider.
+#[derive(Clone, Copy)]
+enum ProviderModule {
+    Source(Member),
+    /// Compiled code.
+    Other,
 }
 
 /// A member whose content can be read.
@@ -97,7 +130,7 @@ impl Members {
     }
 }
 
-fn read_members(archive: &ZipArchive<FileReader>, buffer: &mut [u8]) -> Result<Members, String> {
+fn read_members(archive: &ZipArchive<FileReader>, module: Option<&str>, buffer: &mut [u8]) -> Result<Members, String> {
     let mut members = Members::default();
     let (mut count, mut bytes) = (0, 0_u64);
     let mut entries = archive.entries(buffer);
@@ -114,6 +147,14 @@ fn read_members(archive: &ZipArchive<FileReader>, buffer: &mut [u8]) -> Result<M
         if name.starts_with('/') || name.contains(['\\', '\0']) || name.split('/').any(|part| part == "..") {
             return Err(format!("has the member {name:?}, expected a path below the root"));
         }
+        let member = Member { position: entry.wayfinder(), compression: entry.compression_method() };
+        match module.and_then(|module| name.strip_prefix(module)) {
+            Some(".py" | "/__init__.py") => members.module = Some(ProviderModule::Source(member)),
+            Some(rest) if rest.starts_with('.') && [".so", ".pyc"].iter().any(|ending| rest.ends_with(ending)) => {
+                members.module = members.module.or(Some(ProviderModule::Other));
+            }
+            _ => {}
+        }
         let Some((folder, file)) = name.split_once('/').filter(|(folder, _)| folder.ends_with(".dist-info")) else {
             continue;
         };
@@ -122,26 +163,26 @@ fn read_members(archive: &ZipArchive<FileReader>, buffer: &mut [u8]) -> Result<M
             members.files.insert(file.to_owned());
         }
         if file == "METADATA" {
-            members.metadata = Some(Member { position: entry.wayfinder(), compression: entry.compression_method() });
+            members.metadata = Some(member);
         }
     }
     Ok(members)
 }
 
-fn read_member(archive: &ZipArchive<FileReader>, member: Member) -> Result<String, String> {
+fn read_member(archive: &ZipArchive<FileReader>, member: Member, max_bytes: usize) -> Result<String, String> {
     let entry = archive.get_entry(member.position).map_err(|error| error.to_string())?;
     let mut packed = Vec::new();
-    let limit = u64::try_from(MAX_METADATA_BYTES).unwrap_or(u64::MAX);
+    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
     entry.reader().take(limit + 1).read_to_end(&mut packed).map_err(|error| error.to_string())?;
-    let too_long = || format!("it has more than {MAX_METADATA_BYTES} bytes");
-    if packed.len() > MAX_METADATA_BYTES {
+    let too_long = || format!("it has more than {max_bytes} bytes");
+    if packed.len() > max_bytes {
         return Err(too_long());
     }
     let bytes = match member.compression {
         CompressionMethod::STORE => packed,
         CompressionMethod::DEFLATE => {
             use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_with_limit};
-            decompress_to_vec_with_limit(&packed, MAX_METADATA_BYTES).map_err(|error| match error.status {
+            decompress_to_vec_with_limit(&packed, max_bytes).map_err(|error| match error.status {
                 TINFLStatus::HasMoreOutput => too_long(),
                 _ => error.to_string(),
             })?
@@ -151,9 +192,14 @@ fn read_member(archive: &ZipArchive<FileReader>, member: Member) -> Result<Strin
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns a field in the header of METADATA, which has the form of an e-mail message.
+/// Returns a field in the header of METADATA.
 fn metadata_field(metadata: &str, key: &str) -> Option<String> {
+    metadata_fields(metadata, key).next()
+}
+
+/// Returns all values of a field in the header of METADATA, which has the form of an e-mail message.
+fn metadata_fields<'m>(metadata: &'m str, key: &'m str) -> impl Iterator<Item = String> + 'm {
     let header = metadata.lines().take_while(|line| !line.trim().is_empty());
-    let mut fields = header.filter_map(|line| line.split_once(':'));
-    fields.find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim().to_owned())
+    let fields = header.filter_map(|line| line.split_once(':'));
+    fields.filter(move |(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim().to_owned())
 }

@@ -26,8 +26,15 @@ pub(super) fn entries_of_api<'e>(entries: &[&'e Entry], api: Api) -> Vec<&'e Ent
 
 /// Returns whether an item of a section has the id of one of these providers, which then replaces it.
 pub(super) fn is_replaced(item: &Node<'_>, entries: &[&Entry]) -> bool {
-    let id = item.get("provider_id").and_then(Node::as_str);
+    let id = item.get("provider_id").and_then(Node::as_str).map(effective_id);
     id.is_some_and(|id| entries.iter().any(|entry| entry.provider_id == id))
+}
+
+/// Returns the id that a provider has when it is enabled. Distributions of llama-stack write `${env.OLLAMA_URL:+ollama}`
+/// for a provider that exists only if a variable is set.
+fn effective_id(id: &str) -> &str {
+    let condition = id.strip_prefix("${env.").and_then(|rest| rest.strip_suffix('}'));
+    condition.and_then(|condition| condition.split_once(":+")).map_or(id, |(_, id)| id)
 }
 
 /// Returns the base configuration with external providers as a value.

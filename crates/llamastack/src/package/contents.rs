@@ -1,9 +1,10 @@
 //! Checks of the wheels in a provider's package: they must exist, run on the platform, and not conflict with each
 //! other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{ProviderPackage, Wheel};
+use super::wheel::normalized_name;
+use super::{ProviderPackage, Requirement, Wheel};
 use kubefoundry_yaml::text::{one_line, one_of};
 
 /// The directory of the wheels, relative to the provider's directory.
@@ -25,8 +26,19 @@ pub struct Contents {
 pub struct Package {
     /// The name of the provider in messages: its id or its directory.
     pub name: String,
+    /// The provider's own wheel (`spec.wheelPath`), if it is known: its name, as spelled there.
+    pub main: Option<String>,
     /// The wheels to install.
-    pub wheels: Vec<Wheel>,
+    pub wheels: Vec<Bundled>,
+}
+
+/// A wheel of a package, and what it requires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundled {
+    /// The wheel.
+    pub wheel: Wheel,
+    /// `Requires-Dist` in its METADATA.
+    pub requirements: Vec<Requirement>,
 }
 
 impl Contents {
@@ -120,6 +132,11 @@ pub fn check(package: &ProviderPackage, contents: &Contents) -> Vec<String> {
     all.filter_map(|(field, path)| Some(format!("{field}: {}", contents.problem(path)?))).collect()
 }
 
+/// Returns the path of the module that llama-stack imports from a package, without the ending: `acme/vllm/provider`.
+pub fn provider_module(package: &ProviderPackage) -> String {
+    package.package_name.replace('.', "/") + "/provider"
+}
+
 /// Returns errors for wheels with native code for another architecture. `platform` is written as for container images
 /// (`linux/amd64`, `linux/arm64`) or as in Python (`x86_64`).
 ///
@@ -160,53 +177,186 @@ const ARCHITECTURES: [(&str, &str); 7] = [
     ("386", "i686"),
 ];
 
-/// Returns errors for Python distributions of which providers contain different versions, because one would overwrite
-/// the other. They are in the order of the providers.
-///
-/// ```
-/// use kubefoundry_llamastack::package::{Package, Wheel, conflicts};
-/// let package = |name: &str, file| Package { name: name.into(), wheels: vec![Wheel::parse(file).unwrap()] };
-/// let found = conflicts(&[package("a", "numpy-2.0-py3-none-any.whl"), package("b", "numpy-1.26-py3-none-any.whl")]);
-/// assert_eq!(found, ["Cannot install numpy==1.26 of b because a brings numpy==2.0"]);
-/// ```
-pub fn conflicts(packages: &[Package]) -> Vec<String> {
-    let mut found = Vec::new();
-    // Group by name, which avoids comparing each wheel with all others.
-    let mut seen: BTreeMap<String, Vec<(usize, &Wheel)>> = BTreeMap::new();
-    for (position, package) in packages.iter().enumerate() {
-        for wheel in &package.wheels {
+impl Package {
+    /// Returns errors for wheels that exclude each other, and for requirements that no wheel of the package meets. The
+    /// pod's pip would refuse them. Requirements that depend on the server's Python are left to it.
+    ///
+    /// ```
+    /// use kubefoundry_llamastack::package::{Bundled, Package, Requirement, Wheel};
+    /// let requirements = vec![Requirement::parse("left-out>=3").unwrap()];
+    /// let wheels = vec![Bundled { wheel: Wheel::parse("a-1-py3-none-any.whl").unwrap(), requirements }];
+    /// let package = Package { name: "a".into(), main: None, wheels };
+    /// assert_eq!(package.problems(), ["a==1 requires left-out>=3, and no wheel in packages/ is of left-out"]);
+    /// ```
+    pub fn problems(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut seen: BTreeMap<String, Vec<&Wheel>> = BTreeMap::new();
+        for Bundled { wheel, .. } in &self.wheels {
             let others = seen.entry(wheel.normalized_name()).or_default();
-            for (owner, other) in others.iter().filter(|(_, other)| wheel.conflicts_with(other)) {
-                let owner = packages.get(*owner).map_or("", |owner| owner.name.as_str());
-                let by = if owner == package.name { "it also".to_owned() } else { owner.to_owned() };
-                found.push(format!("Cannot install {wheel} of {} because {by} brings {other}", package.name));
+            for other in others.iter().filter(|other| wheel.conflicts_with(other)) {
+                found.push(format!("dependency conflict: Cannot install {wheel} because it also brings {other}"));
             }
-            others.push((position, wheel));
+            others.push(wheel);
         }
+        let own = self.by_name();
+        found.extend(unmet(&own, own.keys().cloned()).into_iter().map(|unmet| {
+            let Unmet { wheel, requirement, found } = unmet;
+            let instead = match found {
+                Some(other) => format!("packages/ has {other}"),
+                None => format!("no wheel in packages/ is of {}", requirement.name()),
+            };
+            format!("{wheel} requires {}, and {instead}", requirement.text())
+        }));
+        found
+    }
+
+    fn by_name(&self) -> BTreeMap<String, &Bundled> {
+        self.wheels.iter().map(|bundled| (bundled.wheel.normalized_name(), bundled)).collect()
+    }
+}
+
+/// A requirement that installed wheels do not meet.
+struct Unmet<'p> {
+    wheel: &'p Wheel,
+    requirement: &'p Requirement,
+    /// The wheel that is installed instead, if there is one.
+    found: Option<&'p Wheel>,
+}
+
+/// Returns the requirements of some wheels that the installed ones do not meet, with those of the extras that they ask
+/// for.
+fn unmet<'p>(installed: &BTreeMap<String, &'p Bundled>, names: impl Iterator<Item = String>) -> Vec<Unmet<'p>> {
+    let mut pending: VecDeque<(String, String)> = names.map(|name| (name, String::new())).collect();
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    while let Some((name, extra)) = pending.pop_front() {
+        let Some(bundled) = installed.get(&name) else { continue };
+        for requirement in bundled.requirements.iter().filter(|it| it.applies(&extra) == Some(true)) {
+            let needed = installed.get(requirement.name()).map(|bundled| &bundled.wheel);
+            if needed.is_some_and(|needed| requirement.accepts(needed.version())) {
+                let extras = requirement.extras().iter();
+                pending.extend(extras.map(|extra| (requirement.name().to_owned(), extra.clone())).filter(|it| !seen.contains(it)));
+            } else if extra.is_empty() || requirement.applies("") != Some(true) {
+                found.push(Unmet { wheel: &bundled.wheel, requirement, found: needed });
+            }
+        }
+        seen.insert((name, extra));
     }
     found
+}
+
+/// Returns errors for providers that cannot be installed together, in this order. Of a Python distribution that two
+/// providers bring, the first version stays. The second provider is refused if that version is not enough for it.
+///
+/// ```
+/// use kubefoundry_llamastack::package::{Bundled, Package, Requirement, Wheel, conflicts};
+/// let bundled = |file, requires: &[&str]| Bundled {
+///     wheel: Wheel::parse(file).unwrap(),
+///     requirements: requires.iter().map(|line| Requirement::parse(line).unwrap()).collect(),
+/// };
+/// let package = |name: &str, main, requires, numpy| Package {
+///     name: name.into(), main: Some(name.into()), wheels: vec![bundled(main, &[requires]), bundled(numpy, &[])],
+/// };
+/// let a = package("a", "a-1-py3-none-any.whl", "numpy", "numpy-2.0-py3-none-any.whl");
+/// let b = package("b", "b-1-py3-none-any.whl", "numpy>=1", "numpy-1.26-py3-none-any.whl");
+/// let c = package("c", "c-1-py3-none-any.whl", "numpy<2", "numpy-1.26-py3-none-any.whl");
+/// assert!(conflicts(&[a.clone(), b]).is_empty());
+/// let expected = "Cannot install numpy==1.26 of c because a brings numpy==2.0, and c==1 requires numpy<2";
+/// assert_eq!(conflicts(&[a, c]), [expected]);
+/// ```
+pub fn conflicts(packages: &[Package]) -> Vec<String> {
+    let mut errors = Vec::new();
+    let mut installed: BTreeMap<String, &Bundled> = BTreeMap::new();
+    let mut owners: BTreeMap<String, &str> = BTreeMap::new();
+    for package in packages {
+        let own = package.by_name();
+        let refusal = |name: &str, kept: &Wheel| {
+            let new = own.get(name).map_or_else(String::new, |bundled| bundled.wheel.to_string());
+            let owner = owners.get(name).copied().unwrap_or_default();
+            format!("Cannot install {new} of {} because {owner} brings {kept}", package.name)
+        };
+        let mut together = installed.clone();
+        let mut kept: BTreeSet<&str> = BTreeSet::new();
+        for (name, bundled) in &own {
+            match installed.get(name) {
+                Some(before) if before.wheel.conflicts_with(&bundled.wheel) => {
+                    kept.insert(name);
+                }
+                Some(_) => {}
+                None => {
+                    together.insert(name.clone(), bundled);
+                }
+            }
+        }
+        let main = package.main.as_deref().map(normalized_name);
+        let mut problems = Vec::new();
+        if let Some((name, before)) = main.as_ref().filter(|main| kept.contains(main.as_str())).and_then(|main| installed.get_key_value(main)) {
+            problems.push(refusal(name, &before.wheel));
+        }
+        let names = own.keys().filter(|name| !kept.contains(name.as_str())).cloned();
+        for Unmet { wheel, requirement, found } in unmet(&together, names) {
+            // What the package itself lacks is reported for it alone.
+            if let Some(found) = found.filter(|_| kept.contains(requirement.name())) {
+                problems.push(format!("{}, and {wheel} requires {}", refusal(requirement.name(), found), requirement.text()));
+            }
+        }
+        if problems.is_empty() {
+            for name in own.keys().filter(|name| !installed.contains_key(*name)) {
+                owners.insert(name.clone(), &package.name);
+            }
+            installed = together;
+        }
+        errors.extend(problems);
+    }
+    errors
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn wheels(files: &[&str]) -> Vec<Wheel> {
-        files.iter().map(|file| Wheel::parse(file).unwrap()).collect()
+    /// A package whose main wheel has the first file and requires the lines; the others require nothing.
+    fn package(name: &str, files: &[&str], requires: &[&str]) -> Package {
+        let bundled = |(index, file): (usize, &&str)| Bundled {
+            wheel: Wheel::parse(file).unwrap(),
+            requirements: requires.iter().filter(|_| index == 0).map(|line| Requirement::parse(line).unwrap()).collect(),
+        };
+        let wheels: Vec<Bundled> = files.iter().enumerate().map(bundled).collect();
+        Package { name: name.to_owned(), main: Some(wheels[0].wheel.name().to_owned()), wheels }
     }
 
     #[test]
     fn reports_two_versions_in_one_package() {
-        let package = Package { name: "a".into(), wheels: wheels(&["x-1-py3-none-any.whl", "x-2-py3-none-any.whl"]) };
-        assert_eq!(conflicts(&[package]), ["Cannot install x==2 of a because it also brings x==1"]);
+        let package = package("a", &["x-1-py3-none-any.whl", "x-2-py3-none-any.whl"], &[]);
+        assert_eq!(package.problems(), ["dependency conflict: Cannot install x==2 because it also brings x==1"]);
     }
 
     #[test]
     fn accepts_equal_versions() {
-        let package = |name: &str, files: &[&str]| Package { name: name.into(), wheels: wheels(files) };
-        let a = package("a", &["Typing_Extensions-4.0-py3-none-any.whl"]);
-        let b = package("b", &["typing.extensions-4.0.0-py3-none-any.whl"]);
+        let a = package("a", &["a-1-py3-none-any.whl", "Typing_Extensions-4.0rc1-py3-none-any.whl"], &[]);
+        let b = package("b", &["b-1-py3-none-any.whl", "typing.extensions-4.0.0rc1-py3-none-any.whl"], &["typing-extensions==4rc1"]);
         assert!(conflicts(&[a, b]).is_empty());
+    }
+
+    /// The provider's own wheel is never replaced by one of another provider.
+    #[test]
+    fn the_main_wheel_must_have_its_version() {
+        let a = package("a", &["a-1-py3-none-any.whl", "b-1-py3-none-any.whl"], &["b"]);
+        let b = package("b", &["b-2-py3-none-any.whl"], &[]);
+        assert_eq!(conflicts(&[a, b]), ["Cannot install b==2 of b because a brings b==1"]);
+    }
+
+    #[test]
+    fn follows_the_extras_that_are_asked_for() {
+        let lib = |file: &str| Bundled {
+            wheel: Wheel::parse(file).unwrap(),
+            requirements: vec![Requirement::parse("tls>=2; extra == 'secure'").unwrap()],
+        };
+        let mut a = package("a", &["a-1-py3-none-any.whl"], &["lib[secure]"]);
+        a.wheels.push(lib("lib-1-py3-none-any.whl"));
+        assert_eq!(a.problems(), ["lib==1 requires tls>=2, and no wheel in packages/ is of tls"]);
+        let mut b = package("b", &["b-1-py3-none-any.whl"], &["lib"]);
+        b.wheels.push(lib("lib-1-py3-none-any.whl"));
+        assert!(b.problems().is_empty());
     }
 
     #[test]

@@ -4,16 +4,16 @@
 //! errors) of `github.com/llamastack/llama-stack-k8s-operator`.
 
 mod contents;
-mod mismatch;
 mod read;
+mod requirements;
 mod syntax;
 mod wheel;
 
 use super::wire::Api;
 
-pub use contents::{Contents, Package, check, check_platform, conflicts};
-pub use mismatch::{Runtime, compare};
+pub use contents::{Bundled, Contents, Package, check, check_platform, conflicts, provider_module};
 pub use read::{MetadataError, Read, read};
+pub use requirements::Requirement;
 pub use wheel::{Wheel, WheelNameError};
 
 /// `apiVersion` of [`ProviderPackage`].

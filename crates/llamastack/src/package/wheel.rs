@@ -3,6 +3,9 @@
 //! Source: <https://packaging.python.org/en/latest/specifications/binary-distribution-format/>, "File name convention".
 
 use std::fmt;
+use std::str::FromStr as _;
+
+use pep440_rs::Version;
 
 /// The parsed file name of a wheel: `NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl`.
 ///
@@ -86,9 +89,7 @@ impl Wheel {
     /// assert!(!wheel.is_release("my-pkg", "1.1"));
     /// ```
     pub fn is_release(&self, name: &str, version: &str) -> bool {
-        // A version in a file name has `_` for `-` (PEP 427).
-        let version = version.replace('-', "_");
-        self.normalized_name() == normalized_name(name) && self.normalized_version() == normalized_version(&version)
+        self.normalized_name() == normalized_name(name) && self.has_version(version)
     }
 
     /// Returns the normalized name, by which names are compared (PEP 503).
@@ -96,10 +97,19 @@ impl Wheel {
         normalized_name(&self.name)
     }
 
-    /// Returns the normalized version, in which equal versions such as `1.0` and `1.0.0` are spelled the same (PEP
-    /// 440).
-    pub fn normalized_version(&self) -> String {
-        normalized_version(&self.version)
+    /// Returns whether the wheel has a version, however it is spelled (PEP 440).
+    ///
+    /// ```
+    /// use kubefoundry_llamastack::package::Wheel;
+    /// let wheel = Wheel::parse("a-1.0rc1-py3-none-any.whl").unwrap();
+    /// assert!(wheel.has_version("1.0.0-rc.1") && !wheel.has_version("1.0"));
+    /// ```
+    pub fn has_version(&self, version: &str) -> bool {
+        // A version in a file name has `_` for `-` (PEP 427).
+        match (Version::from_str(&self.version.replace('_', "-")), Version::from_str(&version.replace('_', "-"))) {
+            (Ok(own), Ok(other)) => own == other,
+            _ => self.version == version.replace('-', "_"),
+        }
     }
 
     /// Returns whether another wheel is a different version of the same distribution.
@@ -112,22 +122,14 @@ impl Wheel {
     /// assert!(!numpy.conflicts_with(&wheel("numpy-2.0-py3-none-any.whl")));
     /// ```
     pub fn conflicts_with(&self, other: &Self) -> bool {
-        self.normalized_name() == other.normalized_name() && self.normalized_version() != other.normalized_version()
+        self.normalized_name() == other.normalized_name() && !self.has_version(&other.version)
     }
 }
 
-fn normalized_name(name: &str) -> String {
+/// Returns the form of a name in which names are compared (PEP 503).
+pub(super) fn normalized_name(name: &str) -> String {
     let parts: Vec<&str> = name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
     parts.join("-").to_ascii_lowercase()
-}
-
-fn normalized_version(version: &str) -> String {
-    let version = version.to_ascii_lowercase();
-    let mut version = version.strip_prefix('v').unwrap_or(&version);
-    while let Some(shorter) = version.strip_suffix(".0") {
-        version = shorter;
-    }
-    version.to_owned()
 }
 
 /// Writes `name==version` as spelled in the file name.

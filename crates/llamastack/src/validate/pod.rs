@@ -142,9 +142,7 @@ pub(super) fn validate_spread_constraints(
 /// Reports volumes, mounts and names that conflict with those that rendering adds, and mounts of volumes that do not
 /// exist.
 pub(super) fn report_conflicts(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
-    let (added_volumes, added_mount_paths) = pod::added_volumes_and_mounts(server, options);
-    let other_mount_paths: Vec<&str> =
-        added_mount_paths.into_iter().filter(|added| *added != server.mount_path).collect();
+    let (added_volumes, other_mount_paths) = pod::added_volumes_and_mounts(server, options);
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().pod_overrides());
     let mut volume_names: BTreeSet<&str> = added_volumes.iter().copied().collect();
     for (index, volume) in server.volumes.iter().enumerate() {

@@ -21,6 +21,9 @@ use kubefoundry_yaml::{Node, Value};
 /// Maximum length of an id. The name of the init container is `external-provider-<id>` and has at most 63 characters.
 const MAX_PROVIDER_ID_LENGTH: usize = 63 - "external-provider-".len();
 
+/// Maximum number of providers of one API (`maxItems` in the CRD).
+const MAX_PROVIDERS_OF_API: usize = 64;
+
 /// Maximum size of a provider's settings as JSON, in bytes. Linux does not start a program with an environment variable
 /// of more than 128 KiB (`MAX_ARG_STRLEN`), including its name and terminator.
 const MAX_CONFIG_BYTES: usize = 128 * 1024 - 64;
@@ -35,6 +38,11 @@ pub(super) fn validate_providers(
     let mut providers = Vec::new();
     for api in Api::ALL {
         let section = providers_path().key(api.section());
+        let count = wire.of_api(api).len();
+        if count > MAX_PROVIDERS_OF_API {
+            let message = format!("{section} has {count} providers, expected at most {MAX_PROVIDERS_OF_API}");
+            check.findings.report(&shared::OUT_OF_RANGE, &section, message);
+        }
         for (index, provider) in wire.of_api(api).iter().enumerate() {
             providers.extend(validate_provider(provider, api, &section.index(index), options, check));
         }
@@ -138,7 +146,8 @@ fn report_inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPat
             Value::Integer(_) => !entry.key.to_ascii_lowercase().ends_with("token"),
             _ => false,
         };
-        if is_literal && names_a_secret(&entry.key) {
+        let has_password = matches!(&entry.node.value, Value::String(value) if has_password(value));
+        if has_password || is_literal && names_a_secret(&entry.key) {
             let message = format!(
                 "provider '{id}' (image: {image}) has a secret in its config as plain text: {:?}",
                 shorten(&entry.key)
@@ -156,7 +165,15 @@ fn report_inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPat
 /// `token_file`.
 fn names_a_secret(key: &str) -> bool {
     let folded: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
-    ["apikey", "token", "password", "clientsecret", "secretkey", "accesskey"].iter().any(|word| folded.ends_with(word))
+    let words = ["apikey", "token", "password", "secret", "secretkey", "accesskey", "credential", "credentials", "bearer"];
+    words.iter().any(|word| folded.ends_with(word))
+}
+
+/// Returns whether a text is a URL with a literal password, such as `https://user:pw@host/`.
+fn has_password(text: &str) -> bool {
+    let authority = text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let user = authority.and_then(|authority| authority.rsplit_once('@')).and_then(|(user, _)| user.split_once(':'));
+    user.is_some_and(|(_, password)| !password.is_empty() && !password.starts_with("${env."))
 }
 
 /// Reports duplicate ids. Two providers with one id would share a directory and the name of an init container.
@@ -186,7 +203,15 @@ fn report_duplicate_ids(providers: &[Provider], check: &mut Checker<'_, '_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::names_a_secret;
+    use super::{has_password, names_a_secret};
+
+    #[test]
+    fn recognizes_passwords_in_urls() {
+        assert!(has_password("https://u:pw@h/") && has_password("postgresql://u:p@h:5432/db?a=b"));
+        for text in ["https://u@h/", "https://h/a:b@c", "https://u:@h/", "https://u:${env.PW}@h", "u:pw@h", "http://h:80"] {
+            assert!(!has_password(text), "{text}");
+        }
+    }
 
     #[test]
     fn recognizes_keys_of_secrets() {
@@ -200,10 +225,14 @@ mod tests {
             "db.password",
             "secret_key",
             "client_secret",
+            "api_token",
+            "secret",
+            "credentials",
+            "bearer",
         ] {
             assert!(names_a_secret(key), "{key}");
         }
-        for key in ["max_tokens", "token_file", "passwordless", "api_key_secret", "url", "key"] {
+        for key in ["max_tokens", "token_file", "passwordless", "secret_name", "url", "key"] {
             assert!(!names_a_secret(key), "{key}");
         }
     }

@@ -1,0 +1,3 @@
+"""What the providers of Acme share."""
+
+BLOCKED_WORDS = ("bomb", "dynamite")
