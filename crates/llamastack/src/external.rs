@@ -126,6 +126,8 @@ pub(super) fn extend(
         Mode::Static => Volume::config_map(CONFIG, &server.object_name(RUN_CONFIG), None),
         _ => Volume::empty_dir(CONFIG, None),
     });
+    // Why a server did not start is in its log: the error names the provider.
+    container.termination_message_policy = Some("FallbackToLogsOnError");
     container.volume_mounts.push(mount(PROVIDERS, paths::PROVIDERS, true));
     container.volume_mounts.push(mount(CONFIG, paths::CONFIG, true));
     let user_variables = with_python_path(server.container.env.clone());

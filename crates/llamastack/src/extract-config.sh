@@ -10,7 +10,7 @@ if [ -z "$config" ]; then
   {
     printf '%s\n' 'ERROR: No run.yaml found in distribution image' 'Checked paths:'
     printf '%s' "$checked"
-    printf '%s\n' '' 'Init Container: extract-distribution-config' '' 'Resolution: Either provide a user ConfigMap with run.yaml or use a distribution image that includes run.yaml'
+    printf '%s\n' '' 'Resolution: Either provide a user ConfigMap with run.yaml or use a distribution image that includes run.yaml'
   } >&2
   exit 1
 fi

@@ -22,6 +22,7 @@ pub mod package;
 mod paths;
 pub mod phase;
 mod pod;
+pub mod pod_status;
 mod read;
 mod server;
 mod types;

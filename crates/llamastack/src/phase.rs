@@ -1,7 +1,7 @@
 //! The installation phase of external providers: derives `status.externalProviders` of a distribution from the init
 //! containers of a pod.
 //!
-//! It is for controllers; rendering does not use it. Source: `specs/001-deploy-time-providers-l1/plan.md` of
+//! It is for controllers and for `kubefoundry status`; rendering does not use it. Source: `specs/001-deploy-time-providers-l1/plan.md` of
 //! `github.com/llamastack/llama-stack-k8s-operator`, "Phase 5: Status Tracking". There are two differences: an image
 //! that cannot be pulled is a failure (`spec.md`, user story 3), and the time changes only with the phase.
 
@@ -98,6 +98,11 @@ pub fn init_container_name(provider_id: &str) -> String {
 /// Reasons of a waiting container that mean that its image cannot be pulled.
 const IMAGE_PULL_REASONS: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
 
+/// Returns whether a reason of a waiting container means that its image cannot be pulled.
+pub(super) fn is_pull_failure(reason: &str) -> bool {
+    IMAGE_PULL_REASONS.contains(&reason)
+}
+
 /// Derives the phase of a provider and its message from the state of its init container.
 ///
 /// ```
@@ -121,7 +126,7 @@ pub fn phase(image: &str, state: &ContainerState<'_>) -> (Phase, String) {
         ContainerState::Running => (Phase::Installing, "Installing provider packages".to_owned()),
         ContainerState::Terminated { exit_code: 0, .. } => (Phase::Ready, "Provider installed successfully".to_owned()),
         ContainerState::Terminated { exit_code, message } => failed(exit_code, message),
-        ContainerState::Waiting { reason, message, .. } if IMAGE_PULL_REASONS.contains(&reason) => {
+        ContainerState::Waiting { reason, message, .. } if is_pull_failure(reason) => {
             let message = if message.is_empty() { String::new() } else { format!(": {message}") };
             let text =
                 format!("Failed to pull provider image {image}: {reason}{message}; check image pull credentials");
@@ -175,8 +180,12 @@ pub fn status(
 /// assert_eq!(state(&pod, "guard"), ContainerState::Absent);
 /// ```
 pub fn state<'p>(pod: &'p Value, provider_id: &str) -> ContainerState<'p> {
-    let name = init_container_name(provider_id);
-    let statuses = pod.pointer("/status/initContainerStatuses").and_then(Value::as_array);
+    container_state(pod, "initContainerStatuses", &init_container_name(provider_id))
+}
+
+/// Returns the state of a container in a list of the pod's status.
+pub(super) fn container_state<'p>(pod: &'p Value, list: &str, name: &str) -> ContainerState<'p> {
+    let statuses = pod.pointer(&format!("/status/{list}")).and_then(Value::as_array);
     let status = statuses.into_iter().flatten().find(|status| text_at(status, "/name") == name);
     let Some(status) = status else { return ContainerState::Absent };
     let termination = |state: &str| {
@@ -197,7 +206,7 @@ pub fn state<'p>(pod: &'p Value, provider_id: &str) -> ContainerState<'p> {
 }
 
 /// Returns the text at a JSON pointer, or an empty text.
-fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+pub(super) fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! dumps ─ snapshot ─┬─ ModelDeployments ─┐
-//!                   └─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─ StatusReport
+//!                   ├─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─┬─ StatusReport
+//!                   └─ LlamaStackDistributions and their pods ─ llamastack ────────────────┘
 //! ```
 
 mod deployment_status;
 mod join;
+mod llamastack;
 mod staleness;
 
 use serde::Serialize;
@@ -42,8 +44,8 @@ impl Default for StalenessPolicy {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StatusReport {
-    /// One entry for each provider object that runs a model and for each ModelDeployment without one, sorted by
-    /// namespace and name.
+    /// One entry for each provider object that runs a model, for each ModelDeployment without one, and for each llama-stack
+    /// server with external providers, sorted by namespace and name.
     pub statuses: Vec<StatusEntry>,
     /// Findings in the dump.
     pub diagnostics: Vec<Diagnostic>,
@@ -136,6 +138,7 @@ impl StatusReport {
                 entry
             })
             .collect();
+        statuses.extend(llamastack::entries(&objects));
         statuses.sort_by_cached_key(|entry| {
             let resource = entry.resource.clone();
             let object = entry.deployment.as_ref().or(resource.as_ref());
