@@ -211,6 +211,8 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0721", include_str!("../../docs/codes/KF0721.md")),
     ("KF0722", include_str!("../../docs/codes/KF0722.md")),
     ("KF0723", include_str!("../../docs/codes/KF0723.md")),
+    ("KF0724", include_str!("../../docs/codes/KF0724.md")),
+    ("KF0725", include_str!("../../docs/codes/KF0725.md")),
     ("KF0740", include_str!("../../docs/codes/KF0740.md")),
     ("KF0741", include_str!("../../docs/codes/KF0741.md")),
     ("KF0742", include_str!("../../docs/codes/KF0742.md")),

@@ -363,7 +363,7 @@ def pod_of(binary, venv, version, packages, provider_venv=None):
 
 
 def refuses_to_start(pod, *expected):
-    """The server of a pod does not start, and its message names what is needed to mend it."""
+    """The server of a pod does not start, and its message names what is needed to fix it."""
     initialized(pod)
     command = pod.command(pod.spec["containers"][0], {"LLS_PORT": str(pod.port)})
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -437,6 +437,44 @@ def wheels_are_of_their_sources(venv):
                         check(built.read(member) == shipped.read(member), f"{wheel.name}: {member} is not that of src/")
 
 
+def the_guide_works(binary, venv, version):
+    """docs/llama-stack-provider.md, from an empty folder to an answer of its provider."""
+    page = (ROOT / "docs/llama-stack-provider.md").read_text()
+    folder = Path(tempfile.mkdtemp(prefix="llamastack-guide-"))
+    files = re.findall(r"^`([^`\n]+)`:\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    check({"demo_words/provider.py", "pyproject.toml", "image/lls-provider-spec.yaml", "server/distribution.yaml"} <= {name for name, _ in files}, files)
+    for name, text in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    commands = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    tools = Path(tempfile.mkdtemp(prefix="llamastack-tools-"))
+    shutil.copy(binary, tools / "kubefoundry")
+    path = os.pathsep.join([f"{venv}/bin", str(tools), os.environ["PATH"]])
+    ran = subprocess.run(["sh", "-e", "-c", commands[0]], cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    promised = re.search(r"It prints `(image: ok: .*)`", page)[1]
+    check(ran.returncode == 0 and promised in ran.stdout.splitlines(), ran.stdout, ran.stderr)
+    image = images(official_image(venv, version), binary, {"words": folder / "image"})
+    base = yaml.safe_load((FILES / f"base-{version}.yaml").read_text())
+    base["registered_resources"]["shields"] = []
+    place = folder / "config.yaml"
+    place.write_text(yaml.safe_dump(base))
+    original = image
+
+    def without_shields(container):
+        made = original(container)
+        return Image(made.venv, {name: place if name.endswith("config.yaml") else file for name, file in made.files.items()}, made.variables)
+
+    pod = initialized(Pod(binary, render(binary, folder / "server"), without_shields, free_port()))
+    with pod.start() as server:
+        # What curl sends: the words of each command after the address.
+        answers = []
+        for line in commands[1].splitlines():
+            words = shlex.split(line)
+            answers.append(server.ask(words[1].removeprefix("localhost:8321"), json.loads(words[3])))
+        check(answers[1]["violation"]["metadata"] == {"words": ["dynamite"]}, answers)
+    pod.remove()
+
+
 def main():
     binary, cache = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     began = time.monotonic()
@@ -453,6 +491,8 @@ def main():
     for venv, (version, *_) in ((new, NEW), (old, OLD)):
         example_starts(binary, venv, version)
         done(f"llama-stack {version} serves the example, and its shield answers")
+    the_guide_works(binary, new, NEW[0])
+    done("a provider is developed as the guide says")
     settings_arrive(binary, new, NEW[0])
     done("settings arrive, and a conditional provider is replaced")
     the_starter_is_merged(binary, new)

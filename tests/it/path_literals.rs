@@ -14,6 +14,7 @@ const SOURCES: &[&str] = &["crates", "src", "cli/src", "krm/src", "operator/src"
 /// Sources with paths of upstream objects, and the owners of these objects. Such a path may look like one of our
 /// fields.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("crates/compiler/src/plan/class.rs", "output fields of Deployments and StatefulSets"),
     ("crates/kubernetes/src/check/environment.rs", "fields of a pod, as the downward API names them"),
     ("crates/llamastack/src/package/read.rs", "the file that a provider package brings"),
     ("crates/model/src/providers/kaito/behavior.rs", "output fields of KAITO"),

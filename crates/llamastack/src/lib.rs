@@ -211,8 +211,8 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
                 message,
             )
             .help(format!(
-                "push the image to a registry that the cluster pulls from, and add to kubefoundry.yaml: llamaStack: \
-                 {{image: <registry>/{image}}}"
+                "push the image to a registry that the cluster pulls from, and add to kubefoundry.yaml, with that registry: \
+                 llamaStack: {{image: registry.example.com/{image}}}"
             ));
     }
 }

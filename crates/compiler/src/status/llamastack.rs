@@ -81,15 +81,20 @@ fn pod_status_of(pod: &Value) -> Status {
     } else {
         Phase::Deploying
     };
-    // Ready parts need no words; of those that wait for others, the first is enough.
-    let mut waits = false;
+    // Ready parts need no words. What waits for a failed part needs none either; of other waiting parts, the first is enough.
+    let mut waits = any(PartPhase::Failed);
     let told = parts.iter().filter(|part| match part.phase {
         PartPhase::Ready => false,
         PartPhase::Pending => !std::mem::replace(&mut waits, true),
         _ => true,
     });
-    let told: Vec<String> =
-        told.map(|part| format!("{} {} {}: {}", part.role, part.name, part.phase.as_str(), one_line(&part.message))).collect();
+    let told: Vec<String> = told
+        .map(|part| {
+            // The last words of a container are several lines.
+            let words: Vec<&str> = part.message.split_whitespace().collect();
+            format!("{} {} {}: {}", part.role, part.name, part.phase.as_str(), one_line(&words.join(" ")))
+        })
+        .collect();
     let message = if told.is_empty() { "all external providers are installed".to_owned() } else { told.join("; ") };
     let parts = parts.into_iter().map(|part| StatusPart {
         role: part.role.to_owned(),
