@@ -28,7 +28,9 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
         TextFormat::Text => {
             console::print([format_table(&report.statuses, staleness, console.stdout_style())])?;
             if report.statuses.is_empty() && report.diagnostics.is_empty() && !args.diagnostics.findings.quiet {
-                console::note("The cluster snapshot has no ModelDeployment, no object that runs one, and no llama-stack server with external providers.\n");
+                console::note(
+                    "The cluster snapshot has no ModelDeployment, no object that runs one, and no llama-stack server with external providers.\n",
+                );
             }
             console::note(&match args.diagnostics.diagnostics {
                 ReportFormat::Text => diagnostics::text(&report.diagnostics, &sources, console.stderr_style()),

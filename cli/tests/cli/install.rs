@@ -183,7 +183,10 @@ fn native_wheels_are_recorded() {
         skipped("the wheel of this test is for x86_64");
         return;
     }
-    pod.image(&metadata("a", "remote::a", "a", "inference", "packages/acme_vllm-1.0.0-py3-none-linux_x86_64.whl"), &[provider]);
+    pod.image(
+        &metadata("a", "remote::a", "a", "inference", "packages/acme_vllm-1.0.0-py3-none-linux_x86_64.whl"),
+        &[provider],
+    );
     pod.install(&vllm()).exits(0);
     let found: Value = serde_json::from_str(&pod.read("metadata/vllm/python.json")).unwrap();
     assert_eq!(found["native"], json!(["acme_vllm-1.0.0-py3-none-linux_x86_64.whl"]));
@@ -516,7 +519,8 @@ fn the_base_is_found_in_the_python_package() {
 /// The block of the specification, with every path that was looked at.
 #[test]
 fn a_distribution_without_a_base_is_told() {
-    let ran = Pod::new().extract(Some("/srv/run.yaml"), &[("LLS_DISTRIBUTION", "starter"), ("PATH", "/nothing")]).exits(1);
+    let ran =
+        Pod::new().extract(Some("/srv/run.yaml"), &[("LLS_DISTRIBUTION", "starter"), ("PATH", "/nothing")]).exits(1);
     assert_eq!(
         ran.err,
         "ERROR: No run.yaml found in distribution image

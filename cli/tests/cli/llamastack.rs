@@ -384,8 +384,10 @@ fn packages_are_what_llama_stack_imports() {
     let info = "acme_vllm-1.0.0.dist-info";
     let with_module = |module: (&str, &str)| {
         let metadata = "Name: acme-vllm\nVersion: 1.0.0\n";
-        let files = [(format!("{info}/METADATA"), metadata), (format!("{info}/WHEEL"), ""), (format!("{info}/RECORD"), "")];
-        let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (file.as_str(), *text)).chain([module]).collect();
+        let files =
+            [(format!("{info}/METADATA"), metadata), (format!("{info}/WHEEL"), ""), (format!("{info}/RECORD"), "")];
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(file, text)| (file.as_str(), *text)).chain([module]).collect();
         [("acme_vllm-1.0.0", archive(&files))]
     };
     check(&with_module(("acme/vllm/provider/__init__.py", "from x import get_provider_spec"))).exits(0);

@@ -74,7 +74,10 @@ fn notes_an_empty_snapshot() {
     let ran = Sandbox::new().pipe(&["status"], "apiVersion: v1\nitems: []\nkind: List\n").exits(0);
     assert_eq!(
         (ran.out.as_str(), ran.err.as_str()),
-        ("", "The cluster snapshot has no ModelDeployment, no object that runs one, and no llama-stack server with external providers.\n")
+        (
+            "",
+            "The cluster snapshot has no ModelDeployment, no object that runs one, and no llama-stack server with external providers.\n"
+        )
     );
 }
 

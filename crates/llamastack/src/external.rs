@@ -3,7 +3,9 @@
 //!
 //! Source: `specs/001-deploy-time-providers-l1/spec.md` of `github.com/llamastack/llama-stack-k8s-operator`.
 
-use super::install::{DISTRIBUTION, EXTRA_BASE_CONFIGS, EXTRACT_SCRIPT, PROVIDER_SCRIPT, Provider, environment, unexpanded};
+use super::install::{
+    DISTRIBUTION, EXTRA_BASE_CONFIGS, EXTRACT_SCRIPT, PROVIDER_SCRIPT, Provider, environment, unexpanded,
+};
 use super::pod::{Mode, with_user_variables};
 use super::server::Server;
 use super::types::{Container, Resources, Volume, mount};

@@ -230,7 +230,8 @@ pub(super) fn report_unused_metadata(server: &Server, set: &ObjectSet<'_, '_>, f
     };
     let neighbours: Vec<&InputObject<'_>> = set.inputs.iter().filter(is_neighbour).collect();
     let has_provider = |id: &str| {
-        let sections = neighbours.iter().filter_map(|object| object.root.get("spec")?.get("server")?.get("externalProviders"));
+        let sections =
+            neighbours.iter().filter_map(|object| object.root.get("spec")?.get("server")?.get("externalProviders"));
         let mut providers = sections.flat_map(Node::entries).flat_map(|section| section.node.items());
         providers.any(|provider| provider.get("providerId").and_then(Node::as_str) == Some(id))
     };

@@ -62,15 +62,17 @@ pub fn distribution_of(pod: &Value) -> Option<&str> {
 /// assert_eq!((parts[1].role, parts[1].phase), ("merge", Phase::Pending));
 /// ```
 pub fn parts(pod: &Value) -> Vec<PodPart> {
-    let mut parts: Vec<PodPart> = containers(pod, "initContainers").map(|container| init_part(pod, container)).collect();
+    let mut parts: Vec<PodPart> =
+        containers(pod, "initContainers").map(|container| init_part(pod, container)).collect();
     // The user may have other containers injected; the server is the first.
     parts.extend(containers(pod, "containers").take(1).map(|container| server_part(pod, container)));
     // What ends or stops a whole pod is in no container: an eviction, or no node with room.
     let pod_status = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
     let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
-    let unscheduled = conditions.into_iter().flatten().find(|condition| {
-        text_at(condition, "/type") == "PodScheduled" && text_at(condition, "/status") == "False"
-    });
+    let unscheduled = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| text_at(condition, "/type") == "PodScheduled" && text_at(condition, "/status") == "False");
     let whole = match (pod_status("/status/phase"), pod_status("/status/reason")) {
         (Some("Failed"), Some(reason)) => {
             Some((Phase::Failed, joined(reason, pod_status("/status/message").unwrap_or_default())))
@@ -129,13 +131,18 @@ fn server_part(pod: &Value, container: &Value) -> PodPart {
 /// Returns the phase of a container that is neither running nor done.
 fn general_phase(image: &str, state: &ContainerState<'_>) -> (Phase, String) {
     match *state {
-        ContainerState::Waiting { reason, message, .. } if is_pull_failure(reason) => {
-            (Phase::Failed, format!("Failed to pull image {image}: {}; check image pull credentials", joined(reason, message)))
+        ContainerState::Waiting { reason, message, .. } if is_pull_failure(reason) => (
+            Phase::Failed,
+            format!("Failed to pull image {image}: {}; check image pull credentials", joined(reason, message)),
+        ),
+        ContainerState::Waiting { last: Some((exit_code, message)), .. } if exit_code != 0 => {
+            failure(exit_code, message)
         }
-        ContainerState::Waiting { last: Some((exit_code, message)), .. } if exit_code != 0 => failure(exit_code, message),
         ContainerState::Terminated { exit_code, message } => failure(exit_code, message),
         ContainerState::Waiting { reason, .. } => (Phase::Pending, reason.to_owned()),
-        ContainerState::Absent | ContainerState::Running => (Phase::Pending, "Waiting for container to start".to_owned()),
+        ContainerState::Absent | ContainerState::Running => {
+            (Phase::Pending, "Waiting for container to start".to_owned())
+        }
     }
 }
 
@@ -150,7 +157,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn pod(status: Value) -> Value {
+    fn pod(status: &Value) -> Value {
         json!({
             "metadata": {"name": "chat-1", "labels": {"app": "llama-stack", "app.kubernetes.io/instance": "chat"}},
             "spec": {
@@ -161,7 +168,7 @@ mod tests {
         })
     }
 
-    fn told(status: Value) -> Vec<(&'static str, Phase, String)> {
+    fn told(status: &Value) -> Vec<(&'static str, Phase, String)> {
         parts(&pod(status)).into_iter().map(|part| (part.role, part.phase, part.message)).collect()
     }
 
@@ -170,19 +177,26 @@ mod tests {
         let done = json!({"terminated": {"exitCode": 0}});
         let failed = json!({"terminated": {"exitCode": 1, "message": "ERROR: Provider API type mismatch\n"}});
         let inits = |a: &Value, merge: &Value| json!([{"name": "external-provider-a", "state": a}, {"name": "merge-config", "state": merge}]);
-        let found = told(json!({"initContainerStatuses": inits(&done, &failed)}));
+        let found = told(&json!({"initContainerStatuses": inits(&done, &failed)}));
         let message = "Container failed with exit code 1: ERROR: Provider API type mismatch".to_owned();
         assert_eq!(found[1], ("merge", Phase::Failed, message));
-        let crashed = json!([{"name": "llama-stack", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": failed}]);
-        let found = told(json!({"initContainerStatuses": inits(&done, &done), "containerStatuses": crashed}));
+        let crashed =
+            json!([{"name": "llama-stack", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": failed}]);
+        let found = told(&json!({"initContainerStatuses": inits(&done, &done), "containerStatuses": crashed}));
         assert_eq!((found[1].1, found[2].0, found[2].1), (Phase::Ready, "server", Phase::Failed));
         let running = json!([{"name": "llama-stack", "ready": true, "state": {"running": {}}}]);
-        let found = told(json!({"initContainerStatuses": inits(&done, &done), "containerStatuses": running}));
+        let found = told(&json!({"initContainerStatuses": inits(&done, &done), "containerStatuses": running}));
         assert_eq!(found[2], ("server", Phase::Ready, "serving".to_owned()));
-        let found = told(json!({"phase": "Failed", "reason": "Evicted", "message": "Usage of EmptyDir volume exceeds the limit"}));
+        let found = told(
+            &json!({"phase": "Failed", "reason": "Evicted", "message": "Usage of EmptyDir volume exceeds the limit"}),
+        );
         let message = "Evicted: Usage of EmptyDir volume exceeds the limit".to_owned();
         assert_eq!(found[0], ("pod", Phase::Failed, message));
-        let condition = json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]);
-        assert_eq!(told(json!({"conditions": condition}))[0], ("pod", Phase::Pending, "Unschedulable: 0/3 nodes".to_owned()));
+        let condition =
+            json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}]);
+        assert_eq!(
+            told(&json!({"conditions": condition}))[0],
+            ("pod", Phase::Pending, "Unschedulable: 0/3 nodes".to_owned())
+        );
     }
 }

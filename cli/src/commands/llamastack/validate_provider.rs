@@ -108,7 +108,9 @@ fn check_package(
         }
         // A wheel that cannot be read may have what the others lack.
         if errors.is_empty() && missing.is_empty() && broken.is_empty() {
-            broken.extend(module.filter(|_| function != Some(true)).map(|module| describe_missing_function(&module, function)));
+            broken.extend(
+                module.filter(|_| function != Some(true)).map(|module| describe_missing_function(&module, function)),
+            );
             broken.extend(package.problems());
         }
         for error in errors.iter().chain(&missing).chain(&broken).chain(&incompatible) {

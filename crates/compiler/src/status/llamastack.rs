@@ -24,7 +24,9 @@ pub(super) fn entries(objects: &[LiveObject]) -> Vec<StatusEntry> {
     for object in objects {
         let ObjectRef { kind, namespace, name, .. } = &object.object;
         let name = match (object.group(), &**kind) {
-            (wire::GROUP, wire::KIND) if object.value.pointer("/spec/server/externalProviders").is_some() => name.clone(),
+            (wire::GROUP, wire::KIND) if object.value.pointer("/spec/server/externalProviders").is_some() => {
+                name.clone()
+            }
             ("", "Pod") => match pod_status::distribution_of(&object.value) {
                 Some(name) => Arc::from(name),
                 None => continue,
@@ -41,9 +43,11 @@ pub(super) fn entries(objects: &[LiveObject]) -> Vec<StatusEntry> {
 
 fn entry(namespace: Option<Arc<str>>, name: Arc<str>, pods: &[&LiveObject]) -> StatusEntry {
     // During a rollout, the newest pod shows what the new version does.
-    let created = |pod: &LiveObject| pod.value.pointer("/metadata/creationTimestamp").and_then(Value::as_str).map(str::to_owned);
+    let created =
+        |pod: &LiveObject| pod.value.pointer("/metadata/creationTimestamp").and_then(Value::as_str).map(str::to_owned);
     let newest = pods.iter().max_by_key(|pod| (created(pod), pod.object.name.clone()));
-    let resource = ObjectRef { api_version: Arc::from(wire::API_VERSION), kind: Arc::from(wire::KIND), namespace, name };
+    let resource =
+        ObjectRef { api_version: Arc::from(wire::API_VERSION), kind: Arc::from(wire::KIND), namespace, name };
     let mut notes = Vec::new();
     if pods.len() > 1 {
         notes.extend(newest.map(|pod| format!("of {} pods, the newest is shown: {}", pods.len(), pod.object.name)));

@@ -234,7 +234,9 @@ fn unmet<'p>(installed: &BTreeMap<String, &'p Bundled>, names: impl Iterator<Ite
             let needed = installed.get(requirement.name()).map(|bundled| &bundled.wheel);
             if needed.is_some_and(|needed| requirement.accepts(needed.version())) {
                 let extras = requirement.extras().iter();
-                pending.extend(extras.map(|extra| (requirement.name().to_owned(), extra.clone())).filter(|it| !seen.contains(it)));
+                pending.extend(
+                    extras.map(|extra| (requirement.name().to_owned(), extra.clone())).filter(|it| !seen.contains(it)),
+                );
             } else if extra.is_empty() || requirement.applies("") != Some(true) {
                 found.push(Unmet { wheel: &bundled.wheel, requirement, found: needed });
             }
@@ -289,14 +291,20 @@ pub fn conflicts(packages: &[Package]) -> Vec<String> {
         }
         let main = package.main.as_deref().map(normalized_name);
         let mut problems = Vec::new();
-        if let Some((name, before)) = main.as_ref().filter(|main| kept.contains(main.as_str())).and_then(|main| installed.get_key_value(main)) {
+        if let Some((name, before)) =
+            main.as_ref().filter(|main| kept.contains(main.as_str())).and_then(|main| installed.get_key_value(main))
+        {
             problems.push(refusal(name, &before.wheel));
         }
         let names = own.keys().filter(|name| !kept.contains(name.as_str())).cloned();
         for Unmet { wheel, requirement, found } in unmet(&together, names) {
             // What the package itself lacks is reported for it alone.
             if let Some(found) = found.filter(|_| kept.contains(requirement.name())) {
-                problems.push(format!("{}, and {wheel} requires {}", refusal(requirement.name(), found), requirement.text()));
+                problems.push(format!(
+                    "{}, and {wheel} requires {}",
+                    refusal(requirement.name(), found),
+                    requirement.text()
+                ));
             }
         }
         if problems.is_empty() {
@@ -318,7 +326,11 @@ mod tests {
     fn package(name: &str, files: &[&str], requires: &[&str]) -> Package {
         let bundled = |(index, file): (usize, &&str)| Bundled {
             wheel: Wheel::parse(file).unwrap(),
-            requirements: requires.iter().filter(|_| index == 0).map(|line| Requirement::parse(line).unwrap()).collect(),
+            requirements: requires
+                .iter()
+                .filter(|_| index == 0)
+                .map(|line| Requirement::parse(line).unwrap())
+                .collect(),
         };
         let wheels: Vec<Bundled> = files.iter().enumerate().map(bundled).collect();
         Package { name: name.to_owned(), main: Some(wheels[0].wheel.name().to_owned()), wheels }
@@ -333,7 +345,11 @@ mod tests {
     #[test]
     fn accepts_equal_versions() {
         let a = package("a", &["a-1-py3-none-any.whl", "Typing_Extensions-4.0rc1-py3-none-any.whl"], &[]);
-        let b = package("b", &["b-1-py3-none-any.whl", "typing.extensions-4.0.0rc1-py3-none-any.whl"], &["typing-extensions==4rc1"]);
+        let b = package(
+            "b",
+            &["b-1-py3-none-any.whl", "typing.extensions-4.0.0rc1-py3-none-any.whl"],
+            &["typing-extensions==4rc1"],
+        );
         assert!(conflicts(&[a, b]).is_empty());
     }
 

@@ -80,7 +80,13 @@ impl Requirement {
             Some(VersionSpecifiers::from_str(list).map_err(|error| invalid(&error.to_string()))?)
         };
         let marker = marker.map(|marker| parse_marker(marker).ok_or_else(|| invalid("its marker is not understood")));
-        Ok(Self { text: one_line(requirement), name: normalized_name(name), extras, versions, marker: marker.transpose()? })
+        Ok(Self {
+            text: one_line(requirement),
+            name: normalized_name(name),
+            extras,
+            versions,
+            marker: marker.transpose()?,
+        })
     }
 
     /// Returns the normalized name of what is required.
@@ -168,7 +174,8 @@ fn words(text: &str) -> Option<Vec<Word>> {
                 end
             }
             _ => {
-                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(rest.len());
+                let end =
+                    rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(rest.len());
                 let word = rest.get(..end).filter(|word| !word.is_empty())?;
                 words.push(Word::Name(word.to_owned()));
                 end
@@ -222,9 +229,8 @@ fn comparison(rest: &mut &[Word], depth: usize) -> Option<Marker> {
         Word::Name(name) if name == "in" => "in",
         _ => return None,
     };
-    let (name, value) = match (left, right) {
-        (Word::Name(name), Word::Text(value)) | (Word::Text(value), Word::Name(name)) => (name, value),
-        _ => return None,
+    let ((Word::Name(name), Word::Text(value)) | (Word::Text(value), Word::Name(name))) = (left, right) else {
+        return None;
     };
     let equality = match operator {
         "==" | "===" => Some(true),

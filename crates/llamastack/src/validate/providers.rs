@@ -165,7 +165,8 @@ fn report_inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPat
 /// `token_file`.
 fn names_a_secret(key: &str) -> bool {
     let folded: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
-    let words = ["apikey", "token", "password", "secret", "secretkey", "accesskey", "credential", "credentials", "bearer"];
+    let words =
+        ["apikey", "token", "password", "secret", "secretkey", "accesskey", "credential", "credentials", "bearer"];
     words.iter().any(|word| folded.ends_with(word))
 }
 
@@ -208,7 +209,9 @@ mod tests {
     #[test]
     fn recognizes_passwords_in_urls() {
         assert!(has_password("https://u:pw@h/") && has_password("postgresql://u:p@h:5432/db?a=b"));
-        for text in ["https://u@h/", "https://h/a:b@c", "https://u:@h/", "https://u:${env.PW}@h", "u:pw@h", "http://h:80"] {
+        for text in
+            ["https://u@h/", "https://h/a:b@c", "https://u:@h/", "https://u:${env.PW}@h", "u:pw@h", "http://h:80"]
+        {
             assert!(!has_password(text), "{text}");
         }
     }
