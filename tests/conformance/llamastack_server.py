@@ -29,13 +29,13 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "tests/conformance/llamastack"
 EXAMPLE = ROOT / "examples/llama-stack-packages"
-# llama-stack, the least Python that it runs on, and the first that it does not.
-OLD, NEW = ("0.2.12", (3, 10), (3, 12)), ("0.7.3", (3, 12), (3, 15))
+# llama-stack, the Python that its list of packages was made with, and the first that is too new for the list.
+OLD, NEW = ("0.2.12", (3, 11), (3, 12)), ("0.7.3", (3, 12), (3, 15))
 
 
 def find_python(least, below):
-    """Returns the newest installed interpreter of a range."""
-    names = [f"python3.{minor}" for minor in range(below[1] - 1, least[1] - 1, -1)]
+    """Returns the first installed interpreter of a range."""
+    names = [f"python3.{minor}" for minor in range(least[1], below[1])]
     home = Path.home()
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep)] + [Path("/usr/bin"), Path("/usr/local/bin")]
     for pattern in (".pyenv/versions/*/bin", ".local/share/uv/python/*/bin"):
@@ -45,10 +45,16 @@ def find_python(least, below):
             program = folder / name
             if program.is_file() and subprocess.run([program, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
                 return program
-    sys.exit(
-        f"no Python from {least[0]}.{least[1]} to {below[0]}.{below[1] - 1} with venv is installed: install one, "
-        f"for example with `apt-get install python3.{least[1]}-venv`, `pyenv install 3.{least[1]}` or `uv python install 3.{least[1]}`"
+    newest = below[1] - 1
+    needed = f"Python 3.{least[1]}" if newest == least[1] else f"Python 3.{least[1]} to 3.{newest}"
+    message = (
+        f"{needed} with venv is not installed: install it, for example with `apt-get install python3.{least[1]}-venv`, "
+        f"`pyenv install 3.{least[1]}` or `uv python install 3.{least[1]}`"
     )
+    if os.environ.get("CI"):
+        sys.exit(message)
+    print(f"skipped: {message}")
+    sys.exit(0)
 
 
 def environment(cache, server):
