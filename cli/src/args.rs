@@ -438,7 +438,7 @@ pub(crate) struct OutDirArgs {
     /// With --out-dir: remove the files of objects that are no longer generated
     ///
     /// PATH must contain every ModelDeployment with objects in DIR. Only a file with exactly one generated object is
-    /// removed, and never a PersistentVolumeClaim.
+    /// removed, and never a PersistentVolumeClaim or the queue of an actor.
     #[arg(long, requires = "out_dir")]
     pub(crate) prune: bool,
 

@@ -45,9 +45,14 @@ const NUMBERS: [&str; 8] = [
     "limits.ruleBytes",
     "limits.ruleSteps",
 ];
-const STRINGS: [&str; 17] = [
+const STRINGS: [&str; 22] = [
     "actor.gatewayURL",
     "actor.kserveDefaultMode",
+    "actor.queues.provider",
+    "actor.queues.rabbitmqClusterReference.connectionSecret.name",
+    "actor.queues.rabbitmqClusterReference.name",
+    "actor.queues.rabbitmqClusterReference.namespace",
+    "actor.queues.type",
     "actor.runtimeScript",
     "actor.sidecarImage",
     "gateway.endpointPicker.name",
@@ -260,9 +265,10 @@ mod tests {
         // Selectors and products are whole objects.
         assert_eq!(under("gpus"), ["default", "namespaces.NAMESPACE"]);
         // Transports are whole objects.
-        let mut actor = under("actor");
+        let mut actor: Vec<&str> = under("actor").iter().map(|key| key.split('.').next().unwrap()).collect();
         actor.push("transports");
         actor.sort_unstable();
+        actor.dedup();
         let mut known = kubefoundry_actor::options::ActorOptions::FIELDS.to_vec();
         known.sort_unstable();
         assert_eq!(actor, known);

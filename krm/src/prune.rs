@@ -12,7 +12,7 @@ use kubefoundry_compiler::Compilation;
 use kubefoundry_compiler::composition;
 use kubefoundry_compiler::options::render::OutputMode;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::manifest::{Identity, owner_name};
+use kubefoundry_kubernetes::manifest::{ALL_OWNERS, Identity, owner_name};
 use kubefoundry_yaml::Node;
 
 use crate::changes::{Changes, ItemChange};
@@ -74,12 +74,14 @@ pub(crate) fn prune(compilation: &Compilation, envelope: &Envelope<'_>, changes:
     findings
 }
 
-/// Finds stale objects. PersistentVolumeClaims are never pruned, because data must outlive the model.
+/// Finds stale objects. PersistentVolumeClaims are never pruned, because data must outlive the model, and neither are
+/// objects that several others share: deleting the queue of an actor deletes its messages.
 fn find_stale<'n>(items: &'n [Node<'_>], generated: &BTreeSet<&Identity>) -> Vec<StaleObject<'n>> {
     let stale = items.iter().enumerate().filter_map(|(position, object)| {
         let owner = owner(object).filter(|_| is_managed(object))?;
         let identity = item::identity(object);
-        if generated.contains(&identity) || &*identity.kind == "PersistentVolumeClaim" {
+        let is_kept = &*identity.kind == "PersistentVolumeClaim" || owner == ALL_OWNERS;
+        if generated.contains(&identity) || is_kept {
             return None;
         }
         Some(StaleObject {

@@ -26,8 +26,10 @@ fn rendered() -> Vec<(PathBuf, Vec<Value>)> {
         let made = compilation.outputs.into_iter().filter(|output| output.role != OutputRole::PassedOn);
         let of_a_crd = made.filter(|output| {
             let (group, kind) = (&*output.identity.group, &*output.identity.kind);
-            // There are no skeletons for built-in kinds, nor for other kinds to which actors bind.
-            group.contains('.') && !group.ends_with(".k8s.io") && !group.starts_with("serving.") && kind != "RayCluster"
+            // There are no skeletons for built-in kinds, other kinds to which actors bind, and queues.
+            let is_queue = ["rabbitmq.com", "sqs.services.k8s.aws"].contains(&group);
+            let is_bound_only = group.starts_with("serving.") || kind == "RayCluster";
+            group.contains('.') && !group.ends_with(".k8s.io") && !is_bound_only && !is_queue
         });
         rendered.push((folder, of_a_crd.map(|output| output.object).collect()));
     }

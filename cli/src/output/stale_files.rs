@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::{Compilation, composition};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
-use kubefoundry_kubernetes::manifest::Identity;
+use kubefoundry_kubernetes::manifest::{ALL_OWNERS, Identity};
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn keep_reason(
         ObjectFormat::Yaml
     };
     let namespace = owner.split_once('/').map(|(namespace, _)| namespace);
-    if namespace != identity.namespace.as_deref() {
+    if owner != ALL_OWNERS && namespace != identity.namespace.as_deref() {
         return Some("its namespace was changed after it was generated");
     }
     let expected = relative_path(identity, format).ok().filter(|expected| path.ends_with(expected));
@@ -107,6 +107,9 @@ fn keep_reason(
     }
     if &*identity.kind == CLAIM {
         return Some("a claim with data is removed only by hand");
+    }
+    if owner == ALL_OWNERS {
+        return Some("several objects share it, and with a queue its messages are deleted: it is removed only by hand");
     }
     if !is_managed {
         return Some("it does not have the managed-by label of kubefoundry");

@@ -222,6 +222,11 @@ fn prune_removes_files_of_another_format() {
     assert_eq!(sandbox.files("out"), ["prod/dynamographdeployment_a.json"]);
 }
 
+/// What creates the queue of an actor.
+const QUEUE: &str = "apiVersion: rabbitmq.com/v1beta1\nkind: Queue\nmetadata:\n  name: asya-echo\n  namespace: prod\n  \
+                     labels:\n    kubefoundry.ai/managed-by: kubefoundry\n  annotations:\n    \
+                     kubefoundry.ai/async-actor: \"*\"\nspec: {name: asya-echo}\n";
+
 /// Only a file that certainly holds nothing but one generated object is removed.
 #[test]
 fn prune_keeps_other_files() {
@@ -250,6 +255,12 @@ fn prune_keeps_other_files() {
             "out/prod/persistentvolumeclaim_weights.yaml",
             claim.to_owned(),
             "a claim with data is removed only by hand",
+        ),
+        (
+            "a queue",
+            "out/prod/queue_asya-echo.yaml",
+            QUEUE.to_owned(),
+            "several objects share it, and with a queue its messages are deleted",
         ),
         ("deeper", "out/a/b/dynamographdeployment_b.yaml", generated.clone(), "its name or its file was changed"),
         ("hidden", "out/.git/dynamographdeployment_b.yaml", generated.clone(), ""),

@@ -3,6 +3,7 @@
 use super::codes;
 use super::inject::{self, Injection, InjectionError};
 use super::ir::{Actor, Binding, Reference};
+use super::layout::{LAYOUTS, Layout};
 use super::pod::{self, Volumes};
 use super::target::{self, ReplicaOwner, ResolveError, ResolvedTarget, ScaledWorkload};
 use super::url::Url;
@@ -10,11 +11,12 @@ use super::{KIND, MANAGED_BY};
 use crate::ObjectSet;
 use crate::wire::AsyncActor;
 use kubefoundry_diagnostics::{DiagnosticBuilder, FieldRef, Findings};
-use kubefoundry_transform::{ChangedObject, InputObject, ObjectPosition, TransformOutput};
+use kubefoundry_kubernetes::server_fields;
+use kubefoundry_transform::{ChangedObject, GeneratedResource, InputObject, ObjectPosition, TransformOutput};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::text::closest;
+use kubefoundry_yaml::text::{closest, shorten};
 
 /// Adds an actor to its target. Returns the object that an autoscaler scales.
 pub(super) fn bind(
@@ -39,10 +41,19 @@ pub(super) fn bind(
         out.findings.report(&codes::TARGET_VERSION, &at, message).help(format!("change it to {version}"));
     }
     report_shared_target(object, &resolved, set, &path, &mut out.findings);
+    if report_duplicate_target(&resolved, set, &path, &mut out.findings) {
+        return None;
+    }
     report_scaling_conflict(actor, &resolved, &mut out.findings);
     report_knative_limits(actor, &resolved, set, &mut out.findings);
+    report_kserve_container(&resolved, set, &mut out.findings);
+    report_sleeping_target(actor, &resolved, set, &mut out.findings);
     // Replace the additions of an earlier run, whether for this actor or for one that no longer exists.
-    let original = inject::strip(&resolved.object, resolved.layout);
+    let mut original = inject::strip(&resolved.object, resolved.layout);
+    if original.pointer("/metadata/uid").is_some() {
+        // The object was read from a cluster, whose server refuses what it has written itself.
+        server_fields::remove(&mut original);
+    }
     let injection = injection(actor, binding, &resolved, &original);
     match inject::inject(&original, resolved.layout, &injection) {
         Ok(changed) => out.changed.push(ChangedObject { position: resolved.target, object: changed }),
@@ -65,6 +76,7 @@ fn injection(actor: &Actor, binding: &Binding, resolved: &ResolvedTarget, origin
         // KServe's model servers, and Knative containers without a declared port, listen on this port.
         used.insert(8080);
     }
+    used.extend(ray_metrics_port(original, resolved.layout));
     let gateway = actor.gateway.as_deref().unwrap_or_default();
     let sidecar = pod::sidecar(actor, gateway, pod::metrics_port(&used), &volumes);
     let adapter = pod::adapter(actor, binding, &volumes, !resolved.knative);
@@ -78,6 +90,18 @@ fn injection(actor: &Actor, binding: &Binding, resolved: &ResolvedTarget, origin
         service_account: actor.service_account(),
         scales: actor.scaling.is_some(),
     }
+}
+
+/// Returns the port at which the head of a Ray cluster serves its metrics. KubeRay sets it in the command of the head, and
+/// its container need not declare it (`DefaultMetricsPort` in ray-project/kuberay).
+fn ray_metrics_port(object: &serde_json::Value, layout: &Layout) -> Option<u16> {
+    if layout.group != "ray.io" {
+        return None;
+    }
+    let head = layout.pod_spec.get(..layout.pod_spec.len() - 2)?;
+    let head = head.iter().try_fold(object, |value, key| value.get(*key));
+    let given = head.and_then(|head| head.get("rayStartParams")?.get("metrics-export-port")?.as_str()?.parse().ok());
+    Some(given.unwrap_or(8080))
 }
 
 /// Returns the workload to which an actor of the input adds containers. Returns `None` for an actor that adds none or
@@ -130,6 +154,120 @@ fn report_shared_target(
         .report(&codes::TARGET_SHARED, FieldRef::key(path), message)
         .related_in(other.source, other.document, span, "the other actor")
         .help("bind one of them to another target, or set spec.strategy: detached and spec.runtime.targetURL on one");
+}
+
+/// Reports other objects of the input that have the identity of the target but other fields: only one of them would get
+/// the containers, and the other would be lost. The output of an earlier run is not one of them. Returns whether there is
+/// one.
+fn report_duplicate_target(
+    resolved: &ResolvedTarget,
+    set: &ObjectSet<'_, '_>,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) -> bool {
+    let ObjectPosition::Input(position) = resolved.target else { return false };
+    let Some(target) = set.inputs.get(position) else { return false };
+    let own = &target.header;
+    let is_same = |other: &&InputObject<'_>| {
+        let header = &other.header;
+        header.group() == own.group()
+            && header.kind == own.kind
+            && header.namespace == own.namespace
+            && header.name == own.name
+    };
+    let others = set.inputs.iter().filter(is_same).filter(|other| !std::ptr::eq(*other, target));
+    let is_bound = inject::managed_by(&resolved.object).is_some();
+    let differs = |other: &&InputObject<'_>| {
+        let object = other.root.to_json();
+        object != resolved.object && inject::managed_by(&object).is_some() == is_bound
+    };
+    let Some(other) = others.rev().find(differs) else { return false };
+    let message = format!("{path} means two different objects of the input: {} {} occurs twice", own.kind, own.name);
+    let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::FieldPart::Value);
+    let reported = findings
+        .report(&codes::TARGET_DUPLICATE, FieldRef::key(path), message)
+        .related_in(other.source, other.document, span, "the second one")
+        .help("remove one of the two, or give it another name");
+    relate_to_target(reported, resolved, set);
+    true
+}
+
+/// The fields of a predictor that name a model server of KServe. With one of them, `containers` are additions.
+const MODEL_SERVERS: &[&str] = &[
+    "huggingface",
+    "lightgbm",
+    "model",
+    "onnx",
+    "paddle",
+    "pmml",
+    "pytorch",
+    "sklearn",
+    "tensorflow",
+    "triton",
+    "xgboost",
+];
+
+/// Reports a predictor whose own container KServe would no longer find. It names a single container `kserve-container`,
+/// but with the adapter and the sidecar there are three (`CustomPredictor` and `components/predictor.go` in
+/// kserve/kserve).
+fn report_kserve_container(resolved: &ResolvedTarget, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
+    if resolved.layout.kind != "InferenceService" {
+        return;
+    }
+    let object = inject::strip(&resolved.object, resolved.layout);
+    let Some(predictor) = object.pointer("/spec/predictor").and_then(serde_json::Value::as_object) else { return };
+    let Some(first) = pod::items(predictor, "containers").next() else { return };
+    if MODEL_SERVERS.iter().any(|server| predictor.get(*server).is_some_and(|server| !server.is_null())) {
+        return;
+    }
+    let name = pod::name_of(first);
+    if name.is_empty() || name == KSERVE_CONTAINER {
+        return;
+    }
+    let has_later = pod::items(predictor, "containers").any(|container| pod::name_of(container) == KSERVE_CONTAINER);
+    let (problem, help) = if has_later {
+        ("KServe replaces the first one", format!("move {KSERVE_CONTAINER} to the beginning of containers"))
+    } else {
+        ("KServe does not find it among several containers", format!("rename it to {KSERVE_CONTAINER}"))
+    };
+    let message =
+        format!("the first container of the target is {}, expected {KSERVE_CONTAINER}: {problem}", shorten(name));
+    let place = FieldRef::key(&AsyncActor::path().spec().workload_ref());
+    relate_to_target(findings.report(&codes::KSERVE_CONTAINER, place, message).help(help), resolved, set);
+}
+
+/// The name of the container that serves in an InferenceService.
+const KSERVE_CONTAINER: &str = "kserve-container";
+
+/// Reports a target that Knative scales to zero. It counts requests and not messages, so nothing wakes the actor.
+fn report_sleeping_target(
+    actor: &Actor,
+    resolved: &ResolvedTarget,
+    set: &ObjectSet<'_, '_>,
+    findings: &mut Findings<'_>,
+) {
+    // Scaling of such a target is an error.
+    if !resolved.knative || actor.scaling.is_some() {
+        return;
+    }
+    let at = |pointer: &str| resolved.object.pointer(pointer);
+    let (sleeps, field) = if resolved.layout.kind == "InferenceService" {
+        let min = at("/spec/predictor/minReplicas").and_then(serde_json::Value::as_i64);
+        (min == Some(0), "spec.predictor.minReplicas: 1")
+    } else {
+        let annotations = at("/spec/template/metadata/annotations");
+        let min = ["autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minScale"]
+            .into_iter()
+            .find_map(|key| annotations?.get(key)?.as_str()?.parse::<u32>().ok());
+        (min.unwrap_or(0) == 0, "the annotation autoscaling.knative.dev/min-scale: \"1\" in spec.template")
+    };
+    if !sleeps {
+        return;
+    }
+    let message = "Knative scales the target to zero without requests, and messages in the queue do not wake it";
+    let place = FieldRef::key(&AsyncActor::path().spec().workload_ref());
+    let reported = findings.report(&codes::TARGET_SLEEPS, place, message).help(format!("set {field} in the target"));
+    relate_to_target(reported, resolved, set);
 }
 
 /// Reports scaling where another controller sets the replicas.
@@ -204,8 +342,8 @@ fn has_ports(service: &serde_json::Value) -> bool {
 }
 
 /// Help for a target to which no containers can be added.
-const UNSUPPORTED_TARGET_HELP: &str = "set spec.strategy: detached and spec.runtime.targetURL, to run the adapter in its own Deployment; or \
-                        remove the actor, and leave it to an operator that binds in the cluster";
+const UNSUPPORTED_TARGET_HELP: &str =
+    "set spec.strategy: detached and spec.runtime.targetURL, to run the adapter in its own Deployment";
 
 fn report_resolve_error(
     error: &ResolveError,
@@ -219,14 +357,24 @@ fn report_resolve_error(
     match error {
         ResolveError::Kind => {
             let message = format!("{path} is a {kind} of {api_version}, whose pod template is not known");
-            findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(UNSUPPORTED_TARGET_HELP);
+            let reported = findings.report(&codes::TARGET_KIND, &path.key("kind"), message);
+            let kinds = LAYOUTS.iter().filter(|layout| layout.group == reference.group()).map(|layout| layout.kind);
+            match closest(kind, kinds) {
+                Some(meant) => reported
+                    .help(format!("did you mean {meant:?}?"))
+                    .replace_with(format!("change it to {meant}"), meant),
+                None => reported.help(UNSUPPORTED_TARGET_HELP),
+            };
         }
         ResolveError::Source => {
             let message = format!("{path} is a {kind}, expected the object that it is rendered to");
-            let generated = set.generated.iter().find(|generated| {
-                *generated.identity.name == **name
-                    && target::is_target(&generated.identity.group, &generated.identity.kind)
-            });
+            let has_pods = |generated: &&GeneratedResource| {
+                let layout = Layout::find(&generated.identity.group, &generated.identity.kind);
+                layout.is_some_and(|it| {
+                    it.pod_spec.iter().try_fold(&generated.object, |value, key| value.get(*key)).is_some()
+                })
+            };
+            let generated = set.generated.iter().filter(|generated| *generated.identity.name == **name).find(has_pods);
             let help = match generated {
                 Some(generated) => format!("refer to {} {name} of {}", generated.identity.kind, generated.api_version),
                 None => UNSUPPORTED_TARGET_HELP.to_owned(),

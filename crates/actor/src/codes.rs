@@ -14,6 +14,7 @@ declare_codes! {
     FIELD_REPLACED = "KF0746" "actor-field-replaced" Warning "a field of an actor that another field overrides";
     TARGET_URL = "KF0747" "actor-target-url" Error "a targetURL that is not an HTTP URL";
     FOREIGN_ACTOR = "KF0748" "foreign-actor" Warning "an AsyncActor under a group that is not rendered";
+    NEWER_ACTOR = "KF0749" "newer-actor" Error "an AsyncActor of an Asya release that is not rendered";
 
     // Transports and scaling
     TRANSPORT_NOT_USABLE = "KF0750" "actor-transport-not-usable" Error "a transport that is not configured, or that is disabled";
@@ -22,8 +23,10 @@ declare_codes! {
     SERVICE_ACCOUNT = "KF0753" "actor-service-account" Error "a custom service account where the transport brings one";
     USERNAME_KEY = "KF0754" "actor-username-key" Info "a Secret that must have the key username for scaling" [OncePerRun];
     OPERATOR_ONLY_SETTING = "KF0755" "actor-operator-only-setting" Info "a setting of a transport that only the Asya operator uses";
-    RUNTIME_SCRIPT = "KF0756" "actor-runtime-script" Info "the ConfigMap asya-runtime, which must be in the cluster" [OncePerRun];
+    RUNTIME_SCRIPT = "KF0756" "actor-runtime-script" Warning "the ConfigMap asya-runtime, which must be in the cluster" [OncePerRun];
     RUNTIME_SCRIPT_MISSING = "KF0757" "actor-runtime-script-missing" Error "a ConfigMap asya-runtime without the script";
+    QUEUE_NOT_CREATED = "KF0758" "actor-queue-not-created" Warning "a queue that must exist, and that nothing in the input creates";
+    SIDECAR_IMAGE = "KF0759" "actor-sidecar-image" Warning "an image of the sidecar that no registry has, or of another release" [OncePerRun];
 
     // Binding
     TARGET_NAMESPACE = "KF0760" "actor-target-namespace" Error "a workloadRef to another namespace";
@@ -41,4 +44,9 @@ declare_codes! {
     SECOND_SCALER = "KF0772" "actor-second-scaler" Error "a second autoscaler for the target of an actor";
     UNBOUND = "KF0773" "actor-unbound" Info "a target whose actor is gone, and whose additions are removed";
     KNATIVE_PORT = "KF0774" "actor-knative-port" Error "a Knative Service without a container that declares a port";
+    KSERVE_CONTAINER = "KF0775" "actor-kserve-container" Error "a predictor whose first container is not kserve-container";
+    TARGET_DUPLICATE = "KF0776" "actor-target-duplicate" Error "two objects of the input that a workloadRef may mean";
+    TARGET_SLEEPS = "KF0777" "actor-target-sleeps" Warning "a target that scales to zero without looking at the queue";
+    LEFTOVER_MOUNT = "KF0778" "actor-leftover-mount" Warning "a mount of a volume that is removed with the actor";
+    HANDLER_MISSING = "KF0779" "actor-handler-missing" Warning "a container asya-runtime without the variable ASYA_HANDLER";
 }

@@ -161,6 +161,22 @@ pub(super) fn strip(object: &Value, layout: &Layout) -> Value {
     object
 }
 
+/// Returns the mounts of containers whose volume the pod does not declare, as names of a container and a volume.
+pub(super) fn mounts_without_volume(object: &Value, layout: &Layout) -> Vec<(String, String)> {
+    let Some(spec) = get(object, layout.pod_spec).and_then(Value::as_object) else { return Vec::new() };
+    // A StatefulSet declares volumes beside its pods, too.
+    let claims = object.pointer("/spec/volumeClaimTemplates").and_then(Value::as_array).into_iter().flatten();
+    let claims = claims.filter_map(|claim| claim.pointer("/metadata/name")?.as_str());
+    let volumes: BTreeSet<&str> = items(spec, "volumes").map(name_of).chain(claims).collect();
+    let containers = ["initContainers", "containers"].into_iter().flat_map(|list| items(spec, list));
+    let mounts = containers.flat_map(|container| {
+        let mounts = container.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
+        mounts.map(move |mount| (name_of(container).to_owned(), name_of(mount)))
+    });
+    let missing = mounts.filter(|(_, volume)| !volumes.contains(volume));
+    missing.map(|(container, volume)| (container, volume.to_owned())).collect()
+}
+
 /// The record of an injection, which its reversal needs.
 #[derive(Debug, Default)]
 struct Record {

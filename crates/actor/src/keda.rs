@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::codes;
 use super::ir::{Actor, Modifiers, Scaling};
 use super::options::{RabbitMq, Sqs, TransportKind};
+use super::queue;
 use super::target::ScaledWorkload;
 use super::wire::ActorMetricType;
 use crate::ObjectSet;
@@ -19,6 +20,8 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
+/// The name of the trigger in formulas.
+pub(super) const TRIGGER: &str = "queueLength";
 /// The CRD version of KEDA's objects.
 const API_VERSION: &str = "keda.sh/v1alpha1";
 
@@ -116,7 +119,19 @@ struct AuthenticationRef {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TriggerAuthenticationSpec {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pod_identity: Option<PodIdentity>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     secret_target_ref: Vec<SecretTargetRef>,
+}
+
+/// The identity with which KEDA asks AWS: its own one, or a role that it assumes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PodIdentity {
+    provider: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role_arn: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -138,21 +153,21 @@ pub(super) fn generate_keda_objects(
     let ScaledWorkload::Workload { api_version, kind, name } = scales else { return };
     report_second_scaler(actor, kind, name, set, &mut out.findings);
     let length = scaling.queue_length.to_string();
-    let (trigger_type, metadata, secrets) = match &transport.kind {
+    let (trigger_type, metadata, authentication_spec) = match &transport.kind {
         TransportKind::RabbitMq(broker) => {
             report_username_key(actor, broker, set, &mut out.findings);
-            let (metadata, secrets) = rabbitmq_trigger(actor, broker, length);
-            ("rabbitmq", metadata, secrets)
+            let (metadata, secret_target_ref) = rabbitmq_trigger(actor, broker, length);
+            let spec = TriggerAuthenticationSpec { pod_identity: None, secret_target_ref };
+            ("rabbitmq", metadata, (!spec.secret_target_ref.is_empty()).then_some(spec))
         }
         TransportKind::Sqs(broker) => {
-            let (metadata, secrets) = sqs_trigger(actor, broker, length);
-            ("aws-sqs-queue", metadata, secrets)
+            let (metadata, spec) = sqs_trigger(actor, broker, length);
+            ("aws-sqs-queue", metadata, Some(spec))
         }
     };
     let authentication = format!("{}-trigger-auth", actor.name);
-    let authentication_ref = (!secrets.is_empty()).then(|| AuthenticationRef { name: authentication.clone() });
-    if authentication_ref.is_some() {
-        let spec = TriggerAuthenticationSpec { secret_target_ref: secrets };
+    let authentication_ref = authentication_spec.is_some().then(|| AuthenticationRef { name: authentication.clone() });
+    if let Some(spec) = authentication_spec {
         out.manifests.push(Manifest::new(API_VERSION, "TriggerAuthentication", authentication, SpecBody { spec }));
     }
     let by_name = is_own_workload && *kind == "Deployment";
@@ -170,7 +185,7 @@ pub(super) fn generate_keda_objects(
         advanced: advanced_settings(scaling),
         triggers: [Trigger {
             r#type: trigger_type,
-            name: has_formula.then_some("queueLength"),
+            name: has_formula.then_some(TRIGGER),
             metadata,
             authentication_ref,
         }],
@@ -220,25 +235,22 @@ fn rabbitmq_trigger(actor: &Actor, broker: &RabbitMq, length: String) -> (String
     (metadata, vec![username, secret_target("password", password)])
 }
 
-/// Returns the metadata of the trigger and the parameters that it reads from Secrets. Without access keys, KEDA uses
-/// the identity of the pod.
-fn sqs_trigger(actor: &Actor, broker: &Sqs, length: String) -> (StringMap, Vec<SecretTargetRef>) {
-    let region = broker.region.as_deref().unwrap_or_default();
-    let account = broker.account_id.as_deref().unwrap_or_default();
-    let base = broker.endpoint.clone().unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com"));
+/// Returns the metadata of the trigger and its authentication: access keys from Secrets, or else the identity of KEDA,
+/// which assumes the role of the actor if there is one. KEDA refuses a trigger without either (`GetAwsAuthorization` in
+/// kedacore/keda).
+fn sqs_trigger(actor: &Actor, broker: &Sqs, length: String) -> (StringMap, TriggerAuthenticationSpec) {
     let mut metadata = StringMap::from_entry("queueLength", length);
-    metadata.push("awsRegion", region);
-    metadata.push("queueURL", format!("{base}/{account}/{}", actor.queue()));
+    metadata.push("awsRegion", broker.region.as_deref().unwrap_or_default());
+    metadata.push("queueURL", queue::sqs_url(broker, &actor.queue()));
     if let Some(endpoint) = &broker.endpoint {
         metadata.push("awsEndpoint", endpoint);
     }
     let keys = [("awsAccessKeyID", &broker.access_key_id), ("awsSecretAccessKey", &broker.secret_access_key)];
-    let secrets: Vec<_> =
+    let secret_target_ref: Vec<_> =
         keys.into_iter().filter_map(|(parameter, key)| Some(secret_target(parameter, key.as_ref()?))).collect();
-    if secrets.is_empty() {
-        metadata.push("identityOwner", "pod");
-    }
-    (metadata, secrets)
+    let pod_identity =
+        secret_target_ref.is_empty().then(|| PodIdentity { provider: "aws", role_arn: broker.actor_role_arn.clone() });
+    (metadata, TriggerAuthenticationSpec { pod_identity, secret_target_ref })
 }
 
 /// Returns the parameter of a trigger that KEDA reads from a key of a Secret.
@@ -263,12 +275,12 @@ fn report_username_key(actor: &Actor, broker: &RabbitMq, set: &ObjectSet<'_, '_>
     if secret.is_some_and(|(_, secret)| has("data", &secret.root) || has("stringData", &secret.root)) {
         return;
     }
-    let message = if secret.is_some() {
-        format!("Secret {name} has no key username, from which KEDA reads the user")
+    let (code, message) = if secret.is_some() {
+        (&codes::SCALING_NEEDS, format!("Secret {name} has no key username, from which KEDA reads the user"))
     } else {
-        format!("Secret {name} must have the key username, from which KEDA reads the user")
+        (&codes::USERNAME_KEY, format!("Secret {name} must have the key username, from which KEDA reads the user"))
     };
-    findings.report(&codes::USERNAME_KEY, AsyncActor::path().spec().transport(), message).help(format!(
+    findings.report(code, AsyncActor::path().spec().transport(), message).help(format!(
         "add the key username to Secret {name}{}, with the user of the transport",
         super::in_namespace(actor)
     ));

@@ -13,12 +13,14 @@
 
 mod binding;
 pub mod codes;
+mod formula;
 mod inject;
 mod ir;
 mod keda;
 mod layout;
 pub mod options;
 mod pod;
+mod queue;
 mod standalone;
 pub mod status;
 mod target;
@@ -37,7 +39,7 @@ use serde::Serialize;
 use self::ir::{Actor, Mode};
 use self::options::Settings;
 use self::wire::ActorStrategy as Strategy;
-use kubefoundry_diagnostics::{Code, Findings};
+use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
@@ -106,7 +108,10 @@ impl Transform for Actors {
         let (group, kind) = (header.group(), &*header.kind);
         match (group, kind) {
             ("", "ConfigMap") => &*header.name == RUNTIME_CONFIG_MAP,
-            ("", "Secret") | ("keda.sh", "ScaledObject") | ("autoscaling", "HorizontalPodAutoscaler") => true,
+            ("", "Secret")
+            | ("keda.sh", "ScaledObject")
+            | ("autoscaling", "HorizontalPodAutoscaler")
+            | ("rabbitmq.com" | "sqs.services.k8s.aws", "Queue") => true,
             _ => target::is_target(group, kind),
         }
     }
@@ -115,7 +120,8 @@ impl Transform for Actors {
     /// binds is therefore always handled here; a standalone one only if the options configure transports.
     fn handles(&self, root: &Node<'_>, settings: &Settings) -> bool {
         let has = |field: &&str| root.get("spec").is_some_and(|spec| spec.entry(field).is_some());
-        !settings.transports.is_empty() || ["workloadRef", "runtime", "strategy"].iter().any(has)
+        let binds = ["workloadRef", "runtime", "strategy"].iter().any(has) && newer_release(root).is_none();
+        !settings.transports.is_empty() || binds
     }
 
     fn handled_description(&self) -> &'static str {
@@ -155,12 +161,17 @@ impl Transform for Actors {
     }
 
     fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
+        if let Some(field) = newer_release(&object.root) {
+            report_newer_release(field, &mut out.findings);
+            return;
+        }
         let read = AsyncActor::read(&object.root, &FieldPath::root(), &mut Reader::strict(&mut out.findings));
         let Some(wire) = read else { return };
         let Some(actor) = validate::validate(&wire, set.settings, set.context.images, &mut out.findings) else {
             return;
         };
         runtime_script(&actor, set, out);
+        queue::generate_queue(&actor, set, out);
         service_account(&actor, out);
         let (scales, own) = match &actor.mode {
             Mode::Standalone(workload) => (Some(standalone::generate_workload(&actor, workload, out)), true),
@@ -177,6 +188,37 @@ impl Transform for Actors {
     fn revisit(&self, position: usize, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
         unbind::revisit(position, set, out);
     }
+}
+
+/// Returns the field that shows that an actor belongs to a release of Asya after v0.1.1, where AsyncActors are claims of
+/// Crossplane with other fields.
+fn newer_release(root: &Node<'_>) -> Option<&'static str> {
+    let spec = root.get("spec")?;
+    let has = |field: &str| spec.entry(field).is_some();
+    if has("workload") || has("runtime") {
+        return None;
+    }
+    if let Some(reference) = spec.get("workloadRef") {
+        // There a reference has only kind and name, and means that a webhook changes the workload.
+        let is_newer = reference.entry("kind").is_some() && reference.entry("apiVersion").is_none() && !has("strategy");
+        return is_newer.then_some("workloadRef");
+    }
+    ["actor", "handler", "image"].into_iter().find(|field| has(field))
+}
+
+fn report_newer_release(field: &str, findings: &mut Findings<'_>) {
+    let path = FieldPath::from(AsyncActor::path().spec()).key(field.to_owned());
+    let cause = match field {
+        "workloadRef" => "has no apiVersion",
+        _ => "is not a field of its AsyncActors",
+    };
+    let message = format!(
+        "this AsyncActor is for a release of Asya after v0.1.1, which kubefoundry does not render: {path} {cause}"
+    );
+    findings.report(&codes::NEWER_ACTOR, FieldRef::key(&path), message).help(
+        "apply it where that release of Asya runs, and keep it out of this input; or write it with spec.transport and \
+         spec.workload, or with spec.workloadRef and spec.runtime, for Asya v0.1.1",
+    );
 }
 
 #[derive(Debug, Serialize)]
@@ -197,15 +239,15 @@ fn runtime_script(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOut
             .with_label("app.kubernetes.io/name", name)
             .with_label("app.kubernetes.io/component", name)
             .with_label("app.kubernetes.io/part-of", "asya");
-        out.shared.push(manifest);
+        out.shared.push(queue::keep(manifest));
         return;
     }
     let Some((_, given)) = set.find_input("", "ConfigMap", actor.namespace.as_deref(), name) else {
         let message =
             format!("ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, so the cluster must have it");
         out.findings.report(&codes::RUNTIME_SCRIPT, AsyncActor::path().metadata().name(), message).help(format!(
-            "unless the Asya operator creates it{}, add it to the input, or its text to the options as \
-             actor.runtimeScript",
+            "add it to the input{}, or the text of src/asya-runtime/asya_runtime.py in the sources of Asya to the \
+             options as actor.runtimeScript: the Asya operator creates it only where it runs an AsyncActor itself",
             in_namespace(actor)
         ));
         return;

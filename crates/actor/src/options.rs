@@ -14,6 +14,7 @@ use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 
 use super::codes::OPERATOR_ONLY_SETTING;
+use super::url::Url;
 
 wire_object! {
     /// Options for rendering AsyncActors.
@@ -29,6 +30,60 @@ wire_object! {
         runtime_script: String = "runtimeScript",
         /// The deployment mode of InferenceServices that do not declare one; `Standard` by default.
         kserve_default_mode: KserveMode = "kserveDefaultMode",
+        /// The objects that create the queues of actors; none by default.
+        queues: ActorQueueOptions = "queues",
+    }
+}
+wire_object! {
+    /// The objects that create the queues of actors. Without them, queues must exist before the pods start.
+    pub struct ActorQueueOptions {
+        /// Whose objects are rendered; `none` by default.
+        provider: QueueProvider = "provider" [default("\"none\"")],
+        /// rabbitmq-topology: the type of the queues; `quorum` by default. The type of an existing queue cannot change.
+        queue_type: RabbitMqQueueType = "type" [default("\"quorum\"")],
+        /// rabbitmq-topology: the broker that gets the queues. Required.
+        rabbitmq_cluster_reference: RabbitMqClusterReference = "rabbitmqClusterReference",
+    }
+}
+string_enum! {
+    /// A controller that creates queues.
+    pub enum QueueProvider {
+        /// No objects are rendered (default). A warning names each queue and the command that creates it.
+        None = "none",
+        /// The messaging topology operator of RabbitMQ (rabbitmq.com/v1beta1).
+        RabbitMqTopology = "rabbitmq-topology",
+        /// The SQS controller of AWS Controllers for Kubernetes (sqs.services.k8s.aws/v1alpha1).
+        Ack = "ack",
+    }
+}
+string_enum! {
+    /// A type of queue in RabbitMQ.
+    pub enum RabbitMqQueueType {
+        /// Replicated queues, which count deliveries (default).
+        Quorum = "quorum",
+        /// Queues on one node, as the Asya operator creates them.
+        Classic = "classic",
+    }
+}
+wire_object! {
+    /// A broker, as in `rabbitmqClusterReference` of the messaging topology operator: the RabbitmqCluster `name`, or a
+    /// Secret with the address and the login.
+    pub struct RabbitMqClusterReference {
+        /// The RabbitmqCluster.
+        name: String = "name" [syntax(Syntax::DnsSubdomain), checked_by(&codes::INVALID_OPTION)],
+        /// The namespace of the RabbitmqCluster; that of the actor by default. The cluster must allow topology objects
+        /// of the actor's namespace.
+        namespace: String = "namespace" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_OPTION)],
+        /// A Secret in the actor's namespace with `uri`, `username` and `password`, for a broker that is not a
+        /// RabbitmqCluster.
+        connection_secret: SecretReference = "connectionSecret",
+    }
+}
+wire_object! {
+    /// A Secret by name.
+    pub struct SecretReference {
+        /// The name.
+        name: String = "name" [syntax(Syntax::DnsSubdomain), checked_by(&codes::INVALID_OPTION)],
     }
 }
 wire_object! {
@@ -63,7 +118,7 @@ wire_object! {
         /// rabbitmq: the password, in a Secret in the actor's namespace. Scaling also requires the key `username` in
         /// the Secret.
         password_secret_ref: SecretKeySelector = "passwordSecretRef",
-        /// rabbitmq: the exchange.
+        /// rabbitmq: the topic exchange through which sidecars send; `asya` by default.
         exchange: String = "exchange",
         /// sqs: the region; required for scaling.
         region: String = "region",
@@ -79,9 +134,9 @@ wire_object! {
         wait_time_seconds: i32 = "waitTimeSeconds",
         /// sqs: access keys, instead of a role.
         credentials: SqsCredentials = "credentials",
-        /// sqs: tags of queues. Only the Asya operator uses them.
+        /// sqs: tags of the queues that are rendered.
         tags: Map<String> = "tags",
-        /// Creation of queues.
+        /// Settings of the queues.
         queues: QueueOptions = "queues",
     }
 }
@@ -95,13 +150,14 @@ wire_object! {
     }
 }
 wire_object! {
-    /// Creation of queues.
+    /// Settings of the queues.
     pub struct QueueOptions {
-        /// Whether a sidecar creates its queue (rabbitmq). Default: `true` without `queues`, otherwise `false`.
+        /// Whether the Asya operator creates queues. Sidecars never do, and only get the value as
+        /// `ASYA_QUEUE_AUTO_CREATE`. Default: `true` without `queues`, otherwise `false`.
         auto_create: bool = "autoCreate",
         /// Whether to recreate queues. Only the Asya operator uses it.
         force_recreate: bool = "forceRecreate",
-        /// The queue for failed messages. Only the Asya operator uses it.
+        /// The queue for failed messages. It needs `actor.queues.provider`.
         dlq: DeadLetterOptions = "dlq",
     }
 }
@@ -110,9 +166,10 @@ wire_object! {
     pub struct DeadLetterOptions {
         /// Whether to create the queue.
         enabled: bool = "enabled",
-        /// The number of failures after which a message is moved to the queue.
+        /// The number of failures after which a message is moved to the queue; 3 by default. Classic queues of RabbitMQ
+        /// count no failures.
         max_retry_count: i32 = "maxRetryCount",
-        /// How long messages are kept, in days (sqs).
+        /// sqs: how long messages are kept, in days; 14 by default.
         retention_days: i32 = "retentionDays",
     }
 }
@@ -139,6 +196,48 @@ pub struct Settings {
     pub runtime_script: Option<String>,
     /// The deployment mode of InferenceServices that do not declare one.
     pub kserve_default_mode: Option<KserveMode>,
+    /// The objects that create queues.
+    pub queues: Queues,
+}
+
+/// The objects that create queues.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Queues {
+    /// None.
+    #[default]
+    None,
+    /// Objects of RabbitMQ's messaging topology operator.
+    RabbitMqTopology {
+        /// The broker.
+        cluster: ClusterReference,
+        /// The type of the queues.
+        queue_type: RabbitMqQueueType,
+    },
+    /// Objects of ACK's SQS controller.
+    Ack,
+}
+
+/// A broker of the messaging topology operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClusterReference {
+    /// A RabbitmqCluster.
+    Cluster {
+        /// The name.
+        name: String,
+        /// The namespace, unless it is that of the actor.
+        namespace: Option<String>,
+    },
+    /// The name of a Secret with the address and the login.
+    Secret(String),
+}
+
+/// The queue for failed messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadLetters {
+    /// The number of failures after which a message is moved to the queue.
+    pub max_retry_count: i32,
+    /// How long messages are kept, in days.
+    pub retention_days: i32,
 }
 
 /// A transport.
@@ -172,8 +271,10 @@ pub struct RabbitMq {
     pub password: Option<SecretKeySelector>,
     /// The exchange.
     pub exchange: Option<String>,
-    /// Whether a sidecar creates its queue.
+    /// Whether the Asya operator creates queues.
     pub auto_create: bool,
+    /// The queue for failed messages.
+    pub dead_letters: Option<DeadLetters>,
 }
 
 /// Address and settings of Amazon SQS.
@@ -195,6 +296,10 @@ pub struct Sqs {
     pub access_key_id: Option<SecretKeySelector>,
     /// A secret access key.
     pub secret_access_key: Option<SecretKeySelector>,
+    /// Tags of the queues.
+    pub tags: Vec<(String, String)>,
+    /// The queue for failed messages.
+    pub dead_letters: Option<DeadLetters>,
 }
 
 /// Fields of [`TransportConfig`] that only one type of transport has.
@@ -210,11 +315,15 @@ impl kubefoundry_transform::TransformSettings for Settings {
     const DOC: &'static str = "Options for rendering AsyncActors.\n";
 
     fn apply(&mut self, section: ActorOptions, findings: &mut Findings<'_>) {
-        let ActorOptions { transports, gateway_url, sidecar_image, runtime_script, kserve_default_mode } = section;
+        let ActorOptions { transports, gateway_url, sidecar_image, runtime_script, kserve_default_mode, queues } =
+            section;
         let path = FieldPath::parse("actor");
+        if let Some(queues) = queues {
+            self.queues = read_queues(queues, &path.key("queues"), findings);
+        }
         for (name, transport) in transports.unwrap_or_default().0 {
             let at = path.key("transports").key(name.clone());
-            if let Some(transport) = read_transport(transport, &at, findings) {
+            if let Some(transport) = read_transport(transport, &self.queues, &at, findings) {
                 self.transports.insert(name, transport);
             }
         }
@@ -229,7 +338,50 @@ impl kubefoundry_transform::TransformSettings for Settings {
     }
 }
 
-fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Findings<'_>) -> Option<Transport> {
+fn read_queues(given: ActorQueueOptions, path: &FieldPath, findings: &mut Findings<'_>) -> Queues {
+    let ActorQueueOptions { provider, queue_type, rabbitmq_cluster_reference } = given;
+    let provider = provider.unwrap_or(QueueProvider::None);
+    let at = path.key("rabbitmqClusterReference");
+    let mut report_unused = |used: bool, at: &FieldPath| {
+        if used && provider != QueueProvider::RabbitMqTopology {
+            let message = format!("{at} belongs to provider: rabbitmq-topology, but the provider is {provider}");
+            findings.report(&codes::INVALID_OPTION, FieldRef::key(at), message);
+        }
+    };
+    report_unused(queue_type.is_some(), &path.key("type"));
+    report_unused(rabbitmq_cluster_reference.is_some(), &at);
+    match provider {
+        QueueProvider::None => Queues::None,
+        QueueProvider::Ack => Queues::Ack,
+        QueueProvider::RabbitMqTopology => {
+            let RabbitMqClusterReference { name, namespace, connection_secret } =
+                rabbitmq_cluster_reference.unwrap_or_default();
+            let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+            let cluster = match (given(name), connection_secret.and_then(|secret| given(secret.name))) {
+                (Some(name), None) => ClusterReference::Cluster { name, namespace: given(namespace) },
+                (None, Some(secret)) if namespace.is_none() => ClusterReference::Secret(secret),
+                _ => {
+                    let message = format!(
+                        "{at} has not exactly one of name (with or without namespace) and \
+                                           connectionSecret.name, which provider: rabbitmq-topology requires"
+                    );
+                    findings
+                        .report(&codes::INVALID_OPTION, FieldRef::key(&at), message)
+                        .help("set name to the RabbitmqCluster, or connectionSecret.name to a Secret with its address");
+                    return Queues::None;
+                }
+            };
+            Queues::RabbitMqTopology { cluster, queue_type: queue_type.unwrap_or(RabbitMqQueueType::Quorum) }
+        }
+    }
+}
+
+fn read_transport(
+    given: TransportOptions,
+    queues: &Queues,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) -> Option<Transport> {
     let before = findings.error_count();
     let Some(kind) = given.transport_type else {
         // An unknown type was reported by the reader.
@@ -260,13 +412,33 @@ fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Find
             .help(format!("fields of {kind} transports: {}, queues", own.join(", ")));
     }
     let config = given.config.unwrap_or_default();
-    report_operator_only_settings(&config, &at, findings);
+    report_operator_only_settings(&config, kind, queues, &at, findings);
     let auto_create = config.queues.as_ref().is_none_or(|queues| queues.auto_create.unwrap_or(false));
+    let dead_letters = dead_letters(config.queues.as_ref(), &at.key("queues").key("dlq"), findings);
     let kind = match kind {
-        TransportType::RabbitMq => TransportKind::RabbitMq(rabbitmq(config, auto_create, &at, findings)),
-        TransportType::Sqs => TransportKind::Sqs(sqs(config, &at, findings)),
+        TransportType::RabbitMq => {
+            TransportKind::RabbitMq(RabbitMq { dead_letters, ..rabbitmq(config, auto_create, &at, findings) })
+        }
+        TransportType::Sqs => TransportKind::Sqs(Sqs { dead_letters, ..sqs(config, &at, findings) }),
     };
     (findings.error_count() == before).then_some(Transport { enabled: given.enabled.unwrap_or(false), kind })
+}
+
+/// Returns the settings of the queue for failed messages, with the defaults of the Asya operator.
+fn dead_letters(queues: Option<&QueueOptions>, path: &FieldPath, findings: &mut Findings<'_>) -> Option<DeadLetters> {
+    let dlq = queues?.dlq.as_ref()?;
+    let mut at_least_one = |field: &'static str, given: Option<i32>, default: i32, max: i32| {
+        let number = given.unwrap_or(default);
+        if !(1..=max).contains(&number) {
+            let at = path.key(field);
+            findings.report(&codes::INVALID_OPTION, &at, format!("{at} is {number}, expected 1 to {max}"));
+        }
+        number
+    };
+    // The ranges are those of maxReceiveCount and MessageRetentionPeriod in SQS.
+    let max_retry_count = at_least_one("maxRetryCount", dlq.max_retry_count, 3, 1000);
+    let retention_days = at_least_one("retentionDays", dlq.retention_days, 14, 14);
+    (dlq.enabled == Some(true)).then_some(DeadLetters { max_retry_count, retention_days })
 }
 
 fn rabbitmq(config: TransportConfig, auto_create: bool, path: &FieldPath, findings: &mut Findings<'_>) -> RabbitMq {
@@ -277,9 +449,13 @@ fn rabbitmq(config: TransportConfig, auto_create: bool, path: &FieldPath, findin
         findings.report(&codes::OUT_OF_RANGE, &at, format!("{at} is {port}, expected 1 to 65535"));
     }
     let (host, username) = (text(config.host), text(config.username));
-    for (field, value) in [("host", &host), ("username", &username), ("exchange", &config.exchange)] {
-        if let Some(value) = value {
-            expect(&path.key(field), value, check_no_spaces, findings);
+    for (field, value, syntax) in [
+        ("host", &host, check_host as fn(&str) -> SyntaxResult),
+        ("username", &username, check_no_spaces),
+        ("exchange", &config.exchange, check_no_spaces),
+    ] {
+        if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+            expect(&path.key(field), value, syntax, findings);
         }
     }
     RabbitMq {
@@ -289,20 +465,21 @@ fn rabbitmq(config: TransportConfig, auto_create: bool, path: &FieldPath, findin
         password: secret(config.password_secret_ref, &path.key("passwordSecretRef"), findings),
         exchange: text(config.exchange),
         auto_create,
+        dead_letters: None,
     }
 }
 
 fn sqs(config: TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) -> Sqs {
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
     let fields = [
-        ("region", &config.region),
-        ("actorRoleArn", &config.actor_role_arn),
-        ("accountId", &config.account_id),
-        ("endpoint", &config.endpoint),
+        ("region", &config.region, check_no_spaces as fn(&str) -> SyntaxResult),
+        ("actorRoleArn", &config.actor_role_arn, check_no_spaces),
+        ("accountId", &config.account_id, check_account),
+        ("endpoint", &config.endpoint, check_endpoint),
     ];
-    for (field, value) in fields {
-        if let Some(value) = value {
-            expect(&path.key(field), value, check_no_spaces, findings);
+    for (field, value, syntax) in fields {
+        if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+            expect(&path.key(field), value, syntax, findings);
         }
     }
     for (field, value) in
@@ -333,6 +510,8 @@ fn sqs(config: TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) -
             &at.key("secretAccessKeySecretRef"),
             findings,
         ),
+        tags: config.tags.unwrap_or_default().0.into_iter().collect(),
+        dead_letters: None,
     }
 }
 
@@ -358,20 +537,57 @@ fn secret(
     Some(given)
 }
 
-/// Reports settings of queues, which only the Asya operator creates.
-fn report_operator_only_settings(config: &TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) {
+/// Reports settings of queues that only the Asya operator uses, or that need a provider of queues.
+fn report_operator_only_settings(
+    config: &TransportConfig,
+    kind: TransportType,
+    provider: &Queues,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) {
     let queues = config.queues.as_ref();
-    let dlq = queues.and_then(|queues| queues.dlq.as_ref());
+    let dlq = queues.and_then(|queues| queues.dlq.as_ref()).filter(|dlq| dlq.enabled == Some(true));
+    let (creates, provider_name) = match kind {
+        TransportType::RabbitMq => (matches!(provider, Queues::RabbitMqTopology { .. }), "rabbitmq-topology"),
+        TransportType::Sqs => (*provider == Queues::Ack, "ack"),
+    };
+    let counts_no_deliveries =
+        matches!(provider, Queues::RabbitMqTopology { queue_type: RabbitMqQueueType::Classic, .. });
+    let set_provider = || format!("remove it, or set actor.queues.provider: {provider_name}");
     let used = [
-        (path.join("queues.forceRecreate"), queues.is_some_and(|queues| queues.force_recreate == Some(true))),
-        (path.join("queues.dlq"), dlq.is_some_and(|dlq| dlq.enabled == Some(true))),
-        (path.key("tags"), config.tags.as_ref().is_some_and(|tags| !tags.0.is_empty())),
+        (
+            path.join("queues.forceRecreate"),
+            queues.is_some_and(|queues| queues.force_recreate == Some(true)),
+            "kubefoundry recreates no queues, because messages would be lost",
+            "remove it".to_owned(),
+        ),
+        (path.join("queues.dlq"), dlq.is_some() && !creates, "kubefoundry creates no queues", set_provider()),
+        (
+            path.key("tags"),
+            config.tags.as_ref().is_some_and(|tags| !tags.0.is_empty()) && !creates,
+            "kubefoundry creates no queues",
+            set_provider(),
+        ),
+        (
+            path.join("queues.dlq.maxRetryCount"),
+            creates && counts_no_deliveries && dlq.is_some_and(|dlq| dlq.max_retry_count.is_some()),
+            "classic queues count no deliveries",
+            "remove it, or set actor.queues.type: quorum".to_owned(),
+        ),
     ];
-    for (at, _) in used.iter().filter(|(_, used)| *used) {
-        let message = format!("{at} has no effect: kubefoundry does not create queues");
-        findings
-            .report(&OPERATOR_ONLY_SETTING, FieldRef::key(at), message)
-            .help("remove it, and create the queues with the Asya operator or your own tools");
+    for (at, _, why, help) in used.into_iter().filter(|(_, used, ..)| *used) {
+        let message = format!("{at} has no effect: {why}");
+        findings.report(&OPERATOR_ONLY_SETTING, FieldRef::key(&at), message).help(help);
+    }
+    if kind == TransportType::Sqs && creates && dlq.is_some() {
+        for (field, given) in [("region", &config.region), ("accountId", &config.account_id)] {
+            if given.as_deref().unwrap_or_default().is_empty() {
+                let at = path.key(field);
+                let message =
+                    format!("{at} is required with queues.dlq: the queue for failed messages is named by its ARN");
+                findings.report(&codes::REQUIRED_FIELD, &at, message);
+            }
+        }
     }
 }
 
@@ -386,4 +602,27 @@ fn expect(path: &FieldPath, value: &str, syntax: fn(&str) -> SyntaxResult, findi
 fn check_no_spaces(text: &str) -> SyntaxResult {
     let fits = !text.contains(|c: char| c.is_whitespace() || c.is_control());
     if fits { Ok(()) } else { Err("one word without spaces") }
+}
+
+/// Checks the host of a broker. The port is a field of its own, and the protocol is always AMQP without TLS.
+fn check_host(text: &str) -> SyntaxResult {
+    let bracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let fits = match bracketed {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !text.contains([':', '/', '@', '[', ']']) && check_no_spaces(text).is_ok(),
+    };
+    if fits { Ok(()) } else { Err("a host name, without protocol and port; or an IPv6 address in brackets") }
+}
+
+fn check_account(text: &str) -> SyntaxResult {
+    let fits = text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if fits { Ok(()) } else { Err("the 12 digits of an AWS account") }
+}
+
+/// Checks an endpoint of SQS. KEDA derives the name of the queue from the path, which must not begin with another part.
+fn check_endpoint(text: &str) -> SyntaxResult {
+    let text = text.trim_end_matches('/');
+    let authority = text.split_once("://").map_or("", |(_, authority)| authority);
+    let fits = Url::parse(text).is_some() && !authority.contains(['/', '?', '#']);
+    if fits { Ok(()) } else { Err("an address without a path, such as http://localstack:4566") }
 }

@@ -109,7 +109,12 @@ fn add_containers(spec: &mut Map<String, Value>, actor: &Actor, containers: Vec<
 fn extend_runtime_container(container: &mut Value, actor: &Actor, python: &str, volumes: &Volumes) {
     let Some(container) = container.as_object_mut() else { return };
     container.insert("command".to_owned(), json!(pod::runtime_command(python)));
-    append_to_list(container, "env", pod::runtime_environment(actor).into_iter().map(pod::json));
+    let own: Vec<Value> = pod::runtime_environment(actor).into_iter().map(pod::json).collect();
+    if let Some(Value::Array(env)) = container.get_mut("env") {
+        // Validation reported other values. Server-side apply rejects a list with one name twice.
+        env.retain(|variable| !own.iter().any(|own| name_of(own) == name_of(variable)));
+    }
+    append_to_list(container, "env", own);
     append_to_list(container, "volumeMounts", volumes.runtime_mounts().into_iter().map(pod::json));
     let Probes { startup, liveness, readiness } = Probes::new();
     for (key, probe) in [("startupProbe", startup), ("livenessProbe", liveness), ("readinessProbe", readiness)] {

@@ -1,6 +1,6 @@
 //! Unbinding: restoring an object that is marked as bound although no actor of the input binds to it.
 
-use super::codes::UNBOUND;
+use super::codes::{LEFTOVER_MOUNT, UNBOUND};
 use super::inject;
 use super::layout::Layout;
 use super::{MANAGED_BY, binding, target};
@@ -30,8 +30,12 @@ pub(super) fn revisit(position: usize, set: &ObjectSet<'_, '_>, out: &mut Transf
     }
     let message = format!("AsyncActor {actor} no longer binds to this {kind}, so what was added for it is removed");
     out.findings.report(&UNBOUND, FieldRef::key(&path), message);
-    out.changed.push(ChangedObject {
-        position: ObjectPosition::Input(position),
-        object: inject::strip(&object.root.to_json(), layout),
-    });
+    let restored = inject::strip(&object.root.to_json(), layout);
+    for (container, volume) in inject::mounts_without_volume(&restored, layout) {
+        let message = format!("container {container} mounts the volume {volume}, which is removed with the actor");
+        out.findings
+            .report(&LEFTOVER_MOUNT, FieldRef::key(&path), message)
+            .help("remove the mount, or declare a volume of this name");
+    }
+    out.changed.push(ChangedObject { position: ObjectPosition::Input(position), object: restored });
 }

@@ -93,6 +93,9 @@ impl Metadata {
     }
 }
 
+/// The value of the ownership annotation on a shared object, which belongs to several objects.
+pub const ALL_OWNERS: &str = "*";
+
 /// The owner of an object (meta/v1 OwnerReference).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -17,7 +17,7 @@ use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::check::{SyntaxResult, environment};
 use kubefoundry_kubernetes::pod::{ResourceClaim, ResourceRequirements, StringMap};
 use kubefoundry_kubernetes::wire::{IntegerOrString, Map};
-use kubefoundry_kubernetes::{names, quantity};
+use kubefoundry_kubernetes::{image, names, quantity};
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
@@ -43,7 +43,7 @@ pub(super) fn validate(
     }
     let spec = wire.spec.as_ref()?;
     let transport = transport(spec, &name, settings, check.findings);
-    let scaling = scaling::scaling(spec.scaling.as_ref(), transport.as_ref(), &mut check);
+    let scaling = scaling::scaling(spec.scaling.as_ref(), &name, transport.as_ref(), &mut check);
     let mode = mode(spec, &name, metadata.namespace.as_deref(), scaling.is_some(), &mut check);
     let sidecar = sidecar(spec.sidecar.as_ref(), settings, images, &mut check);
     let timeout = spec.timeout.clone().unwrap_or_default();
@@ -55,8 +55,14 @@ pub(super) fn validate(
         transport,
         mode: mode?,
         sidecar,
-        processing: at_least(1, timeout.processing, 300, &at.key("processing"), &mut check),
-        graceful_shutdown: at_least(1, timeout.graceful_shutdown, 30, &at.key("gracefulShutdown"), &mut check),
+        processing: at_least(1, non_zero(timeout.processing), 300, &at.key("processing"), &mut check),
+        graceful_shutdown: at_least(
+            1,
+            non_zero(timeout.graceful_shutdown),
+            30,
+            &at.key("gracefulShutdown"),
+            &mut check,
+        ),
         scaling,
     })
 }
@@ -149,9 +155,10 @@ fn sidecar(
     let wire = wire.cloned().unwrap_or_default();
     let path = FieldPath::from(AsyncActor::path().spec().sidecar());
     let own = non_empty(wire.image.as_deref());
+    report_sidecar_image(own, settings, images, &path, check);
     let default = || match &settings.sidecar_image {
         Some(configured) => configured.clone(),
-        None => kubefoundry_kubernetes::image::apply_mirrors(images, DEFAULT_SIDECAR_IMAGE),
+        None => image::apply_mirrors(images, DEFAULT_SIDECAR_IMAGE),
     };
     let env = wire.env.unwrap_or_default();
     let at = AsyncActor::path().spec().sidecar().env();
@@ -172,6 +179,36 @@ fn sidecar(
     }
 }
 
+/// Reports an image that nodes cannot pull, or that has a release of the sidecar with other variables.
+fn report_sidecar_image(
+    own: Option<&str>,
+    settings: &Settings,
+    images: &[(String, String)],
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) {
+    let mirrored = image::apply_mirrors(images, DEFAULT_SIDECAR_IMAGE);
+    let image = own.or(settings.sidecar_image.as_deref()).unwrap_or(&mirrored);
+    let at = if own.is_some() { path.key("image") } else { FieldPath::from(AsyncActor::path().metadata().name()) };
+    if image == DEFAULT_SIDECAR_IMAGE {
+        let message = format!("the image of the sidecar is {image}, which no public registry has");
+        check
+            .findings
+            .report(&codes::SIDECAR_IMAGE, &at, message)
+            .help("set actor.sidecarImage in the Render options, such as to ghcr.io/deliveryhero/asya-sidecar:0.1.1");
+        return;
+    }
+    let (_, tag) = image::path_and_tag(image);
+    let release: Option<Vec<u64>> = tag.and_then(|tag| {
+        let tag = tag.strip_prefix('v').unwrap_or(tag);
+        tag.split(['-', '+']).next()?.split('.').map(|part| part.parse().ok()).collect()
+    });
+    if release.is_some_and(|release| release.len() > 1 && release.as_slice() >= [0, 2].as_slice()) {
+        let message = format!("the sidecar {} is a release after v0.1, which needs other variables", shorten(image));
+        check.findings.report(&codes::SIDECAR_IMAGE, &at, message).help("use an image of Asya v0.1.1");
+    }
+}
+
 fn resources(wire: ActorResources, path: &FieldPath, check: &mut Checker<'_, '_>) -> ResourceRequirements {
     let mut read = |map: Option<Map<IntegerOrString>>, field: &'static str| {
         let mut read = StringMap::default();
@@ -186,6 +223,11 @@ fn resources(wire: ActorResources, path: &FieldPath, check: &mut Checker<'_, '_>
     let claims = wire.claims.unwrap_or_default().into_iter();
     let claims = claims.map(|claim| ResourceClaim { name: claim.name.unwrap_or_default(), request: None }).collect();
     ResourceRequirements { limits, requests, claims }
+}
+
+/// Returns a number, unless it is 0, which the Asya operator replaces by the default.
+fn non_zero(given: Option<i32>) -> Option<i32> {
+    given.filter(|number| *number != 0)
 }
 
 /// Returns a number or its default, and reports it if it is less than `min`.

@@ -1,8 +1,10 @@
 //! Validation of scaling: ranges, and the requirements of KEDA.
 
-use super::at_least;
+use super::{at_least, non_zero};
 use crate::codes::{SCALING_MODIFIERS, SCALING_NEEDS};
+use crate::formula::{FormulaError, check_formula};
 use crate::ir::{Modifiers, Scaling};
+use crate::keda::TRIGGER;
 use crate::options::{Transport, TransportKind};
 use crate::wire::AsyncActor;
 use crate::wire::{ActorMetricType, ActorScaling, ActorScalingModifiers};
@@ -10,10 +12,15 @@ use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+
+/// The longest name of an actor from which KEDA can derive the name of its autoscaler (`verifyName` in kedacore/keda).
+const MAX_SCALED_NAME: usize = 63 - "keda-hpa-".len();
 
 /// Validates scaling. Returns `None` if it is not enabled, but checks the fields in any case.
 pub(super) fn scaling(
     wire: Option<&ActorScaling>,
+    actor: &str,
     transport: Option<&Transport>,
     check: &mut Checker<'_, '_>,
 ) -> Option<Scaling> {
@@ -26,11 +33,19 @@ pub(super) fn scaling(
         let message = format!("{at} is {min_replicas}, expected at most maxReplicas, which is {max_replicas}");
         check.findings.report(&codes::OUT_OF_RANGE, &at, message);
     }
-    let polling_interval = at_least(1, wire.polling_interval, 10, &path.key("pollingInterval"), check);
+    let polling_interval = at_least(1, non_zero(wire.polling_interval), 10, &path.key("pollingInterval"), check);
     let cooldown_period = at_least(0, wire.cooldown_period, 60, &path.key("cooldownPeriod"), check);
     let queue_length = wire.queue_length.unwrap_or(5);
     if wire.enabled != Some(true) {
         return None;
+    }
+    if actor.len() > MAX_SCALED_NAME {
+        let message = format!(
+            "metadata.name has {} characters, expected at most {MAX_SCALED_NAME} with scaling: KEDA derives the name \
+             keda-hpa-<name>, which has at most 63",
+            actor.len()
+        );
+        check.findings.report(&codes::NAME_TOO_LONG, AsyncActor::path().metadata().name(), message).help("shorten it");
     }
     if let Some(transport) = transport {
         check_transport_settings(&transport.kind, check);
@@ -83,14 +98,33 @@ fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modif
         let message = format!("{path} has no formula, but KEDA accepts no other modifier without it");
         report(&path, message, "set formula, for example to queueLength / 2: the trigger is named queueLength");
     }
+    if let Some(Err(error)) = formula.as_ref().map(|formula| check_formula(formula, TRIGGER)) {
+        let at = path.key("formula");
+        let (problem, help) = match error {
+            FormulaError::Name(name) => (
+                format!("has the name {}, which is neither a function nor the trigger", shorten(name)),
+                format!("use the name of the trigger, {TRIGGER}, as in {TRIGGER} / 2"),
+            ),
+            FormulaError::Unexpected("") => {
+                ("is incomplete".to_owned(), format!("complete the formula, as in {TRIGGER} / 2"))
+            }
+            FormulaError::Unexpected(token) => (
+                format!("has {} in a place where it has no meaning", shorten(token)),
+                format!("correct the formula, as in {TRIGGER} / 2"),
+            ),
+        };
+        report(&at, format!("{at} {problem}, so KEDA refuses it"), &help);
+    }
     if formula.is_some() && target.is_none() {
         let message = format!("{path} has a formula but no target, which KEDA requires");
         report(&path.key("formula"), message, "set a target as text, such as target: \"5\"");
     }
-    for (field, text) in [("target", target), ("activationTarget", activation_target)] {
-        if let Some(text) = text.as_ref().filter(|text| text.parse::<f64>().is_err()) {
+    for (field, text, is_target) in [("target", target, true), ("activationTarget", activation_target, false)] {
+        let fits = |number: f64| number.is_finite() && (!is_target || number > 0.0);
+        if let Some(text) = text.as_ref().filter(|text| !text.parse().is_ok_and(fits)) {
             let at = path.key(field);
-            let message = format!("{at} is {text:?}, expected a number as text");
+            let above_zero = if is_target { " above 0" } else { "" };
+            let message = format!("{at} is {:?}, expected a number{above_zero} as text", shorten(text));
             report(&at, message, "write a number in quotes");
         }
     }

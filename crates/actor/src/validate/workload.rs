@@ -3,15 +3,19 @@
 use crate::wire::AsyncActor;
 use serde_json::Map;
 
-use crate::codes::{FIELD_REPLACED, RESERVED_CONTAINER, RESERVED_NAME, RUNTIME_COMMAND, RUNTIME_CONTAINER};
+use crate::codes::{
+    FIELD_REPLACED, HANDLER_MISSING, RESERVED_CONTAINER, RESERVED_NAME, RUNTIME_COMMAND, RUNTIME_CONTAINER,
+};
 use crate::ir::Workload;
 use crate::pod::{Volumes, own_labels};
 use crate::wire::{ActorTimeout, ActorWorkload, ActorWorkloadKind};
-use crate::{END_ACTORS, RUNTIME, RUNTIME_SCRIPT_PATH, SIDECAR, SOCKET_DIR};
+use crate::{END_ACTORS, RUNTIME, RUNTIME_SCRIPT, RUNTIME_SCRIPT_PATH, SIDECAR, SOCKET_DIR};
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, non_empty};
+use kubefoundry_kubernetes::names;
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
 use kubefoundry_yaml::{Node, Value};
 
 pub(super) fn workload(
@@ -36,6 +40,12 @@ pub(super) fn workload(
     if let Some(metadata) = &template.metadata {
         labels(metadata, actor, kind, &at.key("metadata"), check);
     }
+    if kind == ActorWorkloadKind::StatefulSet && names::dns_1123_label(actor).is_err() {
+        let message = format!(
+            "metadata.name is {actor:?}, expected a name without '.': it becomes a part of the names of the pods' hosts"
+        );
+        check.findings.report(&codes::INVALID_NAME, AsyncActor::path().metadata().name(), message);
+    }
     let at = at.key("spec");
     let Some(spec) = &template.spec else {
         check.report_missing(&at);
@@ -45,6 +55,7 @@ pub(super) fn workload(
         return None;
     }
     containers(spec, actor, &at, check);
+    pods(spec, &at, check);
     volumes(spec, &at, check);
     grace_period(spec, timeout, &at, check);
     let object = |node: Option<&Node<'_>>| match node.map(Node::to_json) {
@@ -82,6 +93,7 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
             check.findings.report(&RUNTIME_COMMAND, place, message).help("remove it: ASYA_HANDLER names the handler");
         }
         mounts_and_environment(container, actor, &at, check);
+        report_missing_handler(container, &at, check);
     }
     if number != 1 {
         let message = format!("workload must contain exactly one container named '{RUNTIME}', but found {number}");
@@ -90,6 +102,38 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
             .findings
             .report(&RUNTIME_CONTAINER, place, message)
             .help(format!("give the container that runs the handler the name {RUNTIME}"));
+    }
+}
+
+/// Reports what the API server refuses in the pods of a Deployment or StatefulSet, apart from fields and types. Those are
+/// checked against the schema of pods.
+fn pods(spec: &Node<'_>, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let text = |node: &Node<'_>, key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+    let at = path.key("restartPolicy");
+    let policy = text(spec, "restartPolicy");
+    if !matches!(policy.as_str(), "" | "Always") {
+        let message =
+            format!("{at} is {:?}, expected Always, the only policy of Deployments and StatefulSets", shorten(&policy));
+        check.findings.report(&codes::INVALID_VALUE, &at, message).help("remove it");
+    }
+    let mut names = Vec::new();
+    for field in ["initContainers", "containers"] {
+        for (index, container) in spec.get(field).map(Node::items).unwrap_or_default().iter().enumerate() {
+            let at = path.key(field).index(index);
+            for key in ["name", "image"] {
+                if check.is_absent_or_empty(&at.key(key)) && matches!(container.value, Value::Mapping(_)) {
+                    check.report_missing(&at.key(key));
+                }
+            }
+            let name = text(container, "name");
+            // Containers of these names have errors of their own.
+            if !matches!(name.as_str(), "" | RUNTIME | SIDECAR) && names.contains(&name) {
+                let at = at.key("name");
+                let message = format!("{at} is {:?}, which an earlier container already has", shorten(&name));
+                check.findings.report(&codes::DUPLICATE_ENTRY, &at, message).help("give the container another name");
+            }
+            names.push(name);
+        }
     }
 }
 
@@ -108,12 +152,31 @@ fn mounts_and_environment(container: &Node<'_>, actor: &str, path: &FieldPath, c
             reserved(&at, mounted, "where kubefoundry mounts another volume", check);
         }
     }
-    let own: &[&str] =
-        if END_ACTORS.contains(&actor) { &["ASYA_SOCKET_DIR", "ASYA_ENABLE_VALIDATION"] } else { &["ASYA_SOCKET_DIR"] };
+    let mut own = vec![("ASYA_SOCKET_DIR", SOCKET_DIR)];
+    if END_ACTORS.contains(&actor) {
+        own.push(("ASYA_ENABLE_VALIDATION", "false"));
+    }
     for (index, variable) in container.get("env").map(Node::items).unwrap_or_default().iter().enumerate() {
-        if let Some(name) = variable.get("name").and_then(Node::as_str).filter(|name| own.contains(name)) {
-            reserved(&path.key("env").index(index).key("name"), name, "which kubefoundry sets itself", check);
+        let name = variable.get("name").and_then(Node::as_str);
+        let Some((name, value)) = own.iter().find(|(own, _)| name == Some(own)) else { continue };
+        if variable.get("value").and_then(Node::as_str) != Some(value) {
+            let at = path.key("env").index(index);
+            let message = format!("{at} has no effect: kubefoundry sets {name} to {value}");
+            check.findings.report(&FIELD_REPLACED, &at, message).help("remove it");
         }
+    }
+}
+
+/// Reports a runtime container that nothing tells its handler. An image may do so, too, but none of Asya's does.
+fn report_missing_handler(container: &Node<'_>, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let env = container.get("env").map(Node::items).unwrap_or_default();
+    let from = container.get("envFrom").map(Node::items).unwrap_or_default();
+    if from.is_empty() && !env.iter().any(|variable| is_named(variable, "ASYA_HANDLER")) {
+        let message = format!("{path} has no variable ASYA_HANDLER, without which {RUNTIME_SCRIPT} ends at once");
+        check
+            .findings
+            .report(&HANDLER_MISSING, path, message)
+            .help("add it to env, with the module and the function as its value: module.function");
     }
 }
 
@@ -131,6 +194,9 @@ fn labels(metadata: &Node<'_>, actor: &str, kind: ActorWorkloadKind, path: &Fiel
     if !is_mapping(metadata, path, check) {
         return;
     }
+    for field in ["labels", "annotations"] {
+        texts(metadata.get(field), field == "labels", &path.key(field), check);
+    }
     let Some(labels) = metadata.get("labels").filter(|labels| labels.value != Value::Null) else { return };
     let path = path.key("labels");
     if !is_mapping(labels, &path, check) {
@@ -143,6 +209,27 @@ fn labels(metadata: &Node<'_>, actor: &str, kind: ActorWorkloadKind, path: &Fiel
             let message = format!("{at} is not {own:?}, the value that selects the pods");
             check.findings.report(&RESERVED_NAME, FieldRef::key(&at), message).help("remove it");
         }
+    }
+}
+
+/// Checks labels or annotations. YAML reads values such as 1.10 and true as numbers and booleans, and changes them.
+fn texts(node: Option<&Node<'_>>, is_labels: bool, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let mut entries = Vec::new();
+    for entry in node.map(Node::entries).unwrap_or_default() {
+        let at = path.key(entry.key.clone().into_owned());
+        match entry.node.as_str() {
+            Some(text) => entries.push((entry.key.clone().into_owned(), text.to_owned())),
+            None if entry.node.value == Value::Null => {}
+            None => {
+                let message = format!("{at} is {}, expected a string", entry.node.describe());
+                check.findings.report(&codes::WRONG_TYPE, &at, message).help("quote it");
+            }
+        }
+    }
+    if is_labels {
+        check.check_labels(path, &entries);
+    } else {
+        check.check_annotations(path, &entries);
     }
 }
 

@@ -22,9 +22,6 @@ use kubefoundry_transform::{
     StepBudget, Thoroughness, TransformOutput, owner_reference,
 };
 
-/// The value of the ownership annotation on a shared object, which belongs to several objects.
-const ALL_OWNERS: &str = "*";
-
 /// The result of a successful transformation.
 #[derive(Debug, Clone)]
 pub(super) struct TransformedObject<O> {
@@ -138,7 +135,7 @@ pub(super) fn finish<'d, O: OutputForm>(
     let namespace = object.header.namespace.as_deref();
     for manifest in &mut shared {
         manifest.metadata.namespace = namespace.map(str::to_owned);
-        manifest::mark_owned(manifest, api_group::DEFAULT, transform.owner_annotation(), None, ALL_OWNERS);
+        manifest::mark_owned(manifest, api_group::DEFAULT, transform.owner_annotation(), None, manifest::ALL_OWNERS);
     }
     for ChangedObject { position, .. } in &changed {
         if let ObjectPosition::Input(index) = position
