@@ -9,6 +9,9 @@ use crate::args::{CRDS, SchemaArgs};
 use crate::console;
 use crate::exit::ExitStatus;
 
+/// The group of another project, whose kind is extended here.
+const FOREIGN_GROUP: &str = "asya.sh";
+
 /// Reasons why the skeleton of an upstream CRD cannot be printed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpstreamError {
@@ -24,7 +27,9 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitStatus, CommandError> {
         (Some(None), _) => format_upstream_list(),
         (None, None) => format_list(),
         (None, Some(CRDS)) => {
-            let crds: Vec<_> = SCHEMAS.iter().filter(|schema| schema.is_crd).map(Schema::text).collect();
+            // The CRD of AsyncActor has the name of Asya's own one, which it must not replace unasked.
+            let own = |schema: &&Schema| schema.is_crd && !schema.name.starts_with(FOREIGN_GROUP);
+            let crds: Vec<_> = SCHEMAS.iter().filter(own).map(Schema::text).collect();
             crds.join("---\n")
         }
         (None, Some(name)) => SCHEMAS.iter().filter(|schema| schema.name == name).map(Schema::text).collect(),
@@ -35,7 +40,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitStatus, CommandError> {
 
 /// Lists the names of the schemas with their summaries.
 fn format_list() -> String {
-    let named = [(CRDS, "all CustomResourceDefinitions, for kubectl apply")];
+    let named = [(CRDS, "the CustomResourceDefinitions of ModelDeployments and providers, for kubectl apply")];
     let rows = named.into_iter().chain(SCHEMAS.iter().map(|schema| (schema.name, schema.summary)));
     format_columns(&rows.map(|(name, summary)| (name.to_owned(), summary.to_owned())).collect::<Vec<_>>())
 }

@@ -218,12 +218,13 @@ fn check_without_findings(name: &str, reports: Vec<Value>) {
     check_reports(name, reports, |path| !path.starts_with(".diagnostics."));
 }
 
-/// `kubectl apply -f -` accepts the whole stream.
+/// `kubectl apply -f -` accepts the whole stream, and replaces no CRD of another project.
 #[test]
 fn crds_are_one_stream() {
     let ran = Sandbox::new().run(&["schema", "crds"]).exits(0);
-    assert_eq!(ran.kinds(), ["CustomResourceDefinition"; 5]);
-    assert_eq!(ran.out.lines().filter(|line| *line == "---").count(), 4);
+    assert_eq!(ran.kinds(), ["CustomResourceDefinition"; 4]);
+    assert_eq!(ran.out.lines().filter(|line| *line == "---").count(), 3);
+    assert!(!ran.out.contains("asya.sh"), "{}", ran.out);
     assert!(ran.out.contains("\n  name: modeldeployments.kubeairunway.ai\n"), "{}", ran.out);
 }
 

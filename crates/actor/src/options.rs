@@ -356,8 +356,18 @@ fn read_queues(given: ActorQueueOptions, path: &FieldPath, findings: &mut Findin
         QueueProvider::RabbitMqTopology => {
             let RabbitMqClusterReference { name, namespace, connection_secret } =
                 rabbitmq_cluster_reference.unwrap_or_default();
+            let secret = connection_secret.and_then(|secret| secret.name);
+            for (field, value, syntax) in [
+                ("name", &name, names::dns_1123_subdomain as fn(&str) -> SyntaxResult),
+                ("namespace", &namespace, names::dns_1123_label),
+                ("connectionSecret.name", &secret, names::dns_1123_subdomain),
+            ] {
+                if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+                    expect(&at.join(field), value, syntax, findings);
+                }
+            }
             let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-            let cluster = match (given(name), connection_secret.and_then(|secret| given(secret.name))) {
+            let cluster = match (given(name), given(secret)) {
                 (Some(name), None) => ClusterReference::Cluster { name, namespace: given(namespace) },
                 (None, Some(secret)) if namespace.is_none() => ClusterReference::Secret(secret),
                 _ => {
