@@ -47,6 +47,6 @@ declare_codes! {
     KSERVE_CONTAINER = "KF0775" "actor-kserve-container" Error "a predictor whose first container is not kserve-container";
     TARGET_DUPLICATE = "KF0776" "actor-target-duplicate" Error "two objects of the input that a workloadRef may mean";
     TARGET_SLEEPS = "KF0777" "actor-target-sleeps" Warning "a target that scales to zero without looking at the queue";
-    LEFTOVER_MOUNT = "KF0778" "actor-leftover-mount" Warning "a mount of a volume that is removed with the actor";
+    LEFTOVER_MOUNT = "KF0778" "actor-leftover-mount" Error "a mount of a volume that is removed with the actor";
     HANDLER_MISSING = "KF0779" "actor-handler-missing" Warning "a container asya-runtime without the variable ASYA_HANDLER";
 }
