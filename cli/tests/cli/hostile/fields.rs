@@ -1,6 +1,6 @@
 //! Every field of every input kind, with invalid values.
 
-use kubefoundry_actor::options::ActorOptions;
+use kubefoundry_actor::options::{ActorOptions, ActorQueueOptions, RabbitMqClusterReference};
 use kubefoundry_compiler::options::render;
 use kubefoundry_kubernetes::wire as kubernetes;
 use kubefoundry_llamastack::options::LlamaStackSettings;
@@ -143,10 +143,14 @@ fn options() -> Value {
                     "credentials": {
                         "accessKeyIdSecretRef": {"name": "a", "key": "b"}, "secretAccessKeySecretRef": {"name": "a", "key": "b"},
                     },
-                    "queues": {"autoCreate": true, "forceRecreate": false},
+                    "queues": {"autoCreate": true, "forceRecreate": false, "dlq": {"enabled": true, "maxRetryCount": 1, "retentionDays": 1}},
                 },
             }},
             "gatewayURL": "http://a", "sidecarImage": "a/b:1", "runtimeScript": "a", "kserveDefaultMode": "Standard",
+            "queues": {
+                "provider": "rabbitmq-topology", "type": "quorum",
+                "rabbitmqClusterReference": {"name": "a", "namespace": "a", "connectionSecret": {"name": "a"}},
+            },
         },
         "root": true, "environments": ["a/*"], "include": ["b"], "exclude": ["c"], "helm": false,
         "kustomize": {"build": true, "enableExec": false, "allowRemote": false},
@@ -240,6 +244,8 @@ fn documents_set_every_field() {
     assert_set(&document, "/gateway/endpointPicker", EndpointPickerOptions::FIELDS, &[]);
     assert_set(&document, "/llamaStack", LlamaStackSettings::FIELDS, &[]);
     assert_set(&document, "/actor", ActorOptions::FIELDS, &[]);
+    assert_set(&document, "/actor/queues", ActorQueueOptions::FIELDS, &[]);
+    assert_set(&document, "/actor/queues/rabbitmqClusterReference", RabbitMqClusterReference::FIELDS, &[]);
 }
 
 /// Collects the JSON pointer of every value below the root.
