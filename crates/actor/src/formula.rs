@@ -85,6 +85,9 @@ const OPERATORS: &[&str] = &[
     ";",
 ];
 
+/// Operators whose result is a condition.
+const COMPARISONS: &[&str] = &["==", "!=", "<=", ">=", "<", ">", "&&", "||"];
+
 /// Why KEDA refuses a formula.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FormulaError<'f> {
@@ -92,6 +95,8 @@ pub(super) enum FormulaError<'f> {
     Name(&'f str),
     /// A part in a place where it has no meaning; empty at the end of the formula.
     Unexpected(&'f str),
+    /// The result is a condition, and not a number.
+    Condition,
 }
 
 /// Checks a formula over one trigger.
@@ -102,12 +107,22 @@ pub(super) fn check_formula<'f>(formula: &'f str, trigger: &str) -> Result<(), F
     let mut wants_operand = true;
     let mut is_member = false;
     let mut declared: BTreeSet<&str> = BTreeSet::new();
+    let mut has_condition = false;
+    // Whether the result is that of a comparison, and whether it is one of two values instead.
+    let (mut compares, mut chooses) = (false, false);
     while let Some(first) = rest.chars().next() {
+        if rest.starts_with("//") || rest.starts_with("/*") {
+            // KEDA adds a bracket behind the formula, so a comment must end before.
+            let Some(after) = comment_end(rest) else { return Err(FormulaError::Unexpected("")) };
+            rest = after.trim_start();
+            continue;
+        }
         let length = token_length(rest);
         let (token, after) = rest.split_at(length);
         let next = after.trim_start();
         let unexpected = Err(FormulaError::Unexpected(token));
-        if first.is_ascii_digit() || matches!(first, '"' | '\'' | '`') || first == '#' {
+        let is_number = first.is_ascii_digit() || wants_operand && first == '.' && next_is_digit(rest);
+        if is_number || matches!(first, '"' | '\'' | '`' | '#') {
             if !wants_operand || (matches!(first, '"' | '\'' | '`') && (length < 2 || !token.ends_with(first))) {
                 return unexpected;
             }
@@ -126,14 +141,18 @@ pub(super) fn check_formula<'f>(formula: &'f str, trigger: &str) -> Result<(), F
                     .unwrap_or_default()
                     .trim_start();
                 continue;
-            } else if token == "not" {
-                // Before an operand, or before a word such as `in`.
+            } else if token == "not" || token == "if" && wants_operand {
+                // `not` is before an operand, or before a word such as `in`.
+                has_condition |= token == "if";
                 rest = next;
                 continue;
+            } else if token == "else" && has_condition && !wants_operand {
+                wants_operand = true;
             } else if WORD_OPERATORS.contains(&token) {
                 if wants_operand {
                     return unexpected;
                 }
+                compares |= brackets.is_empty();
                 wants_operand = true;
             } else if !wants_operand {
                 return unexpected;
@@ -141,7 +160,7 @@ pub(super) fn check_formula<'f>(formula: &'f str, trigger: &str) -> Result<(), F
                 let is_known = if next.starts_with('(') {
                     FUNCTIONS.contains(&token)
                 } else {
-                    token == trigger || declared.contains(token) || matches!(token, "true" | "false" | "nil")
+                    token == trigger || declared.contains(token) || matches!(token, "true" | "false" | "nil" | "$env")
                 };
                 let is_key_of_map = brackets.last() == Some(&'{') && next.starts_with(':');
                 if !(is_known || is_key_of_map) {
@@ -150,10 +169,11 @@ pub(super) fn check_formula<'f>(formula: &'f str, trigger: &str) -> Result<(), F
                 wants_operand = false;
             }
         } else if matches!(first, '(' | '[' | '{') {
-            // After an operand these are a call, an index, and the predicate of a function.
-            if !wants_operand && first == '{' {
+            // After an operand these are a call, an index, and a branch of a condition.
+            if !wants_operand && first == '{' && !has_condition {
                 return unexpected;
             }
+            is_member = false;
             brackets.push(first);
             wants_operand = true;
             if let Some(closed) = next.chars().next().filter(|next| closes(first, *next)) {
@@ -175,8 +195,13 @@ pub(super) fn check_formula<'f>(formula: &'f str, trigger: &str) -> Result<(), F
             is_member = true;
             wants_operand = false;
         } else if OPERATORS.contains(&token) {
-            if wants_operand && !matches!(token, "-" | "+") {
+            let is_end_of_declaration = token == ";" && brackets.is_empty() && !declared.is_empty();
+            if wants_operand && !matches!(token, "-" | "+") || token == ";" && !is_end_of_declaration {
                 return unexpected;
+            }
+            if brackets.is_empty() {
+                compares = (compares || COMPARISONS.contains(&token)) && token != ";";
+                chooses |= matches!(token, "?" | "??");
             }
             wants_operand = true;
         } else if !(token == "!" && wants_operand) {
@@ -184,7 +209,26 @@ pub(super) fn check_formula<'f>(formula: &'f str, trigger: &str) -> Result<(), F
         }
         rest = next;
     }
-    if wants_operand || is_member || !brackets.is_empty() { Err(FormulaError::Unexpected("")) } else { Ok(()) }
+    if wants_operand || is_member || !brackets.is_empty() {
+        return Err(FormulaError::Unexpected(""));
+    }
+    if (compares && !chooses && !has_condition) || matches!(formula.trim(), "true" | "false" | "nil") {
+        return Err(FormulaError::Condition);
+    }
+    Ok(())
+}
+
+/// Returns what follows a comment at the start of a text, if the comment ends.
+fn comment_end(text: &str) -> Option<&str> {
+    let (comment, end) = match text.strip_prefix("//") {
+        Some(comment) => (comment, "\n"),
+        None => (text.strip_prefix("/*")?, "*/"),
+    };
+    comment.split_once(end).map(|(_, after)| after)
+}
+
+fn next_is_digit(text: &str) -> bool {
+    text.chars().nth(1).is_some_and(|c| c.is_ascii_digit())
 }
 
 fn closes(open: char, close: char) -> bool {
@@ -195,7 +239,11 @@ fn closes(open: char, close: char) -> bool {
 fn token_length(text: &str) -> usize {
     let Some(first) = text.chars().next() else { return 0 };
     let while_it = |fits: fn(char) -> bool| text.find(|c: char| !fits(c)).unwrap_or(text.len());
-    if first.is_ascii_digit() {
+    if first == '#' {
+        // The element of a predicate, or `#index` and `#acc`.
+        return text.find(|c: char| c != '#' && !c.is_alphanumeric()).unwrap_or(text.len());
+    }
+    if first.is_ascii_digit() || first == '.' && next_is_digit(text) {
         // A range such as `1..3` has no fraction.
         let digits = while_it(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
         return text.get(..digits).and_then(|number| number.find("..")).unwrap_or(digits);
@@ -244,6 +292,14 @@ mod tests {
             "queueLength ** 2",
             "int(\"4\") + queueLength",
             "now().Year()",
+            "queueLength / 2 // half of it\n",
+            "let many = queueLength > 2; many ? 1 : 2",
+            "max(queueLength, len([1 > 2]))",
+            "queueLength /* all */ + .5",
+            "sum(map([1, 2], # + #index))",
+            "$env[\"queueLength\"] / 2",
+            "if queueLength > 2 { 1 } else { queueLength }",
+            "{a: {b: queueLength}}?.a.b",
         ] {
             assert_eq!(check_formula(formula, "queueLength"), Ok(()), "{formula}");
         }
@@ -264,6 +320,13 @@ mod tests {
             ("queueLength)", FormulaError::Unexpected(")")),
             ("(queueLength]", FormulaError::Unexpected("]")),
             ("queueLength + \"a", FormulaError::Unexpected("\"a")),
+            ("queueLength / 2 // half of it", FormulaError::Unexpected("")),
+            ("queueLength /* half", FormulaError::Unexpected("")),
+            ("queueLength; 2", FormulaError::Unexpected(";")),
+            ("queueLength > 2", FormulaError::Condition),
+            ("queueLength in [1]", FormulaError::Condition),
+            ("true", FormulaError::Condition),
+            ("queueLength { 2 }", FormulaError::Unexpected("{")),
             ("queueLength @ 2", FormulaError::Unexpected("@")),
         ] {
             assert_eq!(check_formula(formula, "queueLength"), Err(expected), "{formula}");

@@ -108,6 +108,10 @@ fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modif
             FormulaError::Unexpected("") => {
                 ("is incomplete".to_owned(), format!("complete the formula, as in {TRIGGER} / 2"))
             }
+            FormulaError::Condition => (
+                "is a condition and not a number".to_owned(),
+                format!("choose between two numbers, as in {TRIGGER} > 10 ? 5 : {TRIGGER}"),
+            ),
             FormulaError::Unexpected(token) => (
                 format!("has {} in a place where it has no meaning", shorten(token)),
                 format!("correct the formula, as in {TRIGGER} / 2"),
