@@ -344,8 +344,9 @@ fn read_queues(given: ActorQueueOptions, path: &FieldPath, findings: &mut Findin
     let at = path.key("rabbitmqClusterReference");
     let mut report_unused = |used: bool, at: &FieldPath| {
         if used && provider != QueueProvider::RabbitMqTopology {
-            let message = format!("{at} belongs to provider: rabbitmq-topology, but the provider is {provider}");
-            findings.report(&codes::INVALID_OPTION, FieldRef::key(at), message);
+            let message =
+                format!("{at} has no effect: it belongs to provider: rabbitmq-topology, but not to {provider}");
+            findings.report(&OPERATOR_ONLY_SETTING, FieldRef::key(at), message).help("remove it");
         }
     };
     report_unused(queue_type.is_some(), &path.key("type"));
