@@ -225,13 +225,13 @@ fn described_provider<'o>(object: &'o InputObject<'_>, server: &Server) -> Optio
 
 /// Reports metadata of a provider that no distribution in the server's namespace has.
 pub(super) fn report_unused_metadata(server: &Server, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
-    let is_neighbour = |object: &&InputObject<'_>| {
+    let is_neighbor = |object: &&InputObject<'_>| {
         &*object.header.kind == wire::KIND && object.header.namespace.as_deref() == server.namespace.as_deref()
     };
-    let neighbours: Vec<&InputObject<'_>> = set.inputs.iter().filter(is_neighbour).collect();
+    let neighbors: Vec<&InputObject<'_>> = set.inputs.iter().filter(is_neighbor).collect();
     let has_provider = |id: &str| {
         let sections =
-            neighbours.iter().filter_map(|object| object.root.get("spec")?.get("server")?.get("externalProviders"));
+            neighbors.iter().filter_map(|object| object.root.get("spec")?.get("server")?.get("externalProviders"));
         let mut providers = sections.flat_map(Node::entries).flat_map(|section| section.node.items());
         providers.any(|provider| provider.get("providerId").and_then(Node::as_str) == Some(id))
     };
