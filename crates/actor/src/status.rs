@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::inject;
+use super::{inject, target};
 use kubefoundry_kubernetes::string_enum;
 
 string_enum! {
@@ -166,6 +166,17 @@ const TERMINATED: &str = "terminated with exit code";
 /// Labels of the pods of an actor that contain its name: of v0.1.1 and of this program, and of later versions.
 const NAME_LABELS: [&str; 2] = ["asya.sh/asya", "asya.sh/actor"];
 
+/// Returns whether an object of this kind can run actors: one that they bind to, or their own workload.
+///
+/// ```
+/// use kubefoundry_actor::status::is_workload;
+/// assert!(is_workload("apps", "StatefulSet") && is_workload("kaito.sh", "Workspace"));
+/// assert!(!is_workload("apps", "ReplicaSet"));
+/// ```
+pub fn is_workload(group: &str, kind: &str) -> bool {
+    target::is_target(group, kind)
+}
+
 /// Returns the actor that a pod belongs to, from its labels.
 ///
 /// ```
@@ -194,8 +205,8 @@ pub fn actor_of_workload(workload: &Value) -> Option<&str> {
 }
 
 fn name_in_labels(labels: &Value) -> Option<&str> {
-    let names = NAME_LABELS.into_iter().filter_map(|label| labels.get(label)?.as_str());
-    names.into_iter().find(|name| !name.is_empty())
+    let mut names = NAME_LABELS.into_iter().filter_map(|label| labels.get(label)?.as_str());
+    names.find(|name| !name.is_empty())
 }
 
 /// Why a pod does not run.

@@ -57,9 +57,9 @@ pub(super) fn status_without_resource(deployment: &Value) -> Status {
     status
 }
 
-/// Returns the conditions of a ModelDeployment; malformed ones are skipped.
-fn conditions(deployment: &Value) -> Vec<Condition> {
-    let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
+/// Returns the conditions of an object; malformed ones are skipped.
+pub(super) fn conditions(object: &Value) -> Vec<Condition> {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
     let recognized = conditions.into_iter().flatten().filter_map(|condition| {
         let text = |field: &str| text_or_empty(condition, field).to_owned();
         let status = ConditionStatus::VARIANTS.iter().find(|(word, _)| *word == text_or_empty(condition, "/status"));

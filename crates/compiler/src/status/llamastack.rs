@@ -58,6 +58,7 @@ fn entry(namespace: Option<Arc<str>>, name: Arc<str>, pods: &[&LiveObject]) -> S
         resource: Some(resource),
         provider: None,
         joined_by: None,
+        state: None,
         status: newest.map_or_else(without_pod, |pod| pod_status_of(&pod.value)),
         reported: None,
         observation: Observation::default(),

@@ -6,6 +6,7 @@
 //!                   └─ LlamaStackDistributions and their pods ─ llamastack ────────────────┘
 //! ```
 
+mod actors;
 mod deployment_status;
 mod join;
 mod llamastack;
@@ -70,6 +71,9 @@ pub struct StatusEntry {
     /// The reference or name that connects the two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_by: Option<JoinKey>,
+    /// The state of an AsyncActor or a LlamaStackDistribution in the words of its own specification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     /// The status of the provider object, or that of the ModelDeployment if there is no such object.
     #[serde(flatten)]
     pub status: Status,
@@ -139,6 +143,7 @@ impl StatusReport {
             })
             .collect();
         statuses.extend(llamastack::entries(&objects));
+        statuses.extend(actors::entries(&objects, policy));
         statuses.sort_by_cached_key(|entry| {
             let resource = entry.resource.clone();
             let object = entry.deployment.as_ref().or(resource.as_ref());
@@ -196,6 +201,7 @@ fn status_entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> St
         resource: joined.resource.map(|(_, resource)| resource.object.clone()),
         provider: joined.resource.map(|(provider, _)| provider.name().to_owned()).or(named_provider),
         joined_by: joined.joined_by,
+        state: None,
         status,
         reported,
         observation,

@@ -13,7 +13,7 @@ mod tests;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use observed::{ObservedObject, ProviderState, StatusSource, integer_at, text_or_empty};
+pub use observed::{ObservedObject, ProviderState, StatusSource, deletion_message, integer_at, text_or_empty};
 
 use crate::wire::Phase;
 use kubefoundry_kubernetes::wire::ConditionStatus;

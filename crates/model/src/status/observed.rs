@@ -165,11 +165,9 @@ impl<'o> ObservedObject<'o> {
     /// `Terminating`, an unknown state has no phase but a message, and the unified conditions follow from the phase.
     pub(crate) fn into_status(self, state: ProviderState) -> Status {
         let ProviderState { phase, message, replicas, endpoint, parts, ready_condition } = state;
-        let deletion = text_or_empty(self.object, "/metadata/deletionTimestamp");
-        let (phase, message) = if deletion.is_empty() {
-            (phase, self.compose_message(phase, message))
-        } else {
-            (Some(Phase::Terminating), self.deletion_message(deletion))
+        let (phase, message) = match deletion_message(self.object) {
+            None => (phase, self.compose_message(phase, message)),
+            Some(message) => (Some(Phase::Terminating), message),
         };
         let conditions = self.unified_conditions(phase, &message, ready_condition);
         Status {
@@ -202,14 +200,6 @@ impl<'o> ObservedObject<'o> {
         sentences.join("; ")
     }
 
-    fn deletion_message(&self, deletion: &str) -> String {
-        let finalizers = self.object.pointer("/metadata/finalizers").and_then(Value::as_array);
-        let finalizers: Vec<&str> = finalizers.into_iter().flatten().filter_map(Value::as_str).collect();
-        let waits =
-            if finalizers.is_empty() { String::new() } else { format!(", waits for {}", finalizers.join(", ")) };
-        format!("being deleted since {deletion}{waits}")
-    }
-
     fn unified_conditions(&self, phase: Option<Phase>, message: &str, ready_condition: &str) -> Vec<Condition> {
         let created = text_or_empty(self.object, "/metadata/creationTimestamp");
         let created = Condition {
@@ -240,6 +230,23 @@ impl<'o> ObservedObject<'o> {
         };
         vec![created, ready]
     }
+}
+
+/// Returns the message about an object that is being deleted: since when, and the finalizers that it waits for. Returns
+/// `None` for other objects.
+///
+/// ```
+/// use kubefoundry_model::status::deletion_message;
+/// let metadata = serde_json::json!({"deletionTimestamp": "2026-01-30T10:00:00Z", "finalizers": ["a/b"]});
+/// let message = deletion_message(&serde_json::json!({"metadata": metadata}));
+/// assert_eq!(message.as_deref(), Some("being deleted since 2026-01-30T10:00:00Z, waits for a/b"));
+/// ```
+pub fn deletion_message(object: &Value) -> Option<String> {
+    let deletion = text_or_empty(object, "/metadata/deletionTimestamp");
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let finalizers: Vec<&str> = finalizers.into_iter().flatten().filter_map(Value::as_str).collect();
+    let waits = if finalizers.is_empty() { String::new() } else { format!(", waits for {}", finalizers.join(", ")) };
+    (!deletion.is_empty()).then(|| format!("being deleted since {deletion}{waits}"))
 }
 
 /// Returns the string at a JSON pointer, or an empty string.
