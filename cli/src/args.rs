@@ -82,7 +82,7 @@ pub(crate) enum Command {
     /// Move ModelDeployments to another provider or to another API group
     #[command(after_help = conversion::MIGRATE_EXAMPLES)]
     Migrate(Deferred<MigrateArgs>),
-    /// Show the status of the models in a cluster snapshot
+    /// Show the status of models, llama-stack servers and actors in a cluster snapshot
     #[command(after_help = snapshot::STATUS_EXAMPLES)]
     Status(Deferred<StatusArgs>),
     /// Compare a cluster snapshot with the rendered objects, and fail if they differ

@@ -1,4 +1,4 @@
-//! `kubefoundry status`: shows the status of the models in a cluster snapshot.
+//! `kubefoundry status`: shows the status of the models, llama-stack servers and actors in a cluster snapshot.
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
 use kubefoundry_compiler::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
 use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle};
-use kubefoundry_model::status::Replicas;
+use kubefoundry_model::status::{Replicas, StatusPart};
 use kubefoundry_model::wire::Phase;
 
 use super::{CommandError, findings_json};
@@ -29,7 +29,8 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
             console::print([format_table(&report.statuses, staleness, console.stdout_style())])?;
             if report.statuses.is_empty() && report.diagnostics.is_empty() && !args.diagnostics.findings.quiet {
                 console::note(
-                    "The cluster snapshot has no ModelDeployment, no object that runs one, and no llama-stack server with external providers.\n",
+                    "The cluster snapshot has no ModelDeployment, LlamaStackDistribution or AsyncActor, and no object that \
+                     runs one.\n",
                 );
             }
             console::note(&match args.diagnostics.diagnostics {
@@ -71,7 +72,10 @@ fn format_table(statuses: &[StatusEntry], staleness: StalenessPolicy, style: Tex
     columns.extend(staleness.now.map(|_| "UPDATED"));
     columns.push("MESSAGE");
     let mut rows = vec![columns.into_iter().map(Cell::new).collect()];
-    rows.extend(statuses.iter().map(|entry| format_row(entry, staleness, style)));
+    for entry in statuses {
+        rows.push(format_row(entry, staleness, style));
+        rows.extend(listed_parts(entry).map(|(part, state)| format_part(part, state, staleness)));
+    }
     let table = table(&rows, 0);
     // Trim the padding before an empty message.
     let mut out: String = table.lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
@@ -110,8 +114,25 @@ fn format_row(entry: &StatusEntry, staleness: StalenessPolicy, style: TextStyle)
     cells
 }
 
+/// Returns the parts that have lines of their own, with their states. Those of a model are in its message.
+fn listed_parts(entry: &StatusEntry) -> impl Iterator<Item = (&StatusPart, &str)> {
+    let parts = entry.state.iter().flat_map(|_| &entry.status.parts);
+    parts.filter_map(|part| Some((part, part.state.as_deref()?)))
+}
+
+/// Formats a part as a line below its object.
+fn format_part(part: &StatusPart, state: &str, staleness: StalenessPolicy) -> Vec<Cell> {
+    let name = format!("  {}", part.name);
+    let mut cells = vec!["", &name, "", &part.role, state, "", ""];
+    cells.extend(staleness.now.map(|_| ""));
+    let mut cells: Vec<Cell> = cells.into_iter().map(Cell::new).collect();
+    // The last words of a container are several lines.
+    cells.push(Cell::new(&part.message.split_whitespace().collect::<Vec<_>>().join(" ")));
+    cells
+}
+
 fn phase_cell(entry: &StatusEntry, style: TextStyle) -> Cell {
-    let word = entry.status.phase.map_or("Unknown", Phase::as_str);
+    let word = entry.state.as_deref().unwrap_or_else(|| entry.status.phase.map_or("Unknown", Phase::as_str));
     let paint = match entry.status.phase {
         Some(Phase::Running) => Paint::Green,
         Some(Phase::Failed) => Paint::Red,

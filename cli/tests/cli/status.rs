@@ -76,7 +76,7 @@ fn notes_an_empty_snapshot() {
         (ran.out.as_str(), ran.err.as_str()),
         (
             "",
-            "The cluster snapshot has no ModelDeployment, no object that runs one, and no llama-stack server with external providers.\n"
+            "The cluster snapshot has no ModelDeployment, LlamaStackDistribution or AsyncActor, and no object that runs one.\n"
         )
     );
 }

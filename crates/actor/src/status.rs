@@ -249,9 +249,8 @@ pub fn pod_failure(pod: &Value, volume_event: Option<(&str, &str)>) -> Option<Po
         return failure(reason, format!("Pod {name} in Failed phase"), message);
     }
     let list = |pointer: &str| pod.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
-    let unscheduled = list("/status/conditions").find(|condition| {
-        text_at(condition, "/type") == "PodScheduled" && text_at(condition, "/status") == "False"
-    });
+    let unscheduled = list("/status/conditions")
+        .find(|condition| text_at(condition, "/type") == "PodScheduled" && text_at(condition, "/status") == "False");
     if let Some(condition) = unscheduled {
         let (reason, message) = (text_at(condition, "/reason"), text_at(condition, "/message"));
         return failure(reason, format!("{reason}: {message} (pod: {name})"), "");
@@ -397,9 +396,7 @@ mod tests {
 
     #[test]
     fn names_the_failure_of_a_pod() {
-        let container = |state: &Value| {
-            json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [{"name": "c", "state": state}]}})
-        };
+        let container = |state: &Value| json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [{"name": "c", "state": state}]}});
         let message = |pod: &Value, event| pod_failure(pod, event).map(|failure| failure.message);
         let waiting = |reason: &str, message: &str| json!({"waiting": {"reason": reason, "message": message}});
         for (state, expected) in [
@@ -420,7 +417,8 @@ mod tests {
         assert_eq!(message(&creating, event).as_deref(), Some("FailedMount: no volume (pod: p)"));
         creating["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
         assert_eq!(message(&creating, event), None);
-        let mut failed = json!({"metadata": {"name": "p"}, "status": {"phase": "Failed", "reason": "Evicted", "message": "disk"}});
+        let mut failed =
+            json!({"metadata": {"name": "p"}, "status": {"phase": "Failed", "reason": "Evicted", "message": "disk"}});
         let failure = pod_failure(&failed, None).unwrap();
         assert_eq!((failure.reason.as_str(), failure.last_words.as_str()), ("Evicted", "disk"));
         failed["metadata"]["deletionTimestamp"] = json!("2026-01-30T10:00:00Z");

@@ -1,5 +1,8 @@
-//! The status of a server's pod: how far each external provider, the merge and the server are, with the last words of
-//! the containers that failed.
+//! The status of a server's pod: how far each external provider, the merge, the preflight and the server are, with the
+//! last words of the containers that failed.
+//!
+//! The preflight is the first part of the server's container: the start script imports each provider, and runs
+//! `llama-stack preflight` if there is one. Its errors have a form of their own, by which they differ from the server's.
 //!
 //! The phases and texts of providers are those of [`super::phase`]; the other containers of the pod have the same phases.
 
@@ -10,7 +13,7 @@ use super::phase::{ContainerState, Phase, container_state, is_pull_failure, phas
 /// A part of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodPart {
-    /// `external provider`, `configuration`, `merge`, `server` or `pod`.
+    /// `external provider`, `configuration`, `merge`, `preflight`, `server` or `pod`.
     pub role: &'static str,
     /// The id of the provider, or the name of the container or pod.
     pub name: String,
@@ -33,13 +36,21 @@ const PROVIDER_PREFIX: &str = "external-provider-";
 /// assert_eq!(kubefoundry_llamastack::pod_status::distribution_of(&pod), Some("chat"));
 /// ```
 pub fn distribution_of(pod: &Value) -> Option<&str> {
+    let mut names = containers(pod, "initContainers").map(|container| text_at(container, "/name"));
+    names.any(|name| name.starts_with(PROVIDER_PREFIX)).then(|| server_of(pod))?
+}
+
+/// Returns the name of the distribution in the labels of a pod, with or without external providers.
+///
+/// ```
+/// let labels = serde_json::json!({"app": "llama-stack", "app.kubernetes.io/instance": "chat"});
+/// let pod = serde_json::json!({"metadata": {"labels": labels}});
+/// assert_eq!(kubefoundry_llamastack::pod_status::server_of(&pod), Some("chat"));
+/// ```
+pub fn server_of(pod: &Value) -> Option<&str> {
     let labels = pod.pointer("/metadata/labels")?;
     let is_server = labels.get("app").and_then(Value::as_str) == Some("llama-stack");
-    let mut names = containers(pod, "initContainers").map(|container| text_at(container, "/name"));
-    if !is_server || !names.any(|name| name.starts_with(PROVIDER_PREFIX)) {
-        return None;
-    }
-    labels.get("app.kubernetes.io/instance")?.as_str()
+    is_server.then(|| labels.get("app.kubernetes.io/instance")?.as_str())?
 }
 
 /// Returns the parts of a pod, in the order in which they start.
@@ -65,7 +76,7 @@ pub fn parts(pod: &Value) -> Vec<PodPart> {
     let mut parts: Vec<PodPart> =
         containers(pod, "initContainers").map(|container| init_part(pod, container)).collect();
     // The user may have other containers injected; the server is the first.
-    parts.extend(containers(pod, "containers").take(1).map(|container| server_part(pod, container)));
+    parts.extend(containers(pod, "containers").take(1).flat_map(|container| server_parts(pod, container)));
     // What ends or stops a whole pod is in no container: an eviction, or no node with room.
     let pod_status = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
     let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
@@ -113,19 +124,48 @@ fn init_part(pod: &Value, container: &Value) -> PodPart {
     PodPart { role, name: name.to_owned(), phase, message }
 }
 
-fn server_part(pod: &Value, container: &Value) -> PodPart {
+/// Returns the preflight, if the container begins with it, and the server.
+fn server_parts(pod: &Value, container: &Value) -> Vec<PodPart> {
     let (name, image) = (text_at(container, "/name"), text_at(container, "/image"));
     let statuses = pod.pointer("/status/containerStatuses").and_then(Value::as_array);
     let status = statuses.into_iter().flatten().find(|status| text_at(status, "/name") == name);
-    let is_ready = status.and_then(|status| status.get("ready")).and_then(Value::as_bool) == Some(true);
-    let (phase, message) = match container_state(pod, "containerStatuses", name) {
-        ContainerState::Running if is_ready => (Phase::Ready, "serving".to_owned()),
+    let is_true = |field: &str| status.and_then(|status| status.get(field)?.as_bool()) == Some(true);
+    let state = container_state(pod, "containerStatuses", name);
+    let (phase, message) = match state {
+        ContainerState::Running if is_true("ready") => (Phase::Ready, "serving".to_owned()),
         ContainerState::Running => (Phase::Installing, "starting".to_owned()),
         // A server does not end by itself.
         ContainerState::Terminated { exit_code, message } => failure(exit_code, message),
-        other => general_phase(image, &other),
+        ref other => general_phase(image, other),
     };
-    PodPart { role: "server", name: name.to_owned(), phase, message }
+    let part = |role, phase, message| PodPart { role, name: name.to_owned(), phase, message };
+    if !has_preflight(container) {
+        return vec![part("server", phase, message)];
+    }
+    let has_run = !matches!(state, ContainerState::Waiting { last: None, .. } | ContainerState::Absent);
+    if phase == Phase::Failed && has_run && is_preflight_error(&message) {
+        let waiting = "Waiting for the preflight".to_owned();
+        return vec![part("preflight", Phase::Failed, message), part("server", Phase::Pending, waiting)];
+    }
+    let (preflight, words) = match phase {
+        Phase::Installing if !is_true("started") => (Phase::Installing, "running, until the server answers"),
+        Phase::Failed | Phase::Pending if !has_run => (Phase::Pending, "Waiting for container to start"),
+        _ => (Phase::Ready, "reported no error"),
+    };
+    vec![part("preflight", preflight, words.to_owned()), part("server", phase, message)]
+}
+
+/// Returns whether a server's container begins with the start script, which only it has this variable for.
+fn has_preflight(container: &Value) -> bool {
+    let variables = container.get("env").and_then(Value::as_array).into_iter().flatten();
+    text_at(container, "/command/0") == "/bin/sh"
+        && variables.into_iter().any(|variable| text_at(variable, "/name") == "LLS_PREFLIGHT")
+}
+
+/// Returns whether the last words of a container are an error of the start script, which names a resolution.
+fn is_preflight_error(message: &str) -> bool {
+    // The first line comes after what this program says about the exit.
+    message.contains("ERROR: ") && message.lines().any(|line| line.starts_with("Resolution: "))
 }
 
 /// Returns the phase of a container that is neither running nor done.
@@ -198,5 +238,33 @@ mod tests {
             told(&json!({"conditions": condition}))[0],
             ("pod", Phase::Pending, "Unschedulable: 0/3 nodes".to_owned())
         );
+    }
+
+    /// The preflight is told apart from the server by the form of its errors and by the startup probe.
+    #[test]
+    fn tells_the_preflight_from_the_server() {
+        let mut pod = pod(&json!({}));
+        pod["spec"]["containers"][0]["command"] = json!(["/bin/sh", "-c", "script"]);
+        pod["spec"]["containers"][0]["env"] = json!([{"name": "LLS_PREFLIGHT", "value": "auto"}]);
+        let mut told = |status: Value| {
+            pod["status"]["containerStatuses"] = json!([status]);
+            let parts = parts(&pod).split_off(2);
+            parts.into_iter().map(|part| (part.role, part.phase)).collect::<Vec<_>>()
+        };
+        let of =
+            |state: &Value, more: bool| json!({"name": "llama-stack", "started": more, "ready": more, "state": state});
+        let (running, waiting) = (json!({"running": {}}), json!({"waiting": {"reason": "PodInitializing"}}));
+        let ended = |message: &str| json!({"terminated": {"exitCode": 1, "message": message}});
+        let error = ended("ERROR: Cannot get the specification\n\nResolution: Build it\n");
+        for (status, preflight, server) in [
+            (of(&waiting, false), Phase::Pending, Phase::Pending),
+            (of(&json!({"waiting": {"reason": "ErrImagePull"}}), false), Phase::Pending, Phase::Failed),
+            (of(&running, false), Phase::Installing, Phase::Installing),
+            (of(&running, true), Phase::Ready, Phase::Ready),
+            (of(&error, false), Phase::Failed, Phase::Pending),
+            (of(&ended("ERROR:    Application startup failed."), false), Phase::Ready, Phase::Failed),
+        ] {
+            assert_eq!(told(status.clone()), [("preflight", preflight), ("server", server)], "{status}");
+        }
     }
 }

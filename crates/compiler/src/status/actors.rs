@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Observation, StalenessPolicy, StatusEntry, deployment_status, empty_status, staleness};
+use super::{
+    Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, joined,
+    replica_failure, staleness,
+};
 use crate::cluster_snapshot::LiveObject;
 use crate::cluster_snapshot::time::{Time, format_age};
 use kubefoundry_actor::status::{
@@ -89,9 +92,9 @@ pub(super) fn entries(objects: &[LiveObject], policy: StalenessPolicy) -> Vec<St
     let entries = actors.into_iter().map(|(key, mut found)| {
         // The newest first: an older one may be what a rollout replaces.
         found.pods.sort_by_cached_key(|pod| std::cmp::Reverse(age_key(pod)));
-        found.workloads.sort_by_cached_key(|workload| {
-            std::cmp::Reverse((workload.group() == "apps", age_key(workload)))
-        });
+        found
+            .workloads
+            .sort_by_cached_key(|workload| std::cmp::Reverse((workload.group() == "apps", age_key(workload))));
         let mut entry = entry(&key, &found, &around, policy);
         // A dump without any actor was not meant to contain them.
         if has_actors && found.actor.is_none() {
@@ -160,11 +163,6 @@ fn sentence(condition: &Condition) -> String {
     joined(&condition.reason, &condition.message)
 }
 
-fn joined(reason: &str, message: &str) -> String {
-    let parts = [reason, message];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
-}
-
 /// The pods of an actor, counted.
 #[derive(Clone, Copy)]
 struct Counts {
@@ -218,15 +216,6 @@ impl ActorObjects<'_> {
         self.workloads.first().is_some_and(|workload| workload.group() == "ray.io")
     }
 
-    /// Returns why a Deployment cannot create pods, if its status says so.
-    fn replica_failure(&self) -> Option<Condition> {
-        let conditions = deployment_status::conditions(&self.workloads.first()?.value);
-        let failed = |condition: &Condition| {
-            condition.condition_type == "ReplicaFailure" && condition.status == ConditionStatus::True
-        };
-        conditions.into_iter().find(failed)
-    }
-
     /// Returns whether a Deployment has given up waiting for its pods.
     fn is_past_deadline(&self) -> bool {
         let conditions = self.workloads.first().map(|workload| deployment_status::conditions(&workload.value));
@@ -263,13 +252,13 @@ fn entry(key: &Key, found: &ActorObjects<'_>, around: &Surroundings<'_>, policy:
     let message = message(found, &assessment, &failures);
     let mut status = Status {
         phase: phase(assessment.state),
+        parts: parts(found, assessment.counts, &failures, &message),
         message,
         replicas: Some(Replicas {
             desired: Some(assessment.counts.desired),
             ready: Some(assessment.counts.ready),
             available: None,
         }),
-        parts: parts(found, assessment.counts, &failures),
         ..empty_status()
     };
     if let Some(actor) = found.actor {
@@ -286,8 +275,12 @@ fn entry(key: &Key, found: &ActorObjects<'_>, around: &Surroundings<'_>, policy:
     // What was judged is what can be stale.
     let source = written.or_else(|| found.workloads.first().copied()).or(found.actor).or(found.pods.first().copied());
     let observation = source.map_or_else(Observation::default, |it| staleness::observe(&it.value, &status, policy));
-    let unnamed =
-        || ObjectRef { api_version: API_VERSION.into(), kind: KIND.into(), namespace: key.0.clone(), name: key.1.clone() };
+    let unnamed = || ObjectRef {
+        api_version: API_VERSION.into(),
+        kind: KIND.into(),
+        namespace: key.0.clone(),
+        name: key.1.clone(),
+    };
     StatusEntry {
         deployment: None,
         deployment_in_dump: false,
@@ -310,9 +303,9 @@ fn has_written_status(actor: &Value) -> bool {
 }
 
 /// Returns the state in one word that the actor itself has.
-fn reported(actor: &Value) -> Option<super::ReportedStatus> {
+fn reported(actor: &Value) -> Option<ReportedStatus> {
     let word = text_or_empty(actor, "/status/status");
-    (!word.is_empty()).then(|| super::ReportedStatus { phase: word.to_owned(), message: String::new() })
+    (!word.is_empty()).then(|| ReportedStatus { phase: word.to_owned(), message: String::new() })
 }
 
 /// Compares the state with the word in the status of the actor.
@@ -345,17 +338,21 @@ fn assess_written_status(
     let last_scaling = Time::parse(text_or_empty(actor, "/status/lastScaleTime")).or_else(|| found.last_scaling());
     let seconds_since_scaling = seconds_since(last_scaling, policy);
     let failing = integer_at(actor, "/status/failingPods").unwrap_or_else(|| count(failures.len()));
-    let derived = derive(counts, failure.as_ref(), &ActorObservation {
-        deleting: !text_or_empty(actor, "/metadata/deletionTimestamp").is_empty(),
-        observed_generation: integer_at(actor, "/status/observedGeneration").unwrap_or(0),
-        transport_ready: is_true(TRANSPORT_READY),
-        scaling_ready: is_true(SCALING_READY),
-        scaling_enabled,
-        workload_ready: is_true(WORKLOAD_READY),
-        failing: small(failing),
-        seconds_since_scaling,
-        ..ActorObservation::default()
-    });
+    let derived = derive(
+        counts,
+        failure.as_ref(),
+        &ActorObservation {
+            deleting: !text_or_empty(actor, "/metadata/deletionTimestamp").is_empty(),
+            observed_generation: integer_at(actor, "/status/observedGeneration").unwrap_or(0),
+            transport_ready: is_true(TRANSPORT_READY),
+            scaling_ready: is_true(SCALING_READY),
+            scaling_enabled,
+            workload_ready: is_true(WORKLOAD_READY),
+            failing: small(failing),
+            seconds_since_scaling,
+            ..ActorObservation::default()
+        },
+    );
     // Whether unready replicas are late depends on the time, which the controller had.
     let word = text_or_empty(actor, "/status/status");
     let is_late = policy.now.is_none() && word == ActorState::Degraded.as_str();
@@ -413,27 +410,31 @@ fn assess_objects(
         Some("no ScaledObject in the snapshot scales it".to_owned())
     };
     let queue_failure = around.queue_failure(key);
-    let pod_failure = failures.first().map(|(_, failure)| (PODS_NOT_HEALTHY.to_owned(), failure.message.clone()));
-    let replica_failure = || found.replica_failure().map(|condition| (condition.reason, condition.message));
-    let failure = pod_failure.or_else(replica_failure).filter(|_| counts.ready < counts.desired);
+    let of_pods = failures.first().map(|(_, failure)| (PODS_NOT_HEALTHY.to_owned(), failure.message.clone()));
+    let of_workload = || replica_failure(&workload?.value).map(|condition| (condition.reason, condition.message));
+    let failure = of_pods.or_else(of_workload).filter(|_| counts.ready < counts.desired);
     let seconds_since_scaling = match seconds_since(found.last_scaling(), policy) {
         _ if found.is_past_deadline() => Some(i64::MAX),
         seconds => seconds,
     };
     let deleting = |object: &LiveObject| !text_or_empty(&object.value, "/metadata/deletionTimestamp").is_empty();
-    let state = derive(counts, failure.as_ref(), &ActorObservation {
-        deleting: found.actor.or(workload).is_some_and(deleting),
-        // A workload is what a controller creates first.
-        observed_generation: i64::from(workload.is_some() || !found.pods.is_empty()),
-        transport_ready: queue_failure.is_none(),
-        scaling_ready: scaling_failure.is_none(),
-        scaling_enabled,
-        workload_ready: failure.is_none(),
-        failing: small(count(failures.len())),
-        seconds_since_scaling,
-        ..ActorObservation::default()
-    });
-    if found.pods.is_empty() && counts.ready < counts.desired && counts.total > 0 {
+    let state = derive(
+        counts,
+        failure.as_ref(),
+        &ActorObservation {
+            deleting: found.actor.or(workload).is_some_and(deleting),
+            // A workload is what a controller creates first.
+            observed_generation: i64::from(workload.is_some() || !found.pods.is_empty()),
+            transport_ready: queue_failure.is_none(),
+            scaling_ready: scaling_failure.is_none(),
+            scaling_enabled,
+            workload_ready: failure.is_none(),
+            failing: small(count(failures.len())),
+            seconds_since_scaling,
+            ..ActorObservation::default()
+        },
+    );
+    if found.pods.is_empty() && matches!(state, ActorState::ScalingUp | ActorState::Degraded) {
         notes.push("the snapshot has no pods of it, which would show what they wait for".to_owned());
     }
     let cause = if state == ActorState::TransportError { queue_failure } else { scaling_failure };
@@ -515,23 +516,22 @@ fn message(found: &ActorObjects<'_>, assessment: &Assessment, failures: &[(&Live
     }
 }
 
-/// Returns the failure of the workload, with the last words of the first pod that fails.
+/// Returns the failure of the workload.
 fn failure_message(assessment: &Assessment, failures: &[(&LiveObject, PodFailure)]) -> String {
-    let pod = failures.first().map(|(_, failure)| failure);
-    let failure = match &assessment.failure {
+    match &assessment.failure {
         Some((reason, message)) if reason == PODS_NOT_HEALTHY => message.clone(),
         Some((reason, message)) => joined(reason, message),
-        None => pod.map(|pod| pod.message.clone()).unwrap_or_default(),
-    };
-    let last_words = pod.map(|pod| pod.last_words.as_str()).unwrap_or_default();
-    // The container writes lines; a message is one.
-    let last_words = last_words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentences = [failure, last_words];
-    sentences.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+        None => failures.first().map(|(_, failure)| failure.message.clone()).unwrap_or_default(),
+    }
 }
 
-/// Returns the workload, and each pod that fails.
-fn parts(found: &ActorObjects<'_>, counts: Counts, failures: &[(&LiveObject, PodFailure)]) -> Vec<StatusPart> {
+/// Returns the workload, and each pod that fails, with its last words. `message` is the message about the actor.
+fn parts(
+    found: &ActorObjects<'_>,
+    counts: Counts,
+    failures: &[(&LiveObject, PodFailure)],
+    message: &str,
+) -> Vec<StatusPart> {
     let workload = found.workloads.first().map(|workload| StatusPart {
         role: "workload".to_owned(),
         name: workload.object.to_string(),
@@ -543,7 +543,8 @@ fn parts(found: &ActorObjects<'_>, counts: Counts, failures: &[(&LiveObject, Pod
         role: "pod".to_owned(),
         name: pod.object.name.to_string(),
         state: Some(failure.reason.clone()),
-        message: joined(&failure.message, &failure.last_words),
+        // What the actor's message says is not repeated.
+        message: joined(if message.contains(&failure.message) { "" } else { &failure.message }, &failure.last_words),
         replicas: None,
     });
     workload.into_iter().chain(pods).collect()

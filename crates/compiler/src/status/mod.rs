@@ -3,7 +3,8 @@
 //! ```text
 //! dumps ─ snapshot ─┬─ ModelDeployments ─┐
 //!                   ├─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─┬─ StatusReport
-//!                   └─ LlamaStackDistributions and their pods ─ llamastack ────────────────┘
+//!                   ├─ LlamaStackDistributions and their pods ─ llamastack ─ staleness ────┤
+//!                   └─ AsyncActors, their workloads and pods ─ actors ─ staleness ─────────┘
 //! ```
 
 mod actors;
@@ -15,15 +16,17 @@ mod staleness;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use llamastack::DISTRIBUTION_STATES;
 pub use staleness::{DEFAULT_STALE_AFTER_SECONDS, LastWrite, Observation, observe};
 
 use crate::cluster_snapshot::time::Time;
 use crate::cluster_snapshot::{ClusterSnapshot, LiveObject};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
+use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_model::provider::{Provider, Status, StatusError};
 use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::status::{StatusPart, UnrecognizedValue};
+use kubefoundry_model::status::{Condition, StatusPart, UnrecognizedValue};
 
 /// The time and the limit by which a status counts as stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +48,8 @@ impl Default for StalenessPolicy {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StatusReport {
-    /// One entry for each provider object that runs a model, for each ModelDeployment without one, and for each llama-stack
-    /// server with external providers, sorted by namespace and name.
+    /// One entry for each provider object that runs a model, for each ModelDeployment without one, for each
+    /// LlamaStackDistribution and for each AsyncActor, sorted by namespace and name.
     pub statuses: Vec<StatusEntry>,
     /// Findings in the dump.
     pub diagnostics: Vec<Diagnostic>,
@@ -142,7 +145,7 @@ impl StatusReport {
                 entry
             })
             .collect();
-        statuses.extend(llamastack::entries(&objects));
+        statuses.extend(llamastack::entries(&objects, policy));
         statuses.extend(actors::entries(&objects, policy));
         statuses.sort_by_cached_key(|entry| {
             let resource = entry.resource.clone();
@@ -229,6 +232,21 @@ fn empty_status() -> Status {
         observed_generation: None,
         unrecognized: Vec::new(),
     }
+}
+
+/// Returns why a Deployment cannot create pods, if its status says so.
+fn replica_failure(deployment: &Value) -> Option<Condition> {
+    let conditions = deployment_status::conditions(deployment);
+    let failed = |condition: &Condition| {
+        condition.condition_type == "ReplicaFailure" && condition.status == ConditionStatus::True
+    };
+    conditions.into_iter().find(failed)
+}
+
+/// Joins a reason and a message, either of which may be empty.
+fn joined(reason: &str, message: &str) -> String {
+    let parts = [reason, message];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
 /// Returns the status of an object that another provider object created, as a replica of that one.

@@ -1,5 +1,7 @@
 //! Schemas of the reports about a cluster: `status` and `drift`.
 
+use kubefoundry_actor::status::ActorState;
+use kubefoundry_compiler::status::DISTRIBUTION_STATES;
 use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
 use kubefoundry_model::wire::Phase;
 use serde_json::{Value, json};
@@ -25,11 +27,12 @@ pub(super) fn status() -> Value {
         ],
     );
     object_schema(
-        "A ModelDeployment and the provider object that runs it, or one of them if the other is missing.",
+        "A ModelDeployment and the provider object that runs it, or one of them if the other is missing; a \
+         LlamaStackDistribution; or an AsyncActor.",
         vec![
             ("deployment?", reference("The ModelDeployment, which may be known only from the provider object.")),
             ("deploymentInDump", flag("Whether the cluster snapshot contains the ModelDeployment.")),
-            ("resource?", reference("The provider object.")),
+            ("resource?", reference("The provider object, the LlamaStackDistribution or the AsyncActor.")),
             ("provider?", text("The provider.")),
             (
                 "joinedBy?",
@@ -38,13 +41,21 @@ pub(super) fn status() -> Value {
                     &["annotation", "ownerReference", "name"],
                 ),
             ),
+            ("state?", words("The state of a LlamaStackDistribution or an AsyncActor in its own words.", &states())),
             ("phase?", words("The phase; absent if the status of the object has an unknown value.", &phases)),
             ("message", text("The message of the provider.")),
             ("replicas?", replicas()),
             ("endpoint?", endpoint()),
             ("conditions", list("The unified conditions.", &condition())),
             ("providerConditions", list("The provider's own conditions.", &condition())),
-            ("parts", list("The components, if the provider reports them.", &part())),
+            (
+                "parts",
+                list(
+                    "The components that the provider reports; the external providers, the merge, the preflight and the \
+                     server of a LlamaStackDistribution; the workload and the failing pods of an AsyncActor.",
+                    &part(),
+                ),
+            ),
             ("generation?", number("The generation of the object.", 0)),
             ("observedGeneration?", number("The generation that the controller observed last.", 0)),
             ("unrecognized", list("Unknown values of status fields.", &unrecognized)),
@@ -88,6 +99,18 @@ pub(super) fn object() -> Value {
             ("fields", list("The fields that differ.", &field)),
         ],
     )
+}
+
+/// Returns the states of actors and distributions, each once.
+fn states() -> Vec<&'static str> {
+    let actors = ActorState::VARIANTS.iter().map(|(word, _)| *word);
+    let mut states: Vec<&str> = Vec::new();
+    for state in actors.chain(DISTRIBUTION_STATES.iter().map(|(word, _)| *word)) {
+        if !states.contains(&state) {
+            states.push(state);
+        }
+    }
+    states
 }
 
 fn words(description: &str, words: &[&str]) -> Value {
