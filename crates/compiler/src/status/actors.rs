@@ -178,7 +178,6 @@ impl Counts {
             let ended = ["Failed", "Succeeded"].contains(&text_or_empty(&pod.value, "/status/phase"));
             !ended && text_or_empty(&pod.value, "/metadata/deletionTimestamp").is_empty()
         };
-        let count = |pods: usize| i64::try_from(pods).unwrap_or(i64::MAX);
         let total = count(found.pods.iter().filter(is_live).count());
         let ready = count(found.pods.iter().filter(is_live).filter(|pod| is_ready(&pod.value)).count());
         let Some(workload) = found.workloads.first().filter(|workload| workload.group() == "apps") else {
@@ -487,8 +486,8 @@ fn message(found: &ActorObjects<'_>, assessment: &Assessment, failures: &[(&Live
     let Counts { ready, total, desired } = assessment.counts;
     match assessment.state {
         ActorState::Terminating => {
-            let deleted = found.actor.into_iter().chain(found.workloads.first().copied());
-            deleted.filter_map(|object| deletion_message(&object.value)).next().unwrap_or_default()
+            let mut deleted = found.actor.into_iter().chain(found.workloads.first().copied());
+            deleted.find_map(|object| deletion_message(&object.value)).unwrap_or_default()
         }
         ActorState::Creating if found.workloads.is_empty() && found.pods.is_empty() => {
             "no controller has written a status, and the snapshot has no workload of it".to_owned()

@@ -171,7 +171,7 @@ pub(super) fn all() -> Vec<(String, Value)> {
                     version(),
                     ("now?", text("With `--now`: the time against which staleness was judged (RFC 3339).")),
                     ("staleAfterSeconds?", number("With `--now`: the age in seconds from which a status is stale.", 0)),
-                    ("statuses", list("One entry for each deployment, by namespace and name.", &cluster::status())),
+                    ("statuses", list("One entry for each object, by namespace and name.", &cluster::status())),
                     ("diagnostics", list("Problems of the cluster snapshot.", &finding())),
                 ],
             ),
