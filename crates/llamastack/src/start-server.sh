@@ -187,7 +187,7 @@ for entry in entries:
         fail(entry, "get_provider_spec() of provider " + quote + entry["providerId"] + quote + " returned an empty list", [], "Return a ProviderSpec.")
     compare(entry, same[0][1], same[0][2])
     chosen.append((entry, same[0][0], same[0][1]))
-# Up to 0.2.16 llama-stack reads descriptions of external providers from a directory, and not the modules themselves.
+# Up to 0.2.15 llama-stack reads descriptions of external providers from a directory, and not the modules themselves.
 if chosen and not takes_modules():
     adapt(chosen, sys.argv[1], yaml)
 ' "$config"`
