@@ -1,5 +1,6 @@
 //! `status`: cluster snapshots in the states that upstream controllers produce, as a table and as JSON.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,28 @@ fn cases_match_their_snapshots() {
             insta::assert_snapshot!("json", json.out);
         });
     }
+}
+
+/// Every state in the schema is the state of some case, and every phase that of some part.
+#[test]
+fn every_state_has_a_case() {
+    let schema: Value = serde_json::from_str(&Sandbox::new().run(&["schema", "status"]).exits(0).out).unwrap();
+    let enumerated = |pointer: &str| -> BTreeSet<String> {
+        let words = schema.pointer(pointer).and_then(Value::as_array);
+        words.unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+    };
+    let (mut states, mut phases) = (BTreeSet::new(), BTreeSet::new());
+    for case in cases("status") {
+        let json: Value = serde_json::from_str(&run(&case, &["--output", "json"]).out).unwrap();
+        for entry in json["statuses"].as_array().unwrap() {
+            states.extend(entry["state"].as_str().map(str::to_owned));
+            let parts = entry["parts"].as_array().unwrap().iter();
+            let providers = parts.filter(|part| part["role"] == "external provider");
+            phases.extend(providers.filter_map(|part| part["state"].as_str().map(str::to_owned)));
+        }
+    }
+    assert_eq!(states, enumerated("/properties/statuses/items/properties/state/enum"));
+    assert_eq!(phases, ["Failed", "Installing", "Pending", "Ready"].map(str::to_owned).into());
 }
 
 /// A snapshot can be split over files and standard input.

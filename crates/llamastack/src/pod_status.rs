@@ -240,9 +240,9 @@ mod tests {
         );
     }
 
-    /// The preflight is told apart from the server by the form of its errors and by the startup probe.
+    /// The form of an error and the startup probe show whether the container is still at its preflight.
     #[test]
-    fn tells_the_preflight_from_the_server() {
+    fn separates_the_preflight_from_the_server() {
         let mut pod = pod(&json!({}));
         pod["spec"]["containers"][0]["command"] = json!(["/bin/sh", "-c", "script"]);
         pod["spec"]["containers"][0]["env"] = json!([{"name": "LLS_PREFLIGHT", "value": "auto"}]);
