@@ -44,8 +44,10 @@ struct ActorObjects<'l> {
 /// The other objects of a snapshot by which actors are judged.
 #[derive(Default)]
 struct Surroundings<'l> {
-    /// ScaledObjects by their own name and by that of the workload that they scale.
+    /// ScaledObjects by the name of the workload that they scale.
     scaled_objects: BTreeMap<Key, &'l LiveObject>,
+    /// ScaledObjects by their own name, for actors without a workload in the snapshot.
+    named_scaled_objects: BTreeMap<Key, &'l LiveObject>,
     /// The objects that create queues, by the name of the queue.
     queues: BTreeMap<Key, &'l LiveObject>,
     /// The newest event of each pod that cannot mount a volume: its time, reason and message.
@@ -76,7 +78,7 @@ pub(super) fn entries(objects: &[LiveObject], policy: StalenessPolicy) -> Vec<St
             ("keda.sh", "ScaledObject") => {
                 let target = text_or_empty(&object.value, "/spec/scaleTargetRef/name");
                 around.scaled_objects.insert(key(target), object);
-                around.scaled_objects.entry(key(name)).or_insert(object);
+                around.named_scaled_objects.insert(key(name), object);
             }
             ("rabbitmq.com", "Queue") => {
                 around.queues.insert(key(text_or_empty(&object.value, "/spec/name")), object);
@@ -140,9 +142,11 @@ impl<'l> Surroundings<'l> {
 
     /// Returns the ScaledObject of a workload or, without a workload, of an actor.
     fn scaled_object(&self, key: &Key, workload: Option<&LiveObject>) -> Option<&'l LiveObject> {
-        let of_workload =
-            workload.and_then(|workload| self.scaled_objects.get(&(key.0.clone(), workload.object.name.clone())));
-        of_workload.or_else(|| self.scaled_objects.get(key)).copied()
+        let found = match workload {
+            Some(workload) => self.scaled_objects.get(&(key.0.clone(), workload.object.name.clone())),
+            None => self.named_scaled_objects.get(key),
+        };
+        found.copied()
     }
 
     /// Returns why the queue of an actor cannot be created, if its object says so.
@@ -183,7 +187,7 @@ impl Counts {
         let Some(workload) = found.workloads.first().filter(|workload| workload.group() == "apps") else {
             return Self { ready, total, desired: if found.is_on_knative() { total } else { total.max(1) } };
         };
-        let integer = |pointer: &str| integer_at(&workload.value, pointer);
+        let integer = |pointer: &str| integer_at(&workload.value, pointer).map(|count| count.max(0));
         // Go omits a count of zero.
         let has_status = integer("/status/observedGeneration").is_some();
         let reported = |pointer: &str, counted: i64| integer(pointer).unwrap_or(if has_status { 0 } else { counted });
@@ -196,7 +200,7 @@ impl Counts {
 
     /// Takes the counts that a controller wrote into the status of an actor.
     fn or_reported(self, actor: &Value) -> Self {
-        let count = |field: &str, counted| integer_at(actor, &format!("/status/{field}")).unwrap_or(counted);
+        let count = |field: &str, counted| integer_at(actor, &format!("/status/{field}")).unwrap_or(counted).max(0);
         Self {
             ready: count("readyReplicas", self.ready),
             total: count("totalReplicas", self.total),
