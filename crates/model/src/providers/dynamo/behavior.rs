@@ -10,14 +10,16 @@ const GRAPH: &str = "DynamoGraphDeployment";
 const CLAIM: &str = "PersistentVolumeClaim";
 
 /// Components cannot be added or removed.
-const TOPOLOGY: &str = "internal/webhook/validation/dynamographdeployment.go: component topology is immutable";
+const TOPOLOGY: &str = "ai-dynamo/dynamo deploy/operator/internal/webhook/validation/dynamographdeployment.go: component \
+     topology is immutable";
 /// A component stays on one node or on several.
-const NODES: &str = "internal/webhook/validation/dynamographdeployment.go: node topology is immutable";
+const NODES: &str = "ai-dynamo/dynamo deploy/operator/internal/webhook/validation/dynamographdeployment.go: node topology \
+     is immutable";
 /// Scaling does not start a new generation of workers.
-const SCALING: &str = "internal/dynamo/hash.go: replicas are not hashed";
+const SCALING: &str = "ai-dynamo/dynamo deploy/operator/internal/dynamo/hash.go: replicas are not hashed";
 /// Any other change of a pod starts a new generation.
-const GENERATION: &str =
-    "internal/dynamo/worker-hash.md: a changed worker spec rolls the workers; a frontend's Deployment rolls";
+const GENERATION: &str = "ai-dynamo/dynamo deploy/operator/internal/dynamo/worker-hash.md: a changed worker spec rolls the \
+     workers; a frontend's Deployment rolls";
 const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable except for its requests";
 
 const fn graph(path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
@@ -39,13 +41,15 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     graph(
         "spec.backendFramework",
         Refused,
-        "internal/webhook/validation/dynamographdeployment.go: spec.backendFramework is immutable",
+        "ai-dynamo/dynamo deploy/operator/internal/webhook/validation/dynamographdeployment.go: \
+     spec.backendFramework is immutable",
     ),
     // v1alpha1
     graph(
         "spec.pvcs",
         InPlace,
-        "internal/controller/dgd_pvc_reconciler.go: the operator looks for existing claims; pods are unchanged",
+        "ai-dynamo/dynamo deploy/operator/internal/controller/dgd_pvc_reconciler.go: the operator looks for \
+     existing claims; pods are unchanged",
     ),
     graph("spec.services", Refused, TOPOLOGY),
     graph("spec.services.*", Refused, TOPOLOGY),

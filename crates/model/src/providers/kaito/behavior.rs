@@ -4,8 +4,9 @@ use crate::provider::Behavior;
 use crate::provider::Reaction;
 use crate::provider::Reaction::{Grows, InPlace, NoEffect, Refused, RollingRestart};
 
-const WEBHOOK: &str = "api/v1beta1/workspace_validation.go, validateUpdate";
-const REPLICA: &str = "pkg/inferenceset/inferenceset_controller.go: only new replicas use the new template";
+const WEBHOOK: &str = "kaito-project/kaito api/v1beta1/workspace_validation.go, validateUpdate";
+const REPLICA: &str = "kaito-project/kaito pkg/inferenceset/inferenceset_controller.go: only new replicas use the new \
+     template";
 const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable except for its requests";
 
 const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
@@ -33,7 +34,8 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         "Workspace",
         "inference.config",
         RollingRestart,
-        "pkg/workspace/controllers/workspace_controller.go: a new revision updates the volumes of the StatefulSet",
+        "kaito-project/kaito pkg/workspace/controllers/workspace_controller.go: a new revision updates the \
+     volumes of the StatefulSet",
     ),
     row(
         "Workspace",
@@ -46,14 +48,19 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         "InferenceSet",
         "spec.replicas",
         InPlace,
-        "pkg/inferenceset/inferenceset_controller.go: Workspaces are created and deleted",
+        "kaito-project/kaito pkg/inferenceset/inferenceset_controller.go: Workspaces are created and deleted",
     ),
-    row("InferenceSet", "spec.nodeCountLimit", InPlace, "api/v1beta1/inferenceset_types.go: a limit for new nodes"),
+    row(
+        "InferenceSet",
+        "spec.nodeCountLimit",
+        InPlace,
+        "kaito-project/kaito api/v1beta1/inferenceset_types.go: a limit for new nodes",
+    ),
     row(
         "InferenceSet",
         "spec.autoUpgrade",
         InPlace,
-        "api/v1beta1/inferenceset_types.go: read when KAITO has a newer base image",
+        "kaito-project/kaito api/v1beta1/inferenceset_types.go: read when KAITO has a newer base image",
     ),
     row("InferenceSet", "spec.labelSelector", NoEffect, REPLICA),
     row("InferenceSet", "spec.template", NoEffect, REPLICA),
@@ -61,7 +68,7 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         "InferenceSet",
         "spec.template.resource.partition",
         Refused,
-        "api/v1beta1/inferenceset_validation.go, validateUpdate",
+        "kaito-project/kaito api/v1beta1/inferenceset_validation.go, validateUpdate",
     ),
     row("ConfigMap", "metadata", Reaction::None, "KAITO reads only the data"),
     row(

@@ -10,16 +10,16 @@ const SERVICE: &str = "RayService";
 const CLAIM: &str = "PersistentVolumeClaim";
 
 /// The hash that decides about a new cluster excludes these fields, and the running cluster is left as it is.
-const COUNTS: &str = "controllers/ray/rayservice_controller.go: shouldUpdateCluster and \
-                      generateHashWithoutReplicasAndWorkersToDelete; kuberay #2331 (intended) and #4568 (open)";
+const COUNTS: &str = "ray-project/kuberay ray-operator/controllers/ray/rayservice_controller.go: shouldUpdateCluster and \
+     generateHashWithoutReplicasAndWorkersToDelete; kuberay #2331 (intended) and #4568 (open)";
 /// The hash covers every other field of the cluster.
-const CLUSTER: &str = "controllers/ray/rayservice_controller.go: shouldPrepareNewCluster starts a second cluster and \
-                       moves the Services when it serves; with upgradeStrategy None or ENABLE_ZERO_DOWNTIME=false nothing \
-                       happens";
+const CLUSTER: &str = "ray-project/kuberay ray-operator/controllers/ray/rayservice_controller.go: shouldPrepareNewCluster \
+     starts a second cluster and moves the Services when it serves; with upgradeStrategy None or \
+     ENABLE_ZERO_DOWNTIME=false nothing happens";
 /// The code version of an application includes its arguments.
-const SERVE: &str = "controllers/ray/rayservice_controller.go: updateServeDeployment sends the configuration to the \
-                     running cluster; ray/serve/_private/deploy_utils.py (Ray 2.56.0): get_app_code_version hashes args, \
-                     so all replicas are replaced, even if only num_replicas changed";
+const SERVE: &str = "ray-project/kuberay ray-operator/controllers/ray/rayservice_controller.go: updateServeDeployment \
+     sends the configuration to the running cluster; ray/serve/_private/deploy_utils.py (Ray 2.56.0): \
+     get_app_code_version hashes args, so all replicas are replaced, even if only num_replicas changed";
 
 const fn service(path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
     Behavior { kind: SERVICE, path, reaction, source }
@@ -34,7 +34,8 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     service(
         "metadata",
         Reaction::None,
-        "controllers/ray/rayservice_controller.go: constructRayClusterForRayService copies them to the next cluster only",
+        "ray-project/kuberay ray-operator/controllers/ray/rayservice_controller.go: \
+     constructRayClusterForRayService copies them to the next cluster only",
     ),
     service("spec.serveConfigV2", RollingRestart, SERVE),
     service("spec.rayClusterConfig", BlueGreen, CLUSTER),
