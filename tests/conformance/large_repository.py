@@ -12,8 +12,12 @@ from kustomize_roots import PINNED, Repository
 report = Report()
 CLUSTERS, OVERLAYS, MODELS, FOREIGN = ["dev", "qa", "prod"], ["blue", "green"], 50, 2000
 
-# What kubefoundry may take besides kustomize, in seconds, on 2 cores. A debug build takes several times as long.
+# What kubefoundry may take besides kustomize, in seconds, on the machine of docs/performance.md. A debug build takes several
+# times as long.
 MAX_SECONDS = float(os.environ.get("KUBEFOUNDRY_MAX_SECONDS", "1"))
+
+# What kustomize takes there for all roots. A machine that needs more for them, or is busy, allows more in proportion.
+KUSTOMIZE_SECONDS = 0.32
 
 
 def model(number):
@@ -63,13 +67,14 @@ def build_all(repository):
 
 
 with Repository(files()) as repository:
-    kustomize, _ = seconds(lambda: build_all(repository))
 
     def check(name, builds, command, holds):
+        kustomize, _ = seconds(lambda: build_all(repository))
         took, (status, out, err) = seconds(lambda: repository.run(*command))
         report.check(f"{name}: the answer", holds(status, out, err), f"exit {status}\n{out}\n{err}")
         own = took - builds * kustomize
-        report.check(f"{name}: {own:.2f} s besides {builds * kustomize:.2f} s of kustomize", own < MAX_SECONDS, f"expected less than {MAX_SECONDS} s")
+        limit = MAX_SECONDS * max(1, kustomize / KUSTOMIZE_SECONDS)
+        report.check(f"{name}: {own:.2f} s besides {builds * kustomize:.2f} s of kustomize", own < limit, f"expected less than {limit:.2f} s")
         print(f"{name}: {own:.2f} s besides {builds * kustomize:.2f} s of kustomize")
 
     count = len(CLUSTERS) * len(OVERLAYS) * MODELS
