@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, joined,
-    replica_failure, staleness,
+    Key, Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, join_nonempty,
+    joined, replica_failure, staleness,
 };
 use crate::cluster_snapshot::LiveObject;
 use crate::cluster_snapshot::time::{Time, format_age};
@@ -24,9 +24,6 @@ use kubefoundry_model::status::{
     Condition, Replicas, StatusPart, UnrecognizedValue, deletion_message, integer_at, text_or_empty,
 };
 use kubefoundry_model::wire::Phase;
-
-/// Namespace and name.
-type Key = (Option<Arc<str>>, Arc<str>);
 
 /// The conditions of an actor.
 const TRANSPORT_READY: &str = "TransportReady";
@@ -60,7 +57,7 @@ pub(super) fn entries(objects: &[LiveObject], policy: StalenessPolicy) -> Vec<St
     let mut around = Surroundings::default();
     for object in objects {
         let ObjectRef { kind, namespace, name, .. } = &object.object;
-        let key = |name: &str| (namespace.clone(), Arc::from(name));
+        let key = |name: &str| Key::new(namespace.as_ref(), name);
         match (object.group(), &**kind) {
             (group, KIND) if API_VERSION.split('/').next() == Some(group) => {
                 actors.entry(key(name)).or_default().actor.get_or_insert(object);
@@ -131,19 +128,19 @@ impl<'l> Surroundings<'l> {
             ["/series/lastObservedTime", "/lastTimestamp", "/deprecatedLastTimestamp", "/eventTime", "/firstTimestamp"];
         let event = (text(&times).unwrap_or_default(), reason, message);
         let namespace = text(&["/involvedObject/namespace", "/regarding/namespace"]).map(Arc::from);
-        let newest = self.volume_events.entry((namespace, Arc::from(pod))).or_insert(event);
+        let newest = self.volume_events.entry(Key::new(namespace.as_ref(), pod)).or_insert(event);
         *newest = event.max(*newest);
     }
 
     fn pod_failure(&self, pod: &LiveObject) -> Option<PodFailure> {
-        let event = self.volume_events.get(&(pod.object.namespace.clone(), pod.object.name.clone()));
+        let event = self.volume_events.get(&Key::new(pod.object.namespace.as_ref(), &pod.object.name));
         pod_failure(&pod.value, event.map(|(_, reason, message)| (*reason, *message)))
     }
 
     /// Returns the ScaledObject of a workload or, without a workload, of an actor.
     fn scaled_object(&self, key: &Key, workload: Option<&LiveObject>) -> Option<&'l LiveObject> {
         let found = match workload {
-            Some(workload) => self.scaled_objects.get(&(key.0.clone(), workload.object.name.clone())),
+            Some(workload) => self.scaled_objects.get(&Key::new(key.0.as_ref(), &workload.object.name)),
             None => self.named_scaled_objects.get(key),
         };
         found.copied()
@@ -151,7 +148,7 @@ impl<'l> Surroundings<'l> {
 
     /// Returns why the queue of an actor cannot be created, if its object says so.
     fn queue_failure(&self, key: &Key) -> Option<String> {
-        let queue = self.queues.get(&(key.0.clone(), Arc::from(format!("asya-{}", key.1))))?;
+        let queue = self.queues.get(&Key::new(key.0.as_ref(), &format!("asya-{}", key.1)))?;
         let conditions = deployment_status::conditions(&queue.value);
         let failed = conditions.iter().find(|condition| match condition.condition_type.as_str() {
             "Ready" => condition.status == ConditionStatus::False,
@@ -272,29 +269,17 @@ fn entry(key: &Key, found: &ActorObjects<'_>, around: &Surroundings<'_>, policy:
     }
     if let (Some(now), Some(seen), true) = (status.generation, status.observed_generation, status.is_outdated()) {
         let outdated = format!("the controller has seen generation {seen} of {now}");
-        let sentences = [outdated, std::mem::take(&mut status.message)];
-        status.message = sentences.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        status.message = join_nonempty(&[&outdated, &status.message], "; ");
     }
     // What was judged is what can be stale.
     let source = written.or_else(|| found.workloads.first().copied()).or(found.actor).or(found.pods.first().copied());
     let observation = source.map_or_else(Observation::default, |it| staleness::observe(&it.value, &status, policy));
-    let unnamed = || ObjectRef {
-        api_version: API_VERSION.into(),
-        kind: KIND.into(),
-        namespace: key.0.clone(),
-        name: key.1.clone(),
-    };
+    let resource = found.actor.map_or_else(|| key.object(API_VERSION, KIND), |actor| actor.object.clone());
     StatusEntry {
-        deployment: None,
-        deployment_in_dump: false,
-        resource: Some(found.actor.map_or_else(unnamed, |actor| actor.object.clone())),
-        provider: None,
-        joined_by: None,
-        state: Some(assessment.state.as_str().to_owned()),
-        status,
         reported: found.actor.and_then(|actor| reported(&actor.value)),
         observation,
         notes: assessment.notes,
+        ..StatusEntry::of_object(resource, assessment.state.as_str(), status)
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, staleness};
+use super::{
+    Key, Observation, ReportedStatus, StalenessPolicy, StatusEntry, deployment_status, empty_status, join_nonempty,
+    staleness,
+};
 use crate::cluster_snapshot::LiveObject;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_llamastack::phase::Phase as PartPhase;
@@ -16,9 +18,6 @@ use kubefoundry_model::provider::Status;
 use kubefoundry_model::status::{Replicas, StatusPart, UnrecognizedValue, deletion_message, integer_at, text_or_empty};
 use kubefoundry_model::wire::Phase;
 use kubefoundry_transform::Endpoint;
-
-/// Namespace and name of a distribution.
-type Key = (Option<Arc<str>>, Arc<str>);
 
 /// The states of a LlamaStackDistribution, which are the phases of the upstream operator, with the unified phases.
 pub const DISTRIBUTION_STATES: [(&str, Phase); 5] = [
@@ -44,7 +43,7 @@ pub(super) fn entries(objects: &[LiveObject], policy: StalenessPolicy) -> Vec<St
     let mut distributions: BTreeMap<Key, DistributionObjects<'_>> = BTreeMap::new();
     for object in objects {
         let ObjectRef { kind, namespace, name, .. } = &object.object;
-        let key = |name: &str| (namespace.clone(), Arc::from(name));
+        let key = |name: &str| Key::new(namespace.as_ref(), name);
         match (object.group(), &**kind) {
             (wire::GROUP, wire::KIND) => {
                 distributions.entry(key(name)).or_default().distribution.get_or_insert(object);
@@ -131,24 +130,10 @@ fn entry(key: &Key, found: &DistributionObjects<'_>, policy: StalenessPolicy) ->
     }
     let source = newest.or(found.deployment).or(found.distribution);
     let observation = source.map_or_else(Observation::default, |it| staleness::observe(&it.value, &status, policy));
-    let unnamed = || ObjectRef {
-        api_version: wire::API_VERSION.into(),
-        kind: wire::KIND.into(),
-        namespace: key.0.clone(),
-        name: key.1.clone(),
-    };
-    StatusEntry {
-        deployment: None,
-        deployment_in_dump: false,
-        resource: Some(found.distribution.map_or_else(unnamed, |distribution| distribution.object.clone())),
-        provider: None,
-        joined_by: None,
-        state: Some(state.unwrap_or("Unknown").to_owned()),
-        status,
-        reported,
-        observation,
-        notes,
-    }
+    let resource = found
+        .distribution
+        .map_or_else(|| key.object(wire::API_VERSION, wire::KIND), |distribution| distribution.object.clone());
+    StatusEntry { reported, observation, notes, ..StatusEntry::of_object(resource, state.unwrap_or("Unknown"), status) }
 }
 
 /// Returns the phase in the status of a distribution, and why it is not ready.
@@ -167,8 +152,7 @@ fn status_of_report(reported: &ReportedStatus, found: &DistributionObjects<'_>) 
     if phase.is_none() && !reported.phase.is_empty() {
         let value = Value::from(reported.phase.as_str());
         let unrecognized = UnrecognizedValue { path: "status.phase".to_owned(), value };
-        let sentences = [unrecognized.to_string(), std::mem::take(&mut status.message)];
-        status.message = sentences.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        status.message = join_nonempty(&[&unrecognized.to_string(), &status.message], "; ");
         status.unrecognized.push(unrecognized);
     }
     let providers = found.distribution.and_then(|it| it.value.pointer("/status/externalProviders")?.as_array());

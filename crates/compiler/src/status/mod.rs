@@ -13,6 +13,8 @@ mod join;
 mod llamastack;
 mod staleness;
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -245,8 +247,45 @@ fn replica_failure(deployment: &Value) -> Option<Condition> {
 
 /// Joins a reason and a message, either of which may be empty.
 fn joined(reason: &str, message: &str) -> String {
-    let parts = [reason, message];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+    join_nonempty(&[reason, message], ": ")
+}
+
+fn join_nonempty(parts: &[&str], separator: &str) -> String {
+    parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(separator)
+}
+
+/// Namespace and name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(Option<Arc<str>>, Arc<str>);
+
+impl Key {
+    fn new(namespace: Option<&Arc<str>>, name: &str) -> Self {
+        Self(namespace.cloned(), name.into())
+    }
+
+    /// Returns a reference to an object that need not be in the snapshot.
+    fn object(&self, api_version: &str, kind: &str) -> ObjectRef {
+        let Self(namespace, name) = self.clone();
+        ObjectRef { api_version: api_version.into(), kind: kind.into(), namespace, name }
+    }
+}
+
+impl StatusEntry {
+    /// Returns the entry of an object that runs no ModelDeployment.
+    fn of_object(resource: ObjectRef, state: &str, status: Status) -> Self {
+        Self {
+            deployment: None,
+            deployment_in_dump: false,
+            resource: Some(resource),
+            provider: None,
+            joined_by: None,
+            state: Some(state.to_owned()),
+            status,
+            reported: None,
+            observation: Observation::default(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// Returns the status of an object that another provider object created, as a replica of that one.
