@@ -30,7 +30,7 @@ impl Reader {
         let named = NamedOptions::read(args)?;
         let mut finder = OptionsFinder::new(args.isolated);
         let listing = Listing::of(paths, &self.files, &mut finder, &named)?;
-        let roots = listing.build_kustomizations(&self.files, &mut finder, &named, &mut self.builds)?;
+        let roots = listing.build_kustomizations(&self.files, &mut finder, &named, self.builds.as_mut())?;
         let mut environments = Environments::default();
         for file in
             listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>()

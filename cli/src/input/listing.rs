@@ -226,7 +226,7 @@ impl Listing {
         files: &Files,
         finder: &mut OptionsFinder,
         named: &NamedOptions,
-        known: &mut KnownBuilds,
+        known: Option<&mut KnownBuilds>,
     ) -> Result<Vec<ListedRoot>, InputError> {
         let listed = self.entries.iter().filter_map(|entry| match entry {
             Entry::Listed(file) if workspace::is_kustomization(&file.path) => Some(file.path.clone()),

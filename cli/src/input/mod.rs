@@ -127,9 +127,10 @@ pub(crate) fn read_rebuilding(
     options: Map<String, Value>,
     builds: &mut KnownBuilds,
 ) -> Result<Input, InputError> {
-    let mut reader = Reader { files: Files::on_disk(&args.paths), builds: std::mem::take(builds), ..Reader::default() };
+    let mut reader =
+        Reader { files: Files::on_disk(&args.paths), builds: Some(std::mem::take(builds)), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
-    *builds = reader.builds;
+    *builds = reader.builds.unwrap_or_default();
     Ok(reader.input)
 }
 

@@ -34,8 +34,8 @@ pub(super) struct Reader {
     pub(super) root: Option<PathBuf>,
     /// Where the paths of the input are read from.
     pub(super) files: Files,
-    /// What became of kustomizations the last time.
-    pub(super) builds: KnownBuilds,
+    /// If set, what became of kustomizations the last time, and is kept for the next reader.
+    pub(super) builds: Option<KnownBuilds>,
     /// If set, pipes and standard input are kept here for the next reader.
     pub(super) pipes: Option<Pipes>,
     /// The `config.json` files that each text with options names.

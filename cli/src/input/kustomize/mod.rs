@@ -98,22 +98,23 @@ struct Candidate {
 
 /// Finds the roots among kustomization files and builds them. `boundary` returns the directory that nothing may lead out
 /// of. `builds` tells whether a directory's options have it built. Roots that are as they were when they became what is
-/// `known` are not built again.
+/// `known` are not built again; without it, nothing is kept for a next run.
 pub(super) fn build_roots(
     kustomizations: &[PathBuf],
     files: &Files,
     permissions: Permissions,
     boundary: &dyn Fn(&Path) -> PathBuf,
     builds: &mut dyn FnMut(&Path) -> Result<bool, InputError>,
-    known: &mut KnownBuilds,
+    mut known: Option<&mut KnownBuilds>,
 ) -> Result<Vec<Root>, InputError> {
     let candidates = find_roots(kustomizations, files, boundary, builds)?;
     let builder = Builder::find();
     let mut workspaces = Vec::new();
     let mut fingerprints = Vec::new();
     for Candidate { directory, boundary, closure, .. } in &candidates {
-        let fingerprint = fingerprint(closure, files, permissions)?;
-        let same = fingerprint.as_deref().and_then(|fingerprint| known.find(directory, fingerprint));
+        let fingerprint = if known.is_some() { fingerprint(closure, files, permissions)? } else { None };
+        let same = known.as_deref().zip(fingerprint.as_deref());
+        let same = same.and_then(|(known, fingerprint)| known.find(directory, fingerprint));
         workspaces.push(match (builder, refuse(closure, directory, permissions), same) {
             (_, _, Some(outcome)) => Err(outcome.clone()),
             (None, ..) => Err(Outcome::Unbuilt(unbuilt(directory, closure, "kustomize is not on the PATH", MISSING))),
@@ -143,14 +144,16 @@ pub(super) fn build_roots(
             }
         })
         .collect();
-    let fingerprinted = candidates.iter().zip(fingerprints).zip(&outcomes);
-    // A build that failed, for example because it took too long, is tried again.
-    known.0 = fingerprinted
-        .filter(|(_, outcome)| matches!(outcome, Outcome::Built(_)))
-        .filter_map(|((candidate, fingerprint), outcome)| {
-            Some((candidate.directory.clone(), (fingerprint?, outcome.clone())))
-        })
-        .collect();
+    if let Some(known) = &mut known {
+        let fingerprinted = candidates.iter().zip(fingerprints).zip(&outcomes);
+        // A build that failed, for example because it took too long, is tried again.
+        known.0 = fingerprinted
+            .filter(|(_, outcome)| matches!(outcome, Outcome::Built(_)))
+            .filter_map(|((candidate, fingerprint), outcome)| {
+                Some((candidate.directory.clone(), (fingerprint?, outcome.clone())))
+            })
+            .collect();
+    }
     let root = |(Candidate { directory, file, boundary, closure }, outcome)| {
         let closure = Rc::new(closure);
         Root { directory, file, boundary, closure, outcome }

@@ -26,7 +26,7 @@ use super::patch_judge;
 use super::results::{DocumentResults, TextPosition};
 use super::rule_steps::allowance;
 use super::run::Run;
-use super::scan::{ReadPlan, Scan};
+use super::scan::{ReadPlan, Scan, is_same_text};
 use super::set;
 use super::split::{self, TextPart};
 use super::stream::{self, CHUNK_BYTES, Mapper, PatternCosts};
@@ -75,7 +75,7 @@ impl<O> Default for UnitCache<O> {
 impl<O> UnitCache<O> {
     /// Returns the results of a text, if it is the very text of the last run and all of them are cached.
     fn find_same(&self, id: SourceId, source: &Source) -> Option<&Arc<CachedText<O>>> {
-        let is_same = id.0 < self.sources.len() && std::ptr::eq(self.sources.get(id), source);
+        let is_same = is_same_text(&self.sources, id, source);
         self.texts.get(&id).filter(|text| is_same && text.is_complete)
     }
 

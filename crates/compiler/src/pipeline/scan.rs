@@ -42,12 +42,16 @@ pub(super) struct Scan {
     kinds: BTreeMap<SourceId, NamedKinds>,
 }
 
+/// Whether a text is the very value that had its id in an earlier run.
+pub(super) fn is_same_text(before: &SourceSet, id: SourceId, source: &Source) -> bool {
+    id.0 < before.len() && std::ptr::eq(before.get(id), source)
+}
+
 impl Scan {
     /// Searches texts, those of a view included.
     fn update(&mut self, sources: &SourceSet) {
         let kinds_of = |(id, source): (SourceId, &Source)| {
-            let is_same = id.0 < self.sources.len() && std::ptr::eq(self.sources.get(id), source);
-            let known = self.kinds.get(&id).filter(|_| is_same);
+            let known = self.kinds.get(&id).filter(|_| is_same_text(&self.sources, id, source));
             (id, known.copied().unwrap_or_else(|| NamedKinds::from_source(source)))
         };
         self.kinds = sources.iter().map(kinds_of).collect();
