@@ -18,6 +18,7 @@ pub mod recompiler;
 
 pub mod plan;
 pub mod session;
+pub mod verdict;
 
 pub mod cluster_snapshot;
 
