@@ -20,6 +20,8 @@ pub(crate) struct CachedObject {
     /// reduced managed fields ([`reduce_managed_fields`]).
     pub(crate) metadata: ObjectMeta,
     text: CompressedJson,
+    /// The size of the annotations that `metadata` leaves out, keys and values, in bytes.
+    omitted_annotation_bytes: usize,
     /// `status.provider.name`. Queues read it for every event, so it is kept outside of the compressed text.
     chosen: Option<Box<str>>,
 }
@@ -80,6 +82,7 @@ impl CachedObject {
         let managed_fields = reduce_managed_fields(&object);
         let chosen = object.pointer("/status/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let chosen = chosen.map(Box::from);
+        let mut omitted_annotation_bytes = 0;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             match managed_fields.as_slice() {
                 [] => metadata.remove("managedFields"),
@@ -87,12 +90,15 @@ impl CachedObject {
             };
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
                 // It repeats the whole object.
-                annotations.remove(server_fields::LAST_APPLIED);
+                let removed = annotations.remove(server_fields::LAST_APPLIED);
+                let length =
+                    removed.as_ref().and_then(Value::as_str).map(|text| text.len() + server_fields::LAST_APPLIED.len());
+                omitted_annotation_bytes = length.unwrap_or_default();
             }
         }
         let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
         let metadata = ObjectMeta { managed_fields: None, labels: None, ..metadata };
-        Ok(Self { metadata, text: CompressedJson::from_value(&object), chosen })
+        Ok(Self { metadata, text: CompressedJson::from_value(&object), omitted_annotation_bytes, chosen })
     }
 
     /// Adds `apiVersion` and `kind` if they are absent: the apiserver omits them in lists of built-in kinds.
@@ -146,6 +152,11 @@ impl CachedObject {
 
     pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Returns the size of the annotations that are not cached, keys and values, in bytes.
+    pub(crate) fn omitted_annotation_bytes(&self) -> usize {
+        self.omitted_annotation_bytes
     }
 
     /// Whether the object has a deletion timestamp.

@@ -2,23 +2,17 @@
 
 use thiserror::Error;
 
+use crate::reconcile::request::RequestError;
+
 /// The failure of a reconciliation.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Error {
     /// The apiserver refused a request, or could not be reached.
-    #[error("{}", api_message(.0))]
-    Api(#[from] kube::Error),
+    #[error(transparent)]
+    Api(#[from] RequestError),
     /// Something has to happen first: a cache has to fill, or another controller has to act.
     #[error("waiting: {0}")]
     Waiting(String),
-}
-
-/// Returns the message of the apiserver from an error, without the rest of the response.
-fn api_message(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
-        other => other.to_string(),
-    }
 }
 
 impl Error {
@@ -26,7 +20,7 @@ impl Error {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Waiting(_) => "waiting",
-            Self::Api(kube::Error::Api(status)) => match status.code {
+            Self::Api(RequestError::Refused { code, .. }) => match code {
                 403 => "forbidden",
                 404 => "not_found",
                 409 => "conflict",
@@ -35,12 +29,17 @@ impl Error {
                 500.. => "server",
                 _ => "refused",
             },
-            Self::Api(_) => "connection",
+            Self::Api(RequestError::Failed(_)) => "connection",
         }
     }
 
     /// Whether the apiserver answered with this HTTP status code.
     pub(crate) fn has_code(&self, code: u16) -> bool {
-        matches!(self, Self::Api(kube::Error::Api(status)) if status.code == code)
+        matches!(self, Self::Api(error) if error.has_code(code))
+    }
+
+    /// Whether something else has to happen first, so that the error is no failure.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self, Self::Waiting(_))
     }
 }

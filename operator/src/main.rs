@@ -26,6 +26,8 @@ mod watch;
 mod reference;
 mod status;
 
+mod reconcile;
+
 mod context;
 mod controllers;
 mod registration;

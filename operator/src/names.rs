@@ -28,9 +28,9 @@ pub(crate) const DRY_RUN_RESULT: &str = "dry-run-result";
 pub(crate) const IDENTITY_HASH: &str = "identity-hash";
 /// Annotation on a main object: a hash of the rendered objects at the last apply.
 pub(crate) const RENDERED_HASH: &str = "rendered-hash";
-/// Annotation on a Namespace: the providers that its deployments may use, separated by commas (OP-7.5). It has the
-/// prefix of the specification for every API group.
-pub(crate) const ALLOWED_PROVIDERS: &str = "kubefoundry.ai/allowed-providers";
+/// Annotation on an applied object: the uid of its deployment, by which an object that lost its owner is recognized.
+pub(crate) const DEPLOYMENT_UID: &str = "deployment-uid";
+pub(crate) use kubefoundry_compiler::verdict::ALLOWED_PROVIDERS;
 
 /// A row of a documentation table: a name and what it means.
 #[cfg(test)]

@@ -93,6 +93,7 @@ mod tests {
     use crate::error::Error;
     use crate::manifests::permissions::{Permission, permissions};
     use crate::names;
+    use crate::reconcile::request::RequestError;
     use crate::role::Role;
     use crate::runtime::events::EventReason;
     use crate::runtime::metrics::METRICS;
@@ -144,12 +145,11 @@ mod tests {
 
     /// Returns the `error_type` of each class of errors.
     fn errors() -> String {
-        let api_error =
-            |code: u16| Error::Api(kube::Error::Api(Box::new(kube::core::Status { code, ..Default::default() })));
+        let api_error = |code: u16| Error::Api(RequestError::Refused { code, message: String::new() });
         let cases = [
             (
                 Error::Waiting(String::new()),
-                "something else has to happen first; requeued soon, without an error in the log",
+                "something else has to happen first; requeued soon, without an error in the log, but counted",
             ),
             (api_error(403), "the operator lacks a permission, or a quota or an admission plugin refuses"),
             (api_error(404), "an object, its namespace or its kind does not exist"),
@@ -159,7 +159,7 @@ mod tests {
             (api_error(500), "the API server failed"),
             (api_error(400), "any other refusal"),
             (
-                Error::Api(kube::Error::LinesCodecMaxLineLengthExceeded),
+                Error::Api(RequestError::Failed(String::new())),
                 "the API server cannot be reached, or its response is invalid",
             ),
         ];
@@ -204,6 +204,12 @@ mod tests {
                 "main object",
                 "the operator",
                 "a hash of the rendered objects at the last apply",
+            ),
+            (
+                prefixed(names::DEPLOYMENT_UID),
+                "every applied object but claims",
+                "the operator",
+                "the uid of its ModelDeployment, by which an object that lost its owner is recognized",
             ),
         ];
         table(

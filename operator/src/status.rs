@@ -1,5 +1,5 @@
-//! Writes the status of a ModelDeployment by server-side apply. Each controller has its own field manager
-//! (docs/specification.md OP-6.1), and sends a request only if something changes.
+//! The status of a ModelDeployment as the controllers write it, by server-side apply. Each controller has its own field
+//! manager (docs/specification.md OP-6.1), and sends a request only if something changes.
 //!
 //! ```text
 //! StatusUpdate (all fields of a manager) ─ compared with the cached status ─ no request, or one apply
@@ -8,14 +8,8 @@
 //! fields of its manager; [`StatusUpdate::default`] gives all of them up.
 
 use k8s_openapi::jiff::Timestamp;
-use kube::Api;
-use kube::api::{Patch, PatchParams};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use serde_json::{Map, Value, json};
-
-use crate::cached_object::CachedObject;
-use crate::context::Context;
-use crate::error::Error;
 
 /// The `status` of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +97,18 @@ impl StatusUpdate {
         self.conditions.retain(|other| other.name != condition.name);
         self.conditions.push(condition);
         self
+    }
+
+    /// Whether the update has a value for a field, given as a JSON pointer below `status`.
+    pub(crate) fn has_field(&self, pointer: &str) -> bool {
+        let mut names = pointer.split('/').skip(1);
+        let first = names.next().and_then(|name| self.fields.get(name));
+        names.fold(first, |value, name| value?.get(name)).is_some()
+    }
+
+    /// Whether the update has a condition of this type.
+    pub(crate) fn has_condition(&self, name: &str) -> bool {
+        self.conditions.iter().any(|condition| condition.name == name)
     }
 
     /// Adds several conditions.
@@ -201,16 +207,26 @@ fn contains(live: &Value, expected: &Value) -> bool {
 /// Returns the status fields that a manager owns, in the form of managed fields (`{"f:phase": {}}`); null when it owns
 /// none.
 pub(crate) fn owned(deployment: &Value, manager: &str) -> Value {
-    let entry = managers(deployment).find(|(name, _)| *name == manager);
-    entry.map(|(_, fields)| fields.clone()).unwrap_or_default()
+    let entry = owners(deployment).find(|owner| owner.applies && owner.manager == manager);
+    entry.map(|owner| owner.fields.clone()).unwrap_or_default()
 }
 
-/// Returns the field managers that applied parts of the status, with the fields of each.
-pub(crate) fn managers(deployment: &Value) -> impl Iterator<Item = (&str, &Value)> {
+/// A field manager that owns parts of the status.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StatusOwner<'d> {
+    pub(crate) manager: &'d str,
+    /// Whether it applies them server-side. Other clients write the whole status (`Update`), and never give a field up.
+    pub(crate) applies: bool,
+    /// The fields, as in `fieldsV1` below `f:status`.
+    pub(crate) fields: &'d Value,
+}
+
+/// Returns the field managers that own parts of the status.
+pub(crate) fn owners(deployment: &Value) -> impl Iterator<Item = StatusOwner<'_>> {
     let entries = deployment.pointer("/metadata/managedFields").and_then(Value::as_array);
     entries.into_iter().flatten().filter_map(|entry| {
-        let is_apply = entry["operation"] == "Apply" && entry["subresource"] == "status";
-        Some((entry["manager"].as_str().filter(|_| is_apply)?, entry.pointer("/fieldsV1/f:status")?))
+        let applies = entry["operation"] == "Apply" && entry["subresource"] == "status";
+        Some(StatusOwner { manager: entry["manager"].as_str()?, applies, fields: entry.pointer("/fieldsV1/f:status")? })
     })
 }
 
@@ -221,33 +237,6 @@ pub(crate) enum Force {
     No,
     /// The fields of other managers are taken over.
     Yes,
-}
-
-/// Applies an update if it changes the status. Returns the deployment after the write; none when no request was needed.
-///
-/// # Errors
-/// When the apiserver refuses the write; with `409` another manager still owns a field.
-pub(crate) async fn write(
-    context: &Context,
-    deployment: &CachedObject,
-    manager: &str,
-    update: &StatusUpdate,
-    force: Force,
-) -> Result<Option<CachedObject>, Error> {
-    let Some(status) = update.patch(&deployment.value(), manager, now()) else { return Ok(None) };
-    // The uid makes the apply fail if the deployment was deleted or replaced by one of the same name. Without it, the
-    // apply would create a deployment.
-    let object = json!({
-        "apiVersion": context.resource.api_version,
-        "kind": context.resource.kind,
-        "metadata": {"name": deployment.name(), "namespace": deployment.namespace(), "uid": deployment.uid()},
-        "status": status,
-    });
-    let api: Api<CachedObject> =
-        Api::namespaced_with(context.client.clone(), deployment.namespace(), &context.resource);
-    let mut params = PatchParams::apply(manager).validation_strict();
-    params.force = force == Force::Yes;
-    Ok(Some(api.patch_status(deployment.name(), &params, &Patch::Apply(&object)).await?))
 }
 
 /// Returns the current time in whole seconds, the precision of condition times.

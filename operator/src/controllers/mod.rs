@@ -1,130 +1,185 @@
 //! The controllers of the roles. Each reconciles deployments when they, or something that decides about them, change.
+//!
+//! What has to be done is decided in [`crate::reconcile`]; here it is observed, executed, and retried.
 
-pub(crate) mod core;
-pub(crate) mod provider;
-pub(crate) mod selector;
-mod state;
+mod execute;
+mod registry;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube::runtime::controller::Action;
-use serde_json::Value;
+use tokio::time::Instant;
 
-pub(crate) use self::state::ReconcileState;
+use self::execute::Executor;
+use self::registry::ClusterRegistry;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::error::Error;
-use crate::names;
+use crate::reconcile::exchange::{Coroutine, Exchange, Progress};
+use crate::reconcile::memory::{Memory, Moment};
+use crate::reconcile::observation::{Observation, colleagues};
+use crate::reconcile::provider::{ProviderIdentity, ProviderObservation, ProviderSettings};
+use crate::reconcile::{Next, core, provider, selector};
 use crate::role::Role;
 use crate::runtime::controller::{Reconciler, Reconciliation};
-use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::Key;
-use crate::watch::Namespaces;
+use crate::status;
 
 /// The controller of a role in one API group.
-pub(crate) struct RoleReconciler {
+pub(crate) struct RoleReconciler(Arc<Controller>);
+
+struct Controller {
     /// `core`, `selector`, or the name of a provider.
     name: &'static str,
-    namespaces: Arc<Namespaces>,
-    metrics: Arc<Metrics>,
+    context: Context,
     kind: ControllerKind,
+    memories: Memories,
+    /// The start of the process, from which its moments count.
+    started: Instant,
 }
 
 enum ControllerKind {
-    Core(Arc<Context>, Arc<ReconcileState>),
-    Selector(Arc<Context>, Arc<ReconcileState>),
-    /// Has its own state, and records its own metrics, because it skips deployments of other providers.
-    Provider(Arc<provider::ProviderContext>),
+    Core,
+    Selector,
+    Provider(ProviderIdentity),
+}
+
+/// The memory of each deployment that has one.
+#[derive(Default)]
+struct Memories(Mutex<BTreeMap<Key, Arc<Mutex<Memory>>>>);
+
+impl Memories {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Mutex<Memory>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the memory of a deployment, which is created if it does not exist.
+    fn of(&self, deployment: &CachedObject) -> Arc<Mutex<Memory>> {
+        let memory = Arc::clone(self.lock().entry(Key::from_object(deployment)).or_default());
+        locked(&memory).begin(deployment.uid());
+        memory
+    }
+
+    fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+}
+
+fn locked(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RoleReconciler {
-    /// Creates the controller of a role. The webhooks have none; they validate as core does.
     pub(crate) fn new(role: Role, context: Context) -> Self {
-        let (namespaces, metrics) = (Arc::clone(&context.namespaces), Arc::clone(&context.metrics));
         let kind = match role {
-            Role::Provider(provider) => {
-                ControllerKind::Provider(Arc::new(provider::ProviderContext::new(context, provider)))
-            }
-            Role::Selector => ControllerKind::Selector(Arc::new(context), Arc::default()),
-            Role::Core | Role::Webhooks => ControllerKind::Core(Arc::new(context), Arc::default()),
+            Role::Provider(provider) => ControllerKind::Provider(ProviderIdentity::new(provider, context.api_group)),
+            Role::Selector => ControllerKind::Selector,
+            Role::Core | Role::Webhooks => ControllerKind::Core,
         };
-        Self { name: role.name(), namespaces, metrics, kind }
+        let (name, memories, started) = (role.name(), Memories::default(), Instant::now());
+        Self(Arc::new(Controller { name, context, kind, memories, started }))
+    }
+}
+
+impl Controller {
+    fn moment(&self) -> Moment {
+        Moment(self.started.elapsed())
     }
 
-    fn state(&self) -> Option<&ReconcileState> {
-        match &self.kind {
-            ControllerKind::Core(_, state) | ControllerKind::Selector(_, state) => Some(state),
-            ControllerKind::Provider(_) => None,
+    /// Observes a deployment and reconciles it.
+    async fn reconcile(&self, deployment: Arc<CachedObject>) -> Result<Action, Error> {
+        let memory = self.memories.of(&deployment);
+        let registry = ClusterRegistry::new(&self.context, deployment.namespace());
+        let observation = Observation::new(
+            Arc::clone(&deployment),
+            self.context.api_group,
+            status::now(),
+            self.moment(),
+            colleagues(registry.alive()),
+        );
+        let executor = Executor { context: &self.context, deployment: &deployment, controller: self.name };
+        let exchange = Exchange::default();
+        let (memory, exchange) = (&*memory, &exchange);
+        let next = match &self.kind {
+            ControllerKind::Core => {
+                let run = core::reconcile(&observation, &registry, memory, exchange);
+                execute(Coroutine::new(exchange, run), &executor).await
+            }
+            ControllerKind::Selector => {
+                let run = selector::reconcile(&observation, &registry, memory, exchange);
+                execute(Coroutine::new(exchange, run), &executor).await
+            }
+            ControllerKind::Provider(identity) => {
+                let settings = ProviderSettings {
+                    finalizer_timeout: self.context.settings.finalizer_timeout,
+                    stale_after: self.context.settings.stale_after,
+                };
+                let observation = ProviderObservation::new(observation, identity.clone(), settings, &registry);
+                let run = provider::reconcile(&observation, memory, exchange);
+                execute(Coroutine::new(exchange, run), &executor).await
+            }
+        };
+        Ok(match next? {
+            Next::OnChange => Action::await_change(),
+            Next::After(delay) => Action::requeue(delay),
+        })
+    }
+}
+
+/// Executes the requests of a reconciliation until it finishes.
+async fn execute<T>(mut coroutine: Coroutine<'_, T>, executor: &Executor<'_>) -> T {
+    let mut answer = None;
+    loop {
+        match coroutine.resume(answer) {
+            Progress::Request(request) => answer = Some(executor.execute(request).await),
+            Progress::Finished(result) => return result,
         }
     }
 }
 
 impl Reconciler for RoleReconciler {
     fn check_ready(&self, deployment: &CachedObject) -> Result<(), Error> {
-        if !deployment.is_terminating() && !self.namespaces.is_known(deployment.namespace()) {
+        if !deployment.is_terminating() && !self.0.context.namespaces.is_known(deployment.namespace()) {
             return Err(Error::Waiting(format!("namespace {} is not known yet", deployment.namespace())));
         }
         Ok(())
     }
 
     fn reconcile(&self, deployment: Arc<CachedObject>) -> Reconciliation {
-        match &self.kind {
-            ControllerKind::Core(context, state) => {
-                Box::pin(core::reconcile(deployment, Arc::clone(context), Arc::clone(state)))
-            }
-            ControllerKind::Selector(context, state) => {
-                Box::pin(selector::reconcile(deployment, Arc::clone(context), Arc::clone(state)))
-            }
-            ControllerKind::Provider(context) => Box::pin(provider::reconcile(deployment, Arc::clone(context))),
-        }
+        let controller = Arc::clone(&self.0);
+        Box::pin(async move { controller.reconcile(deployment).await })
     }
 
     fn reconciled(&self, deployment: &CachedObject, result: &Result<Action, Error>, took: Duration, is_known: bool) {
-        if let Some(state) = self.state() {
-            self.metrics.observe_reconciliation(self.name, took);
-            if result.is_ok() {
-                state.record_success(deployment);
-            }
+        let Controller { name, context, memories, .. } = &*self.0;
+        context.metrics.observe_reconciliation(name, took);
+        if result.is_ok() && !locked(&memories.of(deployment)).record_success(self.0.moment()) {
+            memories.forget(&Key::from_object(deployment));
         }
         if !is_known {
             // The watch removed the deployment from the metrics, and then the reconciliation added it again.
-            self.metrics.forget(deployment.namespace(), deployment.name());
+            context.metrics.forget(deployment.namespace(), deployment.name());
         }
     }
 
+    /// Decides when a deployment is reconciled again after an error: with growing delays, shorter ones while it only
+    /// waits. The first failure of a kind is logged as a warning.
     fn error_policy(&self, deployment: &CachedObject, error: &Error) -> Action {
-        let state = match &self.kind {
-            ControllerKind::Provider(context) => return provider::error_policy(deployment, error, context),
-            ControllerKind::Core(_, state) | ControllerKind::Selector(_, state) => state,
-        };
-        let (wait, is_known) = state.record_failure(deployment, error);
+        let Controller { name: controller, context, memories, .. } = &*self.0;
+        let (delay, is_known) = locked(&memories.of(deployment)).record_failure(error);
         let (namespace, deployment) = (deployment.namespace(), deployment.name());
-        let is_expected = matches!(error, Error::Waiting(_));
-        if !is_expected {
-            self.metrics.count_error(self.name, error.kind());
-        }
-        if is_expected || is_known {
-            tracing::debug!(controller = self.name, namespace, deployment, %error, ?wait, "requeued");
+        context.metrics.count_error(controller, error.kind());
+        if error.is_waiting() || is_known {
+            tracing::debug!(controller, namespace, deployment, %error, ?delay, "requeued");
         } else {
-            tracing::warn!(controller = self.name, namespace, deployment, %error, ?wait, "reconciliation failed, requeued");
+            tracing::warn!(controller, namespace, deployment, %error, ?delay, "reconciliation failed, requeued");
         }
-        Action::requeue(wait)
+        Action::requeue(delay)
     }
 
     fn forget(&self, key: &Key) {
-        if let Some(state) = self.state() {
-            state.forget(key);
-        }
+        self.0.memories.forget(key);
     }
-}
-
-/// Whether an annotation pauses the controllers for a deployment (OP-4.2).
-pub(crate) fn is_paused(deployment: &CachedObject, api_group: &kubefoundry_kubernetes::api_group::ApiGroup) -> bool {
-    deployment.annotation(&api_group.label(names::PAUSED)) == Some("true")
-}
-
-/// Returns the provider that the specification names.
-pub(crate) fn explicit_provider(object: &Value) -> Option<&str> {
-    object.pointer("/spec/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty())
 }

@@ -33,18 +33,21 @@ pub(crate) enum EventReason {
     DriftDetected,
     /// The provider's objects were not deleted in time.
     FinalizerTimeout,
+    /// An object of the deployment lost its owner, and outlives the deployment.
+    ObjectLeft,
 }
 
 impl EventReason {
-    /// All reasons, in the order of the specification's table.
+    /// All reasons: those of the specification's table in its order, then our own.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::ProviderSelected,
         Self::ResourceCreated,
         Self::SecretNotFound,
         Self::ProviderError,
         Self::DriftDetected,
         Self::FinalizerTimeout,
+        Self::ObjectLeft,
     ];
 
     /// Returns the `reason` of the event.
@@ -56,6 +59,7 @@ impl EventReason {
             Self::ProviderError => "ProviderError",
             Self::DriftDetected => "DriftDetected",
             Self::FinalizerTimeout => "FinalizerTimeout",
+            Self::ObjectLeft => "ObjectLeft",
         }
     }
 
@@ -63,7 +67,11 @@ impl EventReason {
     pub(crate) const fn event_type(self) -> &'static str {
         match self {
             Self::ProviderSelected | Self::ResourceCreated => "Normal",
-            Self::SecretNotFound | Self::ProviderError | Self::DriftDetected | Self::FinalizerTimeout => "Warning",
+            Self::SecretNotFound
+            | Self::ProviderError
+            | Self::DriftDetected
+            | Self::FinalizerTimeout
+            | Self::ObjectLeft => "Warning",
         }
     }
 
@@ -74,7 +82,7 @@ impl EventReason {
             Self::ResourceCreated | Self::DriftDetected => "Apply",
             Self::SecretNotFound => "Validate",
             Self::ProviderError => "Observe",
-            Self::FinalizerTimeout => "Delete",
+            Self::FinalizerTimeout | Self::ObjectLeft => "Delete",
         }
     }
 
@@ -91,6 +99,9 @@ impl EventReason {
             Self::DriftDetected => "another client changed a rendered field; the operator restored it",
             Self::FinalizerTimeout => {
                 "the finalizer was removed after `--finalizer-timeout`; objects of the provider may be orphaned"
+            }
+            Self::ObjectLeft => {
+                "an object lost its owner (`--cascade=orphan`, or an edit), so it outlives its deleted deployment"
             }
         }
     }

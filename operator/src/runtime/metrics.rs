@@ -74,6 +74,12 @@ const LEADER: Metric = Metric {
     labels: &["role"],
     meaning: "1 if this process holds the lease of a role, 0 if it waits for it",
 };
+const TAKEOVERS: Metric = Metric {
+    name: "kubefoundry_status_takeovers_total",
+    kind: "counter",
+    labels: &["provider"],
+    meaning: "Status fields of a deployment that another client had written, and the controller took back",
+};
 const BUILD: Metric = Metric {
     name: "kubefoundry_build_info",
     kind: "gauge",
@@ -84,7 +90,7 @@ const BUILD: Metric = Metric {
 /// All metrics: those of the specification, then the additional ones.
 #[cfg(test)]
 pub(crate) const METRICS: &[Metric] =
-    &[DEPLOYMENTS, DURATION, ERRORS, SELECTION, REPLICAS, PHASE, REQUESTS, LEADER, BUILD];
+    &[DEPLOYMENTS, DURATION, ERRORS, SELECTION, REPLICAS, PHASE, REQUESTS, LEADER, TAKEOVERS, BUILD];
 
 /// Upper bounds in seconds. Most reconciliations send no request, few send seven.
 const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -119,6 +125,7 @@ pub(crate) struct Metrics {
     selection: IntCounterVec,
     requests: IntCounterVec,
     leader: IntGaugeVec,
+    takeovers: IntCounterVec,
     reasons: Mutex<BTreeSet<String>>,
     deployments: Mutex<Deployments>,
 }
@@ -142,6 +149,7 @@ impl Metrics {
             selection: register(&registry, IntCounterVec::new(options(&SELECTION), SELECTION.labels)),
             requests: register(&registry, IntCounterVec::new(options(&REQUESTS), REQUESTS.labels)),
             leader: register(&registry, IntGaugeVec::new(options(&LEADER), LEADER.labels)),
+            takeovers: register(&registry, IntCounterVec::new(options(&TAKEOVERS), TAKEOVERS.labels)),
             registry,
             reasons: Mutex::default(),
             deployments: Mutex::default(),
@@ -156,6 +164,11 @@ impl Metrics {
     /// Counts a failed reconciliation; `kind` is [`Error::kind`](crate::error::Error::kind).
     pub(crate) fn count_error(&self, controller: &str, kind: &'static str) {
         self.errors.with_label_values(&[controller, kind]).inc();
+    }
+
+    /// Counts status fields that a controller took back from another client.
+    pub(crate) fn count_takeover(&self, controller: &str) {
+        self.takeovers.with_label_values(&[controller]).inc();
     }
 
     /// Counts the selection of a provider.
@@ -330,6 +343,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.observe_reconciliation("kaito", Duration::from_millis(3));
         metrics.count_error("kaito", "conflict");
+        metrics.count_takeover("kaito");
         metrics.count_selection("dynamo", "default → dynamo (GPU inference default)");
         metrics.count_request("apply", "workspaces");
         metrics.set_leader("core", true);

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, ResourceExt as _};
+use kubefoundry_compiler::verdict::AllowList;
 
 use super::{Index, Initialized, follow, watch_config};
 use crate::names::ALLOWED_PROVIDERS;
@@ -21,17 +22,11 @@ pub(crate) struct Namespaces {
 type Allowed = Option<Box<str>>;
 
 impl Namespaces {
-    /// Whether deployments of a namespace may use a provider ([`ALLOWED_PROVIDERS`]). True for a namespace that is not
-    /// known yet, so controllers first wait until it [is](Self::is_known).
-    pub(crate) fn allow(&self, namespace: &str, provider: &str) -> bool {
-        self.allowed_providers(namespace).is_none_or(|list| list.iter().any(|name| name == provider))
-    }
-
-    /// Returns the providers that a namespace allows; none when it allows all.
-    pub(crate) fn allowed_providers(&self, namespace: &str) -> Option<Vec<String>> {
+    /// Returns what a namespace allows. One that is not known yet allows everything, so controllers first wait until it
+    /// [is](Self::is_known).
+    pub(crate) fn allow_list(&self, namespace: &str) -> AllowList {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let list = known.all.get(namespace)?.as_deref()?;
-        Some(list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+        AllowList::parse(namespace, known.all.get(namespace).and_then(|annotation| annotation.as_deref()))
     }
 
     /// Whether the cache contains a namespace.
@@ -83,9 +78,10 @@ mod tests {
             let namespace = json!({"metadata": {"name": name, "annotations": annotations}});
             assert_eq!(namespaces.apply(Event::Apply(serde_json::from_value(namespace).unwrap())), [name]);
         }
-        assert!(namespaces.allow("open", "kaito") && namespaces.allow("unknown", "kaito"));
-        assert!(namespaces.allow("some", "kaito") && namespaces.allow("some", "dynamo"));
-        assert!(!namespaces.allow("some", "kuberay") && !namespaces.allow("closed", "kaito"));
+        let allows = |namespace: &str, provider: &str| namespaces.allow_list(namespace).allows(provider);
+        assert!(allows("open", "kaito") && allows("unknown", "kaito"));
+        assert!(allows("some", "kaito") && allows("some", "dynamo"));
+        assert!(!allows("some", "kuberay") && !allows("closed", "kaito"));
         assert!(namespaces.is_known("closed") && !namespaces.is_known("unknown"));
     }
 }

@@ -97,7 +97,7 @@ impl AdmissionContext for CachedCluster {
         async move {
             let namespaces = self.contexts.borrow().first().map(|context| Arc::clone(&context.namespaces));
             if let Some(namespaces) = namespaces.filter(|namespaces| namespaces.is_known(namespace)) {
-                return Ok(namespaces.allowed_providers(namespace));
+                return Ok(namespaces.allow_list(namespace).providers().map(<[String]>::to_vec));
             }
             // The namespace is new, or the watch is broken: ask the apiserver.
             let namespaces = Api::<Namespace>::all(self.client.clone());

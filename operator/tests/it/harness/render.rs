@@ -11,7 +11,7 @@ use super::cluster::{Kind, Namespace};
 use super::crds;
 
 /// Annotations that only the operator writes, without their prefix.
-const OWN_ANNOTATIONS: [&str; 2] = ["identity-hash", "rendered-hash"];
+const OWN_ANNOTATIONS: [&str; 3] = ["identity-hash", "rendered-hash", "deployment-uid"];
 
 /// Renders a ModelDeployment on its own, as `kubefoundry render --crds` does with the CRDs that tests install.
 pub fn compile_alone(deployment: &Value) -> Compilation {

@@ -4,15 +4,15 @@
 //! states ([`super::ownership`]). Like kube's, it is a JSON patch that tests what it changes: server-side apply would
 //! create a deployment that has been deleted.
 
-use std::sync::Arc;
-
-use http::{Method, Request};
-use kube::Api;
 use serde_json::{Value, json};
 
-use super::ReconcileRequest;
+use super::Reconciliation;
 use crate::cached_object::CachedObject;
 use crate::error::Error;
+use crate::reconcile::request::{DeploymentPatch, Measurement, Request};
+
+/// The finalizer of the garbage collector while `kubectl delete --cascade=orphan` takes the owner from the objects.
+pub(super) const ORPHAN: &str = "orphan";
 
 /// Whether a deployment has this finalizer.
 pub(super) fn has(deployment: &CachedObject, finalizer: &str) -> bool {
@@ -36,55 +36,52 @@ fn patch(deployment: &CachedObject, finalizer: &str, add: bool) -> Value {
     ])
 }
 
-impl ReconcileRequest<'_> {
+impl Reconciliation<'_> {
     /// Adds the finalizer if it is missing.
     pub(super) async fn add_finalizer(&self) -> Result<(), Error> {
-        if self.has_finalizer() {
+        if self.observation.has_finalizer() {
             return Ok(());
         }
         self.patch_finalizers(true).await.map(drop)
     }
 
-    /// Removes the finalizer if it is set. The apiserver may delete the deployment with that, so its state is dropped.
+    /// Removes the finalizer if it is set. The apiserver may delete the deployment with that.
     pub(super) async fn remove_finalizer(&self) -> Result<(), Error> {
-        if !self.has_finalizer() {
+        if !self.observation.has_finalizer() {
             return Ok(());
         }
         let is_gone = match self.patch_finalizers(false).await {
-            Ok(after) => after.is_terminating() && after.metadata.finalizers.as_ref().is_none_or(Vec::is_empty),
+            Ok(after) => after.is_none_or(|after| {
+                after.is_terminating() && after.metadata.finalizers.as_ref().is_none_or(Vec::is_empty)
+            }),
             Err(error) if error.has_code(404) => true,
             Err(error) => return Err(error),
         };
         if is_gone {
-            self.context.state.forget(self.deployment.uid());
-            self.shared().metrics.forget(self.deployment.namespace(), self.deployment.name());
+            self.exchange.send(Request::Record(Measurement::Gone)).await.ok();
         }
         Ok(())
     }
 
-    async fn patch_finalizers(&self, add: bool) -> Result<Arc<CachedObject>, Error> {
-        let shared = self.shared();
-        let api: Api<CachedObject> =
-            Api::namespaced_with(shared.client.clone(), self.deployment.namespace(), &shared.resource);
-        let path = format!("{}/{}?fieldManager={}", api.resource_url(), self.deployment.name(), self.context.manager);
-        let body = patch(self.deployment, &self.context.finalizer, add).to_string().into_bytes();
-        let request = Request::builder()
-            .method(Method::PATCH)
-            .uri(path)
-            .header(http::header::CONTENT_TYPE, "application/json-patch+json")
-            .body(body)
-            .map_err(kube::Error::HttpError)?;
-        match shared.client.request::<CachedObject>(request).await.map_err(Error::from) {
-            Ok(after) => {
-                self.context.state.record_write(&after);
-                Ok(Arc::new(after))
-            }
+    /// Sends the patch, and returns the deployment as stored.
+    async fn patch_finalizers(&self, add: bool) -> Result<Option<CachedObject>, Error> {
+        let patch = DeploymentPatch::Json(patch(self.deployment(), &self.observation.identity.finalizer, add));
+        match self.patch_deployment(patch).await {
             // A test of the patch failed.
             Err(error) if error.has_code(422) => {
                 Err(Error::Waiting("another client changed the deployment in the meantime".to_owned()))
             }
-            Err(error) => Err(error),
+            answer => answer,
         }
+    }
+
+    /// Changes the deployment outside of its status, and remembers it as stored.
+    pub(super) async fn patch_deployment(&self, patch: DeploymentPatch) -> Result<Option<CachedObject>, Error> {
+        let request = Request::PatchDeployment { manager: self.manager().to_owned(), patch };
+        let Some(stored) = self.exchange.send(request).await? else { return Ok(None) };
+        let stored = super::request::read(stored)?;
+        self.memory().record_write(&stored, self.moment());
+        Ok(Some(stored))
     }
 }
 

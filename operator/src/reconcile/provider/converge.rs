@@ -8,16 +8,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::core::{DynamicObject, ObjectMeta};
-use kube::{Api, Resource as _};
+use kube::core::ObjectMeta;
 use serde_json::Value;
 
 use super::desired::Desired;
-use super::request::Mode;
-use super::{ReconcileRequest, compare, objects};
+use super::ownership::Step;
+use super::{Reconciliation, compare, objects, request};
 use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::names::RENDERED_HASH;
+use crate::reconcile::request::Mode;
 use crate::runtime::events::EventReason;
 use crate::status::Force;
 use crate::watch::UpstreamObject;
@@ -27,6 +27,8 @@ use crate::watch::UpstreamObject;
 pub(super) enum ReconcileOutcome {
     /// Everything is as rendered.
     Settled,
+    /// The objects are as they were. The change of the specification waits for a provider that can be chosen.
+    Held,
     /// The main object was applied; as the apiserver returned it.
     Applied(Arc<UpstreamObject>),
     /// The watch has not delivered the last apply yet, so the cache cannot be trusted.
@@ -72,7 +74,7 @@ enum CachedState {
     Owned(Arc<UpstreamObject>),
 }
 
-impl ReconcileRequest<'_> {
+impl Reconciliation<'_> {
     /// Brings the objects one step closer to the desired ones. Reports an object with another owner as an outcome
     /// instead of an error: a retry does not help until a user acts.
     pub(super) async fn converge(&self, desired: &Desired) -> Result<ReconcileOutcome, Error> {
@@ -85,10 +87,8 @@ impl ReconcileRequest<'_> {
 
     async fn try_converge(&self, desired: &Desired) -> Result<ReconcileOutcome, Obstacle> {
         let known = |object: &Value| {
-            let upstream = &self.shared().upstream;
-            let found = upstream.find(&objects::resource(object), self.deployment.namespace(), objects::name(object));
-            let found = found.as_ref().map(|found| &found.object);
-            !self.context.state.is_object_behind(self.deployment, &objects::key(object), found)
+            let found = self.observation.find(object).map(|found| &found.object);
+            !self.memory().is_object_behind(&objects::key(object), found, self.moment())
         };
         if !desired.objects().filter(|object| is_watched(object)).all(known) {
             return Ok(ReconcileOutcome::CatchUp);
@@ -103,7 +103,7 @@ impl ReconcileRequest<'_> {
         let owned = self.owned();
         let main = desired.main();
         let is_stray = |owned: &&Arc<UpstreamObject>| {
-            objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main)
+            objects::is_main_kind(owned, self.observation.identity.provider) && !objects::is_same(owned, main)
         };
         let strays: Vec<&Arc<UpstreamObject>> = owned.iter().filter(is_stray).collect();
         if !strays.is_empty() {
@@ -114,9 +114,11 @@ impl ReconcileRequest<'_> {
             CachedState::Terminating => Ok(ReconcileOutcome::Recreating(waiting_for_deletion(&objects::title(main)))),
             CachedState::NotOwned => Err(not_owned(main)),
             CachedState::Owned(live) => {
-                let hash = live.object.annotation(&self.shared().api_group.label(RENDERED_HASH));
-                if hash == Some(desired.hash.as_str()) {
-                    self.repair_drift(desired, &owned).await
+                let hash = live.object.annotation(&self.observation.base.api_group.label(RENDERED_HASH));
+                if self.observation.step(false) == Step::Hold && hash != Some(desired.hash.as_str()) {
+                    Ok(ReconcileOutcome::Held)
+                } else if hash == Some(desired.hash.as_str()) {
+                    self.repair_drift(desired, owned).await
                 } else {
                     self.update_main(desired, &live).await
                 }
@@ -125,18 +127,23 @@ impl ReconcileRequest<'_> {
     }
 
     fn find(&self, object: &Value) -> CachedState {
-        let (kind, namespace) = (objects::text(object, "/kind"), self.deployment.namespace());
-        let found = self.shared().upstream.find(&objects::resource(object), namespace, objects::name(object));
+        let Some(found) = self.observation.find(object) else { return CachedState::Missing };
+        let is_ours =
+            self.is_owned(&found.object.metadata, objects::text(object, "/kind")) || self.has_lost_owner(&found.object);
         match found {
-            None => CachedState::Missing,
-            Some(found) if !self.is_owned(&found.object.metadata, kind) => CachedState::NotOwned,
-            Some(found) if found.object.is_terminating() => CachedState::Terminating,
-            Some(found) => CachedState::Owned(found),
+            _ if !is_ours => CachedState::NotOwned,
+            found if found.object.is_terminating() => CachedState::Terminating,
+            found => CachedState::Owned(Arc::clone(found)),
         }
     }
 
     fn is_owned(&self, metadata: &ObjectMeta, kind: &str) -> bool {
-        objects::is_owned(metadata, kind, self.deployment, self.shared().api_group)
+        objects::is_owned(metadata, kind, self.deployment(), self.observation.base.api_group)
+    }
+
+    /// Whether another client took the owner from an object of the deployment. It is put back.
+    fn has_lost_owner(&self, object: &CachedObject) -> bool {
+        objects::has_lost_owner(object, self.deployment(), self.manager(), self.observation.base.api_group)
     }
 
     /// Deletes main objects whose kind or name is no longer desired.
@@ -152,7 +159,7 @@ impl ReconcileRequest<'_> {
             self.apply(desired.main(), Mode::DryRun, Force::No).await?;
         }
         for stray in strays {
-            self.delete(stray, true).await?;
+            self.delete(stray).await?;
         }
         let titles: Vec<String> = strays.iter().map(|stray| objects::live_title(stray)).collect();
         Ok(ReconcileOutcome::Recreating(waiting_for_deletion(&titles.join(", "))))
@@ -166,7 +173,7 @@ impl ReconcileRequest<'_> {
         let main = desired.main();
         let live = self.create_object(main).await?;
         let message = format!("Created {}", objects::title(main));
-        self.shared().events.publish(self.deployment, EventReason::ResourceCreated, &message).await;
+        self.publish(EventReason::ResourceCreated, message).await;
         Ok(ReconcileOutcome::Applied(applied(main, live)))
     }
 
@@ -179,7 +186,6 @@ impl ReconcileRequest<'_> {
         desired: &Desired,
         owned: &[Arc<UpstreamObject>],
     ) -> Result<ReconcileOutcome, Obstacle> {
-        let uid = self.deployment.uid();
         let mut changed = Vec::new();
         for object in desired.objects().filter(|object| is_watched(object)) {
             match self.find(object) {
@@ -187,9 +193,9 @@ impl ReconcileRequest<'_> {
                 CachedState::NotOwned => return Err(not_owned(object)),
                 CachedState::Terminating => {}
                 CachedState::Owned(live) => {
-                    if compare::differs(object, &live) {
+                    if compare::differs(object, &live) || self.has_lost_owner(&live.object) {
                         let state = objects::comparison_hash(object, &live);
-                        if !self.context.state.is_unchangeable(uid, &objects::key(object), &state) {
+                        if !self.memory().is_unchangeable(&objects::key(object), &state) {
                             changed.push((object, Some(live)));
                         }
                     }
@@ -200,7 +206,8 @@ impl ReconcileRequest<'_> {
             self.prune(desired, owned).await?;
             return Ok(ReconcileOutcome::Settled);
         }
-        if let Some(delay) = self.context.state.correction_delay(uid) {
+        let delay = self.memory().correction_delay(self.moment());
+        if let Some(delay) = delay {
             return Ok(ReconcileOutcome::Deferred(delay));
         }
         let mut corrected = None;
@@ -211,7 +218,7 @@ impl ReconcileRequest<'_> {
                     let tried = self.apply(object, Mode::DryRun, Force::Yes).await?;
                     if objects::desired_fields(&tried.value()) == objects::desired_fields(&live.object.value()) {
                         let state = objects::comparison_hash(object, &live);
-                        self.context.state.record_unchangeable(uid, &objects::key(object), state);
+                        self.memory().record_unchangeable(&objects::key(object), state);
                         continue;
                     }
                     self.apply_and_record(object, Force::Yes).await?
@@ -220,9 +227,9 @@ impl ReconcileRequest<'_> {
             corrected = Some((object, stored));
         }
         let Some((object, stored)) = corrected else { return Ok(ReconcileOutcome::Settled) };
-        self.context.state.record_correction(uid);
+        self.memory().record_correction(self.moment());
         let message = "Provider resource was modified directly, reconciling";
-        self.shared().events.publish(self.deployment, EventReason::DriftDetected, message).await;
+        self.publish(EventReason::DriftDetected, message.to_owned()).await;
         let is_main = objects::key(object) == objects::key(desired.main());
         Ok(if is_main { ReconcileOutcome::Applied(applied(object, stored)) } else { ReconcileOutcome::Settled })
     }
@@ -231,7 +238,7 @@ impl ReconcileRequest<'_> {
     async fn prune(&self, desired: &Desired, owned: &[Arc<UpstreamObject>]) -> Result<(), Error> {
         let is_desired = |owned: &UpstreamObject| desired.objects().any(|object| objects::is_same(owned, object));
         for stale in owned.iter().filter(|owned| !is_desired(owned)) {
-            self.delete(stale, true).await?;
+            self.delete(stale).await?;
         }
         Ok(())
     }
@@ -253,9 +260,10 @@ impl ReconcileRequest<'_> {
     /// Creates or updates a volume claim. An existing claim may grow. Claims are not watched, because a cluster can
     /// have many that do not belong to any deployment.
     async fn ensure_claim(&self, object: &Value) -> Result<(), Obstacle> {
-        let Some(live) = self.api(object).get_opt(objects::name(object)).await.map_err(Error::from)? else {
+        let Some(live) = self.get(objects::resource(object), objects::name(object)).await? else {
             return self.create_object(object).await.map(drop);
         };
+        let live = request::read(live)?;
         if !self.is_owned(&live.metadata, objects::CLAIM) {
             return Err(not_owned(object));
         }
@@ -283,10 +291,11 @@ impl ReconcileRequest<'_> {
             return Ok(self.apply_and_record(object, Force::No).await?);
         }
         let resource = objects::resource(object);
-        let client = self.shared().client.clone();
-        let api: Api<DynamicObject> = Api::namespaced_with(client, self.deployment.namespace(), &resource);
-        match api.get_metadata_opt(objects::name(object)).await.map_err(Error::from)? {
-            Some(live) if !self.is_owned(live.meta(), &resource.kind) => Err(not_owned(object)),
+        let kind = resource.kind.clone();
+        match self.get_metadata(resource, objects::name(object)).await? {
+            Some(live) if !self.is_owned(&live.metadata, &kind) && !self.has_lost_owner(&live) => {
+                Err(not_owned(object))
+            }
             Some(live) if live.metadata.deletion_timestamp.is_some() => Err(being_deleted(object)),
             Some(_) => Ok(self.overwrite(object).await?),
             None => Err(being_deleted(object)),
@@ -303,10 +312,10 @@ impl ReconcileRequest<'_> {
     /// Returns the object as stored.
     pub(super) async fn apply_and_record(&self, object: &Value, force: Force) -> Result<CachedObject, Error> {
         let stored = self.apply(object, Mode::Real, force).await?;
-        self.context.state.record_apply(self.deployment, &objects::key(object), &stored);
+        self.memory().record_apply(&objects::key(object), &stored, self.moment());
         tracing::info!(
-            namespace = self.deployment.namespace(),
-            deployment = self.deployment.name(),
+            namespace = self.deployment().namespace(),
+            deployment = self.deployment().name(),
             kind = objects::text(object, "/kind"),
             name = objects::name(object),
             "applied"

@@ -12,13 +12,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cached_object::CachedObject;
 use crate::hash::short_hex;
+use crate::names::DEPLOYMENT_UID;
 use crate::watch::UpstreamObject;
 
 /// The kind of volume claims, which outlive their deployment and are not watched.
 pub(super) const CLAIM: &str = "PersistentVolumeClaim";
 
 /// Returns the API resource of an object, which the client needs to address it.
-pub(super) fn resource(object: &Value) -> ApiResource {
+pub(crate) fn resource(object: &Value) -> ApiResource {
     let (api_version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
@@ -108,9 +109,32 @@ pub(super) fn is_owned(metadata: &ObjectMeta, kind: &str, deployment: &CachedObj
     owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == deployment.uid())
 }
 
+/// Stands for what the operator adds to rendered objects. It changes with that, so that an upgrade updates the objects
+/// instead of finding drift in them.
+const ADDITIONS: &[u8] = b"deployment-uid";
+
+/// Whether an object has lost its owner: this controller applied it for this very deployment, but no controller is named
+/// in it. Objects of other clients never match, since they do not bear the uid and our field manager.
+pub(super) fn has_lost_owner(
+    object: &CachedObject,
+    deployment: &CachedObject,
+    manager: &str,
+    api_group: &ApiGroup,
+) -> bool {
+    if object.controller_uid().is_some()
+        || object.annotation(&api_group.label(DEPLOYMENT_UID)) != Some(deployment.uid())
+    {
+        return false;
+    }
+    let value = object.value();
+    let managers = value.pointer("/metadata/managedFields").and_then(Value::as_array);
+    managers.into_iter().flatten().any(|entry| entry["manager"] == manager && entry["operation"] == "Apply")
+}
+
 /// Hashes rendered objects without their owners, so that equal fields have an equal hash in another cluster.
 pub(super) fn rendered_hash(objects: &[Value]) -> String {
     let mut hash = Sha256::new();
+    hash.update(ADDITIONS);
     for object in objects {
         let mut object = object.clone();
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -199,6 +223,24 @@ mod tests {
         assert!(!ours(CLAIM, annotated("ml/other")));
         assert!(!ours(CLAIM, by("u", true)));
         assert!(!ours("ConfigMap", annotated("ml/phi")));
+    }
+
+    #[test]
+    fn only_an_object_of_ours_without_a_controller_has_lost_its_owner() {
+        let deployment = CachedObject::new(json!({"metadata": {"name": "phi", "uid": "u"}})).unwrap();
+        let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
+        let lost = |uid: &str, manager: &str, owners: Value| {
+            let object = json!({"metadata": {
+                "annotations": {"kubefoundry.ai/deployment-uid": uid}, "ownerReferences": owners,
+                "managedFields": [{"manager": manager, "operation": "Apply"}],
+            }});
+            has_lost_owner(&CachedObject::new(object).unwrap(), &deployment, "kaito-provider", api_group)
+        };
+        assert!(lost("u", "kaito-provider", json!([])));
+        assert!(!lost("earlier", "kaito-provider", json!([])));
+        assert!(!lost("u", "kubectl", json!([])));
+        let owner = json!([{"apiVersion": "v1", "kind": "K", "name": "x", "uid": "other", "controller": true}]);
+        assert!(!lost("u", "kaito-provider", owner));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_compiler::status::{StalenessPolicy, observe};
-use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_model::provider::{Provider, Status};
 use kubefoundry_model::status::Replicas;
@@ -13,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::converge::ReconcileOutcome;
 use super::objects;
-use crate::cached_object::CachedObject;
 use crate::names::{CORE_MANAGER, SELECTOR_MANAGER, condition};
+use crate::reconcile::observation::Observation;
 use crate::status::{self, Condition, StatusUpdate, Truth};
 use crate::watch::UpstreamObject;
 
@@ -46,6 +45,7 @@ impl<'r> StatusReport<'r> {
     ) -> Self {
         let mut report = Self { provider, outcome, main: None, status: None, stale: None, stale_after, stale_in: None };
         if let ReconcileOutcome::Settled
+        | ReconcileOutcome::Held
         | ReconcileOutcome::Applied(_)
         | ReconcileOutcome::Deferred(_)
         | ReconcileOutcome::Recreating(_) = outcome
@@ -107,6 +107,7 @@ impl<'r> StatusReport<'r> {
     fn problem(&self) -> Option<(&'static str, &str)> {
         Some(match self.outcome {
             ReconcileOutcome::Settled
+            | ReconcileOutcome::Held
             | ReconcileOutcome::Applied(_)
             | ReconcileOutcome::Deferred(_)
             | ReconcileOutcome::CatchUp => return None,
@@ -135,6 +136,11 @@ impl<'r> StatusReport<'r> {
     fn created_condition(&self) -> Condition {
         let (truth, reason, message) = match (self.problem(), &self.main) {
             (Some((reason, message)), _) => (false, reason, message.to_owned()),
+            (None, Some((kind, name))) if matches!(self.outcome, ReconcileOutcome::Held) => (
+                true,
+                "ResourceCreated",
+                format!("{kind} '{name}' stays as it is until the named provider can be chosen"),
+            ),
             (None, Some((kind, name))) => (true, "ResourceCreated", format!("{kind} '{name}' is as rendered")),
             (None, None) => (true, "ResourceCreated", String::new()),
         };
@@ -230,23 +236,18 @@ fn last_spec_write(object: &Value) -> Option<Time> {
     others.filter_map(|entry| Time::parse(entry["time"].as_str()?)).max()
 }
 
-/// Returns the field manager of another provider that still has a finalizer on a deployment, or owns its phase.
-pub(super) fn predecessor(
-    value: &Value,
-    deployment: &CachedObject,
-    api_group: &ApiGroup,
-    manager: &str,
-) -> Option<String> {
-    let finalizers = deployment.metadata.finalizers.iter().flatten();
-    let with_finalizer = finalizers.filter_map(|one| one.strip_prefix(api_group.label_prefix));
-    let with_phase =
-        status::managers(value).filter(|(_, fields)| fields.get("f:phase").is_some()).map(|(name, _)| name);
-    let with_phase = with_phase.filter(|name| ![CORE_MANAGER, SELECTOR_MANAGER].contains(name));
-    with_finalizer
-        .filter(|name| name.ends_with("-provider"))
-        .chain(with_phase)
-        .find(|name| *name != manager)
-        .map(str::to_owned)
+/// Returns the field manager of another provider that still has a finalizer on a deployment, or that owns its phase and
+/// will give it up.
+pub(super) fn predecessor(observation: &Observation, manager: &str) -> Option<String> {
+    let finalizers = observation.deployment.metadata.finalizers.iter().flatten();
+    let with_finalizer = finalizers
+        .filter_map(|one| one.strip_prefix(observation.api_group.label_prefix))
+        .filter(|name| name.ends_with("-provider"));
+    let with_phase = status::owners(&observation.value)
+        .filter(|owner| owner.applies && owner.fields.get("f:phase").is_some())
+        .map(|owner| owner.manager)
+        .filter(|name| observation.colleagues.contains(*name) && ![CORE_MANAGER, SELECTOR_MANAGER].contains(name));
+    with_finalizer.chain(with_phase).find(|name| *name != manager).map(str::to_owned)
 }
 
 /// Returns the time at which the provider was chosen.
@@ -262,9 +263,12 @@ pub(super) fn chosen_at(value: &Value) -> Option<Time> {
 mod tests {
     use std::sync::Arc;
 
+    use kubefoundry_kubernetes::api_group::ApiGroup;
     use kubefoundry_model::providers;
 
     use super::*;
+    use crate::cached_object::CachedObject;
+    use crate::reconcile::memory::Moment;
 
     const NOW: &str = "2026-01-30T10:00:00Z";
     const STALE_AFTER: Duration = Duration::from_secs(300);
@@ -440,7 +444,10 @@ mod tests {
         let predecessor_of = |metadata: &Value| {
             let object = json!({"kind": "ModelDeployment", "metadata": metadata});
             let cached = CachedObject::new(object).unwrap();
-            predecessor(&cached.value(), &cached, api_group, "kaito-provider")
+            let colleagues = crate::reconcile::observation::colleagues(["kaito", "vllm"]);
+            let now = Time::parse(NOW).unwrap();
+            let observation = Observation::new(Arc::new(cached), api_group, now, Moment::default(), colleagues);
+            predecessor(&observation, "kaito-provider")
         };
         let owns_phase = |manager: &str| {
             json!({"managedFields": [{
@@ -459,7 +466,7 @@ mod tests {
             Some("vllm-provider")
         );
         assert_eq!(predecessor_of(&owns_phase("vllm-provider")).as_deref(), Some("vllm-provider"));
-        for manager in ["kaito-provider", CORE_MANAGER, SELECTOR_MANAGER] {
+        for manager in ["kaito-provider", CORE_MANAGER, SELECTOR_MANAGER, "kubectl"] {
             assert_eq!(predecessor_of(&owns_phase(manager)), None);
         }
     }

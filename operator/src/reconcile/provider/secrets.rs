@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
+use kube::core::ApiResource;
 use serde_json::Value;
 
-use super::{ReconcileRequest, objects};
+use super::{Reconciliation, objects};
 use crate::error::Error;
 use crate::runtime::events::EventReason;
 use crate::status;
@@ -33,35 +33,34 @@ fn reported_generation(deployment: &Value, manager: &str) -> Option<i64> {
     deployment.pointer("/status/observedGeneration")?.as_i64()
 }
 
-impl ReconcileRequest<'_> {
+impl Reconciliation<'_> {
     /// Looks the Secrets up when the generation is new, or when one was missing, and publishes an event for each
     /// missing one. The objects are applied all the same: a Secret may be created later.
     pub(super) async fn check_secrets(&self) -> Result<(), Error> {
-        let names = required_secrets(&self.value);
-        let uid = self.deployment.uid();
-        let generation = self.deployment.metadata.generation;
-        let reported = reported_generation(&self.value, &self.context.manager);
-        let is_known = self.context.state.knows_secrets(uid, generation).unwrap_or(reported == generation);
+        let value = &self.observation.base.value;
+        let names = required_secrets(value);
+        let generation = self.observation.base.generation();
+        let reported = reported_generation(value, self.manager());
+        let is_known = self.memory().knows_secrets(generation, self.moment()).unwrap_or(reported == generation);
         if names.is_empty() || is_known {
             return Ok(());
         }
-        let namespace = self.deployment.namespace();
-        let api: Api<Secret> = Api::namespaced(self.shared().client.clone(), namespace);
+        let namespace = self.deployment().namespace();
         let mut all_exist = true;
         for name in names {
-            match api.get_metadata_opt(name).await {
+            match self.get_metadata(ApiResource::erase::<Secret>(&()), name).await {
                 Ok(Some(_)) => {}
                 Ok(None) => {
                     all_exist = false;
                     let message = format!("Secret '{name}' not found in namespace '{namespace}'");
-                    self.shared().events.publish(self.deployment, EventReason::SecretNotFound, &message).await;
+                    self.publish(EventReason::SecretNotFound, message).await;
                 }
                 // A cluster may withhold this permission from the operator. The check is a courtesy, so it is skipped.
-                Err(kube::Error::Api(status)) if status.is_forbidden() => return Ok(()),
-                Err(error) => return Err(error.into()),
+                Err(error) if error.has_code(403) => return Ok(()),
+                Err(error) => return Err(error),
             }
         }
-        self.context.state.record_secrets(uid, generation, all_exist);
+        self.memory().record_secrets(generation, all_exist, self.moment());
         Ok(())
     }
 }

@@ -1,29 +1,29 @@
 //! Updates a main object (OP-3): in place where the provider supports the change, otherwise by deleting and
 //! creating it.
 
-use kube::Api;
-use kube::core::DynamicObject;
+use std::sync::Arc;
+
 use kubefoundry_model::provider::{Behavior, Provider, Reaction};
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::Value;
 
 use super::converge::{self, Obstacle, ReconcileOutcome};
 use super::desired::Desired;
-use super::request::{self, Mode};
-use super::{ReconcileRequest, compare, objects};
+use super::{Reconciliation, compare, objects, request};
 use crate::error::Error;
 use crate::names::IDENTITY_HASH;
+use crate::reconcile::request::Mode;
 use crate::status::Force;
 use crate::watch::UpstreamObject;
 
-impl ReconcileRequest<'_> {
+impl Reconciliation<'_> {
     /// Updates a main object whose rendered form changed since the last apply.
     pub(super) async fn update_main(
         &self,
         desired: &Desired,
-        live: &UpstreamObject,
+        live: &Arc<UpstreamObject>,
     ) -> Result<ReconcileOutcome, Obstacle> {
-        let identity = live.object.annotation(&self.shared().api_group.label(IDENTITY_HASH));
+        let identity = live.object.annotation(&self.observation.base.api_group.label(IDENTITY_HASH));
         if identity.is_some_and(|identity| identity != desired.identity) {
             return self.recreate(desired, live, "the model, engine or serving mode changed").await;
         }
@@ -32,7 +32,8 @@ impl ReconcileRequest<'_> {
             Ok(tried) => {
                 let (before, after) =
                     (objects::desired_fields(&live.object.value()), objects::desired_fields(&tried.value()));
-                if let Some(reason) = compare::recreation_reason(self.context.provider, &before, &after) {
+                let provider = self.observation.identity.provider;
+                if let Some(reason) = compare::recreation_reason(provider, &before, &after) {
                     return self.recreate(desired, live, &reason).await;
                 }
             }
@@ -53,19 +54,17 @@ impl ReconcileRequest<'_> {
     /// because the cache drops the managed fields that show which fields are no longer rendered.
     async fn refused_field(&self, main: &Value) -> Result<Option<String>, Error> {
         let resource = objects::resource(main);
-        let client = self.shared().client.clone();
-        let api: Api<DynamicObject> = Api::namespaced_with(client, self.deployment.namespace(), &resource);
-        let live = api.get(objects::name(main)).await?;
-        let live = serde_json::to_value(&live).map_err(kube::Error::SerdeError)?;
+        let kind = resource.kind.clone();
+        let Some(live) = self.get(resource, objects::name(main)).await? else { return Ok(None) };
         let paths = compare::drifted_paths(main, &live);
-        Ok(paths.into_iter().find(|path| is_immutable(self.context.provider, &resource.kind, path)))
+        Ok(paths.into_iter().find(|path| is_immutable(self.observation.identity.provider, &kind, path)))
     }
 
     /// Deletes the main object. The next reconciliation creates it again once the old one is gone.
     async fn recreate(
         &self,
         desired: &Desired,
-        live: &UpstreamObject,
+        live: &Arc<UpstreamObject>,
         reason: &str,
     ) -> Result<ReconcileOutcome, Obstacle> {
         // The new main object refers to these. A Service or a route keeps its name, so the running model still uses it:
@@ -80,9 +79,9 @@ impl ReconcileRequest<'_> {
         }
         let tried = self.apply(&trial, Mode::DryRun, Force::No).await;
         tried.map_err(|error| request::with_real_name(error, objects::name(&trial), live.object.name()))?;
-        let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
+        let (namespace, name) = (self.deployment().namespace(), self.deployment().name());
         tracing::info!(namespace, name, reason, "recreating the provider's object");
-        self.delete(live, true).await?;
+        self.delete(live).await?;
         Ok(ReconcileOutcome::Recreating(converge::waiting_for_deletion(&objects::live_title(live))))
     }
 }

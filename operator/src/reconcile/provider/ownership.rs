@@ -13,19 +13,23 @@ pub(super) enum ChosenProvider {
     None,
     /// This provider.
     This,
-    /// Still this provider, but the specification names another one, which the selector has not chosen yet.
+    /// Still this provider, but the specification names another one, which the selector has not considered yet.
     ThisUntilReselected,
+    /// Still this provider, because the one that the specification names cannot be chosen.
+    ThisForLack,
     /// Another provider.
     Other,
 }
 
 impl ChosenProvider {
     /// Compares a provider with `status.provider.name` and `spec.provider.name`; both are empty where absent.
-    pub(super) fn new(provider: &str, chosen: &str, named: &str) -> Self {
+    /// `is_settled`: the selector cannot choose the named one.
+    pub(super) fn new(provider: &str, chosen: &str, named: &str, is_settled: bool) -> Self {
         match chosen {
             "" => Self::None,
             chosen if chosen != provider => Self::Other,
             _ if named.is_empty() || named == provider => Self::This,
+            _ if is_settled => Self::ThisForLack,
             _ => Self::ThisUntilReselected,
         }
     }
@@ -39,6 +43,8 @@ pub(super) struct Situation {
     pub(super) is_paused: bool,
     /// The deployment is being deleted.
     pub(super) is_deleted: bool,
+    /// The garbage collector takes the owner from the objects, which shall outlive the deployment.
+    pub(super) is_orphaning: bool,
     /// The deletion has taken longer than `--finalizer-timeout`.
     pub(super) is_overdue: bool,
     pub(super) choice: ChosenProvider,
@@ -75,6 +81,9 @@ pub(super) enum Step {
     ForceRelease,
     /// Apply the desired objects.
     Apply { force: Force },
+    /// Keep the objects as they are: report their state and restore what another client changed, but carry out no
+    /// change of the specification.
+    Hold,
 }
 
 /// Returns the next step in this situation.
@@ -87,7 +96,7 @@ pub(super) fn next(situation: &Situation) -> Step {
     }
     if situation.is_deleted {
         return match situation {
-            Situation { has_finalizer: false, .. } => Step::Nothing,
+            Situation { has_finalizer: false, .. } | Situation { is_orphaning: true, .. } => Step::Nothing,
             // The cache may still show an object that is gone, or miss one that was just created.
             Situation { is_behind: true, .. } => Step::CatchUp,
             Situation { is_ready: true, has_objects: false, .. } => Step::Release,
@@ -103,6 +112,7 @@ pub(super) fn next(situation: &Situation) -> Step {
         _ if !situation.is_ready => wait("the provider's objects are not known yet"),
         ChosenProvider::Other if situation.has_objects => Step::DeleteObjects,
         ChosenProvider::Other => Step::Release,
+        ChosenProvider::ThisForLack => Step::Hold,
         ChosenProvider::This => match &situation.predecessor {
             None => Step::Apply { force: Force::No },
             Some(_) if situation.predecessor_is_overdue => Step::Apply { force: Force::Yes },
@@ -119,6 +129,7 @@ mod tests {
         Situation {
             is_paused: false,
             is_deleted: false,
+            is_orphaning: false,
             is_overdue: false,
             choice: ChosenProvider::This,
             is_behind: false,
@@ -155,6 +166,8 @@ mod tests {
             // The choice was lost, or is about to change: existing objects stay.
             (Situation { choice: ChosenProvider::None, ..ours() }, Step::Nothing),
             (Situation { choice: ChosenProvider::ThisUntilReselected, ..ours() }, Step::Nothing),
+            (Situation { choice: ChosenProvider::ThisForLack, ..ours() }, Step::Hold),
+            (Situation { choice: ChosenProvider::ThisForLack, is_behind: true, ..ours() }, Step::CatchUp),
             // Another provider.
             (another(), Step::DeleteObjects),
             (Situation { has_objects: false, ..another() }, Step::Release),
@@ -173,6 +186,9 @@ mod tests {
             (Situation { is_ready: false, has_objects: false, ..deleted() }, unknown),
             (Situation { is_ready: false, has_objects: false, is_overdue: true, ..deleted() }, Step::ForceRelease),
             (Situation { has_finalizer: false, ..deleted() }, Step::Nothing),
+            // `kubectl delete --cascade=orphan`: the objects stay.
+            (Situation { is_orphaning: true, ..deleted() }, Step::Nothing),
+            (Situation { is_orphaning: true, is_overdue: true, ..deleted() }, Step::Nothing),
             (Situation { is_behind: true, ..deleted() }, Step::CatchUp),
         ] {
             assert_eq!(next(&situation), expected, "{situation:?}");
@@ -190,7 +206,9 @@ mod tests {
             ("dynamo", "kaito", ChosenProvider::Other),
             ("dynamo", "", ChosenProvider::Other),
         ] {
-            assert_eq!(ChosenProvider::new("kaito", chosen, named), expected, "{chosen} {named}");
+            assert_eq!(ChosenProvider::new("kaito", chosen, named, false), expected, "{chosen} {named}");
         }
+        assert_eq!(ChosenProvider::new("kaito", "kaito", "nope", true), ChosenProvider::ThisForLack);
+        assert_eq!(ChosenProvider::new("kaito", "kaito", "kaito", true), ChosenProvider::This);
     }
 }

@@ -1,0 +1,136 @@
+//! Sends the requests of a reconciliation to the apiserver.
+
+use http::{Method, Request as HttpRequest};
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::core::{ApiResource, DynamicObject};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::cached_object::CachedObject;
+use crate::context::Context;
+use crate::reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError};
+use crate::status::Force;
+
+/// The deployment whose reconciliation asks, and where the requests go.
+pub(super) struct Executor<'e> {
+    pub(super) context: &'e Context,
+    pub(super) deployment: &'e CachedObject,
+    /// The name of the controller, for metrics.
+    pub(super) controller: &'static str,
+}
+
+impl Executor<'_> {
+    /// Sends a request, and returns the answer.
+    pub(super) async fn execute(&self, request: Request) -> Answer {
+        match request {
+            Request::Apply { manager, object, mode, force } => {
+                let mut params = PatchParams::apply(&manager).validation_strict();
+                params.dry_run = mode == Mode::DryRun;
+                params.force = force == Force::Yes;
+                let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+                let api = self.api(&resource_of(&object));
+                answer(api.patch(name, &params, &Patch::Apply(&object)).await)
+            }
+            Request::Get { resource, name } => found(self.api(&resource).get_opt(&name).await),
+            Request::GetMetadata { resource, name } => found(self.api(&resource).get_metadata_opt(&name).await),
+            Request::Delete { resource, name, uid, version } => {
+                let params = DeleteParams {
+                    propagation_policy: Some(PropagationPolicy::Background),
+                    preconditions: Some(Preconditions { uid: Some(uid), resource_version: version }),
+                    ..DeleteParams::default()
+                };
+                self.api(&resource).delete(&name, &params).await.map(|_| None).map_err(RequestError::from)
+            }
+            Request::PatchDeployment { manager, patch } => self.patch_deployment("", &manager, patch).await,
+            Request::PatchStatus { manager, patch } => {
+                self.patch_deployment("/status", &manager, DeploymentPatch::Json(patch)).await
+            }
+            Request::ApplyStatus { manager, status, force } => self.apply_status(&manager, &status, force).await,
+            Request::Publish { reason, message } => {
+                self.context.events.publish(self.deployment, reason, &message).await;
+                Ok(None)
+            }
+            Request::Record(measurement) => {
+                self.record(measurement);
+                Ok(None)
+            }
+        }
+    }
+
+    fn api(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        Api::namespaced_with(self.context.client.clone(), self.deployment.namespace(), resource)
+    }
+
+    fn deployments(&self) -> Api<DynamicObject> {
+        self.api(&self.context.resource)
+    }
+
+    /// Applies the status. The uid makes the apply fail if the deployment was deleted or replaced by one of the same
+    /// name. Without it, the apply would create a deployment.
+    async fn apply_status(&self, manager: &str, status: &Value, force: Force) -> Answer {
+        let object = json!({
+            "apiVersion": self.context.resource.api_version,
+            "kind": self.context.resource.kind,
+            "metadata": {
+                "name": self.deployment.name(),
+                "namespace": self.deployment.namespace(),
+                "uid": self.deployment.uid(),
+            },
+            "status": status,
+        });
+        let mut params = PatchParams::apply(manager).validation_strict();
+        params.force = force == Force::Yes;
+        answer(self.deployments().patch_status(self.deployment.name(), &params, &Patch::Apply(&object)).await)
+    }
+
+    /// Changes the deployment or a subresource of it. kube's `Api` types JSON patches with a crate of its own, which the
+    /// patches here do not need.
+    async fn patch_deployment(&self, subresource: &str, manager: &str, patch: DeploymentPatch) -> Answer {
+        let (content_type, body) = match patch {
+            DeploymentPatch::Json(patch) => ("application/json-patch+json", patch),
+            DeploymentPatch::Merge(patch) => ("application/merge-patch+json", patch),
+        };
+        let (url, name) = (self.deployments().resource_url().to_owned(), self.deployment.name());
+        let request = HttpRequest::builder()
+            .method(Method::PATCH)
+            .uri(format!("{url}/{name}{subresource}?fieldManager={manager}"))
+            .header(http::header::CONTENT_TYPE, content_type)
+            .body(body.to_string().into_bytes())
+            .map_err(kube::Error::HttpError)?;
+        answer(self.context.client.request::<Value>(request).await)
+    }
+
+    fn record(&self, measurement: Measurement) {
+        let metrics = &self.context.metrics;
+        let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
+        match measurement {
+            Measurement::Deployment { phase, replicas } => metrics.set_deployment(namespace, name, &phase, replicas),
+            Measurement::Selection { provider, reason } => metrics.count_selection(&provider, &reason),
+            Measurement::Gone => metrics.forget(namespace, name),
+            Measurement::Takeover => {
+                tracing::info!(
+                    controller = self.controller,
+                    namespace,
+                    deployment = name,
+                    "took over status fields that another client wrote"
+                );
+                metrics.count_takeover(self.controller);
+            }
+        }
+    }
+}
+
+/// Returns the API resource of an object, which the client needs to address it.
+fn resource_of(object: &Value) -> ApiResource {
+    crate::reconcile::provider::resource(object)
+}
+
+fn answer<T: Serialize>(result: Result<T, kube::Error>) -> Answer {
+    let object = result?;
+    serde_json::to_value(&object).map(Some).map_err(|error| RequestError::Failed(error.to_string()))
+}
+
+fn found<T: Serialize>(result: Result<Option<T>, kube::Error>) -> Answer {
+    result?.map_or(Ok(None), |object| answer(Ok(object)))
+}

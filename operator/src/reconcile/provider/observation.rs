@@ -1,0 +1,206 @@
+//! What the controller of a provider knows of a deployment and its objects when it reconciles it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::core::{ApiResource, GroupVersionKind};
+use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_compiler::verdict::Verdict;
+use kubefoundry_kubernetes::api_group::ApiGroup;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::select::PriorChoice;
+use serde_json::Value;
+
+use super::desired::RenderResult;
+use super::ownership::{self, ChosenProvider, Situation, Step};
+use super::{finalizer, objects, report};
+use crate::names;
+use crate::reconcile::observation::Observation;
+use crate::status;
+use crate::watch::UpstreamObject;
+
+/// A provider, and the names under which its controller writes.
+#[derive(Clone)]
+pub(crate) struct ProviderIdentity {
+    pub(crate) provider: &'static dyn Provider,
+    /// The field manager of the controller.
+    pub(crate) manager: String,
+    /// The finalizer of the controller.
+    pub(crate) finalizer: String,
+}
+
+impl ProviderIdentity {
+    pub(crate) fn new(provider: &'static dyn Provider, api_group: &ApiGroup) -> Self {
+        let manager = names::provider_manager(provider.name());
+        Self { provider, manager, finalizer: names::finalizer(api_group, provider.name()) }
+    }
+}
+
+/// The flags of the operator that change what a provider's controller does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProviderSettings {
+    /// `--finalizer-timeout`.
+    pub(crate) finalizer_timeout: Duration,
+    /// `--stale-after`.
+    pub(crate) stale_after: Duration,
+}
+
+/// The caches and the registry from which an observation is made.
+pub(crate) trait ProviderCluster {
+    /// Whether the caches of the provider's kinds are filled.
+    fn is_ready(&self, provider: &str) -> bool;
+
+    /// Returns the cached objects whose controller is the deployment with this uid.
+    fn owned(&self, uid: &str) -> Vec<Arc<UpstreamObject>>;
+
+    /// Returns a cached object, whoever owns it.
+    fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<UpstreamObject>>;
+
+    /// Decides and renders a deployment.
+    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Verdict;
+
+    /// Returns the hash of the fields whose change requires a new main object.
+    fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String>;
+}
+
+/// An observation for one provider. Nothing in it changes while the deployment is reconciled.
+pub(crate) struct ProviderObservation {
+    pub(crate) base: Observation,
+    pub(crate) identity: ProviderIdentity,
+    pub(crate) settings: ProviderSettings,
+    /// Whether the caches of the provider's kinds are filled.
+    pub(super) is_ready: bool,
+    /// The cached objects of this provider's kinds that the deployment owns.
+    pub(super) owned: Vec<Arc<UpstreamObject>>,
+    /// The rendered deployment, if this provider is chosen.
+    pub(super) rendered: Option<RenderResult>,
+    /// The main object of a deleted deployment that lost its owner.
+    left_behind: Option<Arc<UpstreamObject>>,
+    /// The cached objects with the names of the rendered ones, by kind and name, whoever owns them.
+    found: BTreeMap<String, Arc<UpstreamObject>>,
+}
+
+impl ProviderObservation {
+    /// Collects what the caches contain. The deployment is rendered only where its next step needs it.
+    pub(crate) fn new(
+        base: Observation,
+        identity: ProviderIdentity,
+        settings: ProviderSettings,
+        cluster: &dyn ProviderCluster,
+    ) -> Self {
+        let is_ready = cluster.is_ready(identity.provider.name());
+        let mut owned = cluster.owned(base.deployment.uid());
+        owned.retain(|owned| objects::belongs_to(owned, identity.provider, &identity.manager));
+        let mut observation = Self {
+            base,
+            identity,
+            settings,
+            is_ready,
+            owned,
+            rendered: None,
+            left_behind: None,
+            found: BTreeMap::new(),
+        };
+        if observation.base.deployment.is_terminating() {
+            observation.left_behind = observation.find_left_behind(cluster);
+        }
+        let rendered = match observation.step(false) {
+            Step::Apply { .. } => observation.render(&observation.base.value, cluster),
+            // The specification names another provider, which cannot be chosen: what runs, runs on.
+            Step::Hold => {
+                let mut held = observation.base.value.clone();
+                if let Some(name) = held.pointer_mut("/spec/provider/name") {
+                    *name = Value::from(observation.identity.provider.name());
+                }
+                observation.render(&held, cluster)
+            }
+            _ => return observation,
+        };
+        if let RenderResult::Rendered(desired) = &rendered {
+            let namespace = observation.base.deployment.namespace();
+            for object in desired.objects() {
+                let found = cluster.find(&objects::resource(object), namespace, objects::name(object));
+                observation.found.extend(found.map(|found| (objects::key(object), found)));
+            }
+        }
+        observation.rendered = Some(rendered);
+        observation
+    }
+
+    /// Finds the main object that the status names, if this controller applied it and it has no owner any more.
+    fn find_left_behind(&self, cluster: &dyn ProviderCluster) -> Option<Arc<UpstreamObject>> {
+        let recorded = &self.base.status()["provider"];
+        let (kind, name) = (recorded["resourceKind"].as_str()?, recorded["resourceName"].as_str()?);
+        let versions = self.identity.provider.info().crd_versions.iter();
+        let groups = versions.filter_map(|version| version.split_once('/'));
+        let deployment = &self.base.deployment;
+        groups
+            .map(|(group, version)| ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind)))
+            .find_map(|resource| cluster.find(&resource, deployment.namespace(), name))
+            .filter(|found| {
+                objects::has_lost_owner(&found.object, deployment, &self.identity.manager, self.base.api_group)
+            })
+    }
+
+    /// Returns the main object of a deleted deployment that is not deleted with it, because it lost its owner.
+    pub(super) fn left_behind(&self) -> Option<&UpstreamObject> {
+        self.left_behind.as_deref()
+    }
+
+    fn render(&self, deployment: &Value, cluster: &dyn ProviderCluster) -> RenderResult {
+        let provider = self.identity.provider.name();
+        let reason = objects::text(deployment, "/status/provider/selectedReason").to_owned();
+        let verdict = cluster.decide(deployment, &PriorChoice { provider: provider.to_owned(), reason });
+        let identity = cluster.identity_hash(deployment, provider).unwrap_or_default();
+        RenderResult::new(verdict, identity, self.base.deployment.uid(), self.base.api_group)
+    }
+
+    /// Returns the cached object with the kind and name of a desired one.
+    pub(super) fn find(&self, desired: &Value) -> Option<&Arc<UpstreamObject>> {
+        self.found.get(&objects::key(desired))
+    }
+
+    pub(super) fn has_finalizer(&self) -> bool {
+        finalizer::has(&self.base.deployment, &self.identity.finalizer)
+    }
+
+    /// Decides what to do. `is_behind`: the cached deployment is older than its last write.
+    pub(super) fn step(&self, is_behind: bool) -> Step {
+        let Observation { deployment, value, now, .. } = &self.base;
+        let is_overdue = |time: Option<Time>| {
+            let elapsed = time.map(|time| Duration::from_secs(now.seconds_since(time)));
+            elapsed.is_some_and(|elapsed| elapsed >= self.settings.finalizer_timeout)
+        };
+        let deletion = deployment.metadata.deletion_timestamp.as_ref();
+        let deletion = deletion.and_then(|time| Time::parse(&time.0.to_string()));
+        let name = self.identity.provider.name();
+        ownership::next(&Situation {
+            is_paused: self.base.is_paused(),
+            is_deleted: deployment.is_terminating(),
+            is_orphaning: finalizer::has(deployment, finalizer::ORPHAN),
+            is_overdue: is_overdue(deletion),
+            choice: ChosenProvider::new(
+                name,
+                deployment.chosen().unwrap_or_default(),
+                self.base.named().unwrap_or_default(),
+                is_choice_settled(&self.base),
+            ),
+            is_behind,
+            is_ready: self.is_ready,
+            has_finalizer: self.has_finalizer(),
+            owns_status: !status::owned(value, &self.identity.manager).is_null(),
+            has_objects: self.is_ready && !self.owned.is_empty(),
+            predecessor: report::predecessor(&self.base, &self.identity.manager),
+            predecessor_is_overdue: is_overdue(report::chosen_at(value)),
+        })
+    }
+}
+
+/// Whether the selector has decided about this generation that the named provider cannot be chosen.
+fn is_choice_settled(observation: &Observation) -> bool {
+    let selected = status::find(observation.status(), names::condition::PROVIDER_SELECTED);
+    selected.is_some_and(|selected| {
+        selected["status"] == "False" && selected["observedGeneration"].as_i64() == observation.generation()
+    })
+}

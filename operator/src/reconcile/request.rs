@@ -1,0 +1,97 @@
+//! The requests that a reconciliation asks for, and the answers to them. Requests are plain data: the controllers send
+//! them to an apiserver ([`crate::controllers`]), the simulation to one in memory.
+
+use kube::core::ApiResource;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::runtime::events::EventReason;
+use crate::runtime::metrics::Replicas;
+use crate::status::Force;
+
+/// Whether a request changes the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The apiserver validates the request, and stores nothing.
+    DryRun,
+    Real,
+}
+
+/// A request about the deployment that is reconciled, or about an object in its namespace.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Request {
+    /// Applies an object server-side, with strict field validation: an unknown field is a refusal, not a silent drop.
+    /// Answered with the object as stored.
+    Apply { manager: String, object: Value, mode: Mode, force: Force },
+    /// Reads an object; answered with none when it does not exist.
+    Get { resource: ApiResource, name: String },
+    /// Reads the metadata of an object, so that the contents of a Secret never reach the operator.
+    GetMetadata { resource: ApiResource, name: String },
+    /// Deletes the object with this uid and its dependents, only in this `resourceVersion`.
+    Delete { resource: ApiResource, name: String, uid: String, version: Option<String> },
+    /// Changes the deployment outside of its status. Answered with the deployment as stored.
+    PatchDeployment { manager: String, patch: DeploymentPatch },
+    /// Applies the status of the deployment server-side. Answered with the deployment as stored.
+    ApplyStatus { manager: String, status: Value, force: Force },
+    /// Changes the status of the deployment by a JSON patch. Answered with the deployment as stored.
+    PatchStatus { manager: String, patch: Value },
+    /// Publishes an event about the deployment. Never fails: an event is a courtesy.
+    Publish { reason: EventReason, message: String },
+    /// Records a measurement in the metrics. Never fails.
+    Record(Measurement),
+}
+
+/// A change of the deployment outside of its status.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum DeploymentPatch {
+    /// A JSON patch. Its tests make it fail when the deployment changed in the meantime.
+    Json(Value),
+    /// A merge patch.
+    Merge(Value),
+}
+
+/// A measurement of a reconciliation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Measurement {
+    /// Phase and replicas of the deployment.
+    Deployment { phase: String, replicas: Replicas },
+    /// A provider was selected.
+    Selection { provider: String, reason: String },
+    /// The deployment is gone, or no longer concerns the controller.
+    Gone,
+    /// Status fields of another client were taken over.
+    Takeover,
+}
+
+/// The answer to a request: an object, none when the request returns none, or why the request failed.
+pub(crate) type Answer = Result<Option<Value>, RequestError>;
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum RequestError {
+    /// The apiserver refused it, with this HTTP status code.
+    #[error("{message}")]
+    Refused { code: u16, message: String },
+    /// The apiserver could not be reached, or its answer could not be read.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<kube::Error> for RequestError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                let message = if status.message.is_empty() { status.to_string() } else { status.message.clone() };
+                Self::Refused { code: status.code, message }
+            }
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl RequestError {
+    /// Whether the apiserver answered with this HTTP status code.
+    pub(crate) fn has_code(&self, expected: u16) -> bool {
+        matches!(self, Self::Refused { code, .. } if *code == expected)
+    }
+}
