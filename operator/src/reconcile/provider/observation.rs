@@ -110,8 +110,9 @@ impl ProviderObservation {
             // The specification names another provider, which cannot be chosen: what runs, runs on.
             Step::Hold => {
                 let mut held = observation.base.value.clone();
-                if let Some(name) = held.pointer_mut("/spec/provider/name") {
-                    *name = Value::from(observation.identity.provider.name());
+                // The recorded choice takes its place, with the reason that the running object bears.
+                if let Some(provider) = held.pointer_mut("/spec/provider").and_then(Value::as_object_mut) {
+                    provider.remove("name");
                 }
                 observation.render(&held, cluster)
             }

@@ -5,4 +5,5 @@ mod cases;
 mod create;
 mod delete;
 mod select;
+mod strangers;
 mod update;
