@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 
+use crate::recreation::RecreationPolicy;
 use crate::role::Role;
 
 /// Runs ModelDeployments in a Kubernetes cluster: applies the objects of the provider that serves each model.
@@ -93,6 +94,15 @@ pub(crate) struct Run {
     /// Time without a change after which a provider's status counts as stale
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) stale_after: Duration,
+    /// How many deployments of a provider are recreated at a time, if no edit of theirs is the reason
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) max_recreating: u16,
+    /// Whether such a recreation waits for an annotation
+    #[arg(long, value_enum, default_value_t = RecreateMode::Auto)]
+    pub(crate) recreate: RecreateMode,
+    /// Time within which a recreated object has to be ready; then the next one starts, and after three failures in a row none
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
+    pub(crate) recreate_deadline: Duration,
     /// Interval between two heartbeats of a provider
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub(crate) heartbeat_interval: Duration,
@@ -111,6 +121,26 @@ pub(crate) struct Run {
     /// Log filter: a level, or directives of tracing-subscriber
     #[arg(long, value_name = "FILTER", default_value = "info")]
     pub(crate) log: String,
+}
+
+impl Run {
+    /// Returns the flags for recreations.
+    pub(crate) fn recreation_policy(&self) -> RecreationPolicy {
+        RecreationPolicy {
+            max: usize::from(self.max_recreating),
+            needs_approval: self.recreate == RecreateMode::Approve,
+            deadline: self.recreate_deadline,
+        }
+    }
+}
+
+/// Who decides about recreations that no edit of a deployment causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecreateMode {
+    /// The operator, one after the other
+    Auto,
+    /// A user, by an annotation on each deployment
+    Approve,
 }
 
 /// Format of log lines.

@@ -13,6 +13,8 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::recreation::RecreationMark;
+
 /// A cached object of the cluster, of any kind.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedObject {
@@ -24,6 +26,8 @@ pub(crate) struct CachedObject {
     omitted_annotation_bytes: usize,
     /// `status.provider.name`. Queues read it for every event, so it is kept outside of the compressed text.
     chosen: Option<Box<str>>,
+    /// The condition `PendingRecreate`: the queue of a provider consists of those of all its deployments.
+    recreation: Option<RecreationMark>,
 }
 
 /// JSON text, compressed with LZ4, which costs little time for objects of a few kilobytes.
@@ -82,6 +86,7 @@ impl CachedObject {
         let managed_fields = reduce_managed_fields(&object);
         let chosen = object.pointer("/status/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let chosen = chosen.map(Box::from);
+        let recreation = object.get("status").and_then(RecreationMark::read);
         let mut omitted_annotation_bytes = 0;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             match managed_fields.as_slice() {
@@ -98,7 +103,7 @@ impl CachedObject {
         }
         let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
         let metadata = ObjectMeta { managed_fields: None, labels: None, ..metadata };
-        Ok(Self { metadata, text: CompressedJson::from_value(&object), omitted_annotation_bytes, chosen })
+        Ok(Self { metadata, text: CompressedJson::from_value(&object), omitted_annotation_bytes, chosen, recreation })
     }
 
     /// Adds `apiVersion` and `kind` if they are absent: the apiserver omits them in lists of built-in kinds.
@@ -148,6 +153,11 @@ impl CachedObject {
     /// Returns `status.provider.name`; none where it is absent or empty.
     pub(crate) fn chosen(&self) -> Option<&str> {
         self.chosen.as_deref()
+    }
+
+    /// Returns what the condition `PendingRecreate` records.
+    pub(crate) fn recreation(&self) -> Option<RecreationMark> {
+        self.recreation
     }
 
     pub(crate) fn annotation(&self, key: &str) -> Option<&str> {

@@ -14,6 +14,7 @@ mod role;
 mod runtime;
 
 mod names;
+mod recreation;
 
 mod cached_object;
 mod client;

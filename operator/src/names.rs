@@ -28,6 +28,8 @@ pub(crate) const DRY_RUN_RESULT: &str = "dry-run-result";
 pub(crate) const IDENTITY_HASH: &str = "identity-hash";
 /// Annotation on a main object: a hash of the rendered objects at the last apply.
 pub(crate) const RENDERED_HASH: &str = "rendered-hash";
+/// Annotation on a ModelDeployment: approves the recreation whose hash it has (`PendingRecreate`).
+pub(crate) const APPROVE_RECREATE: &str = "approve-recreate";
 /// Annotation on an applied object: the uid of its deployment, by which an object that lost its owner is recognized.
 pub(crate) const DEPLOYMENT_UID: &str = "deployment-uid";
 pub(crate) use kubefoundry_compiler::verdict::ALLOWED_PROVIDERS;
@@ -54,6 +56,10 @@ pub(crate) const CONDITIONS: &[DocumentedName] = &[
         name: condition::STALE_STATUS,
         meaning: "the provider's operator has not updated its status for longer than `--stale-after`",
     },
+    DocumentedName {
+        name: condition::PENDING_RECREATE,
+        meaning: "the main object has to be recreated, for another reason than an edit of the deployment, and runs unchanged until then",
+    },
 ];
 
 /// Types of conditions.
@@ -64,4 +70,5 @@ pub(crate) mod condition {
     pub(crate) const RESOURCE_CREATED: &str = "ResourceCreated";
     pub(crate) const READY: &str = "Ready";
     pub(crate) const STALE_STATUS: &str = "StaleStatus";
+    pub(crate) const PENDING_RECREATE: &str = "PendingRecreate";
 }

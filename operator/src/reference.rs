@@ -70,6 +70,24 @@ pub(crate) const REASONS: &[ConditionReason] = &[
         "the provider's operator has not updated its status for longer than `--stale-after`",
     ),
     reason(condition::STALE_STATUS, "News", "the provider's operator updates its status again"),
+    reason(condition::PENDING_RECREATE, "Queued", "others are recreated first (`--max-recreating`)"),
+    reason(
+        condition::PENDING_RECREATE,
+        "AwaitingApproval",
+        "with `--recreate=approve`: the annotation in the message approves it",
+    ),
+    reason(condition::PENDING_RECREATE, "Paused", "three recreations in a row were not ready in time"),
+    reason(
+        condition::PENDING_RECREATE,
+        "Recreating",
+        "it is its turn: the object is recreated, and has to become ready",
+    ),
+    reason(condition::PENDING_RECREATE, "Recreated", "the recreated object was ready"),
+    reason(
+        condition::PENDING_RECREATE,
+        "NotReady",
+        "the recreated object was not ready within `--recreate-deadline`; the next one may start",
+    ),
 ];
 
 /// Whether the documentation lists a reason. Those of `Ready` can come from providers, so all of them count.
@@ -192,6 +210,12 @@ mod tests {
                 "Namespace",
                 "you",
                 "providers that its ModelDeployments may use, separated by commas; empty for none",
+            ),
+            (
+                prefixed(names::APPROVE_RECREATE),
+                kubefoundry_model::wire::KIND,
+                "you",
+                "approves the recreation whose hash it has; `PendingRecreate` shows the hash",
             ),
             (
                 prefixed(names::IDENTITY_HASH),

@@ -7,10 +7,11 @@ use kube::core::{ApiResource, DynamicObject};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::turns::Turns;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError};
-use crate::status::Force;
+use crate::status::{self, Force};
 
 /// The deployment whose reconciliation asks, and where the requests go.
 pub(super) struct Executor<'e> {
@@ -18,6 +19,7 @@ pub(super) struct Executor<'e> {
     pub(super) deployment: &'e CachedObject,
     /// The name of the controller, for metrics.
     pub(super) controller: &'static str,
+    pub(super) turns: &'e Turns,
 }
 
 impl Executor<'_> {
@@ -50,6 +52,10 @@ impl Executor<'_> {
             Request::Publish { reason, message } => {
                 self.context.events.publish(self.deployment, reason, &message).await;
                 Ok(None)
+            }
+            Request::TakeTurn { is_approved } => {
+                let turn = self.turns.take(self.deployment, is_approved, status::now());
+                serde_json::to_value(turn).map(Some).map_err(|error| RequestError::Failed(error.to_string()))
             }
             Request::Record(measurement) => {
                 self.record(measurement);
@@ -108,6 +114,7 @@ impl Executor<'_> {
             Measurement::Deployment { phase, replicas } => metrics.set_deployment(namespace, name, &phase, replicas),
             Measurement::Selection { provider, reason } => metrics.count_selection(&provider, &reason),
             Measurement::Gone => metrics.forget(namespace, name),
+            Measurement::Recreation { is_ready } => metrics.count_recreation(self.controller, is_ready),
             Measurement::Takeover => {
                 tracing::info!(
                     controller = self.controller,

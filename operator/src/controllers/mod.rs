@@ -4,6 +4,7 @@
 
 mod execute;
 mod registry;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 
 use self::execute::Executor;
 use self::registry::ClusterRegistry;
+pub(crate) use self::turns::Turns;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::error::Error;
@@ -36,6 +38,7 @@ struct Controller {
     context: Context,
     kind: ControllerKind,
     memories: Memories,
+    turns: Arc<Turns>,
     /// The start of the process, from which its moments count.
     started: Instant,
 }
@@ -72,14 +75,15 @@ fn locked(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
 }
 
 impl RoleReconciler {
-    pub(crate) fn new(role: Role, context: Context) -> Self {
+    /// Creates the controller. `turns` are shared by the controllers of a role.
+    pub(crate) fn new(role: Role, context: Context, turns: Arc<Turns>) -> Self {
         let kind = match role {
             Role::Provider(provider) => ControllerKind::Provider(ProviderIdentity::new(provider, context.api_group)),
             Role::Selector => ControllerKind::Selector,
             Role::Core | Role::Webhooks => ControllerKind::Core,
         };
         let (name, memories, started) = (role.name(), Memories::default(), Instant::now());
-        Self(Arc::new(Controller { name, context, kind, memories, started }))
+        Self(Arc::new(Controller { name, context, kind, memories, turns, started }))
     }
 }
 
@@ -99,7 +103,8 @@ impl Controller {
             self.moment(),
             colleagues(registry.alive()),
         );
-        let executor = Executor { context: &self.context, deployment: &deployment, controller: self.name };
+        let executor =
+            Executor { context: &self.context, deployment: &deployment, controller: self.name, turns: &self.turns };
         let exchange = Exchange::default();
         let (memory, exchange) = (&*memory, &exchange);
         let next = match &self.kind {
@@ -115,6 +120,7 @@ impl Controller {
                 let settings = ProviderSettings {
                     finalizer_timeout: self.context.settings.finalizer_timeout,
                     stale_after: self.context.settings.stale_after,
+                    recreation: self.turns.policy(),
                 };
                 let observation = ProviderObservation::new(observation, identity.clone(), settings, &registry);
                 let run = provider::reconcile(&observation, memory, exchange);

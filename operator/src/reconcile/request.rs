@@ -37,6 +37,11 @@ pub(crate) enum Request {
     PatchStatus { manager: String, patch: Value },
     /// Publishes an event about the deployment. Never fails: an event is a courtesy.
     Publish { reason: EventReason, message: String },
+    /// Asks whether the deployment may be recreated now ([`Turn`](crate::recreation::Turn)); with [`Turn::Now`] its place
+    /// is taken.
+    ///
+    /// [`Turn::Now`]: crate::recreation::Turn::Now
+    TakeTurn { is_approved: bool },
     /// Records a measurement in the metrics. Never fails.
     Record(Measurement),
 }
@@ -59,6 +64,8 @@ pub(crate) enum Measurement {
     Selection { provider: String, reason: String },
     /// The deployment is gone, or no longer concerns the controller.
     Gone,
+    /// A recreation that no user asked for ended, ready in time or not.
+    Recreation { is_ready: bool },
     /// Status fields of another client were taken over.
     Takeover,
 }

@@ -30,8 +30,13 @@ const PROVIDER_FIELDS: [&str; 7] = [
     "/observedGeneration",
 ];
 /// The conditions of a provider's controller.
-const PROVIDER_CONDITIONS: [&str; 4] =
-    [condition::PROVIDER_COMPATIBLE, condition::RESOURCE_CREATED, condition::READY, condition::STALE_STATUS];
+const PROVIDER_CONDITIONS: [&str; 5] = [
+    condition::PROVIDER_COMPATIBLE,
+    condition::RESOURCE_CREATED,
+    condition::READY,
+    condition::STALE_STATUS,
+    condition::PENDING_RECREATE,
+];
 
 /// What a controller may do with status fields that another client wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

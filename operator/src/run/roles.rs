@@ -9,7 +9,7 @@ use super::End;
 use crate::args::Run;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
-use crate::controllers::RoleReconciler;
+use crate::controllers::{RoleReconciler, Turns};
 use crate::registration;
 use crate::role::Role;
 use crate::runtime::controller::{ConcurrencyLimiter, Controller};
@@ -95,9 +95,11 @@ impl RoleRunner {
             let interval = self.run.heartbeat_interval;
             tasks.spawn(registration::register(client, context.api_group, provider, interval, snapshots));
         }
+        let stores = self.groups.iter().map(|group| group.deployments.clone()).collect();
+        let turns = Arc::new(Turns::new(role.name(), stores, self.run.recreation_policy()));
         for (context, group) in self.contexts.iter().zip(&self.groups) {
             let Some(queue) = group.queues.get(role) else { continue };
-            let context = context.clone();
+            let (context, turns) = (context.clone(), Arc::clone(&turns));
             let controller = Controller {
                 resource: group.resource.clone(),
                 store: group.deployments.clone(),
@@ -113,7 +115,7 @@ impl RoleRunner {
                 if let Some(wait) = wait {
                     wait.await;
                 }
-                let reconciler = RoleReconciler::new(role, context);
+                let reconciler = RoleReconciler::new(role, context, turns);
                 filled(&controller.store).await;
                 controller.run(reconciler).await;
             });

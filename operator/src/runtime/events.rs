@@ -33,6 +33,10 @@ pub(crate) enum EventReason {
     DriftDetected,
     /// The provider's objects were not deleted in time.
     FinalizerTimeout,
+    /// The main object is deleted and created again.
+    Recreating,
+    /// The last recreations failed, so no other one starts.
+    RecreationPaused,
     /// An object of the deployment lost its owner, and outlives the deployment.
     ObjectLeft,
 }
@@ -40,13 +44,15 @@ pub(crate) enum EventReason {
 impl EventReason {
     /// All reasons: those of the specification's table in its order, then our own.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::ProviderSelected,
         Self::ResourceCreated,
         Self::SecretNotFound,
         Self::ProviderError,
         Self::DriftDetected,
         Self::FinalizerTimeout,
+        Self::Recreating,
+        Self::RecreationPaused,
         Self::ObjectLeft,
     ];
 
@@ -59,6 +65,8 @@ impl EventReason {
             Self::ProviderError => "ProviderError",
             Self::DriftDetected => "DriftDetected",
             Self::FinalizerTimeout => "FinalizerTimeout",
+            Self::Recreating => "Recreating",
+            Self::RecreationPaused => "RecreationPaused",
             Self::ObjectLeft => "ObjectLeft",
         }
     }
@@ -66,11 +74,12 @@ impl EventReason {
     /// Returns the `type` of the event.
     pub(crate) const fn event_type(self) -> &'static str {
         match self {
-            Self::ProviderSelected | Self::ResourceCreated => "Normal",
+            Self::ProviderSelected | Self::ResourceCreated | Self::Recreating => "Normal",
             Self::SecretNotFound
             | Self::ProviderError
             | Self::DriftDetected
             | Self::FinalizerTimeout
+            | Self::RecreationPaused
             | Self::ObjectLeft => "Warning",
         }
     }
@@ -79,7 +88,7 @@ impl EventReason {
     const fn action(self) -> &'static str {
         match self {
             Self::ProviderSelected => "Select",
-            Self::ResourceCreated | Self::DriftDetected => "Apply",
+            Self::ResourceCreated | Self::DriftDetected | Self::Recreating | Self::RecreationPaused => "Apply",
             Self::SecretNotFound => "Validate",
             Self::ProviderError => "Observe",
             Self::FinalizerTimeout | Self::ObjectLeft => "Delete",
@@ -99,6 +108,10 @@ impl EventReason {
             Self::DriftDetected => "another client changed a rendered field; the operator restored it",
             Self::FinalizerTimeout => {
                 "the finalizer was removed after `--finalizer-timeout`; objects of the provider may be orphaned"
+            }
+            Self::Recreating => "the main object is deleted and created again; the message has the reason",
+            Self::RecreationPaused => {
+                "three recreations in a row were not ready within `--recreate-deadline`, so the others wait"
             }
             Self::ObjectLeft => {
                 "an object lost its owner (`--cascade=orphan`, or an edit), so it outlives its deleted deployment"

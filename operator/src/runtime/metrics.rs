@@ -80,6 +80,12 @@ const TAKEOVERS: Metric = Metric {
     labels: &["provider"],
     meaning: "Status fields of a deployment that another client had written, and the controller took back",
 };
+const RECREATIONS: Metric = Metric {
+    name: "kubefoundry_recreations_total",
+    kind: "counter",
+    labels: &["provider", "result"],
+    meaning: "Recreations that no edit of a deployment caused: `ready`, or `not_ready` within `--recreate-deadline`",
+};
 const BUILD: Metric = Metric {
     name: "kubefoundry_build_info",
     kind: "gauge",
@@ -90,7 +96,7 @@ const BUILD: Metric = Metric {
 /// All metrics: those of the specification, then the additional ones.
 #[cfg(test)]
 pub(crate) const METRICS: &[Metric] =
-    &[DEPLOYMENTS, DURATION, ERRORS, SELECTION, REPLICAS, PHASE, REQUESTS, LEADER, TAKEOVERS, BUILD];
+    &[DEPLOYMENTS, DURATION, ERRORS, SELECTION, REPLICAS, PHASE, REQUESTS, LEADER, TAKEOVERS, RECREATIONS, BUILD];
 
 /// Upper bounds in seconds. Most reconciliations send no request, few send seven.
 const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -126,6 +132,7 @@ pub(crate) struct Metrics {
     requests: IntCounterVec,
     leader: IntGaugeVec,
     takeovers: IntCounterVec,
+    recreations: IntCounterVec,
     reasons: Mutex<BTreeSet<String>>,
     deployments: Mutex<Deployments>,
 }
@@ -149,6 +156,7 @@ impl Metrics {
             selection: register(&registry, IntCounterVec::new(options(&SELECTION), SELECTION.labels)),
             requests: register(&registry, IntCounterVec::new(options(&REQUESTS), REQUESTS.labels)),
             leader: register(&registry, IntGaugeVec::new(options(&LEADER), LEADER.labels)),
+            recreations: register(&registry, IntCounterVec::new(options(&RECREATIONS), RECREATIONS.labels)),
             takeovers: register(&registry, IntCounterVec::new(options(&TAKEOVERS), TAKEOVERS.labels)),
             registry,
             reasons: Mutex::default(),
@@ -164,6 +172,11 @@ impl Metrics {
     /// Counts a failed reconciliation; `kind` is [`Error::kind`](crate::error::Error::kind).
     pub(crate) fn count_error(&self, controller: &str, kind: &'static str) {
         self.errors.with_label_values(&[controller, kind]).inc();
+    }
+
+    /// Counts a recreation that ended.
+    pub(crate) fn count_recreation(&self, controller: &str, is_ready: bool) {
+        self.recreations.with_label_values(&[controller, if is_ready { "ready" } else { "not_ready" }]).inc();
     }
 
     /// Counts status fields that a controller took back from another client.
@@ -344,6 +357,7 @@ mod tests {
         metrics.observe_reconciliation("kaito", Duration::from_millis(3));
         metrics.count_error("kaito", "conflict");
         metrics.count_takeover("kaito");
+        metrics.count_recreation("kaito", false);
         metrics.count_selection("dynamo", "default → dynamo (GPU inference default)");
         metrics.count_request("apply", "workspaces");
         metrics.set_leader("core", true);

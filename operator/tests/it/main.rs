@@ -25,6 +25,7 @@ mod observed;
 mod packages;
 mod parity;
 mod rbac;
+mod recreation;
 mod roles;
 mod scale;
 mod webhook;

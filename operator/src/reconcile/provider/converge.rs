@@ -18,6 +18,7 @@ use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::names::RENDERED_HASH;
 use crate::reconcile::request::Mode;
+use crate::recreation::RecreationState;
 use crate::runtime::events::EventReason;
 use crate::status::Force;
 use crate::watch::UpstreamObject;
@@ -35,6 +36,9 @@ pub(super) enum ReconcileOutcome {
     CatchUp,
     /// An object has to be deleted first; the message names it.
     Recreating(String),
+    /// The main object has to be recreated, which has to wait; it runs on. State and message of the condition, and when
+    /// to ask again.
+    PendingRecreate { state: RecreationState, message: String, again: Option<Duration> },
     /// Another client keeps changing an object; it is corrected after this time.
     Deferred(Duration),
     /// The apiserver or the provider refuses an object.

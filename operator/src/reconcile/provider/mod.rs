@@ -16,12 +16,13 @@ mod handover;
 mod objects;
 mod observation;
 mod ownership;
+mod recreate;
 mod report;
 mod request;
 mod secrets;
 mod update;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -38,7 +39,7 @@ use crate::error::Error;
 use crate::names::{DRY_RUN, DRY_RUN_RESULT};
 use crate::runtime::events::EventReason;
 use crate::runtime::metrics::Replicas;
-use crate::status::{Force, StatusUpdate};
+use crate::status::{Condition, Force, StatusUpdate};
 use crate::watch::UpstreamObject;
 use converge::ReconcileOutcome;
 use desired::{Desired, RenderResult};
@@ -57,7 +58,7 @@ pub(crate) async fn reconcile(
     memory: &Mutex<Memory>,
     exchange: &Exchange,
 ) -> Result<Next, Error> {
-    Reconciliation { observation, memory, exchange }.run().await
+    Reconciliation { observation, memory, exchange, began: OnceLock::new() }.run().await
 }
 
 /// The reconciliation of one deployment.
@@ -65,6 +66,8 @@ struct Reconciliation<'r> {
     observation: &'r ProviderObservation,
     memory: &'r Mutex<Memory>,
     exchange: &'r Exchange,
+    /// The condition `PendingRecreate`, if the turn of the deployment came in this reconciliation.
+    began: OnceLock<Condition>,
 }
 
 impl Reconciliation<'_> {
@@ -156,8 +159,8 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Writes the state into the status and publishes events. Returns the time after which the provider's status counts
-    /// as stale, so that the deployment is requeued then.
+    /// Writes the state into the status and publishes events. Returns the time after which the deployment is
+    /// requeued: when the provider's status counts as stale, or a recreation has to go on.
     async fn report(
         &self,
         outcome: &ReconcileOutcome,
@@ -169,7 +172,9 @@ impl Reconciliation<'_> {
         let live = objects::main(self.owned(), main);
         let stale_after = self.observation.settings.stale_after;
         let provider = self.observation.identity.provider;
-        let report = StatusReport::new(provider, outcome, main, live.as_deref(), base.now, stale_after);
+        let mut report = StatusReport::new(provider, outcome, main, live.as_deref(), base.now, stale_after);
+        let (recreation, next_look) = self.follow_recreation(outcome, report.is_running()).await;
+        report.recreation = recreation;
         let update = report.status_update(&base.value);
         let before = base.status();
         let error = report.new_error(before);
@@ -182,7 +187,7 @@ impl Reconciliation<'_> {
         if let Some(message) = error {
             self.publish(EventReason::ProviderError, message).await;
         }
-        Ok(report.stale_in)
+        Ok(report.stale_in.into_iter().chain(next_look).min())
     }
 
     /// Writes the status if it differs.

@@ -17,6 +17,7 @@ use super::ownership::{self, ChosenProvider, Situation, Step};
 use super::{finalizer, objects, report};
 use crate::names;
 use crate::reconcile::observation::Observation;
+use crate::recreation::RecreationPolicy;
 use crate::status;
 use crate::watch::UpstreamObject;
 
@@ -44,6 +45,7 @@ pub(crate) struct ProviderSettings {
     pub(crate) finalizer_timeout: Duration,
     /// `--stale-after`.
     pub(crate) stale_after: Duration,
+    pub(crate) recreation: RecreationPolicy,
 }
 
 /// The caches and the registry from which an observation is made.

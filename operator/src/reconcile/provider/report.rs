@@ -30,6 +30,8 @@ pub(super) struct StatusReport<'r> {
     stale_after: Duration,
     /// The time until that status is too old; none when no change is expected.
     pub(super) stale_in: Option<Duration>,
+    /// The condition `PendingRecreate`.
+    pub(super) recreation: Option<Condition>,
 }
 
 impl<'r> StatusReport<'r> {
@@ -43,9 +45,19 @@ impl<'r> StatusReport<'r> {
         now: Time,
         stale_after: Duration,
     ) -> Self {
-        let mut report = Self { provider, outcome, main: None, status: None, stale: None, stale_after, stale_in: None };
+        let mut report = Self {
+            provider,
+            outcome,
+            main: None,
+            status: None,
+            stale: None,
+            stale_after,
+            stale_in: None,
+            recreation: None,
+        };
         if let ReconcileOutcome::Settled
         | ReconcileOutcome::Held
+        | ReconcileOutcome::PendingRecreate { .. }
         | ReconcileOutcome::Applied(_)
         | ReconcileOutcome::Deferred(_)
         | ReconcileOutcome::Recreating(_) = outcome
@@ -90,6 +102,12 @@ impl<'r> StatusReport<'r> {
         }
     }
 
+    /// Whether the objects are as rendered, and the model serves.
+    pub(super) fn is_running(&self) -> bool {
+        let is_applied = matches!(self.outcome, ReconcileOutcome::Settled | ReconcileOutcome::Deferred(_));
+        is_applied && self.status.as_ref().is_some_and(|status| status.phase == Some(Phase::Running))
+    }
+
     /// Returns the message for users: the problem, or else what the provider reports.
     fn message(&self) -> String {
         if let Some((_, message)) = self.problem() {
@@ -108,6 +126,7 @@ impl<'r> StatusReport<'r> {
         Some(match self.outcome {
             ReconcileOutcome::Settled
             | ReconcileOutcome::Held
+            | ReconcileOutcome::PendingRecreate { .. }
             | ReconcileOutcome::Applied(_)
             | ReconcileOutcome::Deferred(_)
             | ReconcileOutcome::CatchUp => return None,
@@ -141,6 +160,9 @@ impl<'r> StatusReport<'r> {
                 "ResourceCreated",
                 format!("{kind} '{name}' stays as it is until the named provider can be chosen"),
             ),
+            (None, Some((kind, name))) if matches!(self.outcome, ReconcileOutcome::PendingRecreate { .. }) => {
+                (true, "ResourceCreated", format!("{kind} '{name}' runs on until it is recreated"))
+            }
             (None, Some((kind, name))) => (true, "ResourceCreated", format!("{kind} '{name}' is as rendered")),
             (None, None) => (true, "ResourceCreated", String::new()),
         };
@@ -201,6 +223,7 @@ impl<'r> StatusReport<'r> {
             .condition(self.created_condition())
             .condition(self.ready_condition())
             .conditions(self.stale_condition(before))
+            .conditions(self.recreation.clone())
     }
 
     /// Returns the message of an event about a failure, or about an object that cannot be applied; none when the

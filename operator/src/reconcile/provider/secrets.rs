@@ -28,7 +28,7 @@ fn required_secrets(deployment: &Value) -> BTreeSet<&str> {
 /// Returns the generation that this controller reported last; it has checked the Secrets of that generation. While no
 /// provider is selected, core reports a generation in the same field without checking Secrets, so the owner of the
 /// field matters.
-fn reported_generation(deployment: &Value, manager: &str) -> Option<i64> {
+pub(super) fn reported_generation(deployment: &Value, manager: &str) -> Option<i64> {
     status::owned(deployment, manager).get("f:observedGeneration")?;
     deployment.pointer("/status/observedGeneration")?.as_i64()
 }

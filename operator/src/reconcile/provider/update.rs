@@ -59,31 +59,6 @@ impl Reconciliation<'_> {
         let paths = compare::drifted_paths(main, &live);
         Ok(paths.into_iter().find(|path| is_immutable(self.observation.identity.provider, &kind, path)))
     }
-
-    /// Deletes the main object. The next reconciliation creates it again once the old one is gone.
-    async fn recreate(
-        &self,
-        desired: &Desired,
-        live: &Arc<UpstreamObject>,
-        reason: &str,
-    ) -> Result<ReconcileOutcome, Obstacle> {
-        // The new main object refers to these. A Service or a route keeps its name, so the running model still uses it:
-        // it is updated together with the new main object.
-        for object in desired.supporting().iter().filter(|object| !objects::sends_requests(object)) {
-            self.ensure(object).await?;
-        }
-        // A running object is deleted only if the apiserver accepts its successor, which is tried under another name.
-        let mut trial = desired.main().clone();
-        if let Some(name) = trial.pointer_mut("/metadata/name") {
-            *name = Value::from(objects::trial_name(live.object.uid()));
-        }
-        let tried = self.apply(&trial, Mode::DryRun, Force::No).await;
-        tried.map_err(|error| request::with_real_name(error, objects::name(&trial), live.object.name()))?;
-        let (namespace, name) = (self.deployment().namespace(), self.deployment().name());
-        tracing::info!(namespace, name, reason, "recreating the provider's object");
-        self.delete(live).await?;
-        Ok(ReconcileOutcome::Recreating(converge::waiting_for_deletion(&objects::live_title(live))))
-    }
 }
 
 /// Whether a provider is known to refuse or ignore changes of a field.

@@ -1,0 +1,247 @@
+//! Recreations that no edit of a deployment causes: a changed option makes it necessary to recreate every Workspace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::cluster::kinds::{DEPLOYMENT, WORKSPACE};
+use crate::harness::cluster::{Namespace, condition, uid};
+use crate::harness::operator::{Operator, Options};
+use crate::harness::{ControlPlane, crds, eventually, stays};
+
+const LONG: Duration = Duration::from_secs(90);
+const MIRROR: &str = "images: {ghcr.io: mirror.example.com/ghcr}\n";
+
+struct Scene {
+    plane: ControlPlane,
+    namespace: Namespace,
+    config: PathBuf,
+}
+
+impl Scene {
+    /// A cluster without options, in which nothing runs yet.
+    async fn start() -> Option<Self> {
+        let plane = ControlPlane::start().await?;
+        let client = plane.admin().await;
+        crds::install_own(&client).await;
+        crds::install_upstream(&client).await;
+        Namespace::create(&client, "kubefoundry-system").await;
+        let namespace = Namespace::create(&client, "ml").await;
+        let config = plane.directory().join("options.yaml");
+        let scene = Self { plane, namespace, config };
+        scene.write_options("");
+        Some(scene)
+    }
+
+    fn write_options(&self, lines: &str) {
+        let text = format!("apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n{lines}");
+        fs::write(&self.config, text).unwrap();
+    }
+
+    fn options(&self) -> Options {
+        Options::default()
+            .roles("core,selector,kaito,dynamo,kuberay")
+            .flag("--stale-after", "10m")
+            .flag("--config", &self.config.display().to_string())
+    }
+
+    /// Deploys models that run from an image of their own, and waits until they serve.
+    async fn deploy(&self, names: &[&str]) {
+        for name in names {
+            let spec = json!({
+                "model": {"id": "google/gemma-3-1b-it-qat-q8_0-gguf", "source": "huggingface"},
+                "engine": {"type": "llamacpp"}, "resources": {"gpu": {"count": 0}, "memory": "16Gi", "cpu": "8"},
+                "image": "ghcr.io/sozercan/llama-cpp-runner:latest",
+            });
+            self.namespace.deploy(name, &spec).await;
+            self.namespace.until_exists(WORKSPACE, name).await;
+            self.serve(name).await;
+            self.namespace.until_phase(name, "Running").await;
+        }
+    }
+
+    /// Marks a Workspace as ready, as KAITO does.
+    async fn serve(&self, name: &str) {
+        let ready = json!({"state": "Ready", "conditions": [{
+            "type": "WorkspaceSucceeded", "status": "True", "reason": "workspaceSucceeded",
+            "message": "workspace succeeds", "lastTransitionTime": "2026-01-30T10:00:00Z",
+        }]});
+        self.namespace.patch_status(WORKSPACE, name, &ready).await;
+    }
+
+    /// The uid of each Workspace.
+    async fn uids(&self) -> BTreeMap<String, String> {
+        let all = self.namespace.list(WORKSPACE).await;
+        all.iter().map(|one| (one["metadata"]["name"].as_str().unwrap().to_owned(), uid(one))).collect()
+    }
+
+    /// The reason of `PendingRecreate` of a deployment; empty without the condition.
+    async fn state(&self, name: &str) -> String {
+        state_of(&self.namespace.get(DEPLOYMENT, name).await)
+    }
+
+    async fn until_state(&self, name: &str, expected: &str) -> Value {
+        eventually(LONG, &format!("{name} {expected}"), async || {
+            let deployment = self.namespace.get(DEPLOYMENT, name).await;
+            let found = state_of(&deployment);
+            if found == expected { Ok(deployment) } else { Err(format!("{found}: {}", deployment["status"])) }
+        })
+        .await
+    }
+}
+
+fn state_of(deployment: &Value) -> String {
+    let found = condition(deployment, "PendingRecreate");
+    found.and_then(|found| found["reason"].as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The hash in the message of the condition, with which a recreation is approved.
+fn hash_of(deployment: &Value) -> String {
+    let message = condition(deployment, "PendingRecreate").unwrap()["message"].as_str().unwrap().to_owned();
+    message.split_once("approve-recreate=").unwrap_or_else(|| panic!("{message}")).1.to_owned()
+}
+
+async fn restart(operator: &mut Operator) {
+    operator.kill().await;
+    operator.restart();
+    operator.until_ready().await;
+}
+
+#[tokio::test]
+async fn a_changed_option_recreates_one_deployment_at_a_time() {
+    let Some(scene) = Scene::start().await else { return };
+    let mut operator = scene.options().start_ready(&scene.plane, "recreation").await;
+    let names = ["a", "b", "c"];
+    scene.deploy(&names).await;
+    let before = scene.uids().await;
+    scene.write_options(MIRROR);
+    let began = Instant::now();
+    let (mut was_killed, mut most) = (false, 0);
+    loop {
+        assert!(began.elapsed() < LONG, "{}", operator.end_of_log());
+        let workspaces = scene.uids().await;
+        let mut down = 0;
+        for name in names {
+            let deployment = scene.namespace.get(DEPLOYMENT, name).await;
+            let is_new = workspaces.get(name).is_some_and(|uid| *uid != before[name]);
+            if deployment["status"]["phase"] != "Running" || !workspaces.contains_key(name) {
+                down += 1;
+            }
+            if is_new && deployment["status"]["phase"] != "Running" {
+                scene.serve(name).await;
+            }
+        }
+        most = most.max(down);
+        assert!(down <= 1, "{down} are not running");
+        let replaced = names.iter().filter(|name| workspaces.get(**name).is_some_and(|uid| *uid != before[**name]));
+        let replaced = replaced.count();
+        if replaced == 2 && !was_killed {
+            // The queue is in the conditions, so another process continues it.
+            restart(&mut operator).await;
+            was_killed = true;
+        }
+        if replaced == names.len() && down == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(most, 1, "none was seen while it was recreated");
+    for name in names {
+        scene.until_state(name, "Recreated").await;
+        let workspace = scene.namespace.get(WORKSPACE, name).await.to_string();
+        assert!(workspace.contains("mirror.example.com/ghcr/sozercan/llama-cpp-runner"), "{workspace}");
+        let message = scene.namespace.until_event(name, "Normal", "Recreating").await;
+        assert!(
+            message.starts_with(&format!("Workspace '{name}' is deleted and created again: inference.template")),
+            "{message}"
+        );
+    }
+    let ready = operator.metric("kubefoundry_recreations_total", &["provider=\"kaito\"", "result=\"ready\""]).await;
+    assert!(ready >= 1.0, "{ready}");
+}
+
+#[tokio::test]
+async fn a_recreation_waits_for_its_approval_but_an_edit_does_not() {
+    let Some(scene) = Scene::start().await else { return };
+    let operator = scene.options().flag("--recreate", "approve").start_ready(&scene.plane, "approval").await;
+    scene.deploy(&["a", "b"]).await;
+    let before = scene.uids().await;
+    scene.write_options(MIRROR);
+    for name in ["a", "b"] {
+        let pending = scene.until_state(name, "AwaitingApproval").await;
+        assert_eq!(pending["status"]["phase"], "Running");
+        assert_eq!(condition(&pending, "PendingRecreate").unwrap()["status"], "True");
+    }
+    stays(Duration::from_secs(1), "unchanged", async || {
+        if scene.uids().await == before { Ok(()) } else { Err("recreated".to_owned()) }
+    })
+    .await;
+    // Another hash approves nothing.
+    let hash = hash_of(&scene.namespace.get(DEPLOYMENT, "a").await);
+    scene.namespace.annotate(DEPLOYMENT, "a", "kubefoundry.ai/approve-recreate", Some("0000")).await;
+    stays(Duration::from_secs(1), "unchanged", async || {
+        if scene.uids().await == before { Ok(()) } else { Err("recreated".to_owned()) }
+    })
+    .await;
+    scene.namespace.annotate(DEPLOYMENT, "a", "kubefoundry.ai/approve-recreate", Some(&hash)).await;
+    eventually(LONG, "another Workspace", async || {
+        let now = scene.uids().await;
+        if now.get("a").is_some_and(|uid| *uid != before["a"]) { Ok(()) } else { Err(operator.end_of_log()) }
+    })
+    .await;
+    scene.serve("a").await;
+    scene.until_state("a", "Recreated").await;
+    assert_eq!(scene.uids().await["b"], before["b"]);
+    // What the user edits is recreated at once, with everything that waits.
+    scene.namespace.merge(DEPLOYMENT, "b", &json!({"spec": {"resources": {"memory": "24Gi"}}})).await;
+    eventually(LONG, "another Workspace", async || {
+        let now = scene.uids().await;
+        if now.get("b").is_some_and(|uid| *uid != before["b"]) { Ok(()) } else { Err(operator.end_of_log()) }
+    })
+    .await;
+    scene.serve("b").await;
+    scene.namespace.until_phase("b", "Running").await;
+    scene.until_state("b", "").await;
+}
+
+#[tokio::test]
+async fn failing_recreations_pause_the_queue() {
+    let Some(scene) = Scene::start().await else { return };
+    let options = scene.options().flag("--recreate-deadline", "3s").flag("--resync", "5s");
+    let operator = options.start_ready(&scene.plane, "paused").await;
+    let names = ["a", "b", "c", "d", "e"];
+    scene.deploy(&names).await;
+    scene.write_options(MIRROR);
+    // None of the new Workspaces becomes ready.
+    let paused = eventually(LONG, "a paused queue", async || {
+        let mut paused = Vec::new();
+        for name in names {
+            let state = scene.state(name).await;
+            if state == "Paused" {
+                paused.push(name);
+            }
+        }
+        if paused.len() == 2 { Ok(paused) } else { Err(format!("{paused:?} {}", operator.end_of_log())) }
+    })
+    .await;
+    let message = scene.namespace.until_event(paused[0], "Warning", "RecreationPaused").await;
+    assert!(message.starts_with("the last recreations were not ready within 3s (ml/"), "{message}");
+    stays(Duration::from_secs(4), "paused", async || {
+        let (first, second) = (scene.state(paused[0]).await, scene.state(paused[1]).await);
+        if first == "Paused" && second == "Paused" { Ok(()) } else { Err(format!("{first} {second}")) }
+    })
+    .await;
+    // One is ready after all, so the next one is recreated.
+    let failed = names.into_iter().find(|name| !paused.contains(name)).unwrap();
+    scene.serve(failed).await;
+    scene.until_state(failed, "Recreated").await;
+    eventually(LONG, "the queue goes on", async || {
+        let (first, second) = (scene.state(paused[0]).await, scene.state(paused[1]).await);
+        let goes_on = [first.as_str(), second.as_str()].iter().any(|state| ["Recreating", "NotReady"].contains(state));
+        if goes_on { Ok(()) } else { Err(format!("{first} {second}")) }
+    })
+    .await;
+}
