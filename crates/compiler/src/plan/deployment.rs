@@ -262,7 +262,8 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
         if changes_identity(old, new, &changes) {
             mark_recreated(&mut changes, IDENTITY_CHANGED);
         } else if changes.iter().flat_map(|change| &change.outputs).any(is_stuck) {
-            mark_recreated(&mut changes, NOT_PATCHABLE);
+            let is_edit = changes.iter().any(|change| matches!(change.cause, Cause::Field { .. }));
+            mark_recreated(&mut changes, if is_edit { NOT_PATCHABLE } else { NOT_PATCHABLE_IN_TURN });
         }
     }
     if context.applier == Applier::Operator && is_paused(&after) {
@@ -446,6 +447,8 @@ const IDENTITY_CHANGED: &str =
     "specification OP-3.1: on a change of identity the operator deletes and recreates the object";
 const NOT_PATCHABLE: &str =
     "the provider refuses or ignores a part of the change: the operator deletes and recreates the object";
+
+const NOT_PATCHABLE_IN_TURN: &str = "the provider refuses or ignores a part of the change: the operator deletes and recreates the object, one deployment of the provider after the other (PendingRecreate)";
 
 /// Returns whether patching would leave part of a main object unchanged.
 fn is_stuck(output: &OutputChange) -> bool {
