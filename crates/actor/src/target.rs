@@ -1,9 +1,8 @@
 //! Resolution of `workloadRef`: finds the object with the pod template, and the object that an autoscaler would scale.
 //!
 //! Some controllers derive a workload from an object. KAITO creates a StatefulSet with the name of a Workspace. KServe
-//! creates
-//! `<name>-predictor` for an InferenceService: a Deployment in Standard mode, a Knative Service otherwise. If the
-//! derived object is in the input, the containers are added to it rather than to its source.
+//! creates a Deployment for the predictor of an InferenceService in Standard mode, and a Knative Service otherwise. If
+//! the derived object is in the input, the containers are added to it rather than to its source.
 
 use serde_json::Value;
 
@@ -81,12 +80,38 @@ pub(super) fn is_target(group: &str, kind: &str) -> bool {
 /// Returns whether two names may refer to the same object, or to an object and the predictor that KServe derives from
 /// it.
 pub(super) fn may_mean(one: &str, other: &str) -> bool {
-    let is_predictor = |name: &str, of: &str| name.strip_suffix(PREDICTOR) == Some(of);
+    let is_predictor = |name: &str, of: &str| {
+        name.strip_prefix(of).is_some_and(|rest| rest.ends_with(PREDICTOR) || rest == PREDICTOR_DEFAULT)
+    };
     one == other || is_predictor(one, other) || is_predictor(other, one)
 }
 
 /// The suffix that KServe adds to the name of an InferenceService.
 const PREDICTOR: &str = "-predictor";
+/// The suffix in KServe before 0.11. Later releases keep it where a predictor has it (`getPredictorName` in
+/// `components/predictor.go` of kserve/kserve 0.15).
+const PREDICTOR_DEFAULT: &str = "-predictor-default";
+
+/// Returns the name that KServe gives to the predictor of an InferenceService. Since 0.20, the predictor may have a name
+/// of its own, which is a part of it (`PredictorServiceName` in `components/predictor.go`, with the names that
+/// `test_canary_raw_deployment.py` expects).
+fn predictor_name(
+    set: &ObjectSet<'_, '_>,
+    namespace: Option<&str>,
+    service: &str,
+    object: Option<&LocatedObject>,
+) -> String {
+    let own = object.and_then(|it| it.object.pointer("/spec/predictor/name")?.as_str()).filter(|own| !own.is_empty());
+    if let Some(own) = own {
+        return format!("{service}-{own}{PREDICTOR}");
+    }
+    let older = format!("{service}{PREDICTOR_DEFAULT}");
+    let is_given = |(group, kind)| set.find_input(group, kind, namespace, &older).is_some();
+    if [("apps", "Deployment"), ("serving.knative.dev", "Service")].into_iter().any(is_given) {
+        return older;
+    }
+    format!("{service}{PREDICTOR}")
+}
 
 /// Resolves a reference to an object of the input or of this run's output.
 pub(super) fn resolve(
@@ -111,7 +136,10 @@ pub(super) fn resolve(
         Knative::Always => true,
         Knative::ByMode => mode == Mode::Knative || (mode == Mode::Unstated && default == KserveMode::Knative),
     };
-    let DerivedWorkload { child, scales, replica_owner } = derived_workload(layout, name, knative);
+    let DerivedWorkload { child, scales, replica_owner } = match layout.knative {
+        Knative::ByMode => derived_predictor(predictor_name(set, namespace, name, own.as_ref()), knative),
+        Knative::Never | Knative::Always => derived_workload(layout, name),
+    };
     let derived = child.and_then(|(group, kind, name)| {
         let object = find_object(set, group, kind, namespace, &name)?;
         Some((object, Layout::find(group, kind)?))
@@ -149,27 +177,29 @@ struct DerivedWorkload {
     replica_owner: Option<ReplicaOwner>,
 }
 
-fn derived_workload(layout: &Layout, name: &str, knative: bool) -> DerivedWorkload {
-    let workload = |kind, name: &str| ScaledWorkload::Workload { api_version: "apps/v1", kind, name: name.to_owned() };
+/// Returns the workload that KServe derives from an InferenceService.
+fn derived_predictor(name: String, knative: bool) -> DerivedWorkload {
+    if knative {
+        let child = Some(("serving.knative.dev", "Service", name));
+        return DerivedWorkload { child, scales: ScaledWorkload::Knative, replica_owner: None };
+    }
+    DerivedWorkload {
+        scales: ScaledWorkload::Workload { api_version: "apps/v1", kind: "Deployment", name: name.clone() },
+        child: Some(("apps", "Deployment", name)),
+        replica_owner: Some(ReplicaOwner::Kserve),
+    }
+}
+
+fn derived_workload(layout: &Layout, name: &str) -> DerivedWorkload {
+    let workload = |kind| ScaledWorkload::Workload { api_version: "apps/v1", kind, name: name.to_owned() };
     let itself = |scales| DerivedWorkload { child: None, scales, replica_owner: None };
-    let predictor = format!("{name}{PREDICTOR}");
     match layout.kind {
-        "Deployment" => itself(workload("Deployment", name)),
-        "StatefulSet" => itself(workload("StatefulSet", name)),
+        "Deployment" => itself(workload("Deployment")),
+        "StatefulSet" => itself(workload("StatefulSet")),
         "Workspace" => DerivedWorkload {
             child: Some(("apps", "StatefulSet", name.to_owned())),
-            scales: workload("StatefulSet", name),
+            scales: workload("StatefulSet"),
             replica_owner: Some(ReplicaOwner::Kaito),
-        },
-        "InferenceService" if knative => DerivedWorkload {
-            child: Some(("serving.knative.dev", "Service", predictor)),
-            scales: ScaledWorkload::Knative,
-            replica_owner: None,
-        },
-        "InferenceService" => DerivedWorkload {
-            scales: workload("Deployment", &predictor),
-            child: Some(("apps", "Deployment", predictor)),
-            replica_owner: Some(ReplicaOwner::Kserve),
         },
         "RayService" | "RayCluster" => itself(ScaledWorkload::Ray),
         _ => itself(ScaledWorkload::Knative),
