@@ -49,6 +49,59 @@ fn prints_the_whole_decision() {
     "#);
 }
 
+/// An actor has its mode, what it resolved to, its queue, and every value with its origin.
+#[test]
+fn prints_what_an_actor_resolved_to() {
+    let actor = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: triton, namespace: vision}
+spec:
+  selector: {matchLabels: {app: triton}}
+  template:
+    metadata: {labels: {app: triton}}
+    spec: {containers: [{name: triton, image: triton:1}]}
+---
+apiVersion: asya.sh/v1alpha1
+kind: AsyncActor
+metadata: {name: detect, namespace: vision}
+spec:
+  transport: rabbitmq
+  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: triton}
+  runtime: {image: adapter:1, handler: adapters.triton.infer}
+  timeout: {processing: 60, gracefulShutdown: 0}
+  scaling: {enabled: true, maxReplicas: 4}
+---
+apiVersion: asya.sh/v1alpha1
+kind: AsyncActor
+metadata: {name: thumbnailer, namespace: vision}
+spec:
+  transport: rabbitmq
+  workload:
+    template:
+      spec:
+        containers:
+        - name: asya-runtime
+          image: thumbnailer:1
+          env: [{name: ASYA_HANDLER, value: thumbnails.make}]
+";
+    let options = "\
+apiVersion: config.kubefoundry.ai/v1alpha1
+kind: Render
+actor:
+  sidecarImage: ghcr.io/deliveryhero/asya-sidecar:0.1.1
+  transports:
+    rabbitmq: {type: rabbitmq, enabled: true, config: {host: mq, port: 5672, username: asya}}
+";
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", options).with("a.yaml", actor);
+    insta::assert_snapshot!(sandbox.run(&["explain", "."]).exits(0).out);
+    let json: Value = serde_json::from_str(&sandbox.run(&["explain", ".", "--output", "json"]).exits(0).out).unwrap();
+    let queue = serde_json::json!({"name": "queue", "value": "asya-detect (rabbitmq)"});
+    assert_eq!(json.pointer("/decisions/0/facts/3"), Some(&queue));
+    let page = sandbox.run(&["explain", ".", "--output", "html"]).exits(0).out;
+    assert!(page.contains("resolved target: <strong>Deployment vision/triton</strong>"), "{page}");
+}
+
 #[test]
 fn an_error_does_not_hide_the_other_decisions() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));

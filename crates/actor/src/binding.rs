@@ -1,6 +1,7 @@
 //! Binding: adds the adapter and the sidecar to the pods of an existing workload.
 
 use super::codes;
+use super::explanation;
 use super::inject::{self, Injection, InjectionError};
 use super::ir::{Actor, Binding, Reference};
 use super::layout::{LAYOUTS, Layout};
@@ -18,14 +19,22 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 
-/// Adds an actor to its target. Returns the object that an autoscaler scales.
+/// The result of adding an actor to its target.
+pub(super) struct Bound {
+    /// The object that an autoscaler scales.
+    pub(super) scales: ScaledWorkload,
+    /// The object that gets the containers, as a phrase.
+    pub(super) target: String,
+}
+
+/// Adds an actor to its target.
 pub(super) fn bind(
     actor: &Actor,
     binding: &Binding,
     object: &InputObject<'_>,
     set: &ObjectSet<'_, '_>,
     out: &mut TransformOutput<'_>,
-) -> Option<ScaledWorkload> {
+) -> Option<Bound> {
     let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let settings = set.settings;
     let resolved = match target::resolve(&binding.reference, actor.namespace.as_deref(), set, settings) {
@@ -59,7 +68,9 @@ pub(super) fn bind(
         Ok(changed) => out.changed.push(ChangedObject { position: resolved.target, object: changed }),
         Err(error) => report_injection_error(&error, &resolved, set, &mut out.findings),
     }
-    Some(resolved.scales)
+    let name = resolved.object.pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let target = explanation::in_namespace(actor, resolved.layout.kind, name);
+    Some(Bound { scales: resolved.scales, target })
 }
 
 fn injection(actor: &Actor, binding: &Binding, resolved: &ResolvedTarget, original: &serde_json::Value) -> Injection {

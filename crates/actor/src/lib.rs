@@ -13,6 +13,7 @@
 
 mod binding;
 pub mod codes;
+mod explanation;
 mod formula;
 mod inject;
 mod ir;
@@ -44,7 +45,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
-use kubefoundry_transform::{GroupKind, InputObject, Transform, TransformOutput};
+use kubefoundry_transform::{GroupKind, InputObject, Thoroughness, Transform, TransformOutput};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::{Node, Value};
@@ -173,13 +174,22 @@ impl Transform for Actors {
         runtime_script(&actor, set, out);
         queue::generate_queue(&actor, set, out);
         service_account(&actor, out);
+        let mut target = None;
         let (scales, own) = match &actor.mode {
             Mode::Standalone(workload) => (Some(standalone::generate_workload(&actor, workload, out)), true),
             Mode::Binding(binding) if binding.strategy == Strategy::Detached => {
                 (Some(standalone::generate_adapter(&actor, binding, out)), true)
             }
-            Mode::Binding(binding) => (binding::bind(&actor, binding, object, set, out), false),
+            Mode::Binding(binding) => {
+                let bound = binding::bind(&actor, binding, object, set, out);
+                let (scales, bound_to) = bound.map(|bound| (bound.scales, bound.target)).unzip();
+                target = bound_to;
+                (scales, false)
+            }
         };
+        if set.context.thoroughness == Thoroughness::Everything {
+            out.decision = Some(explanation::explain(&actor, &object.root, target, scales.as_ref()));
+        }
         if let Some(scales) = scales {
             keda::generate_keda_objects(&actor, &scales, own, set, out);
         }

@@ -27,6 +27,18 @@ pub struct DecisionFacts {
     pub served_name: Option<ServedName>,
     /// Every field of the validated object; only with [`Thoroughness::Everything`](crate::Thoroughness::Everything).
     pub fields: Vec<ResolvedField>,
+    /// What the transformation derived and no field holds; only with
+    /// [`Thoroughness::Everything`](crate::Thoroughness::Everything).
+    pub facts: Vec<DerivedFact>,
+}
+
+/// A result of a transformation that no field of the object holds, such as the queue of an actor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DerivedFact {
+    /// What it is, in words.
+    pub name: &'static str,
+    /// Its value, in words.
+    pub value: String,
 }
 
 /// The selection of a provider, and its reason.

@@ -18,8 +18,8 @@ mod step_budget;
 
 pub use context::{Configuration, GroupKind, InstalledSchemas, ListType, RunContext, SchemaCheck, Thoroughness};
 pub use decision::{
-    CandidateAssessment, DecisionFacts, FieldOrigin, GpuCount, PriorChoice, ResolvedField, RuleValue, Selection,
-    ServedName,
+    CandidateAssessment, DecisionFacts, DerivedFact, FieldOrigin, GpuCount, PriorChoice, ResolvedField, RuleValue,
+    Selection, ServedName,
 };
 pub use endpoint::Endpoint;
 pub use erased::AnyTransform;

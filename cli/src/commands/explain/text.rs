@@ -92,6 +92,7 @@ fn summary(decision: &Decision, style: TextStyle) -> Vec<Vec<Cell>> {
     // An input of another kind has no selection, and so no row for the provider.
     let provider = decision.selection.as_ref().map(|_| vec![Cell::new("provider"), provider]);
     let optional = |name: &str, value: Option<&str>| value.map(|value| vec![Cell::new(name), Cell::new(value)]);
+    let facts = decision.facts.iter().map(|fact| vec![Cell::new(fact.name), Cell::new(&fact.value)]);
     [
         provider,
         optional("reason", decision.reason()),
@@ -102,6 +103,7 @@ fn summary(decision: &Decision, style: TextStyle) -> Vec<Vec<Cell>> {
     ]
     .into_iter()
     .flatten()
+    .chain(facts)
     .collect()
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_facts::fit::WorkerFit;
-use kubefoundry_transform::{Endpoint, GpuCount, ResolvedField, Selection, ServedName};
+use kubefoundry_transform::{DerivedFact, Endpoint, GpuCount, ResolvedField, Selection, ServedName};
 
 /// The set of providers that can be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,6 +79,10 @@ pub struct Decision {
     /// Every value of the validated deployment, with its field and origin; only with
     /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything).
     pub fields: Vec<ResolvedField>,
+    /// What was derived and no field holds, such as the queue of an AsyncActor; only with
+    /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<DerivedFact>,
 }
 
 impl Decision {
@@ -99,6 +103,7 @@ impl Decision {
             workers: Vec::new(),
             served_name: None,
             fields: Vec::new(),
+            facts: Vec::new(),
         }
     }
 

@@ -196,8 +196,17 @@ pub(super) fn finish<'d, O: OutputForm>(
         &mut findings,
     );
     let Some(facts) = decision else { return TransformOutcome { mapped: None, changed, patched, findings } };
-    let DecisionFacts { selection, crd_version, schema_fingerprint, runtime, gpus, workers, served_name, fields } =
-        facts;
+    let DecisionFacts {
+        selection,
+        crd_version,
+        schema_fingerprint,
+        runtime,
+        gpus,
+        workers,
+        served_name,
+        fields,
+        facts: derived,
+    } = facts;
     let mut decision = Decision::new(object.header.object(), object.source, object.document);
     decision.endpoint = endpoint;
     decision.selection = selection;
@@ -208,6 +217,7 @@ pub(super) fn finish<'d, O: OutputForm>(
     decision.workers = workers;
     decision.served_name = served_name;
     decision.fields = fields;
+    decision.facts = derived;
     let object_count = shared.len() + manifests.len() + finished.len() + usize::from(passed_on.is_some());
     let mut objects = Vec::with_capacity(object_count);
     objects.extend(shared.into_iter().map(|manifest| GeneratedObject::from_manifest(manifest, OutputRole::Shared)));

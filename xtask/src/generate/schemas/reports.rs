@@ -580,6 +580,10 @@ fn decision() -> Value {
             ),
         ],
     );
+    let fact = object(
+        "Something that was derived and that no field holds.",
+        vec![("name", text("What it is, such as `queue`.")), ("value", text("Its value, in words."))],
+    );
     let mut fields = place_of_name();
     fields.extend([
         ("object", reference("The object, usually a ModelDeployment.")),
@@ -594,6 +598,10 @@ fn decision() -> Value {
         ("endpoint?", endpoint),
         ("objects", list("The objects that the object became.", &reference("An object."))),
         ("fields", list("Every field of the deployment, defaults included.", &field)),
+        (
+            "facts?",
+            list("What was derived for an AsyncActor: its mode, its queue, the workload that it binds to.", &fact),
+        ),
         ("workers?", list("The workers that run on GPUs, with what is known about their memory.", &fit::worker())),
     ]);
     object("The decision for one object of the input, and the objects that it became.", fields)

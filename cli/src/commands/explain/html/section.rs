@@ -38,6 +38,7 @@ pub(super) fn write_deployment(
         write_findings_of(out, entry, locator);
     }
     if let Some((decision, diagram)) = entry.decided {
+        write_facts(out, decision);
         flow::write_flow(out, diagram, &compilation.outputs);
         memory::write_memory(out, decision);
         if !has_errors {
@@ -67,6 +68,13 @@ fn write_lead(out: &mut String, entry: &Entry<'_>) {
         }
         (None, _) if decision.selection.is_none() => {}
         (None, _) => out.push_str("<p class=\"lead\"><strong>No provider was selected.</strong></p>\n"),
+    }
+}
+
+/// Writes what was derived and no field holds.
+fn write_facts(out: &mut String, decision: &Decision) {
+    for fact in &decision.facts {
+        let _ = writeln!(out, "<p>{}: <strong>{}</strong></p>", Text(fact.name), Text(&fact.value));
     }
 }
 
