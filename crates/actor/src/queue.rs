@@ -10,13 +10,17 @@ use serde_json::{Value, json};
 
 use super::codes::QUEUE_NOT_CREATED;
 use super::ir::Actor;
-use super::options::{ClusterReference, DeadLetters, Queues, RabbitMq, RabbitMqQueueType, Sqs, TransportKind};
+use super::options::{
+    self, ClusterReference, DeadLetters, Queues, RabbitMq, RabbitMqQueueType, Sqs, Transport, TransportKind,
+    TransportType,
+};
 use crate::ObjectSet;
 use crate::wire::AsyncActor;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
 use kubefoundry_transform::TransformOutput;
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// The API of RabbitMQ's messaging topology operator.
 const TOPOLOGY: &str = "rabbitmq.com/v1beta1";
@@ -33,13 +37,13 @@ const RETENTION_SECONDS: &str = "345600";
 /// messages are deleted, so it is shared: it has no owner, and is never pruned.
 pub(super) fn generate_queue(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let Some(transport) = &actor.transport else { return };
-    let objects = match (&set.settings.queues, &transport.kind) {
+    let objects = match (set.settings.queues_of(transport), &transport.kind) {
         (Queues::RabbitMqTopology { cluster, queue_type }, TransportKind::RabbitMq(broker)) => {
             rabbitmq_objects(actor, broker, cluster, *queue_type)
         }
         (Queues::Ack, TransportKind::Sqs(broker)) => sqs_objects(actor, broker),
-        (_, kind) => {
-            report_queue(actor, kind, set, out);
+        _ => {
+            report_queue(actor, transport, set, out);
             return;
         }
     };
@@ -285,9 +289,9 @@ pub(super) fn sqs_url(broker: &Sqs, queue: &str) -> String {
 }
 
 /// Reports a queue that must exist, unless an object of the input creates it.
-fn report_queue(actor: &Actor, transport: &TransportKind, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
+fn report_queue(actor: &Actor, transport: &Transport, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let queue = actor.queue();
-    let (group, field) = match transport {
+    let (group, field) = match transport.kind {
         TransportKind::RabbitMq(_) => ("rabbitmq.com", "name"),
         TransportKind::Sqs(_) => ("sqs.services.k8s.aws", "queueName"),
     };
@@ -299,7 +303,7 @@ fn report_queue(actor: &Actor, transport: &TransportKind, set: &ObjectSet<'_, '_
     if is_created {
         return;
     }
-    let (provider, kind, command) = match transport {
+    let (transport_type, kind, command) = match &transport.kind {
         TransportKind::RabbitMq(broker) => {
             let (exchange, actor) = (exchange(broker), &actor.name);
             let command = format!(
@@ -307,16 +311,18 @@ fn report_queue(actor: &Actor, transport: &TransportKind, set: &ObjectSet<'_, '_
                  name={queue} durable=true; rabbitmqadmin declare binding source={exchange} destination={queue} \
                  routing_key={actor}"
             );
-            ("rabbitmq-topology", "durable queue", command)
+            (TransportType::RabbitMq, "durable queue", command)
         }
         TransportKind::Sqs(broker) => {
             let region = broker.region.as_deref().map_or_else(String::new, |region| format!(" --region {region}"));
-            ("ack", "queue", format!("aws sqs create-queue --queue-name {queue}{region}"))
+            (TransportType::Sqs, "queue", format!("aws sqs create-queue --queue-name {queue}{region}"))
         }
     };
     let message = format!("{kind} {queue} must exist before the pods start, because the sidecar does not create it");
+    let name = out.findings.scope().root.at(&AsyncActor::path().spec().transport().into()).and_then(Node::as_str);
+    let path = FieldPath::parse("actor").key("transports").key(name.unwrap_or_default().to_owned());
+    let option = options::provider_option(transport.queues.as_ref(), &set.settings.queues, transport_type, &path);
     out.findings.report(&QUEUE_NOT_CREATED, AsyncActor::path().metadata().name(), message).help(format!(
-        "set actor.queues.provider: {provider} in the Render options, to render the objects that create it; or create \
-         it: {command}"
+        "set {option} in the Render options, to render the objects that create it; or create it: {command}"
     ));
 }

@@ -1,6 +1,6 @@
 //! Every field of every input kind, with invalid values.
 
-use kubefoundry_actor::options::{ActorOptions, ActorQueueOptions, RabbitMqClusterReference};
+use kubefoundry_actor::options::{ActorOptions, ActorQueueOptions, RabbitMqClusterReference, TransportOptions};
 use kubefoundry_compiler::options::render;
 use kubefoundry_kubernetes::wire as kubernetes;
 use kubefoundry_llamastack::options::LlamaStackSettings;
@@ -145,6 +145,10 @@ fn options() -> Value {
                     },
                     "queues": {"autoCreate": true, "forceRecreate": false, "dlq": {"enabled": true, "maxRetryCount": 1, "retentionDays": 1}},
                 },
+                "queues": {
+                    "provider": "rabbitmq-topology", "type": "quorum",
+                    "rabbitmqClusterReference": {"name": "a", "namespace": "a", "connectionSecret": {"name": "a"}},
+                },
             }},
             "gatewayURL": "http://a", "sidecarImage": "a/b:1", "runtimeScript": "a", "kserveDefaultMode": "Standard",
             "queues": {
@@ -244,6 +248,7 @@ fn documents_set_every_field() {
     assert_set(&document, "/gateway/endpointPicker", EndpointPickerOptions::FIELDS, &[]);
     assert_set(&document, "/llamaStack", LlamaStackSettings::FIELDS, &[]);
     assert_set(&document, "/actor", ActorOptions::FIELDS, &[]);
+    assert_set(&document, "/actor/transports/a", TransportOptions::FIELDS, &[]);
     assert_set(&document, "/actor/queues", ActorQueueOptions::FIELDS, &[]);
     assert_set(&document, "/actor/queues/rabbitmqClusterReference", RabbitMqClusterReference::FIELDS, &[]);
 }

@@ -15,6 +15,7 @@ use kubefoundry_kubernetes::image;
 use kubefoundry_kubernetes::wire::SecretKeySelector;
 use kubefoundry_yaml::field_path::FieldPath;
 
+pub(crate) use self::queues::provider_option;
 use self::queues::read_queues;
 use self::syntax::expect;
 use self::transports::read_transport;
@@ -37,7 +38,7 @@ pub struct Settings {
     pub runtime_script: Option<String>,
     /// The deployment mode of InferenceServices that do not declare one.
     pub kserve_default_mode: Option<KserveMode>,
-    /// The objects that create queues.
+    /// The objects that create the queues of transports without their own.
     pub queues: Queues,
 }
 
@@ -86,6 +87,8 @@ pub struct DeadLetters {
 pub struct Transport {
     /// Whether actors may use it.
     pub enabled: bool,
+    /// The objects that create its queues, if it has its own.
+    pub queues: Option<Queues>,
     /// Type, address and settings of the transport.
     pub kind: TransportKind,
 }
@@ -141,6 +144,13 @@ pub struct Sqs {
     pub tags: Vec<(String, String)>,
     /// The queue for failed messages.
     pub dead_letters: Option<DeadLetters>,
+}
+
+impl Settings {
+    /// Returns the objects that create the queues of a transport.
+    pub(crate) fn queues_of<'s>(&'s self, transport: &'s Transport) -> &'s Queues {
+        transport.queues.as_ref().unwrap_or(&self.queues)
+    }
 }
 
 impl kubefoundry_transform::TransformSettings for Settings {

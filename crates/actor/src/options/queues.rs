@@ -64,7 +64,11 @@ pub(super) fn read_queues(given: ActorQueueOptions, path: &FieldPath, findings: 
 }
 
 /// Returns the settings of the queue for failed messages, with the defaults of the Asya operator.
-pub(super) fn dead_letters(queues: Option<&QueueOptions>, path: &FieldPath, findings: &mut Findings<'_>) -> Option<DeadLetters> {
+pub(super) fn dead_letters(
+    queues: Option<&QueueOptions>,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) -> Option<DeadLetters> {
     let dlq = queues?.dlq.as_ref()?;
     let mut at_least_one = |field: &'static str, given: Option<i32>, default: i32, max: i32| {
         let number = given.unwrap_or(default);
@@ -80,23 +84,71 @@ pub(super) fn dead_letters(queues: Option<&QueueOptions>, path: &FieldPath, find
     (dlq.enabled == Some(true)).then_some(DeadLetters { max_retry_count, retention_days })
 }
 
+/// Returns the provider that creates the queues of a type of transport.
+pub(crate) fn provider_for(kind: TransportType) -> QueueProvider {
+    match kind {
+        TransportType::RabbitMq => QueueProvider::RabbitMqTopology,
+        TransportType::Sqs => QueueProvider::Ack,
+    }
+}
+
+/// Returns the option to set so that objects create the queues of a transport: the one for all transports, unless that
+/// one or the transport names another provider.
+pub(crate) fn provider_option(
+    own: Option<&Queues>,
+    shared: &Queues,
+    kind: TransportType,
+    transport: &FieldPath,
+) -> String {
+    let is_free = own.is_none() && *shared == Queues::None;
+    let place = if is_free { FieldPath::parse("actor") } else { transport.clone() };
+    format!("{}: {}", place.join("queues.provider"), provider_for(kind))
+}
+
+/// Reports a provider in a transport of another type.
+pub(super) fn report_foreign_provider(
+    own: &Queues,
+    kind: TransportType,
+    transport: &FieldPath,
+    findings: &mut Findings<'_>,
+) {
+    let provider = match own {
+        Queues::None => return,
+        Queues::RabbitMqTopology { .. } => QueueProvider::RabbitMqTopology,
+        Queues::Ack => QueueProvider::Ack,
+    };
+    if provider != provider_for(kind) {
+        let at = transport.join("queues.provider");
+        let message = format!("{at} is {provider}, which creates no queues of {kind}");
+        let help = match kind {
+            TransportType::RabbitMq => "change it to rabbitmq-topology, and set rabbitmqClusterReference",
+            TransportType::Sqs => "change it to ack",
+        };
+        findings.report(&codes::INVALID_OPTION, &at, message).help(help);
+    }
+}
+
 /// Reports settings of queues that only the Asya operator uses, or that need a provider of queues.
 pub(super) fn report_operator_only_settings(
     config: &TransportConfig,
     kind: TransportType,
-    provider: &Queues,
-    path: &FieldPath,
+    own: Option<&Queues>,
+    shared: &Queues,
+    transport: &FieldPath,
     findings: &mut Findings<'_>,
 ) {
     let queues = config.queues.as_ref();
     let dlq = queues.and_then(|queues| queues.dlq.as_ref()).filter(|dlq| dlq.enabled == Some(true));
-    let (creates, provider_name) = match kind {
-        TransportType::RabbitMq => (matches!(provider, Queues::RabbitMqTopology { .. }), "rabbitmq-topology"),
-        TransportType::Sqs => (*provider == Queues::Ack, "ack"),
+    let path = &transport.key("config");
+    let provider = own.unwrap_or(shared);
+    let creates = match kind {
+        TransportType::RabbitMq => matches!(provider, Queues::RabbitMqTopology { .. }),
+        TransportType::Sqs => *provider == Queues::Ack,
     };
     let counts_no_deliveries =
         matches!(provider, Queues::RabbitMqTopology { queue_type: RabbitMqQueueType::Classic, .. });
-    let set_provider = || format!("remove it, or set actor.queues.provider: {provider_name}");
+    let queues_place = own.map_or_else(|| FieldPath::parse("actor"), |_| transport.clone());
+    let set_provider = || format!("remove it, or set {}", provider_option(own, shared, kind, transport));
     let used = [
         (
             path.join("queues.forceRecreate"),
@@ -115,7 +167,7 @@ pub(super) fn report_operator_only_settings(
             path.join("queues.dlq.maxRetryCount"),
             creates && counts_no_deliveries && dlq.is_some_and(|dlq| dlq.max_retry_count.is_some()),
             "classic queues count no deliveries",
-            "remove it, or set actor.queues.type: quorum".to_owned(),
+            format!("remove it, or set {}: quorum", queues_place.join("queues.type")),
         ),
     ];
     for (at, _, why, help) in used.into_iter().filter(|(_, used, ..)| *used) {

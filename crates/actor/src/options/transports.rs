@@ -7,7 +7,7 @@ use kubefoundry_kubernetes::wire::SecretKeySelector;
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 
-use super::queues::{dead_letters, report_operator_only_settings};
+use super::queues::{dead_letters, read_queues, report_foreign_provider, report_operator_only_settings};
 use super::syntax::{check_account, check_endpoint, check_host, check_no_spaces, expect};
 use super::wire::{TransportConfig, TransportOptions, TransportType};
 use super::{Queues, RabbitMq, Sqs, Transport, TransportKind};
@@ -24,6 +24,7 @@ pub(super) fn read_transport(
     findings: &mut Findings<'_>,
 ) -> Option<Transport> {
     let before = findings.error_count();
+    let own_queues = given.queues.map(|own| read_queues(own, &path.key("queues"), findings));
     let Some(kind) = given.transport_type else {
         // An unknown type was reported by the reader.
         if findings.scope().root.at(&path.key("type")).is_none() {
@@ -52,8 +53,11 @@ pub(super) fn read_transport(
             .report(&codes::INVALID_OPTION, FieldRef::key(&place), message)
             .help(format!("fields of {kind} transports: {}, queues", own.join(", ")));
     }
+    if let Some(own) = &own_queues {
+        report_foreign_provider(own, kind, path, findings);
+    }
     let config = given.config.unwrap_or_default();
-    report_operator_only_settings(&config, kind, queues, &at, findings);
+    report_operator_only_settings(&config, kind, own_queues.as_ref(), queues, path, findings);
     let auto_create = config.queues.as_ref().is_none_or(|queues| queues.auto_create.unwrap_or(false));
     let dead_letters = dead_letters(config.queues.as_ref(), &at.key("queues").key("dlq"), findings);
     let kind = match kind {
@@ -62,7 +66,11 @@ pub(super) fn read_transport(
         }
         TransportType::Sqs => TransportKind::Sqs(Sqs { dead_letters, ..sqs(config, &at, findings) }),
     };
-    (findings.error_count() == before).then_some(Transport { enabled: given.enabled.unwrap_or(false), kind })
+    (findings.error_count() == before).then_some(Transport {
+        enabled: given.enabled.unwrap_or(false),
+        queues: own_queues,
+        kind,
+    })
 }
 
 fn rabbitmq(config: TransportConfig, auto_create: bool, path: &FieldPath, findings: &mut Findings<'_>) -> RabbitMq {

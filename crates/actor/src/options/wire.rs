@@ -18,7 +18,8 @@ wire_object! {
         runtime_script: String = "runtimeScript",
         /// The deployment mode of InferenceServices that do not declare one; `Standard` by default.
         kserve_default_mode: KserveMode = "kserveDefaultMode",
-        /// The objects that create the queues of actors; none by default.
+        /// The objects that create the queues of actors, for every transport that sets no `queues` of its own; none by
+        /// default.
         queues: ActorQueueOptions = "queues",
     }
 }
@@ -81,6 +82,8 @@ wire_object! {
         transport_type: TransportType = "type",
         /// Whether actors may use the transport; `false` by default.
         enabled: bool = "enabled",
+        /// The objects that create the queues of this transport, instead of those of `actor.queues`.
+        queues: ActorQueueOptions = "queues",
         /// Address and settings of the transport.
         config: TransportConfig = "config",
     }
@@ -145,7 +148,7 @@ wire_object! {
         auto_create: bool = "autoCreate",
         /// Whether to recreate queues. Only the Asya operator uses it.
         force_recreate: bool = "forceRecreate",
-        /// The queue for failed messages. It needs `actor.queues.provider`.
+        /// The queue for failed messages. It needs a provider of queues.
         dlq: DeadLetterOptions = "dlq",
     }
 }
