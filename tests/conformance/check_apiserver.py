@@ -350,7 +350,7 @@ def check_external_providers(client, crds):
     providers = things[0]["spec"]["server"]["externalProviders"]
     providers["inference"] = [{"providerId": "a", "image": "acme/a:1"}]
     for section, provider, expected in [
-        ("postTraining", {"providerId": "a"}, "duplicate provider_id 'a' in externalProviders: found in both inference and postTraining API sections"),
+        ("postTraining", {"providerId": "a"}, "duplicate provider_id 'a' in externalProviders: found in both inference and postTraining API sections (images: acme/a:1 and acme/b:1); give each provider its own id"),
         ("postTraining", {"providerId": "A"}, "expected a DNS-1123 label"),
         ("postTraining", {"providerId": "b", "providerType": "remote::b"}, "providerType"),
         ("vector_io", {"providerId": "b"}, "vector_io"),

@@ -102,7 +102,8 @@ fn invalid_providers_are_refused() {
         (json!({"inference": [provider("a"), provider("a")]}), "providerId"),
         (
             json!({"vectorIo": [provider("x"), provider("a")], "postTraining": [provider("a")]}),
-            "duplicate provider_id 'a' in externalProviders: found in both vectorIo and postTraining API sections",
+            "duplicate provider_id 'a' in externalProviders: found in both vectorIo and postTraining API sections (images: \
+             quay.io/acme/a:1.0.0 and quay.io/acme/a:1.0.0); give each provider its own id",
         ),
     ] {
         let said = refusals_of_providers(&providers, None);

@@ -13,17 +13,26 @@ pub(super) fn unique_ids() -> Vec<Rule> {
         for second in &Api::ALL[position + 1..] {
             let (first, second) = (first.section(), second.section());
             let is_used = |id: &str| format!("self.{second}.exists(other, other.providerId == {id})");
-            // The cost estimate needs a length limit: the API server knows it for an id, but not for an item that
-            // passed a filter.
+            // The cost estimate needs a length limit: the API server knows it for an id or an image, but not for an item
+            // that passed a filter.
             let shared = format!("self.{first}.map(it, it.providerId).filter(id, {})[0]", is_used("id"));
+            let image = |own: &str, other: &str| {
+                let in_other = format!("self.{other}.exists(other, other.providerId == it.providerId)");
+                format!("self.{own}.map(it, {in_other} ? it.image : '').filter(image, image != '')[0]")
+            };
+            let (first_image, second_image) = (image(first, second), image(second, first));
             let found = format!("in externalProviders: found in both {first} and {second} API sections");
+            let remedy = "give each provider its own id";
             rules.push(Rule {
                 rule: format!(
                     "!has(self.{first}) || !has(self.{second}) || !self.{first}.exists(it, {})",
                     is_used("it.providerId")
                 ),
-                message: format!("duplicate provider_id {found}"),
-                expression: Some(format!("\"duplicate provider_id '\" + {shared} + \"' {found}\"")),
+                message: format!("duplicate provider_id {found}; {remedy}"),
+                expression: Some(format!(
+                    "\"duplicate provider_id '\" + {shared} + \"' {found} (images: \" + {first_image} + \" and \" + \
+                     {second_image} + \"); {remedy}\""
+                )),
             });
         }
     }
