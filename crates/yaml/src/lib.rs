@@ -37,9 +37,11 @@ mod scalar;
 mod strict;
 pub mod text;
 mod token_position;
+mod wide_integer;
 mod writer;
 
 pub use emit::{to_yaml, to_yaml_stream};
 pub use failure::{Failure, FailureKind};
 pub use node::{FieldPart, MappingEntry, Node, Span, Value};
 pub use parse::{Document, Documents, Limits, ParsedText, documents, parse, parse_events};
+pub use wide_integer::{WideInteger, wide_integers};

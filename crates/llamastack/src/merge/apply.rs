@@ -6,8 +6,8 @@ use super::provider_entries::{entries_of_api, is_replaced, provider, tree};
 use crate::wire::Api;
 use kubefoundry_yaml::edit::{EditError, EditStyle, Placement, TextEditor};
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::text::one_line;
-use kubefoundry_yaml::{Document, Limits, Node, Value};
+use kubefoundry_yaml::text::{one_line, shorten};
+use kubefoundry_yaml::{Document, Limits, Node, Value, WideInteger, parse, wide_integers};
 
 /// The changes to a base configuration.
 pub(super) struct Changes<'e> {
@@ -53,13 +53,46 @@ pub(super) fn apply<'e>(text: &str, entries: &[&'e Entry]) -> Result<MergedBase<
         return Ok(MergedBase { text: text.to_owned(), changes });
     }
     let attempts = [Attempt::Edit, Attempt::EditAtStart, Attempt::Rewrite].into_iter();
-    let merged = attempts.map(|attempt| edited(text, &documents, entries, &changes.apis, attempt)).find_map(Result::ok);
+    let wide = wide_integers_that_stay(root, text, entries);
+    let merged = attempts
+        .filter_map(|attempt| edited(text, &documents, entries, &changes.apis, attempt).ok())
+        .find(|merged| keeps_wide_integers(merged, wide.len()));
     if let Some(text) = merged {
         return Ok(MergedBase { text, changes });
+    }
+    if let Some(wide) = wide.first() {
+        let message = format!(
+            "providers share YAML anchors with other parts of the file, so the merge would have to write {} again, which \
+             64 bits cannot hold: write it as a string",
+            shorten(wide.text)
+        );
+        return Err(BaseError::at(text, wide.span, message));
     }
     let span = root.and_then(|root| root.entry("providers")).map(|entry| entry.key_span);
     let message = "providers share YAML anchors with other parts of the file, which the merge cannot edit";
     Err(BaseError::at(text, span.unwrap_or_default(), message))
+}
+
+/// Returns the integers of the providers that stay which 64 bits cannot hold. They are kept as text only, so an edit that
+/// writes them again loses their last digits.
+fn wide_integers_that_stay<'t>(root: Option<&Node<'_>>, text: &'t str, entries: &[&Entry]) -> Vec<WideInteger<'t>> {
+    let sections = root.and_then(|root| root.get("providers")).map_or(&[][..], Node::entries);
+    let kept = sections.iter().flat_map(|section| {
+        let entries: Vec<&Entry> = entries.iter().copied().filter(|entry| section.key == entry.api.as_str()).collect();
+        section.node.items().iter().filter(move |item| !is_replaced(item, &entries))
+    });
+    kept.flat_map(|item| wide_integers(item, &FieldPath::root(), text)).collect()
+}
+
+/// Returns whether a merged text has as many such integers as before.
+fn keeps_wide_integers(merged: &str, before: usize) -> bool {
+    if before == 0 {
+        return true;
+    }
+    let limits = Limits { nodes: usize::MAX, document_bytes: usize::MAX, ..Limits::default() };
+    let parsed = parse(merged, &limits);
+    let root = parsed.documents.first().map(|document| &document.root);
+    wide_integers_that_stay(root, merged, &[]).len() == before
 }
 
 fn edited(

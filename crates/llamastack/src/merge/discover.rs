@@ -7,7 +7,8 @@ use crate::package;
 use crate::package::MetadataError;
 use crate::wire::Api;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::text::{closest, one_line, one_of};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::{closest, one_line, one_of, shorten};
 use kubefoundry_yaml::{Limits, Node, Value};
 
 /// The file next to a package's metadata with the provider's entry in the distribution.
@@ -204,6 +205,10 @@ fn read_crd_config(text: &str) -> Result<CrdConfig, Vec<String>> {
     if let Some(config) = config.filter(|config| !matches!(config.value, Value::Mapping(_))) {
         errors.push(format!("config is {}, expected a mapping", config.describe()));
     }
+    let wide = config.map(|config| yaml::wide_integers(config, &FieldPath::parse("config"), text)).unwrap_or_default();
+    errors.extend(wide.iter().map(|wide| {
+        format!("{} is {}, which 64 bits cannot hold: write it as a string", wide.path, shorten(wide.text))
+    }));
     let order = present("order").map(|order| match order.value {
         Value::Integer(order) => u64::try_from(order).ok(),
         _ => None,

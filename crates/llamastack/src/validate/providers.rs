@@ -16,13 +16,10 @@ use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::edit::to_json_line;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
-use kubefoundry_yaml::{Node, Value};
+use kubefoundry_yaml::{Node, Value, wide_integers};
 
 /// Maximum length of an id. The name of the init container is `external-provider-<id>` and has at most 63 characters.
 const MAX_PROVIDER_ID_LENGTH: usize = 63 - "external-provider-".len();
-
-/// Maximum number of providers of one API (`maxItems` in the CRD).
-const MAX_PROVIDERS_OF_API: usize = 64;
 
 /// Maximum size of a provider's settings as JSON, in bytes. Linux does not start a program with an environment variable
 /// of more than 128 KiB (`MAX_ARG_STRLEN`), including its name and terminator.
@@ -38,11 +35,6 @@ pub(super) fn validate_providers(
     let mut providers = Vec::new();
     for api in Api::ALL {
         let section = providers_path().key(api.section());
-        let count = wire.of_api(api).len();
-        if count > MAX_PROVIDERS_OF_API {
-            let message = format!("{section} has {count} providers, expected at most {MAX_PROVIDERS_OF_API}");
-            check.findings.report(&shared::OUT_OF_RANGE, &section, message);
-        }
         for (index, provider) in wire.of_api(api).iter().enumerate() {
             providers.extend(validate_provider(provider, api, &section.index(index), options, check));
         }
@@ -117,6 +109,7 @@ fn validate_config(
         return None;
     }
     report_inline_secrets(config, id, image.unwrap_or_default(), path, check);
+    report_wide_integers(config, path, check);
     let config = config.to_json();
     let length = to_json_line(&config).len();
     if length > MAX_CONFIG_BYTES {
@@ -130,6 +123,19 @@ fn validate_config(
         ));
     }
     Some(config)
+}
+
+/// Reports integers that Kubernetes, as any reader of JSON with 64 bits, makes floats of: their last digits are lost.
+fn report_wide_integers(config: &Node<'_>, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    for wide in wide_integers(config, path, check.findings.scope().text) {
+        let message = format!("{} is {}, which 64 bits cannot hold; expected a string", wide.path, shorten(wide.text));
+        let quoted = format!("\"{}\"", wide.text);
+        check
+            .findings
+            .report(&shared::WRONG_TYPE, &wide.path, message)
+            .help(format!("quote it: {}", shorten(&quoted)))
+            .replace_with("quote it", quoted);
+    }
 }
 
 /// Reports settings that contain a literal secret, judging by their names. Everyone who can read the object or the repository
