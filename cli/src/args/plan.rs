@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args as ClapArgs, ValueEnum, ValueHint};
 
-use super::{Assignment, DiagnosticsArgs, InputArgs, TableFormat, parse_assignment};
+use super::input::parse_assignment;
+use super::{Assignment, DiagnosticsArgs, InputArgs, TableFormat};
 
 pub(super) const EXAMPLES: &str = "\
 OLD and NEW are files, directories or `-`. With --git, two revisions of PATH are compared. With --new-* flags and \
