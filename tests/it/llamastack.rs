@@ -488,6 +488,46 @@ fn every_field_makes_a_difference() {
     assert_eq!(silent, Vec::<&String>::new());
 }
 
+/// The CRD allows 64 providers of one API.
+#[test]
+fn more_than_64_providers_of_an_api_are_refused() {
+    let with = |count: usize| {
+        let providers: Vec<Value> = (0..count)
+            .map(|index| json!({"providerId": format!("p{index}"), "image": format!("quay.io/acme/p@{DIGEST}")}))
+            .collect();
+        rendered(&distribution(&json!({"externalProviders": {"safety": providers}})))
+    };
+    assert!(!with(64).has_errors(), "{:?}", messages(&with(64)));
+    let compilation = with(65);
+    let refused: Vec<(&str, &str)> =
+        compilation.diagnostics.iter().map(|found| (found.code.id, found.message.as_str())).collect();
+    let expected = ("KF0105", "spec.server.externalProviders.safety has 65 entries, expected at most 64");
+    assert!(refused.contains(&expected), "{refused:?}");
+}
+
+/// etcd stores at most 1.5 MiB, and each provider adds its script and its config to the pod.
+#[test]
+fn a_pod_that_no_cluster_can_store_is_refused() {
+    let with = |filler: usize| {
+        let provider = |index: usize, length: usize| {
+            let config = json!({"a": "x".repeat(length)});
+            json!({"providerId": format!("p{index:02}"), "image": format!("quay.io/acme/p@{DIGEST}"), "config": config})
+        };
+        let mut providers: Vec<Value> = (0..11).map(|index| provider(index, 118_000)).collect();
+        providers.push(provider(11, filler));
+        rendered(&distribution(&json!({"externalProviders": {"inference": providers}})))
+    };
+    let compilation = with(1);
+    assert!(!compilation.has_errors(), "{:?}", messages(&compilation));
+    let most = 1 + 1_572_864 - pod(&compilation).to_string().len();
+    let compilation = with(most);
+    assert!(!compilation.has_errors(), "{:?}", messages(&compilation));
+    assert_eq!(pod(&compilation).to_string().len(), 1_572_864);
+    let expected = "the pod has 1572865 bytes as JSON, expected at most 1572864";
+    let compilation = with(most + 1);
+    assert!(messages(&compilation).iter().any(|message| message.starts_with(expected)), "{:?}", messages(&compilation));
+}
+
 /// Values above limits of the platform are refused: the length of a variable in Linux, the size of a ConfigMap.
 #[test]
 fn values_above_platform_limits_are_refused() {

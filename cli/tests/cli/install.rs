@@ -1,7 +1,7 @@
 //! The scripts of the init containers, run for real: `sh`, `pip`, wheels.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 
 use kubefoundry_llamastack::merge::{Entry, merge};
@@ -46,6 +46,23 @@ fn guard_image(pod: &Pod, dependency: &str, requires: &str) {
     let text = metadata("acme-guard", "inline::acme-guard", "acme.guard", "safety", &format!("\"{GUARD}\""));
     let provider = ("acme_guard-2.0-py3-none-any.whl", requires, &["acme/guard.py=x = 2"][..]);
     pod.image(&text, &[provider, (dependency, "", &["some_dep/__init__.py=v = 1"])]);
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// A pod, unless there is no pip to install with.
+fn pod_with_pip() -> Option<Pod> {
+    has_pip().then(Pod::new)
+}
+
+/// A pod in which the provider `vllm` is installed.
+fn pod_with_vllm() -> Option<Pod> {
+    let pod = pod_with_pip()?;
+    vllm_image(&pod);
+    pod.install(&vllm()).exits(0);
+    Some(pod)
 }
 
 /// Two providers, the distribution's run.yaml, the merge: the server's configuration is the one that a renderer which
@@ -135,27 +152,49 @@ fn start_a_pod(pod: &Pod) {
 /// A container that starts again finds what it left, and leaves the same.
 #[test]
 fn installing_again_changes_nothing() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
-    vllm_image(&pod);
-    pod.install(&vllm()).exits(0);
+    let Some(pod) = pod_with_vllm() else { return };
     let before = (pod.read("installed-packages.txt"), pod.read("metadata/vllm/crd-config.yaml"));
     let again = pod.install(&vllm()).exits(0);
     assert_eq!((pod.read("installed-packages.txt"), pod.read("metadata/vllm/crd-config.yaml")), before);
     assert_eq!(again.err, "");
 }
 
+/// A provider whose image now has another user replaces what it installed as the one before, whose files it cannot
+/// change.
+#[test]
+fn another_user_replaces_what_one_user_installed() {
+    if !is_root() {
+        skipped("not root: a container has one user");
+        return;
+    }
+    let Some(pod) = pod_with_pip() else { return };
+    vllm_image(&pod);
+    open(&pod.path("."));
+    let shared_mode = fs::Permissions::from_mode(0o2777);
+    fs::set_permissions(pod.shared(""), shared_mode).unwrap();
+    std::os::unix::fs::chown(pod.shared(""), None, Some(1001)).unwrap();
+    let install = |uid: u32, image: &'static str| {
+        let start = Start { image, ..vllm() };
+        // `fsGroup` makes the group one of every container.
+        pod.install_with(&start, |command| {
+            command.uid(uid).gid(1001);
+        })
+    };
+    install(12345, "quay.io/acme/vllm:1.0").exits(0);
+    let again = install(23456, "quay.io/acme/vllm:1.1").exits(0);
+    assert_eq!(again.err, "");
+    let config: Value = serde_json::from_str(&pod.read("metadata/vllm/crd-config.yaml")).unwrap();
+    assert_eq!(config["image"], "quay.io/acme/vllm:1.1");
+    assert!(pod.read("installed-packages.txt").contains("(image: quay.io/acme/vllm:1.1)"));
+    for file in ["lls-provider-spec.yaml", "crd-config.yaml", "python.json"] {
+        assert_eq!(fs::metadata(pod.shared("metadata/vllm").join(file)).unwrap().uid(), 23456, "{file}");
+    }
+}
+
 /// A package that both providers bring stays in the version of the first, if that is enough for the second.
 #[test]
 fn providers_share_a_package_in_one_version() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
-    vllm_image(&pod);
-    pod.install(&vllm()).exits(0);
+    let Some(pod) = pod_with_vllm() else { return };
     guard_image(&pod, "some_dep-2.0-py3-none-any.whl", "some-dep>=1");
     for _ in 0..2 {
         let ran = pod.install(&guard()).exits(0);
@@ -173,10 +212,7 @@ fn providers_share_a_package_in_one_version() {
 /// The version of Python and the wheels with native code are recorded, for the start of the server.
 #[test]
 fn native_wheels_are_recorded() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
+    let Some(pod) = pod_with_pip() else { return };
     // A wheel that any Python accepts, with a file name that says otherwise than its tag would.
     let provider = ("acme_vllm-1.0.0-py3-none-linux_x86_64.whl", "", &["acme/vllm.py=x = 1"][..]);
     if std::env::consts::ARCH != "x86_64" {
@@ -196,10 +232,7 @@ fn native_wheels_are_recorded() {
 /// Settings of pip in the image are for its own packages.
 #[test]
 fn settings_of_pip_are_ignored() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
+    let Some(pod) = pod_with_pip() else { return };
     vllm_image(&pod);
     pod.install_with(&vllm(), |command| {
         command.env("PIP_USER", "1").env("PIP_PREFIX", "/tmp/x").env("PIP_INDEX_URL", "http://127.0.0.1:1/");
@@ -210,12 +243,7 @@ fn settings_of_pip_are_ignored() {
 /// Two providers with different versions of one package: pip says nothing, the script does, in the specified block.
 #[test]
 fn conflicting_dependencies_are_refused() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
-    vllm_image(&pod);
-    pod.install(&vllm()).exits(0);
+    let Some(pod) = pod_with_vllm() else { return };
     let before = pod.read("installed-packages.txt");
     guard_image(&pod, "some_dep-2.0-py3-none-any.whl", "some-dep>=1.6");
     assert_eq!(
@@ -243,28 +271,31 @@ Resolution: Update provider images to use compatible dependency versions, or reo
 /// One image whose packages exclude each other: pip's own words, in the same block.
 #[test]
 fn a_conflict_within_an_image_is_told_in_the_words_of_pip() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
+    let Some(pod) = pod_with_pip() else { return };
     let provider = ("acme_vllm-1.0.0-py3-none-any.whl", "dep==2", &[][..]);
-    pod.image(&vllm_metadata(), &[provider, ("dep-1-py3-none-any.whl", "", &[]), ("dep-2-py3-none-any.whl", "", &[])]);
-    let ran = pod.install(&vllm()).exits(1);
-    let start = "ERROR: Cannot install provider 'vllm' due to dependency conflict\n\nProvider: vllm\nImage: \
-                 quay.io/acme/vllm:1.0\nInit Container: external-provider-vllm\n\nPip installation failed with:\n";
-    assert!(ran.err.starts_with(start), "{}", ran.err);
-    assert!(ran.err.contains("conflicting dependencies"), "{}", ran.err);
-    assert!(ran.err.ends_with("are a superset of another's.\n"), "{}", ran.err);
+    let (one, two) = (("dep-1-py3-none-any.whl", "", &[][..]), ("dep-2-py3-none-any.whl", "", &[][..]));
+    // pip prints which requirements conflict to standard output (FR-031).
+    for (wheels, line) in [
+        (&[provider, one, two][..], "The user requested dep 2 "),
+        (&[provider, one], "acme-vllm 1.0.0 depends on dep==2"),
+    ] {
+        pod.image(&vllm_metadata(), wheels);
+        let ran = pod.install(&vllm()).exits(1);
+        let start = "ERROR: Cannot install provider 'vllm' due to dependency conflict\n\nProvider: vllm\nImage: \
+                     quay.io/acme/vllm:1.0\nInit Container: external-provider-vllm\n\nPip installation failed with:\n";
+        assert!(ran.err.starts_with(start), "{}", ran.err);
+        for expected in ["conflicting dependencies", line] {
+            assert!(ran.err.contains(expected), "{expected} is not in\n{}", ran.err);
+        }
+        assert!(ran.err.ends_with("are a superset of another's.\n"), "{}", ran.err);
+    }
 }
 
 /// A wheel for another system, a dependency that was left out, a file that is no wheel inside: pip's words and what to
 /// look at.
 #[test]
 fn wheels_that_cannot_be_installed_are_told() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
+    let Some(pod) = pod_with_pip() else { return };
     let provider = |file: &'static str, requires: &'static str| [(file, requires, &[][..])];
     for (wheels, expected) in [
         (provider("acme_vllm-1.0.0-cp27-none-win_amd64.whl", ""), "is not a supported wheel on this platform"),
@@ -288,10 +319,7 @@ fn wheels_that_cannot_be_installed_are_told() {
 /// If packages of two providers contain the same file, the first one stays, as with pip, and the log reports it.
 #[test]
 fn a_file_of_two_packages_is_told() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
+    let Some(pod) = pod_with_pip() else { return };
     let both = |text| -> [&'static str; 1] { [text] };
     pod.image(&vllm_metadata(), &[("acme_vllm-1.0.0-py3-none-any.whl", "", &both("tests/__init__.py=one"))]);
     pod.install(&vllm()).exits(0);
@@ -374,7 +402,7 @@ fn wrong_permissions_are_told() {
     let path = format!("{}:/usr/bin:/bin", bin.display());
     let set = |name: &str, mode| fs::set_permissions(pod.path(name), fs::Permissions::from_mode(mode)).unwrap();
     // Root may do everything, so the test needs another user.
-    let is_root = fs::metadata("/proc/self").is_ok_and(|process| std::os::unix::fs::MetadataExt::uid(&process) == 0);
+    let is_root = is_root();
     let told = |expected: &str| {
         let ran = pod.install_with(&vllm(), |command| {
             command.env("PATH", &path);
@@ -415,10 +443,7 @@ fn wrong_permissions_are_told() {
 /// Ids, images and settings are data: nothing in them is run, and all of it arrives. What no pod can have is refused.
 #[test]
 fn what_users_write_is_never_run() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
+    let Some(pod) = pod_with_pip() else { return };
     vllm_image(&pod);
     let image = r#"x/$(touch pwned)`touch pwned`;touch pwned&"'\\ \n *${IFS}|"#;
     let nasty = || Start {
@@ -491,10 +516,7 @@ fn the_base_is_found_where_it_may_be() {
 /// An official image of 0.3 or later has its configuration only in the Python package.
 #[test]
 fn the_base_is_found_in_the_python_package() {
-    if !has_pip() {
-        return;
-    }
-    let pod = Pod::new();
+    let Some(pod) = pod_with_pip() else { return };
     let package = pod.path("site/llama_stack");
     let site = pod.path("site").canonicalize().unwrap_or_else(|_| pod.path("site")).display().to_string();
     for (path, text) in [

@@ -129,6 +129,8 @@ fn what_was_installed_wrongly_is_told() {
         .with("metadata/b/crd-config.yaml", "{providerId: b, api: safety, image: acme/b:1}")
         .with("metadata/c/lls-provider-spec.yaml", "kind: [")
         .with("metadata/c/crd-config.yaml", "{providerId: c, api: vectorIo, config: 1, order: x}")
+        .with("metadata/e/lls-provider-spec.yaml", metadata("safety"))
+        .with("metadata/e/crd-config.yaml", "{providerId: e, api: safety, config: {seed: 18446744073709551616}}")
         .with("metadata/d/lls-provider-spec.yaml", metadata("safety"))
         .with("metadata/d/crd-config.yaml", "{providerId: vllm, api: safety, image: \"acme/d\\u001b[31m\"}");
     let ran =
@@ -141,9 +143,21 @@ fn what_was_installed_wrongly_is_told() {
          post_training (did you mean vector_io?)\nconfig is an integer, expected a mapping\norder is not a number from 0",
         "ERROR: metadata/d holds another provider\n\nProvider: d\nImage: acme/d\\u{1b}[31m\n\ncrd-config.yaml says providerId \
          'vllm'\n",
+        "config.seed is 18446744073709551616, which 64 bits cannot hold: write it as a string\n",
     ] {
         assert!(ran.err.contains(expected), "{expected}\n\nis not in\n{}", ran.err);
     }
+}
+
+/// In a pod, an error of the merge names its container (FR-030).
+#[test]
+fn errors_in_a_pod_name_the_container() {
+    let sandbox = Sandbox::new().with("base.yaml", "version: '2'\n");
+    let folder = "/opt/llama-stack/external-providers/no-such-folder";
+    let arguments =
+        ["llamastack", "merge-config", "--metadata-dir", folder, "--base", "base.yaml", "--output", "run.yaml"];
+    let ran = refused(&sandbox, &arguments, "\n\nInit Container: merge-config\n");
+    assert!(ran.err.starts_with("ERROR: "), "{}", ran.err);
 }
 
 /// The API under which a provider is listed is not the one that its package provides: the block of the specification.

@@ -56,6 +56,8 @@ mod rules;
 mod schema;
 #[cfg(unix)]
 mod special_files;
+#[cfg(unix)]
+mod start;
 mod status;
 mod suppress;
 mod trace;
