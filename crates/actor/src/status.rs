@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::{inject, target};
+use kubefoundry_kubernetes::image::PULL_FAILURES;
 use kubefoundry_kubernetes::string_enum;
 
 string_enum! {
@@ -136,7 +137,7 @@ fn workload_error(failure: Option<(&str, &str)>) -> ActorState {
     let crashes = has("CrashLoopBackOff") || has(TERMINATED);
     if has("Insufficient") {
         ActorState::PendingResources
-    } else if IMAGE_PULL_REASONS.into_iter().any(has) {
+    } else if PULL_FAILURES.into_iter().any(has) {
         ActorState::ImagePullError
     } else if has(super::RUNTIME) && crashes {
         ActorState::RuntimeError
@@ -150,9 +151,6 @@ fn workload_error(failure: Option<(&str, &str)>) -> ActorState {
         ActorState::WorkloadError
     }
 }
-
-/// Reasons of a waiting container that mean that its image cannot be pulled.
-const IMAGE_PULL_REASONS: [&str; 4] = ["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"];
 
 /// Reasons of events of a pod that mean that a volume cannot be mounted. The status of a pod does not say so.
 pub const VOLUME_EVENTS: [&str; 2] = ["FailedMount", "FailedAttachVolume"];

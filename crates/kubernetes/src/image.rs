@@ -6,6 +6,9 @@
 
 use crate::check::SyntaxResult;
 
+/// Reasons of a waiting container that mean that its image cannot be pulled.
+pub const PULL_FAILURES: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
+
 const SHAPE: &str = "an image reference: [registry[:port]/]path[:tag][@digest]";
 
 /// Checks an image reference.

@@ -8,6 +8,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use kubefoundry_kubernetes::image::PULL_FAILURES;
 use kubefoundry_kubernetes::wire::Timestamp;
 use kubefoundry_kubernetes::{string_enum, wire_object};
 
@@ -95,12 +96,9 @@ pub fn init_container_name(provider_id: &str) -> String {
     format!("external-provider-{provider_id}")
 }
 
-/// Reasons of a waiting container that mean that its image cannot be pulled.
-const IMAGE_PULL_REASONS: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
-
 /// Returns whether a reason of a waiting container means that its image cannot be pulled.
 pub(super) fn is_pull_failure(reason: &str) -> bool {
-    IMAGE_PULL_REASONS.contains(&reason)
+    PULL_FAILURES.contains(&reason)
 }
 
 /// Derives the phase of a provider and its message from the state of its init container.
