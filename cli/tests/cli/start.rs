@@ -90,7 +90,7 @@ fn a_server_starts_with_a_provider_that_it_can_import() {
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "started stack run /run.yaml\n", ""));
 }
 
-/// What keeps the server from starting is said with the provider, its image and what to do, before the server starts.
+/// What keeps the server from starting is reported with the provider, its image and what to do, before the server starts.
 #[test]
 fn a_provider_that_cannot_be_imported_stops_the_server() {
     for (files, reason) in [
@@ -128,7 +128,7 @@ fn metadata_that_differs_from_the_code_is_a_warning() {
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "started stack run /run.yaml\n"));
 }
 
-/// Native code for another Python is told before the import fails somewhere inside a dependency.
+/// Native code for another Python is reported before the import fails somewhere inside a dependency.
 #[test]
 fn native_code_for_another_python_stops_the_server() {
     let native = json!({"python": "3.4", "native": ["acme_core-1-cp34-cp34m-manylinux1_x86_64.whl"]});
