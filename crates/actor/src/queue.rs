@@ -39,7 +39,8 @@ pub(super) fn generate_queue(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut T
     let Some(transport) = &actor.transport else { return };
     let objects = match (set.settings.queues_of(transport), &transport.kind) {
         (Queues::RabbitMqTopology { cluster, queue_type }, TransportKind::RabbitMq(broker)) => {
-            rabbitmq_objects(actor, broker, cluster, *queue_type)
+            let exchange_object = exchange_object(exchange(broker), cluster, &set.settings.queues);
+            rabbitmq_objects(actor, broker, cluster, *queue_type, exchange_object)
         }
         (Queues::Ack, TransportKind::Sqs(broker)) => sqs_objects(actor, broker),
         _ => {
@@ -130,6 +131,7 @@ fn rabbitmq_objects(
     broker: &RabbitMq,
     cluster: &ClusterReference,
     queue_type: RabbitMqQueueType,
+    exchange_object: String,
 ) -> Vec<Manifest> {
     let cluster = Cluster::from(cluster);
     let object = |kind: &str, name: String, spec| Manifest::new(TOPOLOGY, kind, name, SpecBody { spec });
@@ -143,7 +145,7 @@ fn rabbitmq_objects(
     let mut objects = vec![
         object(
             "Exchange",
-            object_name(exchange),
+            exchange_object,
             Exchange {
                 name: exchange.to_owned(),
                 r#type: "topic",
@@ -190,6 +192,20 @@ fn rabbitmq_objects(
 
 fn exchange(broker: &RabbitMq) -> &str {
     broker.exchange.as_deref().unwrap_or(DEFAULT_EXCHANGE)
+}
+
+/// Returns the name of the object for an exchange. All actors of a namespace share it, so another broker than that of
+/// `actor.queues` is a part of the name.
+fn exchange_object(exchange: &str, cluster: &ClusterReference, shared: &Queues) -> String {
+    let is_shared = matches!(shared, Queues::RabbitMqTopology { cluster: shared, .. } if shared == cluster);
+    if is_shared {
+        return object_name(exchange);
+    }
+    let broker = match cluster {
+        ClusterReference::Cluster { name, namespace: None } | ClusterReference::Secret(name) => name.clone(),
+        ClusterReference::Cluster { name, namespace: Some(namespace) } => format!("{namespace}-{name}"),
+    };
+    object_name(&format!("{exchange}-{broker}"))
 }
 
 /// Returns a valid name of an object for an exchange, whose own name may have any characters.
