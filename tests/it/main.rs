@@ -45,6 +45,7 @@ mod plain_english;
 mod plan;
 mod properties;
 mod public_api;
+mod recompiler;
 mod registry;
 mod rules;
 mod schemas;

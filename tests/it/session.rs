@@ -26,7 +26,7 @@ const BINDING: [&str; 2] = [
 ];
 
 /// Returns texts for files of the input. A session treats each of them differently.
-fn texts() -> Vec<(&'static str, Purpose, String)> {
+pub(crate) fn texts() -> Vec<(&'static str, Purpose, String)> {
     let input = |text: &str| ("x.yaml", Purpose::Input, text.to_owned());
     vec![
         input(&crate::documents::documents(0..3)),
@@ -100,13 +100,13 @@ fn documents() -> Vec<String> {
 
 /// An edit between two runs: replace, add or remove a text.
 #[derive(Debug, Clone)]
-enum Edit {
+pub(crate) enum Edit {
     Replace(usize, usize),
     Insert(usize, usize),
     Remove(usize),
 }
 
-fn edits(texts: usize) -> impl Strategy<Value = Edit> {
+pub(crate) fn edits(texts: usize) -> impl Strategy<Value = Edit> {
     let (place, text) = (0..8_usize, 0..texts);
     prop_oneof![
         3 => (place.clone(), text.clone()).prop_map(|(place, text)| Edit::Replace(place, text)),
@@ -115,7 +115,7 @@ fn edits(texts: usize) -> impl Strategy<Value = Edit> {
     ]
 }
 
-fn apply(edit: &Edit, chosen: &mut Vec<usize>) {
+pub(crate) fn apply(edit: &Edit, chosen: &mut Vec<usize>) {
     let number = chosen.len();
     match *edit {
         Edit::Replace(place, text) if number > 0 => chosen[place % number] = text,
@@ -179,7 +179,7 @@ proptest! {
     }
 }
 
-fn thoroughness() -> impl Strategy<Value = Thoroughness> {
+pub(crate) fn thoroughness() -> impl Strategy<Value = Thoroughness> {
     prop_oneof![Just(Thoroughness::Needed), Just(Thoroughness::EveryRule), Just(Thoroughness::Everything)]
 }
 
