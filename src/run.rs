@@ -77,6 +77,7 @@ pub use kubefoundry_compiler::pipeline::OutputRole;
 /// use kubefoundry::{OutputForm, SourceSet, Thoroughness, compile_as};
 ///
 /// /// Keeps only the kind of an object.
+/// #[derive(Clone)]
 /// struct Kind(String);
 ///
 /// impl OutputForm for Kind {
@@ -140,8 +141,8 @@ pub use kubefoundry_compiler::pipeline::YamlText;
 /// metadata: {name: phi}
 /// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
 /// ");
-/// let mut compilation = compile(&sources, Thoroughness::Everything);
-/// let selection = compilation.decisions.remove(0).selection.unwrap();
+/// let compilation = compile(&sources, Thoroughness::Everything);
+/// let selection = compilation.decisions[0].selection.as_ref().unwrap();
 /// assert!(!selection.explicit);
 /// let candidates: Vec<&str> = selection.candidates.iter().map(|candidate| candidate.provider.as_str()).collect();
 /// assert_eq!(candidates, ["dynamo", "kaito", "kuberay"]);

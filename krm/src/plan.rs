@@ -91,7 +91,7 @@ pub(crate) fn plan_changes(
     // identity is a collision, which the compiler has already reported as an error.
     let mut present: BTreeMap<Identity, usize> = BTreeMap::new();
     let changed = compilation.outputs.iter().filter(|output| output.role == OutputRole::Changed);
-    let changed: BTreeSet<&Identity> = changed.map(|output| &output.identity).collect();
+    let changed: BTreeSet<&Identity> = changed.map(|output| &*output.identity).collect();
     for (position, object) in items.iter().enumerate() {
         let is_changed = || changed.contains(&item::identity(object));
         if prune::owner(object).is_some() || item::type_of(object).1 == kubefoundry_model::wire::KIND || is_changed() {
@@ -100,7 +100,7 @@ pub(crate) fn plan_changes(
     }
     for output in &compilation.outputs {
         let source = compilation.decisions.get(output.decision).map(|decision| sources.origin(decision.source));
-        let present = present.get(&output.identity).copied();
+        let present = present.get(&*output.identity).copied();
         if let Some(position) = present
             && let (Some(object), Some(change)) = (items.get(position), changes.items.get_mut(position))
         {
@@ -127,7 +127,7 @@ pub(crate) fn plan_changes(
             .outputs
             .iter()
             .filter(|output| output.role == OutputRole::PassedOn)
-            .map(|output| &output.identity)
+            .map(|output| &*output.identity)
             .collect();
         for position in rendered_items(compilation, sources) {
             // An item of kind List may contain other objects, so it is kept.

@@ -39,7 +39,7 @@ pub(crate) fn prune(compilation: &Compilation, envelope: &Envelope<'_>, changes:
         return Vec::new();
     }
     let items = envelope.items();
-    let generated: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
+    let generated: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &*output.identity).collect();
     let mut stale = find_stale(items, &generated);
     if stale.is_empty() {
         return Vec::new();

@@ -104,8 +104,12 @@ fn differences(evaluation: &Evaluation, compilation: &Compilation) -> Vec<String
         reason(evaluation.decision.as_ref()),
     );
     let made: Vec<Value> = made.collect();
-    let together =
-        (&made, messages(&compilation.diagnostics), compilation.has_errors(), reason(compilation.decisions.first()));
+    let together = (
+        &made,
+        messages(&compilation.diagnostics),
+        compilation.has_errors(),
+        reason(compilation.decisions.first().map(|decision| &**decision)),
+    );
     if alone == together { Vec::new() } else { vec![format!("{alone:#?}\n{together:#?}")] }
 }
 

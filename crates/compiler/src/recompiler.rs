@@ -46,7 +46,7 @@ impl<O> Default for Recompiler<O> {
     }
 }
 
-impl<O: OutputForm + Clone + Sync> Recompiler<O> {
+impl<O: OutputForm> Recompiler<O> {
     /// Compiles the sources, which bring their own options, configurations and CRDs.
     pub fn compile(&mut self, sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
         compile_cached(sources, thoroughness, &mut self.caches)

@@ -319,7 +319,7 @@ impl ObjectMigrator<'_> {
         let field = |path: ValuePath, value: Value| AddedField { field: path.into(), value };
         let mut optional = Vec::new();
         // This field is first, because without it there may be no provider to compare with.
-        if let Some(provider) = before.decisions.iter().find_map(crate::Decision::provider) {
+        if let Some(provider) = before.decisions.iter().find_map(|decision| decision.provider()) {
             optional.push(field(spec().provider().name(), json!(provider)));
         }
         let enabled = self.object.api_group().and_then(|api_group| api_group.prefix_caching);

@@ -31,6 +31,7 @@ use super::set;
 use super::split::{self, TextPart};
 use super::stream::{self, CHUNK_BYTES, Mapper, PatternCosts};
 use super::survey::{Survey, must_be_read_first};
+use super::text_map::TextMap;
 use crate::composition;
 use crate::reading::Documents;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
@@ -46,13 +47,16 @@ pub(crate) struct ResultCache<O = Value> {
     /// The results of any other run.
     alone: UnitCache<O>,
     scan: Scan,
+    /// The texts of the last run. A text that is the same value in the next run is not even searched or split.
+    sources: SourceSet,
     /// The number of documents that the last run transformed itself.
     mapped: usize,
 }
 
 impl<O> Default for ResultCache<O> {
     fn default() -> Self {
-        Self { of_set: UnitCache::default(), alone: UnitCache::default(), scan: Scan::default(), mapped: 0 }
+        let (of_set, alone) = (UnitCache::default(), UnitCache::default());
+        Self { of_set, alone, scan: Scan::default(), sources: SourceSet::default(), mapped: 0 }
     }
 }
 
@@ -61,32 +65,25 @@ impl<O> Default for ResultCache<O> {
 struct UnitCache<O> {
     /// The key of the environment on which all results depend: options, configurations, kustomizations, CRDs.
     environment: String,
-    /// The texts of the run. A text that is the same value in the next run is not even split.
-    sources: SourceSet,
-    texts: BTreeMap<SourceId, Arc<CachedText<O>>>,
+    texts: TextMap<Arc<CachedText<O>>>,
 }
 
 impl<O> Default for UnitCache<O> {
     fn default() -> Self {
-        Self { environment: String::new(), sources: SourceSet::default(), texts: BTreeMap::new() }
+        Self { environment: String::new(), texts: TextMap::default() }
     }
 }
 
 impl<O> UnitCache<O> {
-    /// Returns the results of a text, if it is the very text of the last run and all of them are cached.
-    fn find_same(&self, id: SourceId, source: &Source) -> Option<&Arc<CachedText<O>>> {
-        let is_same = is_same_text(&self.sources, id, source);
-        self.texts.get(&id).filter(|text| is_same && text.is_complete)
-    }
-
-    /// Returns the units of texts with the same name, by key. A key contains the name of its text.
-    fn units_of(&self, id: SourceId, source: &Source) -> BTreeMap<&str, &Arc<CachedUnit<O>>> {
-        let has_name = |id: SourceId| id.0 < self.sources.len() && self.sources.get(id).name == source.name;
+    /// Returns the units of texts with the same name, by key. A key contains the name of its text. `before` are the texts
+    /// of the last run.
+    fn units_of(&self, id: SourceId, source: &Source, before: &SourceSet) -> BTreeMap<&str, &Arc<CachedUnit<O>>> {
+        let has_name = |id: SourceId| id.0 < before.len() && before.get(id).name == source.name;
         let texts: Vec<&Arc<CachedText<O>>> = if has_name(id) {
-            self.texts.get(&id).into_iter().collect()
+            self.texts.get(id).into_iter().collect()
         } else {
             // A text was added or removed before it.
-            self.texts.iter().filter(|(id, _)| has_name(**id)).map(|(_, text)| text).collect()
+            self.texts.iter().filter(|(id, _)| has_name(*id)).map(|(_, text)| text).collect()
         };
         texts.into_iter().flat_map(|text| &text.units).map(|placed| (&*placed.key, &placed.unit)).collect()
     }
@@ -125,12 +122,12 @@ struct CachedUnit<O> {
 
 impl<O> fmt::Debug for ResultCache<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let texts = self.alone.texts.len() + self.of_set.texts.len();
+        let texts = self.alone.texts.iter().count() + self.of_set.texts.iter().count();
         f.debug_struct("ResultCache").field("texts", &texts).finish_non_exhaustive()
     }
 }
 
-impl<O: OutputForm + Clone + Sync> ResultCache<O> {
+impl<O: OutputForm> ResultCache<O> {
     /// Returns the number of documents that the last run transformed instead of taking them from the cache.
     pub(crate) fn mapped(&self) -> usize {
         self.mapped
@@ -138,14 +135,15 @@ impl<O: OutputForm + Clone + Sync> ResultCache<O> {
 
     /// Returns the results of a run, equal to those of [`Run::results`], with cached results for unchanged documents.
     pub(super) fn results<'r>(&mut self, run: &'r Run<'_>) -> DocumentResults<'r, O> {
-        let plan = ReadPlan::again(run.sources, run.options, &mut self.scan);
+        let before = mem::replace(&mut self.sources, run.sources.clone());
+        let plan = ReadPlan::again(run.sources, run.options, &mut self.scan, &before);
         let results = if plan.keeps_set {
             self.alone = UnitCache::default();
-            let results = self.of_set.results(run, &plan, set::transform);
+            let results = self.of_set.results(run, &plan, &before, set::transform);
             results.map(|(results, mapped)| (results.into_form(), mapped))
         } else {
             self.of_set = UnitCache::default();
-            self.alone.results(run, &plan, |_, _| ())
+            self.alone.results(run, &plan, &before, |_, _| ())
         };
         let (results, mapped) = results.unwrap_or_else(|| {
             let results = run.results();
@@ -157,13 +155,15 @@ impl<O: OutputForm + Clone + Sync> ResultCache<O> {
     }
 }
 
-impl<O: OutputForm + Clone + Sync> UnitCache<O> {
+impl<O: OutputForm> UnitCache<O> {
     /// Returns the results of a run and the number of documents that it transformed, or `None` if results depend on the
-    /// order of objects, so that nothing can be cached. `finish` gets the results of all documents.
+    /// order of objects, so that nothing can be cached. `before` are the texts of the last run. `finish` gets the results
+    /// of all documents.
     fn results<'r>(
         &mut self,
         run: &'r Run<'_>,
         plan: &ReadPlan,
+        before: &SourceSet,
         finish: impl FnOnce(&mut DocumentResults<'r, O>, &Environment<'_>),
     ) -> Option<(DocumentResults<'r, O>, usize)> {
         let Run { sources, schemas, skeletons, options, thoroughness, .. } = *run;
@@ -193,9 +193,10 @@ impl<O: OutputForm + Clone + Sync> UnitCache<O> {
             survey: &survey,
             keeps_set: plan.keeps_set,
             known: &known,
+            before,
             accounting: reports_silent_fields.then(|| Accounting::new(options.rule_limits)),
             results: DocumentResults::default(),
-            texts: BTreeMap::new(),
+            texts: TextMap::default(),
             mapped: 0,
         };
         for (id, source) in sources.iter().filter(|(id, _)| plan.includes(*id)) {
@@ -212,7 +213,7 @@ impl<O: OutputForm + Clone + Sync> UnitCache<O> {
         if plan.is_invalidated_by(results.late) || results.max_rule_steps >= min_steps {
             return None;
         }
-        *self = Self { environment: environment_key, sources: sources.clone(), texts };
+        *self = Self { environment: environment_key, texts };
         survey.diagnostics.drain(..).for_each(|finding| results.findings.add(finding));
         finish(&mut results, &environment);
         results.read_failures.append(survey.read_failures);
@@ -228,9 +229,11 @@ struct CachePass<'p, 't, O> {
     survey: &'p Survey<'t>,
     keeps_set: bool,
     known: &'p UnitCache<O>,
+    /// The texts of the last run.
+    before: &'p SourceSet,
     accounting: Option<Accounting>,
     results: DocumentResults<'t, O>,
-    texts: BTreeMap<SourceId, Arc<CachedText<O>>>,
+    texts: TextMap<Arc<CachedText<O>>>,
     mapped: usize,
 }
 
@@ -251,10 +254,12 @@ struct ReadUnit<'t, O> {
     results: DocumentResults<'t, O>,
 }
 
-impl<'t, O: OutputForm + Clone + Sync> CachePass<'_, 't, O> {
+impl<'t, O: OutputForm> CachePass<'_, 't, O> {
     /// Processes a text by document, or as a whole if one of its documents cannot be parsed.
     fn process_text(&mut self, id: SourceId, source: &'t Source) {
-        if let Some(text) = self.known.find_same(id, source)
+        if is_same_text(self.before, id, source)
+            && let Some(text) = self.known.texts.get(id)
+            && text.is_complete
             && text.units.iter().all(|placed| self.is_valid(&placed.unit))
         {
             text.units.iter().for_each(|placed| self.append(placed));
@@ -268,7 +273,7 @@ impl<'t, O: OutputForm + Clone + Sync> CachePass<'_, 't, O> {
 
     /// Returns the units of a text, in order.
     fn units_of(&mut self, id: SourceId, source: &'t Source) -> Vec<UnitState<'t, O>> {
-        let known = self.known.units_of(id, source);
+        let known = self.known.units_of(id, source, self.before);
         if let Some(parts) = split::split_documents(source, self.environment.options.limits.documents) {
             // If a part turns out to be unparsable, what was learned from the parts before it must be forgotten.
             let accounting = self.accounting.clone();

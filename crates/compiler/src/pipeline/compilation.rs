@@ -15,13 +15,15 @@ use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::manifest::Identity;
 
 /// The result of a run. It must not be used as output if [`Compilation::has_errors`].
+///
+/// What a [`Recompiler`](crate::recompiler::Recompiler) keeps for the next run is shared with it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compilation<O = Value> {
     /// Generated objects, in the order of their ModelDeployments in the input; within one, supporting objects first.
     pub outputs: Vec<Output<O>>,
     /// Every document of the input, in order.
-    pub inputs: Vec<InputDocument>,
+    pub inputs: Vec<Arc<InputDocument>>,
     /// The texts with a provider configuration, valid or not.
     pub configured: BTreeSet<SourceId>,
     /// The findings, ordered by file, line and code: at most 10,000 per run, followed by the number of further ones.
@@ -31,7 +33,7 @@ pub struct Compilation<O = Value> {
     /// The number of further suppressed findings, beyond the 10,000 that are kept.
     pub omitted_suppressed: usize,
     /// The decisions for transformed objects, in input order.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<Arc<Decision>>,
     /// The options of the run; those of the first environment, if the input is divided into several.
     pub options: Options,
     /// The environments that the input is divided into, in order; none if it is not divided.
@@ -99,7 +101,7 @@ impl<O> Compilation<O> {
 #[non_exhaustive]
 pub struct Output<O = Value> {
     /// The identity of the object.
-    pub identity: Identity,
+    pub identity: Arc<Identity>,
     /// The object, in the form that the caller asked for.
     pub object: O,
     /// The index of its decision in [`Compilation::decisions`].

@@ -8,7 +8,7 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml as yaml;
 
 /// A form of output objects. A compact form reduces the memory for a large input.
-pub trait OutputForm: Send {
+pub trait OutputForm: Clone + Send + Sync {
     /// Converts a finished object.
     fn from_value(object: Value) -> Self;
 

@@ -3,10 +3,12 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::compilation::Output;
 use super::decision::Decision;
 use super::findings::RunFindings;
+use super::identity_hash::{IdentityHash, RepeatedHashes};
 use super::map::{GeneratedObject, TransformedObject};
 use super::results::ObjectResult;
 use super::role::InputDocument;
@@ -17,7 +19,6 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::ServedName;
-use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::{Node, Span, Value};
 
 /// The place where an object occurs first in the input.
@@ -30,35 +31,34 @@ struct FirstOccurrence {
 
 /// Reports collisions, and returns the outputs and decisions in input order. Duplicate deployments come first: all
 /// objects of a duplicate collide, and one finding about the deployment replaces one for each of them.
-pub(super) fn link<O>(
+pub(super) fn link<O: Clone>(
     deployments: Vec<ObjectResult<O>>,
-    inputs: &[InputDocument],
+    inputs: &[Arc<InputDocument>],
     sources: &SourceSet,
     findings: &mut RunFindings,
-) -> (Vec<Output<O>>, Vec<Decision>) {
+) -> (Vec<Output<O>>, Vec<Arc<Decision>>) {
     let mut reporter = CollisionReporter { sources, findings };
     let duplicates = report_duplicate_deployments(&deployments, inputs, &mut reporter);
     let deployment_count = deployments.len();
-    let (mut outputs, mut decisions, mut origins) = (
+    let (mut outputs, mut hashes, mut decisions, mut origins) = (
+        Vec::with_capacity(deployment_count),
         Vec::with_capacity(deployment_count),
         Vec::with_capacity(deployment_count),
         Vec::with_capacity(deployment_count),
     );
     for ObjectResult { input, mapped, .. } in deployments {
         let (Some(mapped), Some(document)) = (mapped, inputs.get(input)) else { continue };
-        let TransformedObject { mut decision, objects } = *mapped;
-        decision.objects.reserve_exact(objects.len());
-        for generated in objects {
-            decision.objects.push(generated.reference());
-            let GeneratedObject { identity, object, role, .. } = generated;
+        let TransformedObject { decision, objects } = Arc::unwrap_or_clone(mapped);
+        for GeneratedObject { identity, identity_hash, object, role, .. } in objects {
+            hashes.push(identity_hash);
             outputs.push(Output { identity, object, decision: decisions.len(), role });
         }
         decisions.push(decision);
         // All objects of a duplicate deployment collide; the finding about the deployment covers them.
-        origins.push(Some(document).filter(|_| !duplicates.contains(&input)));
+        origins.push(Some(&**document).filter(|_| !duplicates.contains(&input)));
     }
     report_duplicate_served_names(&decisions, &origins, &mut reporter);
-    report_collisions(&outputs, &origins, inputs, &mut reporter);
+    report_collisions(&outputs, &hashes, &origins, inputs, &mut reporter);
     (outputs, decisions)
 }
 
@@ -66,13 +66,16 @@ pub(super) fn link<O>(
 /// positions of the later ones.
 fn report_duplicate_deployments<O>(
     deployments: &[ObjectResult<O>],
-    inputs: &[InputDocument],
+    inputs: &[Arc<InputDocument>],
     reporter: &mut CollisionReporter<'_>,
 ) -> BTreeSet<usize> {
     let mut duplicates = BTreeSet::new();
     let mut first_occurrences: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
-    let positioned_inputs = deployments.iter().filter_map(|result| Some((result.input, inputs.get(result.input)?)));
-    for (position, input) in positioned_inputs.filter(|(_, input)| !input.header.name.is_empty()) {
+    let positioned_inputs =
+        || deployments.iter().filter_map(|result| Some((result.input, &**inputs.get(result.input)?)));
+    let named_inputs = || positioned_inputs().filter(|(_, input)| !input.header.name.is_empty());
+    let repeated: RepeatedHashes = named_inputs().map(|(_, input)| input.identity_hash).collect();
+    for (position, input) in named_inputs().filter(|(_, input)| repeated.contains(input.identity_hash)) {
         match first_occurrences.entry(IdentityKey::from_input(input)) {
             Entry::Occupied(first) => {
                 duplicates.insert(position);
@@ -91,7 +94,7 @@ fn report_duplicate_deployments<O>(
 /// deployments of one model share the name that is derived from its id, and that is how a model moves from one provider
 /// to another.
 fn report_duplicate_served_names(
-    decisions: &[Decision],
+    decisions: &[Arc<Decision>],
     origins: &[Option<&InputDocument>],
     reporter: &mut CollisionReporter<'_>,
 ) {
@@ -116,28 +119,40 @@ fn report_duplicate_served_names(
 }
 
 /// Reports objects that are generated twice, or that the input has too. An input object may be generated again by the
-/// deployment that its ownership annotation names. `origins` are the ModelDeployments by decision, without duplicates.
+/// deployment that its ownership annotation names. `hashes` are those of the outputs, and `origins` are the
+/// ModelDeployments by decision, without duplicates.
 fn report_collisions<O>(
     outputs: &[Output<O>],
+    hashes: &[IdentityHash],
     origins: &[Option<&InputDocument>],
-    inputs: &[InputDocument],
+    inputs: &[Arc<InputDocument>],
     reporter: &mut CollisionReporter<'_>,
 ) {
-    let untransformed = inputs.iter().filter(|input| !input.rendered && !input.patch && !input.header.name.is_empty());
-    let input_objects: BTreeMap<IdentityKey<'_>, &InputDocument> =
-        untransformed.map(|input| (IdentityKey::from_input(input), input)).collect();
+    let inputs = || inputs.iter().map(|input| &**input);
+    let untransformed = || inputs().filter(|it| !it.rendered && !it.patch && !it.header.name.is_empty());
+    let generated = || {
+        let with_origin = |(output, hash): (_, &IdentityHash)| {
+            let output: &Output<O> = output;
+            Some((output, *hash, origins.get(output.decision).copied().flatten()?))
+        };
+        outputs.iter().zip(hashes).filter(|(output, _)| output.is_generated()).filter_map(with_origin)
+    };
+    let input_hashes = untransformed().map(|input| input.identity_hash);
+    let repeated: RepeatedHashes = generated().map(|(_, hash, _)| hash).chain(input_hashes).collect();
+    let input_objects: BTreeMap<IdentityKey<'_>, &InputDocument> = untransformed()
+        .filter(|input| repeated.contains(input.identity_hash))
+        .map(|input| (IdentityKey::from_input(input), input))
+        .collect();
     // Only objects of an earlier run name an owner. Without one in the input, the owners need not be collected.
     let has_owned_inputs = input_objects.values().any(|input| input.owner.is_some());
-    let deployments = inputs.iter().filter(|input| has_owned_inputs && input.rendered);
+    let deployments = inputs().filter(|input| has_owned_inputs && input.rendered);
     let owners: BTreeSet<String> = deployments.map(owner_of).collect();
-    let mut generated: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
-    for Output { identity, decision, .. } in outputs.iter().filter(|output| output.is_generated()) {
-        let Some(origin) = origins.get(*decision).copied().flatten() else { continue };
-        let Identity { group, kind, namespace, name } = identity;
-        let key = IdentityKey::new(name, namespace.as_deref(), kind, group);
-        let object = (&**kind, namespace.as_deref(), &**name);
+    let mut first_occurrences: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
+    for (Output { identity, .. }, _, origin) in generated().filter(|(_, hash, _)| repeated.contains(*hash)) {
+        let key = IdentityKey::from_identity(identity);
+        let object = (&*identity.kind, identity.namespace.as_deref(), &*identity.name);
         let code = &codes::OBJECT_COLLISION;
-        match generated.entry(key) {
+        match first_occurrences.entry(key) {
             Entry::Occupied(first) => {
                 reporter.report(code, origin, object, "is generated twice", *first.get(), "first generated here");
                 continue;
@@ -155,11 +170,9 @@ fn report_collisions<O>(
     }
 }
 
-/// The identity of an object. The hash of the name comes first, because names of a fleet have long common beginnings, and
-/// numbers are compared at once.
+/// The identity of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct IdentityKey<'i> {
-    name_hash: u64,
     name: &'i str,
     namespace: Option<&'i str>,
     kind: &'i str,
@@ -167,13 +180,13 @@ struct IdentityKey<'i> {
 }
 
 impl<'i> IdentityKey<'i> {
-    fn new(name: &'i str, namespace: Option<&'i str>, kind: &'i str, group: &'i str) -> Self {
-        Self { name_hash: fnv1a_64(name.as_bytes()), name, namespace, kind, group }
+    fn from_identity(Identity { group, kind, namespace, name }: &'i Identity) -> Self {
+        Self { name, namespace: namespace.as_deref(), kind, group }
     }
 
     fn from_input(input: &'i InputDocument) -> Self {
         let header = &input.header;
-        Self::new(&header.name, header.namespace.as_deref(), &header.kind, header.group())
+        Self { name: &header.name, namespace: header.namespace.as_deref(), kind: &header.kind, group: header.group() }
     }
 }
 

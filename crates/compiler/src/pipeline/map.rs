@@ -8,6 +8,7 @@ use super::conformance::{PatchedName, check_change, check_objects};
 use super::decision::{Decision, OutputRole};
 use super::environment::{Environment, PatchedDeployment};
 use super::form::OutputForm;
+use super::identity_hash::IdentityHash;
 use super::{policy, skeletons};
 use crate::composition;
 use crate::reading::report_failure;
@@ -25,22 +26,39 @@ use kubefoundry_transform::{
 /// The result of a successful transformation.
 #[derive(Debug, Clone)]
 pub(super) struct TransformedObject<O> {
-    pub(super) decision: Decision,
+    /// The decision, which names the objects.
+    pub(super) decision: Arc<Decision>,
     pub(super) objects: Vec<GeneratedObject<O>>,
+}
+
+impl<O> TransformedObject<O> {
+    pub(super) fn new(mut decision: Decision, objects: Vec<GeneratedObject<O>>) -> Self {
+        decision.objects = objects.iter().map(GeneratedObject::reference).collect();
+        Self { decision: Arc::new(decision), objects }
+    }
+}
+
+impl TransformedObject<Value> {
+    /// Converts the objects to another form. The set may have changed them since the decision was made.
+    pub(super) fn into_form<O: OutputForm>(self) -> TransformedObject<O> {
+        let objects = self.objects.into_iter().map(GeneratedObject::into_form).collect();
+        TransformedObject::new(Arc::unwrap_or_clone(self.decision), objects)
+    }
 }
 
 /// A generated object before the linker checks the set.
 #[derive(Debug, Clone)]
 pub(super) struct GeneratedObject<O> {
     pub(super) api_version: Arc<str>,
-    pub(super) identity: Identity,
+    pub(super) identity: Arc<Identity>,
+    pub(super) identity_hash: IdentityHash,
     pub(super) object: O,
     pub(super) role: OutputRole,
 }
 
 impl<O> GeneratedObject<O> {
     /// Returns a reference for messages.
-    pub(super) fn reference(&self) -> ObjectRef {
+    fn reference(&self) -> ObjectRef {
         ObjectRef {
             api_version: self.api_version.clone(),
             kind: self.identity.kind.clone(),
@@ -52,27 +70,27 @@ impl<O> GeneratedObject<O> {
     /// Returns a document of the input as an output object.
     pub(super) fn from_input(header: &Header, object: O, role: OutputRole) -> Self {
         let Header { api_version, kind, namespace, name } = header;
-        let identity = Identity::new(api_version, kind, namespace.as_deref(), name);
-        Self { api_version: api_version.clone(), identity, object, role }
+        Self::new(api_version.clone(), Identity::new(api_version, kind, namespace.as_deref(), name), object, role)
+    }
+
+    fn new(api_version: Arc<str>, identity: Identity, object: O, role: OutputRole) -> Self {
+        let identity_hash = IdentityHash::from(&identity);
+        Self { api_version, identity: Arc::new(identity), identity_hash, object, role }
     }
 }
 
 impl<O: OutputForm> GeneratedObject<O> {
     fn from_manifest(manifest: Manifest, role: OutputRole) -> Self {
-        Self {
-            api_version: manifest.api_version.as_str().into(),
-            identity: manifest.identity(),
-            object: O::from_manifest(manifest),
-            role,
-        }
+        let (api_version, identity) = (manifest.api_version.as_str().into(), manifest.identity());
+        Self::new(api_version, identity, O::from_manifest(manifest), role)
     }
 }
 
 impl GeneratedObject<Value> {
     /// Converts the object to another form.
-    pub(super) fn into_form<O: OutputForm>(self) -> GeneratedObject<O> {
-        let Self { api_version, identity, object, role } = self;
-        GeneratedObject { api_version, identity, object: O::from_value(object), role }
+    fn into_form<O: OutputForm>(self) -> GeneratedObject<O> {
+        let Self { api_version, identity, identity_hash, object, role } = self;
+        GeneratedObject { api_version, identity, identity_hash, object: O::from_value(object), role }
     }
 }
 
@@ -226,7 +244,7 @@ pub(super) fn finish<'d, O: OutputForm>(
     let passed_on = passed_on.map(O::from_value);
     objects
         .extend(passed_on.map(|document| GeneratedObject::from_input(&object.header, document, OutputRole::PassedOn)));
-    TransformOutcome { mapped: Some(TransformedObject { decision, objects }), changed, patched, findings }
+    TransformOutcome { mapped: Some(TransformedObject::new(decision, objects)), changed, patched, findings }
 }
 
 /// Returns an object of the set as it was before a change.

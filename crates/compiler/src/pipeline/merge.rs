@@ -18,7 +18,8 @@ pub(super) fn merge<O>(parts: Vec<(Environment, Compilation<O>)>, sources: &Sour
         let outputs = part.outputs.into_iter();
         merged.outputs.extend(outputs.map(|output| Output { decision: output.decision + first_decision, ..output }));
         merged.decisions.extend(part.decisions.into_iter().map(|mut decision| {
-            decision.environment = environment.label().is_some().then(|| Arc::clone(&environment.name));
+            Arc::make_mut(&mut decision).environment =
+                environment.label().is_some().then(|| Arc::clone(&environment.name));
             decision
         }));
         merged.inputs.extend(part.inputs);

@@ -26,6 +26,7 @@ mod environment;
 mod evaluator;
 mod findings;
 mod form;
+mod identity_hash;
 mod inline_patch;
 mod kept_choices;
 mod kustomize;
@@ -49,6 +50,7 @@ mod split;
 mod stream;
 mod suppress;
 mod survey;
+mod text_map;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -166,7 +168,7 @@ pub fn compile_keeping<O: OutputForm>(
 }
 
 /// Like [`compile_as`], but reuses the results that the cache of each environment has for unchanged documents.
-pub(crate) fn compile_cached<O: OutputForm + Clone + Sync>(
+pub(crate) fn compile_cached<O: OutputForm>(
     sources: &SourceSet,
     thoroughness: Thoroughness,
     caches: &mut BTreeMap<Option<Arc<str>>, ResultCache<O>>,
@@ -191,7 +193,7 @@ pub(crate) fn with_prepared_run<T>(
 
 /// Runs the pipeline, once for each environment of the input; `document_results` transforms the documents of an
 /// environment with a name or takes their results from a cache.
-fn compile_with<O>(
+fn compile_with<O: OutputForm>(
     sources: &SourceSet,
     thoroughness: Thoroughness,
     kept_choices: Option<&KeptChoices>,
@@ -230,7 +232,7 @@ enum EmptyInput {
 }
 
 /// Runs the pipeline over all texts of a set or of a view.
-fn compile_view<O>(
+fn compile_view<O: OutputForm>(
     sources: &SourceSet,
     thoroughness: Thoroughness,
     kept_choices: Option<&KeptChoices>,
@@ -262,7 +264,7 @@ fn compile_view<O>(
         let message = format!("the input has no {} to render", composition::MODELS.kind().1);
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("pass a file or directory with one, or set allowEmpty: true in the Render options");
-        if let Some(help) = inputs.iter().find_map(help_for_untransformed) {
+        if let Some(help) = inputs.iter().find_map(|input| help_for_untransformed(input)) {
             diagnostic = diagnostic.help(help.to_owned());
         }
         diagnostic.location = location_of_empty_input(sources, inputs.is_empty() && read_failures.foreign.is_empty());

@@ -9,7 +9,7 @@ use super::context::{configure, read_crds, read_options};
 use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::{Environment, PatchJudge};
-use super::map::{self, GeneratedObject, TransformedObject};
+use super::map::{self, TransformedObject};
 use super::role::Role;
 use super::scan::ReadPlan;
 use super::skeletons::Skeletons;
@@ -144,11 +144,14 @@ impl Attempt {
         let (mapped, findings, patched) = (outcome.mapped, outcome.findings, outcome.patched);
         let failed = findings.has_errors();
         let findings = findings.into_diagnostics();
-        let Some(TransformedObject { mut decision, objects }) = mapped else {
+        let Some(TransformedObject { decision, mut objects }) = mapped else {
             return Self { objects: Vec::new(), decision: None, findings, patched };
         };
-        let objects = if failed { Vec::new() } else { objects };
-        decision.objects = objects.iter().map(GeneratedObject::reference).collect();
+        let mut decision = Arc::unwrap_or_clone(decision);
+        if failed {
+            objects.clear();
+            decision.objects.clear();
+        }
         Self {
             objects: objects.into_iter().map(|generated| generated.object).collect(),
             decision: Some(decision),

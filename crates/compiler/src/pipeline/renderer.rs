@@ -141,7 +141,7 @@ impl<'s> Renderer<'s> {
     }
 
     /// Returns the items of the lists among some documents of the run. Each list is read once.
-    pub fn list_items<'i>(&self, inputs: impl IntoIterator<Item = &'i InputDocument>) -> ListItems {
+    pub fn list_items<'i>(&self, inputs: impl IntoIterator<Item = &'i Arc<InputDocument>>) -> ListItems {
         let lists: BTreeSet<SourceId> =
             inputs.into_iter().filter(|input| input.item).map(|input| input.source).collect();
         let mut items = BTreeMap::new();

@@ -1,12 +1,13 @@
 //! The results of the documents of a run, in input order.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::findings::{MAX_FINDINGS, RunFindings};
 use super::form::OutputForm;
-use super::map::{GeneratedObject, TransformedObject};
+use super::map::TransformedObject;
 use super::role::InputDocument;
 use super::scan::LateDocuments;
 use super::suppress::Suppression;
@@ -20,7 +21,7 @@ use kubefoundry_yaml::Span;
 
 /// The results of documents, in input order.
 pub(super) struct DocumentResults<'t, O> {
-    pub(super) inputs: Vec<InputDocument>,
+    pub(super) inputs: Vec<Arc<InputDocument>>,
     /// The results of transformed objects.
     pub(super) transformed: Vec<ObjectResult<O>>,
     pub(super) findings: RunFindings,
@@ -70,7 +71,7 @@ pub(super) struct ObjectResult<O> {
     /// The position of the object's document in [`DocumentResults::inputs`].
     pub(super) input: usize,
     /// The transformed object; `None` if it could not be read, or until the set is transformed.
-    pub(super) mapped: Option<Box<TransformedObject<O>>>,
+    pub(super) mapped: Option<Arc<TransformedObject<O>>>,
     /// The findings of a possible copy, which are reported only if it is not a copy.
     pub(super) copy_findings: Option<Box<RunFindings>>,
 }
@@ -132,7 +133,7 @@ impl<O> DocumentResults<'_, O> {
             return;
         }
         let inputs = &mut self.inputs;
-        let identity = |inputs: &[InputDocument], result: &ObjectResult<O>| {
+        let identity = |inputs: &[Arc<InputDocument>], result: &ObjectResult<O>| {
             inputs.get(result.input).map(|input| {
                 let Header { api_version, kind, namespace, name } = &input.header;
                 Identity::new(api_version, kind, namespace.as_deref(), name)
@@ -144,7 +145,7 @@ impl<O> DocumentResults<'_, O> {
             let Some(findings) = result.copy_findings.take() else { return true };
             let is_copy = originals.contains(&identity(inputs, result));
             if is_copy {
-                inputs.get_mut(result.input).into_iter().for_each(|input| input.rendered = false);
+                inputs.get_mut(result.input).into_iter().for_each(|input| Arc::make_mut(input).rendered = false);
             } else {
                 self.findings.append(*findings);
             }
@@ -156,7 +157,7 @@ impl<O> DocumentResults<'_, O> {
 impl DocumentResults<'_, Value> {
     /// Adds a changed object whose own kind is not transformed.
     pub(super) fn add_changed(&mut self, input: usize, mapped: TransformedObject<Value>) {
-        let result = ObjectResult { input, mapped: Some(Box::new(mapped)), copy_findings: None };
+        let result = ObjectResult { input, mapped: Some(Arc::new(mapped)), copy_findings: None };
         // The results stay in input order.
         let after = self.transformed.partition_point(|result| result.input < input);
         self.transformed.insert(after, result);
@@ -164,24 +165,25 @@ impl DocumentResults<'_, Value> {
 
     /// Converts every object to the form that the caller asked for, after all transformations are done.
     pub(super) fn into_form<'t, O: OutputForm>(self) -> DocumentResults<'t, O> {
-        self.map_objects(GeneratedObject::into_form)
+        self.map_transformed(|object| Arc::new(Arc::unwrap_or_clone(object).into_form()))
     }
 }
 
 impl<O> DocumentResults<'_, O> {
     /// Drops the objects of the set, which borrow from texts.
     pub(super) fn without_set<'t>(self) -> DocumentResults<'t, O> {
-        self.map_objects(|object| object)
+        self.map_transformed(|object| object)
     }
 
-    /// Converts every generated object, and drops those of the set.
-    fn map_objects<'t, P>(self, convert: impl Fn(GeneratedObject<O>) -> GeneratedObject<P>) -> DocumentResults<'t, P> {
-        let convert_result = |result: ObjectResult<O>| {
-            let mapped = result.mapped.map(|mapped| {
-                let TransformedObject { decision, objects } = *mapped;
-                Box::new(TransformedObject { decision, objects: objects.into_iter().map(&convert).collect() })
-            });
-            ObjectResult { input: result.input, mapped, copy_findings: result.copy_findings }
+    /// Converts every transformed object, and drops those of the set.
+    fn map_transformed<'t, P>(
+        self,
+        convert: impl Fn(Arc<TransformedObject<O>>) -> Arc<TransformedObject<P>>,
+    ) -> DocumentResults<'t, P> {
+        let convert_result = |ObjectResult { input, mapped, copy_findings }: ObjectResult<O>| ObjectResult {
+            input,
+            mapped: mapped.map(&convert),
+            copy_findings,
         };
         DocumentResults {
             inputs: self.inputs,
@@ -254,6 +256,7 @@ impl<O: Clone> DocumentResults<'_, O> {
             }
         };
         for input in &mut self.inputs {
+            let input = Arc::make_mut(input);
             input.source = to.source;
             input.index = shift_offset(input.index, from.document, to.document);
             relocate_span(&mut input.span);
@@ -264,9 +267,10 @@ impl<O: Clone> DocumentResults<'_, O> {
         diagnostics.extend(self.read_failures.relevant.iter_mut().chain(&mut self.read_failures.foreign));
         for result in &mut self.transformed {
             if let Some(mapped) = &mut result.mapped {
-                mapped.decision.source = to.source;
-                mapped.decision.document = shift_offset(mapped.decision.document, from.document, to.document);
-                mapped.decision.served_name.iter_mut().for_each(|served_name| relocate_span(&mut served_name.span));
+                let decision = Arc::make_mut(&mut Arc::make_mut(mapped).decision);
+                decision.source = to.source;
+                decision.document = shift_offset(decision.document, from.document, to.document);
+                decision.served_name.iter_mut().for_each(|served_name| relocate_span(&mut served_name.span));
             }
             diagnostics.extend(result.copy_findings.iter_mut().flat_map(|findings| findings.as_mut_slice()));
         }

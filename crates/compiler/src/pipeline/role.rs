@@ -1,6 +1,7 @@
 //! Decides the role of a document from its header.
 
 use super::document::Document;
+use super::identity_hash::IdentityHash;
 use crate::codes;
 use crate::composition;
 use crate::composition::TRANSFORMS;
@@ -34,6 +35,7 @@ pub struct InputDocument {
     pub patch: bool,
     /// The object that it was generated from in an earlier run, as its ownership annotation names it.
     pub owner: Option<String>,
+    pub(super) identity_hash: IdentityHash,
 }
 
 impl InputDocument {
@@ -50,6 +52,7 @@ impl InputDocument {
             rendered: transform.is_some_and(|transform| transform.handles(&document.root, settings)),
             patch: is_patch,
             owner: owner_of(&document.root),
+            identity_hash: IdentityHash::from(header),
         }
     }
 }

@@ -4,9 +4,8 @@
 //! The scan misses a kind that is written with escapes (`"Model\x44eployment"`). If such a document appears where
 //! another order was needed, the run starts again with all texts read first and all objects kept.
 
-use std::collections::BTreeMap;
-
 use super::kustomize;
+use super::text_map::TextMap;
 use crate::composition::{self, TRANSFORMS};
 use crate::options::Options;
 use crate::options::render::OutputMode;
@@ -16,7 +15,7 @@ use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadPlan {
     /// The turn of each text.
-    texts: BTreeMap<SourceId, ReadTurn>,
+    texts: TextMap<ReadTurn>,
     /// Whether objects are kept for transformations that look at other objects.
     pub(super) keeps_set: bool,
     /// Whether texts are skipped, which is possible only if the input has no object to transform.
@@ -37,10 +36,7 @@ enum ReadTurn {
 
 /// The kinds that each text of a run names. A text that is the same value in the next run is not searched again.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Scan {
-    sources: SourceSet,
-    kinds: BTreeMap<SourceId, NamedKinds>,
-}
+pub(super) struct Scan(TextMap<NamedKinds>);
 
 /// Whether a text is the very value that had its id in an earlier run.
 pub(super) fn is_same_text(before: &SourceSet, id: SourceId, source: &Source) -> bool {
@@ -48,14 +44,13 @@ pub(super) fn is_same_text(before: &SourceSet, id: SourceId, source: &Source) ->
 }
 
 impl Scan {
-    /// Searches texts, those of a view included.
-    fn update(&mut self, sources: &SourceSet) {
+    /// Searches texts. `before` are those of the last scan.
+    fn update(&mut self, sources: &SourceSet, before: &SourceSet) {
         let kinds_of = |(id, source): (SourceId, &Source)| {
-            let known = self.kinds.get(&id).filter(|_| is_same_text(&self.sources, id, source));
+            let known = self.0.get(id).filter(|_| is_same_text(before, id, source));
             (id, known.copied().unwrap_or_else(|| NamedKinds::from_source(source)))
         };
-        self.kinds = sources.iter().map(kinds_of).collect();
-        self.sources = sources.clone();
+        self.0 = sources.iter().map(kinds_of).collect();
     }
 }
 
@@ -80,10 +75,10 @@ impl ReadPlan {
         Self::from_kinds(sources, options, &scanned)
     }
 
-    /// Like [`ReadPlan::new`], but searches only the texts that changed since the last scan.
-    pub(super) fn again(sources: &SourceSet, options: &Options, scan: &mut Scan) -> Self {
-        scan.update(sources);
-        Self::from_kinds(sources, options, &scan.kinds.values().copied().collect::<Vec<_>>())
+    /// Like [`ReadPlan::new`], but searches only the texts that changed since the last scan, which was of `before`.
+    pub(super) fn again(sources: &SourceSet, options: &Options, scan: &mut Scan, before: &SourceSet) -> Self {
+        scan.update(sources, before);
+        Self::from_kinds(sources, options, &scan.0.iter().map(|(_, kinds)| *kinds).collect::<Vec<_>>())
     }
 
     fn from_kinds(sources: &SourceSet, options: &Options, scanned: &[NamedKinds]) -> Self {
@@ -118,12 +113,12 @@ impl ReadPlan {
 
     /// Returns whether a text is read before the others.
     pub(super) fn is_first(&self, id: SourceId) -> bool {
-        self.texts.get(&id) == Some(&ReadTurn::First)
+        self.texts.get(id) == Some(&ReadTurn::First)
     }
 
     /// Returns whether a text is read.
     pub(super) fn includes(&self, id: SourceId) -> bool {
-        self.texts.get(&id).is_some_and(|turn| *turn != ReadTurn::Never)
+        self.texts.get(id).is_some_and(|turn| *turn != ReadTurn::Never)
     }
 
     /// Returns whether late documents make the result of the plan invalid.

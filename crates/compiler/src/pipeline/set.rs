@@ -1,6 +1,7 @@
 //! Runs transformations that look at other objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -39,7 +40,7 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
                 results.findings.add(finding);
             }
             if let Some(result) = results.transformed.get_mut(position) {
-                result.mapped = mapped.map(Box::new);
+                result.mapped = mapped.map(Arc::new);
             }
             all_changed.extend(changed.into_iter().map(|changed| (Some(position), changed)));
         }
@@ -103,7 +104,7 @@ fn generated_resources(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedRe
         let objects = objects.iter().enumerate().filter(|(_, generated)| generated.role == OutputRole::Generated);
         let generated = objects.map(|(position, generated)| {
             let GeneratedObject { api_version, identity, object, .. } = generated;
-            let (api_version, identity, object) = (api_version.to_string(), identity.clone(), object.clone());
+            let (api_version, identity, object) = (api_version.to_string(), Identity::clone(identity), object.clone());
             (GeneratedResource { api_version, identity, object }, (index, position))
         });
         generated.collect::<Vec<_>>()
@@ -114,9 +115,13 @@ fn generated_resources(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedRe
 /// Removes shared objects that equal an earlier one. Different ones with one identity are a collision, which the linker
 /// reports.
 fn deduplicate_shared(results: &mut DocumentResults<'_, Value>) {
-    let mut first_objects: BTreeMap<Identity, Value> = BTreeMap::new();
-    for mapped in results.transformed.iter_mut().filter_map(|result| result.mapped.as_deref_mut()) {
-        mapped.objects.retain(|generated| {
+    let mut first_objects: BTreeMap<Arc<Identity>, Value> = BTreeMap::new();
+    let has_shared = |mapped: &&mut Arc<TransformedObject<Value>>| {
+        mapped.objects.iter().any(|generated| generated.role == OutputRole::Shared)
+    };
+    let all_mapped = results.transformed.iter_mut().filter_map(|result| result.mapped.as_mut());
+    for mapped in all_mapped.filter(has_shared) {
+        Arc::make_mut(mapped).objects.retain(|generated| {
             if generated.role != OutputRole::Shared {
                 return true;
             }
@@ -141,8 +146,8 @@ fn apply_changes(
         match position {
             ObjectPosition::Generated(position) => {
                 let generated = generated_positions.get(position).and_then(|(result, position)| {
-                    let mapped = results.transformed.get_mut(*result)?.mapped.as_deref_mut()?;
-                    mapped.objects.get_mut(*position)
+                    let mapped = results.transformed.get_mut(*result)?.mapped.as_mut()?;
+                    Arc::make_mut(mapped).objects.get_mut(*position)
                 });
                 if let Some(generated) = generated {
                     generated.object = object;
@@ -154,12 +159,12 @@ fn apply_changes(
                 };
                 let header = &original.header;
                 let generated = GeneratedObject::from_input(header, object, OutputRole::Changed);
-                let mapped = changed_by.and_then(|result| results.transformed.get_mut(result)?.mapped.as_deref_mut());
+                let mapped = changed_by.and_then(|result| results.transformed.get_mut(result)?.mapped.as_mut());
                 if let Some(mapped) = mapped {
-                    mapped.objects.push(generated);
+                    Arc::make_mut(mapped).objects.push(generated);
                 } else {
                     let decision = Decision::new(header.object(), original.source, original.document);
-                    results.add_changed(set_position.input, TransformedObject { decision, objects: vec![generated] });
+                    results.add_changed(set_position.input, TransformedObject::new(decision, vec![generated]));
                 }
             }
         }

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -272,7 +272,7 @@ impl<'t> Mapper<'_, 't> {
         let mut findings = Findings::new(document.scope());
         let role = Role::classify(&document, source.purpose, is_patch, options, &mut findings);
         if source.purpose == Purpose::Input {
-            results.inputs.push(InputDocument::new(&document, is_patch, &options.settings));
+            results.inputs.push(Arc::new(InputDocument::new(&document, is_patch, &options.settings)));
         }
         let first_suppression = results.suppressions.len();
         if matches!(role, Role::Transformed(_) | Role::Configuration) {
@@ -299,7 +299,7 @@ impl<'t> Mapper<'_, 't> {
                 let copy_findings = is_copy.then(|| Box::new(RunFindings::new(findings.take())));
                 results.rule_steps += steps.spent_on_decision();
                 results.max_rule_steps = results.max_rule_steps.max(steps.spent());
-                results.add_transformed(mapped.map(Box::new), copy_findings);
+                results.add_transformed(mapped.map(Arc::new), copy_findings);
             }
             Role::Patch(transform) => {
                 document.report_problems(&mut findings);
@@ -379,7 +379,7 @@ impl<O> DocumentResults<'_, O> {
     /// Adds the result of the last input.
     fn add_transformed(
         &mut self,
-        mapped: Option<Box<map::TransformedObject<O>>>,
+        mapped: Option<Arc<map::TransformedObject<O>>>,
         copy_findings: Option<Box<RunFindings>>,
     ) {
         self.late.transformed = true;

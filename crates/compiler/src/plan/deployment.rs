@@ -1,6 +1,7 @@
 //! Plans one ModelDeployment from its state in the old and the new run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ pub(super) struct RunDeployment<'r> {
     pub(super) run: PlanInput<'r>,
     pub(super) position: usize,
     pub(super) decision: &'r Decision,
-    pub(super) input: Option<&'r InputDocument>,
+    pub(super) input: Option<&'r Arc<InputDocument>>,
     /// The rendered objects of the deployment.
     pub(super) outputs: &'r [Output<YamlText>],
     /// The index of its first object in the outputs of the run.

@@ -188,12 +188,12 @@ fn plan_environment<'r>(
 fn run_deployments(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
     let Compilation { inputs, decisions, outputs, .. } = run.compilation;
     let rendered = inputs.iter().filter(|input| input.rendered);
-    let inputs: BTreeMap<(SourceId, usize, ObjectRef), &InputDocument> =
+    let inputs: BTreeMap<(SourceId, usize, ObjectRef), &Arc<InputDocument>> =
         rendered.map(|input| ((input.source, input.index, input.header.object()), input)).collect();
     // Outputs are sorted by decision, so those of one deployment are a slice.
     let mut first = 0;
     let side = |(position, decision): (usize, _)| {
-        let decision: &crate::Decision = decision;
+        let decision: &Arc<crate::Decision> = decision;
         let rest = outputs.get(first..).unwrap_or_default();
         let outputs = rest.get(..rest.partition_point(|output| output.decision <= position)).unwrap_or_default();
         let input = inputs.get(&(decision.source, decision.document, decision.object.clone())).copied();
