@@ -12,7 +12,7 @@ use super::{CommandError, ReportScope, Run, watch};
 use crate::args::{ObjectFormat, RenderArgs};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::output::{self, DirectoryChanges, OutDirError, OutputObject, StreamError};
+use crate::output::{self, DirectoryChanges, OutDirError, OutputObject, StreamError, WrittenFiles};
 
 pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     if args.files.watch {
@@ -37,12 +37,12 @@ pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, Co
 }
 
 /// Renders the input again whenever it changes. After an error, nothing is printed or written.
-fn watch_input<O: OutputForm + OutputObject + Clone + PartialEq + Sync>(
+fn watch_input<O: OutputForm + OutputObject + PartialEq>(
     args: &RenderArgs,
     console: &Console,
     text: impl for<'r> Fn(&'r Run<O>, OutputMode) -> Result<Vec<Cow<'r, str>>, StreamError>,
 ) -> Result<ExitStatus, CommandError> {
-    let mut written = Vec::new();
+    let mut written = WrittenFiles::default();
     watch::watch(&args.input, options(args), scope(args), Thoroughness::Needed, |run: &mut Run<O>| {
         run.note_findings(args.diagnostics.diagnostics, console);
         if run.has_failed() || run.fails(args.fail_on.into()) {
@@ -54,12 +54,12 @@ fn watch_input<O: OutputForm + OutputObject + Clone + PartialEq + Sync>(
             return Err(OutDirError::NotGenerated.into());
         }
         let (compilation, prune) = (&run.compilation, args.files.prune);
-        let changes = output::plan_changed_files(directory, compilation, args.output, prune, &written)?;
+        let (changes, paths) = output::plan_changed_files(directory, compilation, args.output, prune, &written)?;
         output::write_changes(directory, &changes)?;
         if !run.is_quiet {
             console::note(&changes.list());
         }
-        written = std::mem::take(&mut run.compilation.outputs);
+        written = WrittenFiles::take_outputs(&mut run.compilation, paths);
         Ok(())
     })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kubefoundry_yaml::text::printable;
 use similar::TextDiff;
@@ -14,7 +15,7 @@ pub(crate) struct DirectoryChanges {
     /// The files of generated objects that are created or changed, in output order, then the stale ones, sorted.
     pub(super) files: Vec<FileChange>,
     /// The files whose content is right already.
-    pub(super) unchanged: Vec<PathBuf>,
+    pub(super) unchanged: Vec<Arc<Path>>,
     /// Stale files that stay, with the reason.
     pub(super) kept: Vec<(PathBuf, String)>,
 }

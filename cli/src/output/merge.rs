@@ -110,7 +110,7 @@ fn find_item<'n, 't>(list: &'n Node<'t>, span: Span) -> Option<&'n Node<'t>> {
 
 /// Merges generated objects into the input, in input order. With `replace`, rendered ModelDeployments are dropped.
 pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<MergedObject<'_, O>> {
-    let generated: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
+    let generated: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &*output.identity).collect();
     let mut outputs = GeneratedObjects::new(compilation);
     let mut output_objects = Vec::new();
     for input in compilation.inputs.iter().filter(|input| is_object(input)) {

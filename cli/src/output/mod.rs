@@ -6,6 +6,7 @@ pub(crate) mod input_changes;
 mod merge;
 mod out_dir;
 mod stale_files;
+mod written_files;
 
 use std::borrow::Cow;
 
@@ -25,6 +26,7 @@ use out_dir::single_object;
 pub(crate) use out_dir::{
     OutDirError, plan_changed_files, plan_changes, write_changes, write_imports, write_new_files,
 };
+pub(crate) use written_files::WrittenFiles;
 
 /// Formats the output as one JSON document.
 ///

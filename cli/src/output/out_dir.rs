@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use kubefoundry_compiler::composition;
 use kubefoundry_compiler::pipeline::OutputRole;
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 use super::file_change::{DirectoryChanges, FileChange};
 use super::file_replacement::{FileReplacement, check_target};
+use super::written_files::{WrittenFiles, environment_of};
 use super::{OutputObject, object_text, stale_files};
 use crate::args::ObjectFormat;
 
@@ -58,11 +60,11 @@ pub(crate) fn plan_changes<O: OutputObject + PartialEq>(
     format: ObjectFormat,
     prune: bool,
 ) -> Result<DirectoryChanges, OutDirError> {
-    plan_changed_files(directory, compilation, format, prune, &[])
+    plan_changed_files(directory, compilation, format, prune, &WrittenFiles::default()).map(|(changes, _)| changes)
 }
 
 /// Like [`plan_changes`], but the files of objects that this program wrote `before`, and that are still the same, are not
-/// read.
+/// read. Also returns the path of each output.
 ///
 /// # Errors
 /// Those of [`plan_changes`].
@@ -71,13 +73,14 @@ pub(crate) fn plan_changed_files<O: OutputObject + PartialEq>(
     compilation: &Compilation<O>,
     format: ObjectFormat,
     prune: bool,
-    before: &[Output<O>],
-) -> Result<DirectoryChanges, OutDirError> {
-    let mut changes = plan_files(directory, compilation, format, before)?;
+    before: &WrittenFiles<O>,
+) -> Result<(DirectoryChanges, Vec<Arc<Path>>), OutDirError> {
+    let paths = place_outputs(directory, compilation, format, before)?;
+    let mut changes = plan_files(directory, compilation, format, &paths, before)?;
     if prune {
         stale_files::add_stale_files(directory, compilation, &mut changes)?;
     }
-    Ok(changes)
+    Ok((changes, paths))
 }
 
 /// Writes the files that are created or changed, and removes the stale ones.
@@ -154,30 +157,58 @@ fn refuse_links(directory: &Path, path: &Path) -> Result<(), OutDirError> {
     Ok(())
 }
 
-/// Computes the content of each file, in output order.
+/// Computes the path of each output.
+fn place_outputs<O>(
+    directory: &Path,
+    compilation: &Compilation<O>,
+    format: ObjectFormat,
+    before: &WrittenFiles<O>,
+) -> Result<Vec<Arc<Path>>, OutDirError> {
+    let outputs = &compilation.outputs;
+    let mut paths: Vec<Arc<Path>> = Vec::with_capacity(outputs.len());
+    let mut are_as_before = true;
+    for (position, output) in outputs.iter().enumerate() {
+        let known = before.path_of(position, output, environment_of(compilation, output));
+        are_as_before &= known.is_some();
+        paths.push(match known {
+            Some(path) => Arc::clone(path),
+            None => {
+                output_directory(directory, compilation, output)?.join(relative_path(&output.identity, format)?).into()
+            }
+        });
+    }
+    if are_as_before {
+        // They were different when they were written.
+        return Ok(paths);
+    }
+    let mut owners: BTreeMap<&Path, &Identity> = BTreeMap::new();
+    for (path, output) in paths.iter().zip(outputs) {
+        if let Some(first) = owners.insert(path, &output.identity) {
+            let (first, second) = (describe(first), describe(&output.identity));
+            return Err(OutDirError::Collision { path: path.display().to_string(), first, second });
+        }
+    }
+    Ok(paths)
+}
+
+/// Computes the content of each file, in output order. `paths` are those of the outputs.
 fn plan_files<O: OutputObject + PartialEq>(
     directory: &Path,
     compilation: &Compilation<O>,
     format: ObjectFormat,
-    before: &[Output<O>],
+    paths: &[Arc<Path>],
+    before: &WrittenFiles<O>,
 ) -> Result<DirectoryChanges, OutDirError> {
-    let mut owners: BTreeMap<PathBuf, &Identity> = BTreeMap::new();
     let mut changes = DirectoryChanges::default();
-    for (position, output) in compilation.outputs.iter().enumerate() {
-        let path = output_directory(directory, compilation, output)?.join(relative_path(&output.identity, format)?);
-        if let Some(first) = owners.insert(path.clone(), &output.identity) {
-            let (first, second) = (describe(first), describe(&output.identity));
-            return Err(OutDirError::Collision { path: path.display().to_string(), first, second });
-        }
-        // A new object moves those after it, which are then compared with their files.
-        if before.get(position) == Some(output) {
-            changes.unchanged.push(path);
+    for (position, (output, path)) in compilation.outputs.iter().zip(paths).enumerate() {
+        if before.has_content(position, output, path) {
+            changes.unchanged.push(Arc::clone(path));
             continue;
         }
         let text = output.object.file_text(format);
-        let before = match read_existing(directory, &path)? {
+        let before = match read_existing(directory, path)? {
             Some(old) if old == text.as_bytes() => {
-                changes.unchanged.push(path);
+                changes.unchanged.push(Arc::clone(path));
                 continue;
             }
             Some(old) => {
@@ -191,7 +222,7 @@ fn plan_files<O: OutputObject + PartialEq>(
             }
             None => None,
         };
-        changes.files.push(FileChange { path, before, after: Some(text.into_owned()) });
+        changes.files.push(FileChange { path: path.to_path_buf(), before, after: Some(text.into_owned()) });
     }
     Ok(changes)
 }
@@ -203,8 +234,7 @@ pub(super) fn output_directory<O>(
     compilation: &Compilation<O>,
     output: &Output<O>,
 ) -> Result<PathBuf, OutDirError> {
-    let decision = compilation.decisions.get(output.decision);
-    let Some(environment) = decision.and_then(|decision| decision.environment.as_deref()) else {
+    let Some(environment) = environment_of(compilation, output).map(|environment| &**environment) else {
         return Ok(directory.to_owned());
     };
     // An environment above the input has a name that leads out of the directory.

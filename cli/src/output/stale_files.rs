@@ -45,12 +45,13 @@ pub(super) fn add_stale_files<O>(
     compilation: &Compilation<O>,
     changes: &mut DirectoryChanges,
 ) -> Result<(), OutDirError> {
-    let changed = changes.files.iter().map(|file| &file.path);
-    let written: BTreeSet<PathBuf> = changed.chain(&changes.unchanged).cloned().collect();
+    let changed = changes.files.iter().map(|file| &*file.path);
+    let unchanged = changes.unchanged.iter().map(|path| &**path);
+    let written: BTreeSet<&Path> = changed.chain(unchanged).collect();
     let mut others = read_others(directory, &written)?;
     let mut current: BTreeSet<(PathBuf, &Identity)> = BTreeSet::new();
     for output in &compilation.outputs {
-        current.insert((output_directory(directory, compilation, output)?, &output.identity));
+        current.insert((output_directory(directory, compilation, output)?, &*output.identity));
     }
     let (mut stale, mut staying) = (Vec::new(), Vec::new());
     for OtherFile { path, text, generated } in others.drain(..) {
@@ -119,7 +120,7 @@ fn keep_reason(
 
 /// Reads the files that a run could have written, and those that may refer to them: in the directory and everything below
 /// it, without links and hidden files.
-fn read_others(directory: &Path, written: &BTreeSet<PathBuf>) -> Result<Vec<OtherFile>, OutDirError> {
+fn read_others(directory: &Path, written: &BTreeSet<&Path>) -> Result<Vec<OtherFile>, OutDirError> {
     let mut others = Vec::new();
     let (mut paths, mut folders) = list(directory)?;
     while let Some(folder) = folders.pop() {
@@ -128,7 +129,7 @@ fn read_others(directory: &Path, written: &BTreeSet<PathBuf>) -> Result<Vec<Othe
         folders.extend(inner);
     }
     paths.sort();
-    for path in paths.into_iter().filter(|path| !written.contains(path)) {
+    for path in paths.into_iter().filter(|path| !written.contains(&**path)) {
         let bytes = fs::read(&path).map_err(|error| write_error(&path, error))?;
         // Text that is not UTF-8 holds no object that was generated.
         let Ok(text) = String::from_utf8(bytes) else { continue };

@@ -7,6 +7,7 @@
 mod observed;
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -55,7 +56,7 @@ struct KnownInput<O> {
 /// # Errors
 /// If the input cannot be read at first, or no longer be watched. Later errors are printed, because the next change can
 /// correct them.
-pub(super) fn watch<O: OutputForm + Clone + Sync>(
+pub(super) fn watch<O: OutputForm>(
     args: &InputArgs,
     options: Map<String, Value>,
     scope: ReportScope<'_>,
@@ -111,18 +112,17 @@ pub(super) fn watch<O: OutputForm + Clone + Sync>(
 
 /// Compiles and shows an input, and returns it for the next run.
 fn show_input<O: OutputForm>(
-    input: Input,
+    mut input: Input,
     scope: ReportScope<'_>,
     compile: impl FnOnce(&SourceSet) -> Compilation<O>,
     show: &mut impl FnMut(&mut Run<O>) -> Result<(), CommandError>,
 ) -> Result<Option<KnownInput<O>>, CommandError> {
-    let Input { files, stdin, notes, providers, findings, .. } = &input;
     let rest = Input {
-        files: files.clone(),
-        stdin: *stdin,
-        notes: notes.clone(),
-        providers: providers.clone(),
-        findings: findings.clone(),
+        files: mem::take(&mut input.files),
+        stdin: input.stdin,
+        notes: input.notes.clone(),
+        providers: input.providers.clone(),
+        findings: input.findings.clone(),
         ..Input::default()
     };
     let shown = Run::from_input_with(input, scope, compile).and_then(|mut run| show(&mut run).map(|()| run));
