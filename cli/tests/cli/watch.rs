@@ -190,6 +190,22 @@ fn render_writes_only_changed_files() {
     watching.interrupt();
 }
 
+/// The same object belongs to another file if its environment gets another name.
+#[test]
+fn render_writes_the_files_of_a_renamed_environment() {
+    let mut sandbox = Sandbox::new();
+    for name in ["dev", "prod"] {
+        sandbox = sandbox.with(&format!("models/{name}/kubefoundry.yaml"), PINNED);
+        sandbox = sandbox.with(&format!("models/{name}/m.yaml"), model("a"));
+    }
+    let (watching, _) = Watching::start(&sandbox, &["render", "models", "--out-dir", "out", "--watch"]);
+    let written = sandbox.read("out/prod/prod/dynamographdeployment_a.yaml");
+    fs::rename(sandbox.path("models/prod"), sandbox.path("models/stage")).unwrap();
+    watching.next();
+    assert_eq!(sandbox.read("out/stage/prod/dynamographdeployment_a.yaml"), written);
+    watching.interrupt();
+}
+
 /// What is not built is reported again with each run, although only the changed file is read.
 #[test]
 fn findings_about_the_input_stay() {
