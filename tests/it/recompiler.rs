@@ -73,7 +73,9 @@ proptest! {
         let mut input = Input::new(start, is_divided);
         let mut recompiler = Recompiler::<YamlText>::default();
         for edit in [None].into_iter().chain(edits.iter().map(Some)) {
-            edit.into_iter().for_each(|edit| input.edit(edit));
+            if let Some(edit) = edit {
+                input.edit(edit);
+            }
             let fresh: Compilation<YamlText> = compile_as(&input.sources, thoroughness);
             for _ in 0..2 {
                 let again = recompiler.compile(&input.sources, thoroughness);
