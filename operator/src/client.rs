@@ -1,11 +1,18 @@
-//! The client for the apiserver, which counts every request.
+//! The client for the apiserver, which counts every request and limits the time of each.
 
 use std::sync::Arc;
+use std::task::{self, Poll};
+use std::time::Duration;
 
-use http::{Method, Request};
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, TryFutureExt as _};
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, Either, Full};
+use hyper::body::{Body as HttpBody, Bytes};
 use kube::client::{Body, ClientBuilder};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use tower::util::MapRequestLayer;
+use tower::{BoxError, Layer, Service};
 
 use crate::args::Cluster;
 use crate::runtime::metrics::Metrics;
@@ -22,7 +29,67 @@ pub(crate) async fn connect(cluster: &Cluster, metrics: Arc<Metrics>) -> Result<
         request
     });
     let builder = ClientBuilder::try_from(config).map_err(|error| format!("cannot create a client: {error}"))?;
-    Ok(builder.with_layer(&count).build())
+    Ok(builder.with_layer(&TimeoutLayer(REQUEST_TIMEOUT)).with_layer(&count).build())
+}
+
+/// Time for the whole response to a request, and for the head of the response to a watch. A connection that is dead
+/// without an error otherwise holds its request for ever: TCP itself reports nothing while it waits to read.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Limits the time of requests. A watch that has begun has a limit of its own
+/// ([`crate::watch`]).
+///
+/// `tower::timeout` covers neither the body of a response, nor does it tell watches apart.
+struct TimeoutLayer(Duration);
+
+impl<S> Layer<S> for TimeoutLayer {
+    type Service = WithTimeout<S>;
+
+    fn layer(&self, inner: S) -> WithTimeout<S> {
+        WithTimeout { inner, limit: self.0 }
+    }
+}
+
+struct WithTimeout<S> {
+    inner: S,
+    limit: Duration,
+}
+
+impl<S, B> Service<Request<Body>> for WithTimeout<S>
+where
+    S: Service<Request<Body>, Response = Response<B>>,
+    S::Error: Into<BoxError> + 'static,
+    S::Future: Send + 'static,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Either<B, Full<Bytes>>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut task::Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let is_watch = verb(&request, true) == "watch";
+        let (response, limit) = (self.inner.call(request).map_err(Into::into), self.limit);
+        let whole = async move {
+            let response = response.await?;
+            if is_watch {
+                return Ok(response.map(Either::Left));
+            }
+            let (head, body) = response.into_parts();
+            // The client reads the body into memory as well.
+            let body = body.collect().await.map_err(Into::into)?.to_bytes();
+            Ok(Response::from_parts(head, Either::Right(Full::new(body))))
+        };
+        async move {
+            let timed_out = |_| BoxError::from(format!("the apiserver did not answer within {limit:?}"));
+            tokio::time::timeout(limit, whole).await.map_err(timed_out)?
+        }
+        .boxed()
+    }
 }
 
 async fn config(cluster: &Cluster) -> Result<Config, String> {
@@ -82,6 +149,46 @@ fn verb(request: &Request<Body>, is_named: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Answers the head of a response, and the body as well unless the path is `/stalls`.
+    async fn answer(request: Request<Body>) -> Result<Response<Either<Full<Bytes>, Stalled>>, BoxError> {
+        match request.uri().path() {
+            "/never" => std::future::pending().await,
+            "/stalls" => Ok(Response::new(Either::Right(Stalled))),
+            _ => Ok(Response::new(Either::Left(Full::new(Bytes::from_static(b"whole"))))),
+        }
+    }
+
+    /// A body of which no byte arrives.
+    struct Stalled;
+
+    impl HttpBody for Stalled {
+        type Data = Bytes;
+        type Error = BoxError;
+
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut task::Context<'_>,
+        ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, BoxError>>> {
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_a_response_ends_at_its_limit() {
+        let mut client = TimeoutLayer(Duration::from_secs(30)).layer(tower::service_fn(answer));
+        let mut ask = |uri: &str| client.call(Request::get(uri).body(Body::empty()).unwrap());
+        let whole = ask("/").await.unwrap().into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(&*whole, b"whole");
+        for uri in ["/never", "/stalls", "/never?watch=true"] {
+            let started = tokio::time::Instant::now();
+            let error = ask(uri).await.err().unwrap().to_string();
+            assert_eq!(error, "the apiserver did not answer within 30s", "{uri}");
+            assert_eq!(started.elapsed().as_secs(), 30);
+        }
+        // The events of a watch may take as long as it lasts.
+        assert!(ask("/stalls?watch=true").await.is_ok());
+    }
 
     #[test]
     fn a_request_is_counted_by_verb_and_resource() {

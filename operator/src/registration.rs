@@ -14,10 +14,13 @@ use crate::cached_object::CachedObject;
 use crate::evaluator::{Snapshot, Snapshots};
 use crate::hash::short_hex;
 use crate::names;
+use crate::runtime::lease::no_response;
 use crate::watch::Configs;
 
 /// Reported in the status, so that users find the documentation of this version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Maximum time for one write of the configuration and its status.
+const MAX_WRITE: Duration = Duration::from_secs(10);
 
 /// Writes the configuration and then a heartbeat at each interval, and at once when readiness changes, until the lease
 /// is lost. A deleted configuration is written again.
@@ -45,7 +48,11 @@ pub(crate) async fn register(
             }
             api.patch_status(provider.name(), &apply, &Patch::Apply(&status)).await
         };
-        let wait = match written.await {
+        // Its own limit: a heartbeat that gets no response must not delay the next ones until the provider counts as
+        // silent.
+        let limit = interval.clamp(Duration::from_secs(1), MAX_WRITE);
+        let written = tokio::time::timeout(limit, written).await;
+        let wait = match written.unwrap_or_else(|_| Err(no_response(limit))) {
             Ok(_) => {
                 if !is_configured {
                     tracing::info!(provider = provider.name(), "registered");

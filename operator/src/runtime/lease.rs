@@ -192,7 +192,9 @@ impl LeaseManager {
     async fn acquire(&mut self) {
         let mut logged = String::new();
         loop {
-            match self.try_claim().await {
+            // An attempt that gets no response must not keep this process from the next one.
+            let limit = self.interval();
+            match tokio::time::timeout(limit, self.try_claim()).await.unwrap_or_else(|_| Err(no_response(limit))) {
                 Ok(Claim::Held) => {
                     tracing::info!(lease = self.name, identity = &*self.identity, "acquired the lease");
                     return;
@@ -221,6 +223,7 @@ impl LeaseManager {
         let valid_for = self.duration * 2 / 3;
         let mut renewed = Instant::now();
         let mut delay = self.interval();
+        let mut logged = String::new();
         loop {
             tokio::time::sleep(delay).await;
             // Retry soon after a failure.
@@ -228,21 +231,34 @@ impl LeaseManager {
             let deadline = renewed + valid_for;
             let started = Instant::now();
             // No attempt outlasts the deadline. The first one starts an interval before it and may take half of that,
-            // so another one follows when a request gets no response.
-            let timeout = (deadline - started).min(self.interval() / 2).max(Duration::from_millis(1));
+            // so another one follows when a request gets no response. Without opposition there is no deadline.
+            let timeout = if self.unopposed {
+                self.interval()
+            } else {
+                (deadline - started).min(self.interval() / 2).max(Duration::from_millis(1))
+            };
             match tokio::time::timeout(timeout, self.try_claim()).await {
-                Ok(Ok(Claim::Held)) => (renewed, delay) = (started, self.interval()),
+                Ok(Ok(Claim::Held)) => {
+                    (renewed, delay) = (started, self.interval());
+                    logged.clear();
+                }
                 Ok(Ok(Claim::HeldBy(holder))) => {
-                    tracing::error!(lease = self.name, holder, "another process took the lease");
+                    tracing::warn!(lease = self.name, holder, "another process took the lease");
                     return;
                 }
-                Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "renewing the lease failed, retrying"),
-                Err(_) => {
-                    tracing::warn!(lease = self.name, "renewing the lease timed out, retrying");
+                failed => {
+                    let error = failed.map_or_else(
+                        |_| no_response(timeout).to_string(),
+                        |result| result.err().map(|error| error.to_string()).unwrap_or_default(),
+                    );
+                    if logged != error {
+                        tracing::warn!(lease = self.name, error, "renewing the lease failed, retrying");
+                        logged = error;
+                    }
                 }
             }
             if Instant::now() >= renewed + valid_for && !self.unopposed {
-                tracing::error!(lease = self.name, "the lease was not renewed in time");
+                tracing::warn!(lease = self.name, "the lease was not renewed in time");
                 return;
             }
         }
@@ -311,6 +327,11 @@ impl LeaseManager {
     }
 }
 
+/// Returns the error of a request that got no response in time.
+pub(crate) fn no_response(limit: Duration) -> kube::Error {
+    kube::Error::Service(format!("the apiserver did not answer within {limit:?}").into())
+}
+
 /// Keeps `sender` at whether some process holds a Lease. Never returns.
 pub(crate) async fn follow_holder(
     client: kube::Client,
@@ -322,7 +343,7 @@ pub(crate) async fn follow_holder(
     let api: Api<Lease> = Api::namespaced(client, &namespace);
     let mut observed = Observed::new();
     loop {
-        if let Ok(lease) = api.get_opt(name).await {
+        if let Ok(Ok(lease)) = tokio::time::timeout(duration / 3, api.get_opt(name)).await {
             let now = Instant::now();
             observed.update(lease.as_ref(), now);
             // Twice the duration, so that a change of the holder does not look like its absence.
@@ -352,6 +373,7 @@ mod tests {
         lease: Mutex<Option<serde_json::Value>>,
         /// How many of the next requests get no response.
         silent: AtomicUsize,
+        latency: Duration,
     }
 
     impl Server {
@@ -361,6 +383,7 @@ mod tests {
             if is_silent {
                 std::future::pending::<()>().await;
             }
+            tokio::time::sleep(self.latency).await;
             let is_write = request.method() != Method::GET;
             let body = request.into_body().collect().await.map_err(std::io::Error::other)?.to_bytes();
             let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
@@ -406,6 +429,34 @@ mod tests {
         let start = Instant::now();
         manager.renew_until_lost().await;
         assert!(start.elapsed() <= DURATION * 2 / 3 + Duration::from_millis(10), "{:?}", start.elapsed());
+    }
+
+    /// After a stall that is longer than the lease, an attempt still gets the time that an answer takes.
+    #[tokio::test(start_paused = true)]
+    async fn an_unopposed_lease_is_renewed_after_a_stall() {
+        let server = Arc::new(Server { latency: Duration::from_millis(20), ..Server::default() });
+        let mut manager = acquired_manager(&server).await;
+        manager.unopposed = true;
+        let renewed = || {
+            let lease = server.lease.lock().unwrap_or_else(PoisonError::into_inner);
+            lease.as_ref().map(|lease| lease["spec"]["renewTime"].clone())
+        };
+        let before = renewed();
+        // Every request in 25 s.
+        server.silent.store(5, Ordering::SeqCst);
+        let lost = tokio::time::timeout(DURATION * 4, manager.renew_until_lost()).await;
+        assert!(lost.is_err(), "an unopposed lease is never lost");
+        assert_eq!(server.silent.load(Ordering::SeqCst), 0);
+        assert_ne!(renewed(), before);
+    }
+
+    /// A process that waits for a lease asks again when a request gets no response.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_a_response_does_not_end_the_wait_for_a_lease() {
+        let server = Arc::new(Server::default());
+        server.silent.store(2, Ordering::SeqCst);
+        let acquired = tokio::time::timeout(DURATION * 2, acquired_manager(&server)).await;
+        assert!(acquired.is_ok());
     }
 
     fn lease(holder: &str, renewed: &str) -> Lease {

@@ -9,7 +9,7 @@
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -24,9 +24,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::shutdown::{Shutdown, signaled};
@@ -61,7 +61,8 @@ pub(crate) enum Transport {
 pub(crate) struct Limits {
     /// Maximum size of a request body in bytes.
     pub(crate) body: usize,
-    /// Maximum number of open connections; further ones wait to be accepted.
+    /// Maximum number of open connections. A further one closes the connection that has waited longest for its client,
+    /// so that idle clients cannot keep others out.
     pub(crate) connections: usize,
     /// Time for the TLS handshake.
     pub(crate) handshake: Duration,
@@ -73,6 +74,17 @@ pub(crate) struct Limits {
     pub(crate) response: Duration,
     /// Time for running requests when the server stops.
     pub(crate) drain: Duration,
+}
+
+impl Limits {
+    /// Returns the limits of a transport.
+    fn of(transport: &Transport) -> Self {
+        match transport {
+            // Probes and scrapes send their request at once, and can open another connection for the next one.
+            Transport::Plain => Self { head: Duration::from_secs(5), ..Self::default() },
+            Transport::Tls(_) => Self::default(),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -101,46 +113,124 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens on an address with the default limits.
+    /// Listens on an address with the limits of the transport.
     ///
     /// # Errors
     /// When the address cannot be bound.
     pub(crate) async fn bind(address: SocketAddr, transport: Transport, handler: Handler) -> std::io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, transport, handler, limits: Limits::default() })
+        let limits = Limits::of(&transport);
+        Ok(Self { listener: TcpListener::bind(address).await?, transport, handler, limits })
     }
 
     /// Serves until the shutdown is requested, then waits for running requests, at most [`Limits::drain`].
     pub(crate) async fn run(self, shutdown: Shutdown) {
         let Self { listener, transport, handler, limits } = self;
-        let permits = Arc::new(Semaphore::new(limits.connections));
         let mut connections = JoinSet::new();
+        let mut open = OpenConnections::default();
         let mut stopping = pin!(signaled(shutdown.clone()));
-        loop {
+        'serve: loop {
             while connections.try_join_next().is_some() {}
-            let accepted = async {
-                let permit = Arc::clone(&permits).acquire_owned().await;
-                (listener.accept().await, permit)
-            };
-            let (accepted, permit) = tokio::select! {
-                () = &mut stopping => break,
-                accepted = accepted => accepted,
+            let accepted = tokio::select! {
+                () = &mut stopping => break 'serve,
+                accepted = listener.accept() => accepted,
             };
             let Ok((stream, _)) = accepted else {
                 // For example out of file descriptors, which passes.
                 sleep(Duration::from_millis(100)).await;
                 continue;
             };
+            while open.count() >= limits.connections && !open.close_longest_waiting() {
+                // A handler runs for every connection. Each of them has a limit, so one of them ends soon.
+                tokio::select! {
+                    () = &mut stopping => break 'serve,
+                    _ = connections.join_next() => {}
+                }
+            }
+            let activity = Arc::new(Activity::default());
             let (transport, handler, shutdown) = (transport.clone(), Arc::clone(&handler), shutdown.clone());
-            connections.spawn(async move {
-                let _permit = permit;
-                accept(stream, transport, handler, limits, shutdown).await;
-            });
+            let task =
+                connections.spawn(accept(stream, transport, tracked(handler, Arc::clone(&activity)), limits, shutdown));
+            open.add(task, activity);
         }
         drop(listener);
         let all = async { while connections.join_next().await.is_some() {} };
         if timeout(limits.drain, all).await.is_err() {
             tracing::warn!("shutdown timeout: running requests were cancelled");
         }
+    }
+}
+
+/// Whether a connection waits for its client, and since when.
+#[derive(Default)]
+struct Activity(Mutex<Option<RunningSince>>);
+
+/// The number of handlers that run for a connection, and the time of the last change.
+struct RunningSince {
+    handlers: u32,
+    at: Instant,
+}
+
+impl Activity {
+    fn change(&self, change: impl FnOnce(u32) -> u32) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let handlers = change(state.as_ref().map_or(0, |state| state.handlers));
+        *state = Some(RunningSince { handlers, at: Instant::now() });
+    }
+
+    /// Returns the time since which the connection has waited for its client; none while a handler runs.
+    fn waiting_since(&self, accepted: Instant) -> Option<Instant> {
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            None => Some(accepted),
+            Some(RunningSince { handlers: 0, at }) => Some(*at),
+            Some(_) => None,
+        }
+    }
+}
+
+/// Records in the activity of a connection that the handler runs, also when it panics or is cancelled.
+fn tracked(handler: Handler, activity: Arc<Activity>) -> Handler {
+    struct Running(Arc<Activity>);
+    impl Drop for Running {
+        fn drop(&mut self) {
+            self.0.change(|handlers| handlers.saturating_sub(1));
+        }
+    }
+    Arc::new(move |request| {
+        activity.change(|handlers| handlers.saturating_add(1));
+        let running = Running(Arc::clone(&activity));
+        let response = handler(request);
+        async move {
+            let _running = running;
+            response.await
+        }
+        .boxed()
+    })
+}
+
+/// The open connections of a server.
+#[derive(Default)]
+struct OpenConnections(Vec<(AbortHandle, Instant, Arc<Activity>)>);
+
+impl OpenConnections {
+    fn add(&mut self, task: AbortHandle, activity: Arc<Activity>) {
+        self.0.push((task, Instant::now(), activity));
+    }
+
+    fn count(&mut self) -> usize {
+        self.0.retain(|(task, ..)| !task.is_finished());
+        self.0.len()
+    }
+
+    /// Closes the connection whose client has been silent for longest: in the handshake, the head or the body of a
+    /// request, or between two requests. False when a handler runs for each of them.
+    fn close_longest_waiting(&mut self) -> bool {
+        let waiting = self.0.iter().enumerate();
+        let waiting =
+            waiting.filter_map(|(at, (_, accepted, activity))| Some((activity.waiting_since(*accepted)?, at)));
+        let Some((_, at)) = waiting.min() else { return false };
+        let (task, ..) = self.0.swap_remove(at);
+        task.abort();
+        true
     }
 }
 

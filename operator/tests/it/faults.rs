@@ -60,10 +60,7 @@ impl Scene {
 
     /// Starts a proxy for the apiserver, and returns it with the options of an operator that uses it.
     fn start_proxy(&self) -> (Proxy, Options) {
-        let text = std::fs::read_to_string(self.plane.kubeconfig()).unwrap();
-        let (_, rest) = text.split_once("https://127.0.0.1:").unwrap();
-        let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        let proxy = Proxy::start(port.parse().unwrap());
+        let proxy = Proxy::start(self.plane.port());
         let options = options().kubeconfig(&proxy.kubeconfig(self.plane.kubeconfig()));
         (proxy, options)
     }

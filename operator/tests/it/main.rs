@@ -16,6 +16,7 @@
 
 mod harness;
 
+mod connections;
 mod controlplane;
 mod faults;
 mod install;

@@ -100,13 +100,42 @@ fn every_request_gets_one_answer() {
 #[test]
 fn a_silent_client_is_disconnected() {
     runtime().block_on(async {
-        let limits = Limits { head: Duration::from_millis(100), connections: 1, ..Limits::default() };
+        let limits = Limits { head: Duration::from_millis(100), ..Limits::default() };
         let (address, _stop, _) = start(Transport::Plain, echo(), limits).await;
-        let silent = TcpStream::connect(address).await.unwrap();
-        // It occupies the only connection until the limit for the head passes.
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        let read = timeout(Duration::from_secs(5), silent.read(&mut [0; 16])).await.unwrap();
+        assert_eq!(read.unwrap_or_default(), 0);
+    });
+}
+
+#[test]
+fn a_full_server_closes_the_connection_that_waited_longest_for_its_client() {
+    runtime().block_on(async {
+        let limits = Limits { connections: 3, ..Limits::default() };
+        let (address, _stop, _) = start(Transport::Plain, echo(), limits).await;
+        let closed = async |stream: &mut TcpStream| {
+            matches!(timeout(Duration::from_millis(100), stream.read(&mut [0; 1])).await, Ok(Ok(0) | Err(_)))
+        };
+        let mut busy = TcpStream::connect(address).await.unwrap();
+        busy.write_all(b"GET /never HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut oldest = TcpStream::connect(address).await.unwrap();
+        sleep(Duration::from_millis(50)).await;
+        let mut younger = TcpStream::connect(address).await.unwrap();
+        // A head that does not end.
+        younger.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+        sleep(Duration::from_millis(50)).await;
         let answer = send(address, &get("/")).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        drop(silent);
+        assert!(closed(&mut oldest).await);
+        assert!(!closed(&mut younger).await && !closed(&mut busy).await);
+        // Idle clients do not keep others out.
+        let mut idle = Vec::new();
+        for _ in 0..20 {
+            idle.push(TcpStream::connect(address).await.unwrap());
+            let answer = send(address, &get("/")).await;
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+        assert!(closed(&mut younger).await && !closed(&mut busy).await);
     });
 }
 

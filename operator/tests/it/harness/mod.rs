@@ -120,6 +120,19 @@ impl ControlPlane {
         self.process.lock().unwrap().as_ref().map(Process::pid)
     }
 
+    /// Sends a signal to the control plane: `STOP`, `CONT`.
+    pub fn signal(&self, name: &str) {
+        self.process.lock().unwrap().as_ref().expect("it runs").signal(name);
+    }
+
+    /// The port of the apiserver.
+    pub fn port(&self) -> u16 {
+        let text = fs::read_to_string(&self.kubeconfig).unwrap();
+        let (_, rest) = text.split_once("https://127.0.0.1:").unwrap();
+        let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        port.parse().unwrap()
+    }
+
     /// A client with all permissions. It belongs to the tokio runtime of the calling test.
     pub async fn admin(&self) -> Client {
         self.client("admin").await

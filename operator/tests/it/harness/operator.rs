@@ -162,6 +162,16 @@ impl Operator {
         end_of(&self.log)
     }
 
+    /// The listen address of the metrics.
+    pub fn metrics_address(&self) -> &str {
+        &self.metrics
+    }
+
+    /// The listen address of the probes.
+    pub fn health_address(&self) -> &str {
+        &self.health
+    }
+
     /// The listen address of the webhooks.
     pub fn webhook_address(&self) -> &str {
         &self.webhook

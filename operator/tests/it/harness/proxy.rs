@@ -22,6 +22,8 @@ struct State {
     refusing: AtomicBool,
     /// The delay before each piece of data from a client.
     delay_ms: AtomicU64,
+    /// Connections of an earlier generation are dead without an error.
+    generation: AtomicUsize,
     accepted: AtomicUsize,
     closed: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
@@ -36,6 +38,7 @@ impl Proxy {
             server_port,
             refusing: AtomicBool::new(false),
             delay_ms: AtomicU64::new(0),
+            generation: AtomicUsize::new(0),
             accepted: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             open: Mutex::default(),
@@ -88,6 +91,12 @@ impl Proxy {
         self.state.delay_ms.store(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
     }
 
+    /// Stops copying what the open connections carry, and leaves them open, as a firewall that forgot them does. New
+    /// connections work.
+    pub fn black_hole(&self) {
+        self.state.generation.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// The number of connections that were accepted so far.
     pub fn accepted(&self) -> usize {
         self.state.accepted.load(Ordering::SeqCst)
@@ -115,22 +124,27 @@ impl State {
         }
         let (from_client, to_client) = (client.try_clone()?, client);
         let (from_server, to_server) = (server.try_clone()?, server);
-        let shared = Arc::clone(self);
-        thread::spawn(move || copy(from_client, to_server, || shared.delay_ms.load(Ordering::SeqCst)));
-        thread::spawn(move || copy(from_server, to_client, || 0));
+        let generation = self.generation.load(Ordering::SeqCst);
+        for (from, to, delays) in [(from_client, to_server, true), (from_server, to_client, false)] {
+            let shared = Arc::clone(self);
+            thread::spawn(move || {
+                let delay = || if delays { shared.delay_ms.load(Ordering::SeqCst) } else { 0 };
+                copy(from, to, delay, || shared.generation.load(Ordering::SeqCst) == generation);
+            });
+        }
         Ok(())
     }
 }
 
-/// Copies data until one side closes, then closes both.
-fn copy(mut from: TcpStream, mut to: TcpStream, delay_ms: impl Fn() -> u64) {
+/// Copies data until one side closes, then closes both. Data that arrives once the connection is dead is dropped.
+fn copy(mut from: TcpStream, mut to: TcpStream, delay_ms: impl Fn() -> u64, is_alive: impl Fn() -> bool) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         let delay = delay_ms();
         if delay > 0 {
             thread::sleep(Duration::from_millis(delay));
         }
-        if to.write_all(&buffer[..read]).is_err() {
+        if is_alive() && to.write_all(&buffer[..read]).is_err() {
             break;
         }
     }
