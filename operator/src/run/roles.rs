@@ -20,6 +20,15 @@ use crate::watch::{DeploymentGroup, filled};
 /// Maximum time for which the selector waits for the providers of its process to register.
 const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How the leadership of a role ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeadershipEnd {
+    /// Another process has the lease, or may have it.
+    Lost,
+    /// The process ends.
+    Drained,
+}
+
 /// The shared state of the roles of a process.
 pub(super) struct RoleRunner {
     pub(super) run: Arc<Run>,
@@ -35,8 +44,20 @@ pub(super) struct RoleRunner {
 }
 
 impl RoleRunner {
-    /// Waits for the lease of the role, and runs its controllers until the process is drained or the lease is lost.
+    /// Leads the role whenever this process holds its lease, until the process is drained. A lost lease ends the
+    /// controllers of this role alone: the other roles and the webhooks of the process do not depend on it.
     pub(super) async fn lead(self: Arc<Self>, role: Role) -> Result<(), End> {
+        if let Some(context) = self.contexts.first() {
+            context.metrics.set_leader(role.name(), false);
+        }
+        while self.lead_once(role).await? == LeadershipEnd::Lost {
+            tracing::warn!(role = role.name(), "lost the lease of the role; waiting to lead it again");
+        }
+        Ok(())
+    }
+
+    /// Waits for the lease of the role, and runs its controllers until the process is drained or the lease is lost.
+    async fn lead_once(&self, role: Role) -> Result<LeadershipEnd, End> {
         let run = &self.run;
         let mut drained = self.drained.clone();
         let unopposed = run.no_leader_election;
@@ -56,7 +77,7 @@ impl RoleRunner {
             () = acquired => true,
             _ = drained.wait_for(|drained| *drained) => false,
         };
-        let mut end = Ok(());
+        let mut end = Ok(LeadershipEnd::Drained);
         if leads {
             let metrics = self.contexts.first().map(|context| Arc::clone(&context.metrics));
             let report = |leads| metrics.iter().for_each(|metrics| metrics.set_leader(role.name(), leads));
@@ -70,18 +91,18 @@ impl RoleRunner {
                 }
             };
             end = tokio::select! {
-                () = lost => Err(End::Broken(format!("lost the lease of role {}", role.name()))),
+                () = lost => Ok(LeadershipEnd::Lost),
                 ended = tasks.join_next() => {
                     let reason = ended.and_then(Result::err).map(|error| error.to_string()).unwrap_or_default();
                     Err(End::Broken(format!("the controller of role {} ended: {reason}", role.name())))
                 }
-                _ = drained.wait_for(|drained| *drained) => Ok(()),
+                _ = drained.wait_for(|drained| *drained) => Ok(LeadershipEnd::Drained),
             };
             report(false);
             // Before the lease is vacated, so that no other process starts earlier.
             tasks.shutdown().await;
         }
-        if let (Ok(()), Some(lease)) = (&end, lease) {
+        if let (Ok(LeadershipEnd::Drained), Some(lease)) = (&end, lease) {
             lease.vacate().await;
         }
         end
@@ -99,6 +120,8 @@ impl RoleRunner {
         let turns = Arc::new(Turns::new(role.name(), stores, self.run.recreation_policy()));
         for (context, group) in self.contexts.iter().zip(&self.groups) {
             let Some(queue) = group.queues.get(role) else { continue };
+            // Reconciliations that were cancelled when this process last lost the role.
+            queue.forget_in_progress();
             let (context, turns) = (context.clone(), Arc::clone(&turns));
             let controller = Controller {
                 resource: group.resource.clone(),

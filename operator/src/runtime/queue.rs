@@ -140,6 +140,17 @@ impl Queue {
         self.changed.notify_one();
     }
 
+    /// Forgets the keys that a controller took and will never mark as done, because it was cancelled.
+    pub(crate) fn forget_in_progress(&self) {
+        self.state().in_progress.clear();
+        self.changed.notify_one();
+    }
+
+    /// Returns the number of keys that wait for the controller.
+    pub(crate) fn depth(&self) -> usize {
+        self.state().waiting.len()
+    }
+
     /// Waits for a key, and until fewer than `max_in_progress` are in progress.
     async fn next(&self, max_in_progress: usize) -> Arc<Key> {
         loop {
@@ -214,7 +225,20 @@ mod tests {
         // A key that kube requeued after a delay was not handed out by the queue.
         queue.done(&key("z"));
         assert!(futures::poll!(&mut third).is_pending());
+        assert_eq!(queue.depth(), 1);
         queue.done(&key("a"));
         assert_eq!(third.await.name, "c");
+        assert_eq!(queue.depth(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_controller_does_not_block_the_next_one() {
+        let queue = Queue::default();
+        for name in ["a", "b"] {
+            queue.push(Key::new("ml", name), Lane::Urgent);
+        }
+        assert_eq!(queue.next(1).await.name, "a");
+        queue.forget_in_progress();
+        assert_eq!(queue.next(1).await.name, "b");
     }
 }

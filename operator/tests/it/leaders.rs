@@ -134,13 +134,78 @@ async fn a_suspended_leader_does_not_continue() {
     scene.deploy(10..15).await;
     first.process().signal("CONT");
     scene.until_settled(&second).await;
-    // It lost its leases, so the process ends; a restart begins without them.
-    assert_eq!(first.process().wait(LEASE_DURATION + SLACK).await, Some(1), "{}", first.end_of_log());
+    // It lost its leases, so it waits for them, and changes nothing in the meantime.
+    eventually(LEASE_DURATION + SLACK, "a process that leads no role", async || {
+        match first.metric("kubefoundry_leader", &[]).await {
+            leads if leads < 0.5 => Ok(()),
+            leads => Err(format!("it leads {leads} roles\n{}", first.end_of_log())),
+        }
+    })
+    .await;
+    let before = total(&count_requests(&first).await);
+    scene.deploy(15..18).await;
+    scene.until_settled(&second).await;
+    assert_eq!(total(&count_requests(&first).await), before, "{:?}", count_requests(&first).await);
     eprintln!("before it slept: {done:?}");
-    for number in 0..15 {
+    for number in 0..18 {
         let name = text(&deployment("any", number), "/metadata/name").to_owned();
         assert_eq!(count_events(&scene.namespace, &name, "ResourceCreated").await, 1, "{name}");
     }
+}
+
+/// A lost lease ends one role, not the process with its other roles and its webhooks.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_lease_ends_one_role_which_then_waits_to_lead_again() {
+    let Some(scene) = scene("one-role").await else { return };
+    let operator = options().start_ready(&scene.plane, "one-role").await;
+    scene.until_led_by_other("").await;
+    let leads = async |role: &str| operator.metric("kubefoundry_leader", &[&format!("role=\"{role}\"")]).await;
+    scene.deploy(0..5).await;
+    scene.until_settled(&operator).await;
+    let stolen = "kubefoundry-dynamo";
+    let lease = |holder: &str, seconds: i64| {
+        let time = format!("{:.6}", k8s_openapi::jiff::Timestamp::now());
+        json!({"spec": {"holderIdentity": holder, "leaseDurationSeconds": seconds, "acquireTime": time, "renewTime": time}})
+    };
+    scene.system.merge(kinds::LEASE, stolen, &lease("a-thief", 100_000_000)).await;
+    eventually(LEASE_DURATION + SLACK, "a role without its lease", async || match leads("dynamo").await {
+        value if value < 0.5 => Ok(()),
+        value => Err(format!("kubefoundry_leader is {value}\n{}", operator.end_of_log())),
+    })
+    .await;
+    // The series stays at 0 while it waits, and the other roles lead.
+    stays(LEASE_DURATION * 2, "led in part", async || {
+        let text = operator.metrics().await;
+        let expected = ["core\"} 1", "dynamo\"} 0", "kaito\"} 1", "kuberay\"} 1", "selector\"} 1"];
+        match expected.iter().find(|end| !text.contains(&format!("kubefoundry_leader{{role=\"{end}"))) {
+            None => Ok(()),
+            Some(end) => Err(format!("no {end} in\n{text}")),
+        }
+    })
+    .await;
+    assert!(operator.process().is_running(), "{}", operator.end_of_log());
+    scene.system.merge(kinds::LEASE, stolen, &lease("", 1)).await;
+    eventually(LEASE_DURATION + SLACK, "a role that leads again", async || match leads("dynamo").await {
+        value if value > 0.5 => Ok(()),
+        value => Err(format!("kubefoundry_leader is {value}\n{}", operator.end_of_log())),
+    })
+    .await;
+    scene.deploy(5..10).await;
+    scene.until_settled(&operator).await;
+}
+
+/// A replica that waits from its start has a series for every role, so that a role without a leader can be seen.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_never_led_has_a_series() {
+    let Some(scene) = scene("waiting").await else { return };
+    let first = options().start_ready(&scene.plane, "waiting-1").await;
+    scene.until_led_by_other("").await;
+    let second = options().start_ready(&scene.plane, "waiting-2").await;
+    for role in ["core", "selector", "kaito", "dynamo", "kuberay"] {
+        let line = format!("kubefoundry_leader{{role=\"{role}\"}} 0");
+        assert!(second.metrics().await.lines().any(|found| found == line), "no {line} in\n{}", second.metrics().await);
+    }
+    drop(first);
 }
 
 /// Renews all Leases for another holder whose clock is off by some hours.
