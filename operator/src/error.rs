@@ -19,7 +19,7 @@ impl Error {
     /// Returns the value of the label `error_type` in metrics (docs/operator/reference.md).
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Waiting(_) => "waiting",
+            Self::Waiting(_) | Self::Api(RequestError::NamespaceTerminating(_)) => "waiting",
             Self::Api(RequestError::Refused { code, .. }) => match code {
                 403 => "forbidden",
                 404 => "not_found",
@@ -38,8 +38,9 @@ impl Error {
         matches!(self, Self::Api(error) if error.has_code(code))
     }
 
-    /// Whether something else has to happen first, so that the error is no failure.
+    /// Whether normal operation causes the error: something has to happen first, or nothing can be created because the
+    /// namespace is being deleted.
     pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self, Self::Waiting(_))
+        matches!(self, Self::Waiting(_) | Self::Api(RequestError::NamespaceTerminating(_)))
     }
 }

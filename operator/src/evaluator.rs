@@ -80,7 +80,7 @@ impl Snapshot {
     }
 
     /// Returns the installed kinds that providers write, each in the version in which it is written.
-    fn watched_kinds(&self) -> Vec<WatchedKind> {
+    pub(crate) fn watched_kinds(&self) -> Vec<WatchedKind> {
         let mut kinds = Vec::new();
         for provider in PROVIDERS {
             let Some(crd_version) = self.session.crd_version(provider.name()) else { continue };

@@ -10,6 +10,7 @@
 #![allow(clippy::disallowed_methods, reason = "the operator is the world that the core is kept from")]
 
 mod args;
+mod rights;
 mod role;
 mod runtime;
 

@@ -1,5 +1,6 @@
 //! Registers a built-in provider in the cluster: its InferenceProviderConfig, and a heartbeat (MD-8.3).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,82 +14,228 @@ use sha2::{Digest as _, Sha256};
 use crate::cached_object::CachedObject;
 use crate::evaluator::{Snapshot, Snapshots};
 use crate::hash::short_hex;
+use crate::manifests::permissions;
 use crate::names;
+use crate::rights::{Right, RightsChecker};
 use crate::runtime::lease::no_response;
-use crate::watch::Configs;
+use crate::runtime::metrics::Metrics;
+use crate::watch::{Configs, Upstream};
 
 /// Reported in the status, so that users find the documentation of this version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Maximum time for one write of the configuration and its status.
 const MAX_WRITE: Duration = Duration::from_secs(10);
 
-/// Writes the configuration and then a heartbeat at each interval, and at once when readiness changes, until the lease
-/// is lost. A deleted configuration is written again.
-pub(crate) async fn register(
-    client: kube::Client,
-    api_group: &'static ApiGroup,
-    provider: &'static dyn Provider,
-    interval: Duration,
-    mut snapshots: Snapshots,
-) {
-    let resource = Configs::resource(api_group);
-    let api: Api<CachedObject> = Api::all_with(client, &resource);
-    let manager = names::provider_manager(provider.name());
-    let apply = PatchParams::apply(&manager).force();
-    let config = config(api_group, provider);
-    let mut logged = String::new();
-    let mut is_configured = false;
-    loop {
-        let snapshot = Arc::clone(&snapshots.borrow_and_update());
-        let status = status(api_group, provider, &snapshot);
-        let written = async {
-            // Applied once per start, and again when it is gone: changes by users stay until the next start.
-            if !is_configured || !snapshot.session.provider_names().any(|name| name == provider.name()) {
-                api.patch(provider.name(), &apply, &Patch::Apply(&config)).await?;
+/// Time without a working watch after which a provider is not ready: longer than a restart of the apiserver.
+const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum number of missing rights that a condition names.
+const MAX_NAMED_RIGHTS: usize = 10;
+
+/// The condition of an InferenceProviderConfig that says why a provider is not ready.
+const CONDITION: &str = "Ready";
+
+/// What a provider needs to work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Health {
+    is_installed: bool,
+    missing_rights: Vec<String>,
+    watches_down: BTreeSet<String>,
+}
+
+impl Health {
+    /// Returns the reason and the message of the condition.
+    fn reason(&self, provider: &str) -> (&'static str, String) {
+        if !self.is_installed {
+            return ("CRDNotInstalled", format!("the CRD of provider {provider:?} is not installed in the cluster"));
+        }
+        if !self.missing_rights.is_empty() {
+            let mut named: Vec<String> = self.missing_rights.iter().take(MAX_NAMED_RIGHTS).cloned().collect();
+            let more = self.missing_rights.len() - named.len();
+            if more > 0 {
+                named.push(format!("{more} more"));
             }
-            api.patch_status(provider.name(), &apply, &Patch::Apply(&status)).await
-        };
+            return ("MissingRights", format!("the controller of the provider may not {}", named.join(", ")));
+        }
+        if !self.watches_down.is_empty() {
+            let watches: Vec<&str> = self.watches_down.iter().map(String::as_str).collect();
+            return ("WatchDown", format!("these watches do not work: {}", watches.join(", ")));
+        }
+        ("Ready", "the CRD is installed, and the controller has its rights and watches".to_owned())
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_installed && self.missing_rights.is_empty() && self.watches_down.is_empty()
+    }
+}
+
+/// Registers a provider for as long as this process leads its role.
+pub(crate) struct Registration {
+    pub(crate) client: kube::Client,
+    pub(crate) api_group: &'static ApiGroup,
+    pub(crate) provider: &'static dyn Provider,
+    /// The interval between heartbeats.
+    pub(crate) interval: Duration,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) rights: RightsChecker,
+}
+
+impl Registration {
+    /// Writes the configuration and then a heartbeat at each interval, and at once when readiness changes, until the
+    /// lease is lost. A deleted configuration is written again.
+    pub(crate) async fn run(mut self) {
+        let (api_group, provider, interval) = (self.api_group, self.provider, self.interval);
+        let name = provider.name();
+        let api: Api<CachedObject> = Api::all_with(self.client.clone(), &Configs::resource(api_group));
+        let manager = names::provider_manager(name);
+        let apply = PatchParams::apply(&manager).force();
+        let config = config(api_group, provider);
+        let mut logged = String::new();
+        let mut is_configured = false;
+        let mut missing_rights = Vec::new();
+        let mut condition = Condition::default();
+        let mut health = None;
         // Its own limit: a heartbeat that gets no response must not delay the next ones until the provider counts as
         // silent.
         let limit = interval.clamp(Duration::from_secs(1), MAX_WRITE);
-        let written = tokio::time::timeout(limit, written).await;
-        let wait = match written.unwrap_or_else(|_| Err(no_response(limit))) {
-            Ok(_) => {
-                if !is_configured {
-                    tracing::info!(provider = provider.name(), "registered");
+        self.metrics.record_heartbeat(name);
+        loop {
+            let snapshot = Arc::clone(&self.snapshots.borrow_and_update());
+            match tokio::time::timeout(limit, self.rights.missing(|right| concerns(right, provider, &snapshot))).await {
+                Ok(Ok(missing)) => {
+                    self.metrics.set_missing_rights(name, missing.len());
+                    missing_rights = missing.iter().map(ToString::to_string).collect();
                 }
-                is_configured = true;
-                logged.clear();
-                interval
+                // What was known before holds until the apiserver answers.
+                Ok(Err(error)) => tracing::debug!(provider = name, %error, "checking the rights failed"),
+                Err(_) => tracing::debug!(provider = name, "checking the rights timed out"),
             }
-            Err(error) => {
-                is_configured &= !matches!(&error, kube::Error::Api(status) if status.code == 404);
-                let error = error.to_string();
-                if logged != error {
-                    tracing::warn!(provider = provider.name(), error, "registering the provider failed, retrying");
-                    logged = error;
+            let now = self.health(&snapshot, missing_rights.clone());
+            log_change(name, health.as_ref(), &now);
+            let written = async {
+                // Applied once per start, and again when it is gone: changes by users stay until the next start.
+                if !is_configured || !snapshot.session.provider_names().any(|known| known == name) {
+                    let stored = api.patch(name, &apply, &Patch::Apply(&config)).await?;
+                    condition.adopt(&stored.value());
                 }
-                interval.min(Duration::from_secs(1))
-            }
-        };
-        let before = without_heartbeat(&status);
+                let mut status = status(api_group, provider, &snapshot, &now);
+                status["status"]["conditions"] = json!([condition.update(&now, name)]);
+                api.patch_status(name, &apply, &Patch::Apply(&status)).await
+            };
+            let written = tokio::time::timeout(limit, written).await;
+            let wait = match written.unwrap_or_else(|_| Err(no_response(limit))) {
+                Ok(_) => {
+                    if !is_configured {
+                        tracing::info!(provider = name, "registered");
+                    }
+                    self.metrics.record_heartbeat(name);
+                    is_configured = true;
+                    logged.clear();
+                    interval
+                }
+                Err(error) => {
+                    is_configured &= !matches!(&error, kube::Error::Api(status) if status.code == 404);
+                    let error = error.to_string();
+                    if logged != error {
+                        tracing::warn!(provider = name, error, "registering the provider failed, retrying");
+                        logged = error;
+                    }
+                    interval.min(Duration::from_secs(1))
+                }
+            };
+            self.wait(wait, &status(api_group, provider, &snapshot, &now), &now).await;
+            health = Some(now);
+        }
+    }
+
+    fn health(&self, snapshot: &Snapshot, missing_rights: Vec<String>) -> Health {
+        let name = self.provider.name();
+        let is_installed = snapshot.session.crd_version(name).is_some();
+        let watches_down = self.upstream.watches_down(name, WATCH_TIMEOUT);
+        Health { is_installed, missing_rights, watches_down }
+    }
+
+    /// Waits until the next heartbeat is due, or until the cluster changes what was written.
+    async fn wait(&mut self, time: Duration, written: &Value, health: &Health) {
+        let before = without_heartbeat(written);
+        let (api_group, provider) = (self.api_group, self.provider);
+        let snapshots = &mut self.snapshots;
         let changed = async {
             // A snapshot changes often; the status needs a write only when readiness or CRDs change.
             while snapshots.changed().await.is_ok() {
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 let is_gone = !snapshot.session.provider_names().any(|name| name == provider.name());
-                if without_heartbeat(&self::status(api_group, provider, &snapshot)) != before || is_gone {
+                let is_installed = snapshot.session.crd_version(provider.name()).is_some();
+                let now = Health { is_installed, ..health.clone() };
+                if without_heartbeat(&status(api_group, provider, &snapshot, &now)) != before || is_gone {
                     return;
                 }
             }
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            () = tokio::time::sleep(wait) => {}
+            () = tokio::time::sleep(time) => {}
             // With a delay, so that a client that keeps deleting it does not cause a loop without pauses.
             () = changed => tokio::time::sleep(Duration::from_millis(200)).await,
         }
     }
+}
+
+/// Whether a right is needed now: nothing is for a kind of a provider or a Gateway that is not installed.
+fn concerns(right: &Right, provider: &'static dyn Provider, snapshot: &Snapshot) -> bool {
+    let is_optional =
+        permissions::kinds(provider).iter().any(|kind| !kind.group.is_empty() && kind.group == right.group);
+    !is_optional
+        || snapshot.watched_kinds().iter().any(|kind| kind.group == right.group && kind.plural == right.resource)
+}
+
+/// Logs that a provider became ready, or why it is not.
+fn log_change(provider: &str, before: Option<&Health>, now: &Health) {
+    if before == Some(now) {
+        return;
+    }
+    let (reason, message) = now.reason(provider);
+    if !now.is_ready() {
+        tracing::warn!(provider, reason, message, "the provider is not ready");
+    } else if before.is_some() {
+        tracing::info!(provider, "the provider is ready again");
+    }
+}
+
+/// The condition, with the time of its last transition.
+#[derive(Default)]
+struct Condition {
+    status: String,
+    since: String,
+}
+
+impl Condition {
+    /// Continues the condition that is stored, which another process may have written.
+    fn adopt(&mut self, stored: &Value) {
+        let conditions = stored.pointer("/status/conditions").and_then(Value::as_array);
+        let own = conditions.into_iter().flatten().find(|condition| condition["type"] == CONDITION);
+        let text = |field: &str| own.and_then(|own| own[field].as_str()).map(str::to_owned);
+        if let (Some(status), Some(since)) = (text("status"), text("lastTransitionTime")) {
+            *self = Self { status, since };
+        }
+    }
+
+    /// Returns the condition to apply.
+    fn update(&mut self, health: &Health, provider: &str) -> Value {
+        let status = if health.is_ready() { "True" } else { "False" };
+        if self.status != status {
+            *self = Self { status: status.to_owned(), since: seconds_now() };
+        }
+        let (reason, message) = health.reason(provider);
+        json!({
+            "type": CONDITION, "status": status, "reason": reason, "message": message, "lastTransitionTime": self.since,
+        })
+    }
+}
+
+fn seconds_now() -> String {
+    Timestamp::now().round(Unit::Second).unwrap_or_default().to_string()
 }
 
 /// Returns the provider configuration that is built into this version.
@@ -104,13 +251,13 @@ fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
 }
 
 /// Returns the status to apply: readiness, versions, and a heartbeat with the current time.
-fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot) -> Value {
+fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot, health: &Health) -> Value {
     let name = provider.name();
     let crd_version = snapshot.session.crd_version(name);
     let mut status = json!({
-        "ready": crd_version.is_some(),
+        "ready": health.is_ready(),
         "version": format!("{}:v{VERSION}", names::provider_manager(name)),
-        "lastHeartbeat": Timestamp::now().round(Unit::Second).unwrap_or_default().to_string(),
+        "lastHeartbeat": seconds_now(),
     });
     if let Some(crd_version) = crd_version {
         let version = crd_version.split_once('/').map(|(_, version)| version).unwrap_or_default();
@@ -157,6 +304,34 @@ mod tests {
     use kubefoundry_model::providers::PROVIDERS;
 
     use super::*;
+
+    #[test]
+    fn the_condition_names_the_first_thing_that_is_missing() {
+        let health = Health { is_installed: true, ..Health::default() };
+        assert_eq!(health.reason("kaito").0, "Ready");
+        let down = Health { watches_down: BTreeSet::from(["workspaces.kaito.sh".to_owned()]), ..health.clone() };
+        assert_eq!(down.reason("kaito"), ("WatchDown", "these watches do not work: workspaces.kaito.sh".to_owned()));
+        let rights = (0..12).map(|number| format!("list kind-{number}")).collect();
+        let (reason, message) = Health { missing_rights: rights, ..down }.reason("kaito");
+        assert_eq!(reason, "MissingRights");
+        assert!(message.contains("may not list kind-0, ") && message.ends_with(", 2 more"), "{message}");
+        assert_eq!(Health::default().reason("kaito").0, "CRDNotInstalled");
+    }
+
+    #[test]
+    fn a_condition_keeps_the_time_of_its_transition() {
+        let mut condition = Condition::default();
+        let old = "2020-01-01T00:00:00Z";
+        let stored = json!({"status": {"conditions": [
+            {"type": "Other", "status": "True", "lastTransitionTime": "2019-01-01T00:00:00Z"},
+            {"type": "Ready", "status": "False", "lastTransitionTime": old},
+        ]}});
+        condition.adopt(&stored);
+        assert_eq!(condition.update(&Health::default(), "kaito")["lastTransitionTime"], old);
+        let ready = condition.update(&Health { is_installed: true, ..Health::default() }, "kaito");
+        assert_eq!(ready["status"], "True");
+        assert_ne!(ready["lastTransitionTime"], old);
+    }
 
     #[test]
     fn every_provider_has_a_configuration_to_register() {

@@ -158,9 +158,10 @@ async fn run_all(
     let (filled_contexts, contexts) = watch::channel(Vec::new());
     if run.roles.contains(&Role::Webhooks) {
         let (readiness, settings, client) = (readiness.clone(), Arc::clone(&run), client.clone());
+        let metrics = Arc::clone(&metrics);
         let (address, shutdown) = (run.webhook_address, shutdown.clone());
         serving.spawn(async move {
-            let served = Webhooks { client, settings, contexts, readiness }.run(shutdown).await;
+            let served = Webhooks { client, settings, metrics, contexts, readiness }.run(shutdown).await;
             served.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))
         });
     }
@@ -246,12 +247,14 @@ impl Startup {
         let definitions = Arc::new(Definitions::default());
         background.spawn({
             let (definitions, client, changed) = (Arc::clone(&definitions), client.clone(), Arc::clone(&changed));
-            async move { definitions.follow(client, changed).await }
+            let metrics = Arc::clone(metrics);
+            async move { definitions.follow(client, changed, metrics).await }
         });
         let configs: Vec<Arc<Configs>> = run.groups.iter().map(|api_group| Arc::new(Configs::new(api_group))).collect();
         for configs in &configs {
             let (configs, client, changed) = (Arc::clone(configs), client.clone(), Arc::clone(&changed));
-            background.spawn(async move { configs.follow(client, changed).await });
+            let metrics = Arc::clone(metrics);
+            background.spawn(async move { configs.follow(client, changed, metrics).await });
         }
 
         // One store and one set of queues for each group.
@@ -261,15 +264,17 @@ impl Startup {
             let resource = deployment_resource(api_group);
             let writer = Writer::<CachedObject>::new(resource.clone());
             let queues = Arc::new(Queues::new(api_group, &run.roles));
+            queues.measure(metrics);
             groups.push(DeploymentGroup { api_group, resource, deployments: writer.as_reader(), queues });
             writers.push(writer);
         }
         let namespaces = Arc::new(Namespaces::default());
         background.spawn({
             let (namespaces, client, groups) = (Arc::clone(&namespaces), client.clone(), groups.clone());
+            let metrics = Arc::clone(metrics);
             async move {
                 let changed = |namespace: &str| requeue(&groups, |deployment| deployment.namespace() == namespace);
-                namespaces.follow(client, changed).await;
+                namespaces.follow(client, &metrics, changed).await;
             }
         });
         namespaces.filled().await;
@@ -279,7 +284,7 @@ impl Startup {
             SnapshotBuilder { options, heartbeat_timeout: run.heartbeat_timeout, definitions, configs, changed };
         let first = builder.build_first().await.map_err(End::Broken)?;
         let providers = run.roles.iter().filter(|role| matches!(role, Role::Provider(_))).map(|role| role.name());
-        let upstream = Upstream::new(client.clone(), providers.collect(), groups.clone());
+        let upstream = Upstream::new(client.clone(), Arc::clone(metrics), providers.collect(), groups.clone());
         first.watch(&upstream);
         let (sender, snapshots) = watch::channel(first);
         background.spawn(builder.publish_changes(sender, Arc::clone(&upstream)));

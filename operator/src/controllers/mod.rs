@@ -164,6 +164,9 @@ impl Reconciler for RoleReconciler {
         if result.is_ok() && !locked(&memories.of(deployment)).record_success(self.0.moment()) {
             memories.forget(&Key::from_object(deployment));
         }
+        if result.is_ok() {
+            context.metrics.record_success(name, deployment.namespace(), deployment.name());
+        }
         if !is_known {
             // The watch removed the deployment from the metrics, and then the reconciliation added it again.
             context.metrics.forget(deployment.namespace(), deployment.name());
@@ -176,7 +179,7 @@ impl Reconciler for RoleReconciler {
         let Controller { name: controller, context, memories, .. } = &*self.0;
         let (delay, is_known) = locked(&memories.of(deployment)).record_failure(error);
         let (namespace, deployment) = (deployment.namespace(), deployment.name());
-        context.metrics.count_error(controller, error.kind());
+        context.metrics.record_failure(controller, namespace, deployment, error.kind());
         if error.is_waiting() || is_known {
             tracing::debug!(controller, namespace, deployment, %error, ?delay, "requeued");
         } else {

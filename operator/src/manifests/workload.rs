@@ -9,7 +9,8 @@ use k8s_openapi::api::core::v1::{
     SeccompProfile, SecurityContext, Service, ServicePort, ServiceSpec, Volume, VolumeMount, WeightedPodAffinityTerm,
 };
 use k8s_openapi::api::networking::v1::{
-    NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPort, NetworkPolicySpec,
+    NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort,
+    NetworkPolicySpec,
 };
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -88,8 +89,12 @@ fn service(plan: &InstallPlan) -> Service {
     }
 }
 
-/// Admits traffic to the metrics and health ports. The operator itself may reach DNS, and an apiserver at its usual
-/// ports.
+/// The label of namespaces whose pods may read the metrics, as in the policies that kubebuilder generates.
+const METRICS_CLIENTS: (&str, &str) = ("metrics", "enabled");
+
+/// Admits traffic to the metrics port from the namespaces of monitoring. The probes need no rule: a policy does not
+/// apply to traffic from the node of the pod, and no other client needs them. The operator itself may reach DNS, and an
+/// apiserver at its usual ports.
 fn policy(plan: &InstallPlan) -> NetworkPolicy {
     let egress = vec![
         NetworkPolicyEgressRule { ports: Some(vec![port("UDP", 53), port("TCP", 53)]), to: None },
@@ -100,7 +105,13 @@ fn policy(plan: &InstallPlan) -> NetworkPolicy {
         spec: Some(NetworkPolicySpec {
             pod_selector: Some(label_selector(&[NAME])),
             policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
-            ingress: Some(vec![ingress(vec![port("TCP", METRICS_PORT), port("TCP", HEALTH_PORT)])]),
+            ingress: Some(vec![NetworkPolicyIngressRule {
+                from: Some(vec![NetworkPolicyPeer {
+                    namespace_selector: Some(label_selector(&[METRICS_CLIENTS])),
+                    ..NetworkPolicyPeer::default()
+                }]),
+                ..ingress(vec![port("TCP", METRICS_PORT)])
+            }]),
             egress: Some(egress),
         }),
     }

@@ -79,6 +79,9 @@ pub(crate) enum RequestError {
     /// The apiserver refused it, with this HTTP status code.
     #[error("{message}")]
     Refused { code: u16, message: String },
+    /// Nothing can be created, because the namespace is being deleted.
+    #[error("{0}")]
+    NamespaceTerminating(String),
     /// The apiserver could not be reached, or its answer could not be read.
     #[error("{0}")]
     Failed(String),
@@ -89,6 +92,11 @@ impl From<kube::Error> for RequestError {
         match error {
             kube::Error::Api(status) => {
                 let message = if status.message.is_empty() { status.to_string() } else { status.message.clone() };
+                // It comes as 403, with a cause of its own.
+                let causes = status.details.iter().flat_map(|details| &details.causes);
+                if status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating") {
+                    return Self::NamespaceTerminating(message);
+                }
                 Self::Refused { code: status.code, message }
             }
             other => Self::Failed(other.to_string()),
@@ -100,5 +108,27 @@ impl RequestError {
     /// Whether the apiserver answered with this HTTP status code.
     pub(crate) fn has_code(&self, expected: u16) -> bool {
         matches!(self, Self::Refused { code, .. } if *code == expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn a_terminating_namespace_is_not_a_lost_permission() {
+        let refused = |causes: Value| {
+            let status =
+                json!({"status": "Failure", "code": 403, "reason": "Forbidden", "details": {"causes": causes}});
+            Error::from(RequestError::from(kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()))))
+        };
+        let terminating = refused(json!([{"reason": "NamespaceTerminating", "message": "namespace m is being terminated"}]));
+        assert!(terminating.is_waiting());
+        assert_eq!(terminating.kind(), "waiting");
+        assert!(!refused(json!([])).is_waiting());
+        assert_eq!(refused(json!([])).kind(), "forbidden");
     }
 }

@@ -10,7 +10,8 @@ use crate::args::Run;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::controllers::{RoleReconciler, Turns};
-use crate::registration;
+use crate::registration::Registration;
+use crate::rights::RightsChecker;
 use crate::role::Role;
 use crate::runtime::controller::{ConcurrencyLimiter, Controller};
 use crate::runtime::lease::{LeaseManager, LeaseThread};
@@ -111,10 +112,19 @@ impl RoleRunner {
     /// Starts the controllers of the role, and the registration of a provider.
     fn start(&self, role: Role, tasks: &mut JoinSet<()>) {
         if let (Role::Provider(provider), Some(context)) = (role, self.contexts.first()) {
-            // The groups share the provider configurations; they are written to the first.
-            let (client, snapshots) = (context.client.clone(), context.snapshots.clone());
-            let interval = self.run.heartbeat_interval;
-            tasks.spawn(registration::register(client, context.api_group, provider, interval, snapshots));
+            let (run, client) = (&self.run, context.client.clone());
+            let registration = Registration {
+                // The groups share the provider configurations; they are written to the first.
+                api_group: context.api_group,
+                provider,
+                interval: run.heartbeat_interval,
+                snapshots: context.snapshots.clone(),
+                upstream: Arc::clone(&context.upstream),
+                metrics: Arc::clone(&context.metrics),
+                rights: RightsChecker::new(client.clone(), role, &run.groups, &run.cluster.namespace),
+                client,
+            };
+            tasks.spawn(registration.run());
         }
         let stores = self.groups.iter().map(|group| group.deployments.clone()).collect();
         let turns = Arc::new(Turns::new(role.name(), stores, self.run.recreation_policy()));

@@ -5,9 +5,11 @@
 //! each deployment is kept once, in a small map, and written at each scrape: ten thousand deployments with label sets
 //! of their own would take more memory than the deployments themselves.
 
+mod scraped;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kubefoundry_kubernetes::wire::StringEnum as _;
@@ -15,6 +17,10 @@ use kubefoundry_model::wire::Phase;
 use prometheus::{
     GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
+use scraped::{Scraped, WatchState};
+use tokio::time::Instant;
+
+use super::queue::Queue;
 
 /// A metric as the documentation lists it.
 #[derive(Debug)]
@@ -86,6 +92,48 @@ const RECREATIONS: Metric = Metric {
     labels: &["provider", "result"],
     meaning: "Recreations that no edit of a deployment caused: `ready`, or `not_ready` within `--recreate-deadline`",
 };
+const RIGHTS: Metric = Metric {
+    name: "kubefoundry_missing_rights",
+    kind: "gauge",
+    labels: &["provider"],
+    meaning: "Number of rights that the controller of a provider needs and lacks, by SelfSubjectAccessReview",
+};
+const HEARTBEAT_AGE: Metric = Metric {
+    name: "kubefoundry_heartbeat_age_seconds",
+    kind: "gauge",
+    labels: &["provider"],
+    meaning: "Time since the last heartbeat that the leader of a provider wrote; exists only where the provider is led",
+};
+const WATCH_UP: Metric = Metric {
+    name: "kubefoundry_watch_up",
+    kind: "gauge",
+    labels: &["watch"],
+    meaning: "1 if the watch of a kind works, 0 before its first list and while its attempts fail",
+};
+const QUEUE_DEPTH: Metric = Metric {
+    name: "kubefoundry_queue_depth",
+    kind: "gauge",
+    labels: &["role"],
+    meaning: "Number of deployments that wait for the controller of a role; exists only where the role is led",
+};
+const OLDEST_WAIT: Metric = Metric {
+    name: "kubefoundry_oldest_wait_seconds",
+    kind: "gauge",
+    labels: &["provider"],
+    meaning: "Time for which the reconciliations of a deployment have failed or waited without a success, the longest of all, 0 if none; `provider` is the controller; exists only where its role is led",
+};
+const ADMISSIONS: Metric = Metric {
+    name: "kubefoundry_admission_requests_total",
+    kind: "counter",
+    labels: &["webhook", "verdict"],
+    meaning: "Requests to the webhooks `mutate`, `validate` and `convert`: `allowed`, `refused` or `error`",
+};
+const ADMISSION_DURATION: Metric = Metric {
+    name: "kubefoundry_admission_duration_seconds",
+    kind: "histogram",
+    labels: &["webhook"],
+    meaning: "Time from the request to a webhook to its response",
+};
 const BUILD: Metric = Metric {
     name: "kubefoundry_build_info",
     kind: "gauge",
@@ -95,8 +143,26 @@ const BUILD: Metric = Metric {
 
 /// All metrics: those of the specification, then the additional ones.
 #[cfg(test)]
-pub(crate) const METRICS: &[Metric] =
-    &[DEPLOYMENTS, DURATION, ERRORS, SELECTION, REPLICAS, PHASE, REQUESTS, LEADER, TAKEOVERS, RECREATIONS, BUILD];
+pub(crate) const METRICS: &[Metric] = &[
+    DEPLOYMENTS,
+    DURATION,
+    ERRORS,
+    SELECTION,
+    REPLICAS,
+    PHASE,
+    REQUESTS,
+    LEADER,
+    RIGHTS,
+    HEARTBEAT_AGE,
+    WATCH_UP,
+    QUEUE_DEPTH,
+    OLDEST_WAIT,
+    ADMISSIONS,
+    ADMISSION_DURATION,
+    TAKEOVERS,
+    RECREATIONS,
+    BUILD,
+];
 
 /// Upper bounds in seconds. Most reconciliations send no request, few send seven.
 const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -133,6 +199,10 @@ pub(crate) struct Metrics {
     leader: IntGaugeVec,
     takeovers: IntCounterVec,
     recreations: IntCounterVec,
+    rights: IntGaugeVec,
+    admissions: IntCounterVec,
+    admission_duration: HistogramVec,
+    scraped: Scraped,
     reasons: Mutex<BTreeSet<String>>,
     deployments: Mutex<Deployments>,
 }
@@ -149,15 +219,21 @@ impl Metrics {
         let registry = Registry::new();
         let build: GaugeVec = register(&registry, GaugeVec::new(options(&BUILD), BUILD.labels));
         build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
-        let duration = HistogramOpts::new(DURATION.name, DURATION.meaning).buckets(BUCKETS.to_vec());
+        let histogram = |metric: &Metric| {
+            HistogramVec::new(HistogramOpts::new(metric.name, metric.meaning).buckets(BUCKETS.to_vec()), metric.labels)
+        };
         Self {
-            duration: register(&registry, HistogramVec::new(duration, DURATION.labels)),
+            duration: register(&registry, histogram(&DURATION)),
             errors: register(&registry, IntCounterVec::new(options(&ERRORS), ERRORS.labels)),
             selection: register(&registry, IntCounterVec::new(options(&SELECTION), SELECTION.labels)),
             requests: register(&registry, IntCounterVec::new(options(&REQUESTS), REQUESTS.labels)),
             leader: register(&registry, IntGaugeVec::new(options(&LEADER), LEADER.labels)),
             recreations: register(&registry, IntCounterVec::new(options(&RECREATIONS), RECREATIONS.labels)),
             takeovers: register(&registry, IntCounterVec::new(options(&TAKEOVERS), TAKEOVERS.labels)),
+            rights: register(&registry, IntGaugeVec::new(options(&RIGHTS), RIGHTS.labels)),
+            admissions: register(&registry, IntCounterVec::new(options(&ADMISSIONS), ADMISSIONS.labels)),
+            admission_duration: register(&registry, histogram(&ADMISSION_DURATION)),
+            scraped: Scraped::default(),
             registry,
             reasons: Mutex::default(),
             deployments: Mutex::default(),
@@ -169,9 +245,16 @@ impl Metrics {
         self.duration.with_label_values(&[controller]).observe(took.as_secs_f64());
     }
 
-    /// Counts a failed reconciliation; `kind` is [`Error::kind`](crate::error::Error::kind).
-    pub(crate) fn count_error(&self, controller: &str, kind: &'static str) {
+    /// Counts a failed or waiting reconciliation of a deployment, and begins to measure its wait; `kind` is
+    /// [`Error::kind`](crate::error::Error::kind).
+    pub(crate) fn record_failure(&self, controller: &'static str, namespace: &str, name: &str, kind: &'static str) {
         self.errors.with_label_values(&[controller, kind]).inc();
+        self.scraped.begin_wait(controller, namespace, name);
+    }
+
+    /// Ends the wait of a deployment for a controller.
+    pub(crate) fn record_success(&self, controller: &str, namespace: &str, name: &str) {
+        self.scraped.end_wait(controller, namespace, name);
     }
 
     /// Counts a recreation that ended.
@@ -225,6 +308,8 @@ impl Metrics {
                 deployments.remove(namespace);
             }
         }
+        drop(deployments);
+        self.scraped.forget(namespace, name);
     }
 
     /// Counts a request by verb (`get`, `apply`, …) and resource.
@@ -236,6 +321,44 @@ impl Metrics {
     pub(crate) fn set_leader(&self, role: &str, leads: bool) {
         let gauge: IntGauge = self.leader.with_label_values(&[role]);
         gauge.set(i64::from(leads));
+        if leads {
+            self.scraped.begin_role(role);
+        } else {
+            self.scraped.end_role(role);
+            // Only the leader knows it. There is no series if the role is none of a provider.
+            let _ = self.rights.remove_label_values(&[role]);
+        }
+    }
+
+    /// Records how many rights the controller of a provider lacks.
+    pub(crate) fn set_missing_rights(&self, provider: &str, missing: usize) {
+        self.rights.with_label_values(&[provider]).set(i64::try_from(missing).unwrap_or(i64::MAX));
+    }
+
+    /// Records that the heartbeat of a provider was written, or that this process began to lead it.
+    pub(crate) fn record_heartbeat(&self, provider: &'static str) {
+        self.scraped.beat(provider);
+    }
+
+    /// Measures a queue of the controller of a role.
+    pub(crate) fn measure_queue(&self, role: &'static str, queue: Arc<Queue>) {
+        self.scraped.add_queue(role, queue);
+    }
+
+    /// Records a request to a webhook.
+    pub(crate) fn observe_admission(&self, webhook: &'static str, verdict: &'static str, took: Duration) {
+        self.admissions.with_label_values(&[webhook, verdict]).inc();
+        self.admission_duration.with_label_values(&[webhook]).observe(took.as_secs_f64());
+    }
+
+    /// Measures whether a watch works, until the value is dropped.
+    pub(crate) fn measure_watch(self: &Arc<Self>, what: &str) -> WatchMeter {
+        WatchMeter { number: self.scraped.add_watch(what), metrics: Arc::clone(self) }
+    }
+
+    /// Returns for how long a watch of this name has not worked; none if it works.
+    pub(crate) fn watch_down_for(&self, what: &str) -> Option<Duration> {
+        self.scraped.watch_down_for(what)
     }
 
     /// Formats all metrics in Prometheus' text format.
@@ -243,8 +366,33 @@ impl Metrics {
         let mut text = String::new();
         // Writing into a string does not fail, and registered families are valid.
         let _ = TextEncoder::new().encode_utf8(&self.registry.gather(), &mut text);
+        let _ = self.scraped.write(&mut text);
         let _ = write_deployments(&lock(&self.deployments), &mut text);
         text
+    }
+}
+
+/// Measures whether one watch works.
+pub(crate) struct WatchMeter {
+    metrics: Arc<Metrics>,
+    number: u64,
+}
+
+impl WatchMeter {
+    /// Records that the watch delivered something.
+    pub(crate) fn succeed(&self) {
+        self.metrics.scraped.change_watch(self.number, WatchState::succeed);
+    }
+
+    /// Records that an attempt failed.
+    pub(crate) fn fail(&self) {
+        self.metrics.scraped.change_watch(self.number, |watch| watch.fail(Instant::now()));
+    }
+}
+
+impl Drop for WatchMeter {
+    fn drop(&mut self) {
+        self.metrics.scraped.remove_watch(self.number);
     }
 }
 
@@ -355,12 +503,17 @@ mod tests {
     fn sample_metrics() -> Metrics {
         let metrics = Metrics::new();
         metrics.observe_reconciliation("kaito", Duration::from_millis(3));
-        metrics.count_error("kaito", "conflict");
         metrics.count_takeover("kaito");
         metrics.count_recreation("kaito", false);
+        metrics.record_failure("kaito", "ml", "phi", "conflict");
+        metrics.measure_queue("kaito", Arc::default());
+        metrics.record_heartbeat("kaito");
+        metrics.set_missing_rights("kaito", 0);
+        metrics.observe_admission("validate", "allowed", Duration::from_millis(2));
         metrics.count_selection("dynamo", "default → dynamo (GPU inference default)");
         metrics.count_request("apply", "workspaces");
-        metrics.set_leader("core", true);
+        metrics.set_leader("core", false);
+        metrics.set_leader("kaito", true);
         metrics.set_deployment("ml", "phi", "Running", replicas(2));
         metrics.set_deployment("ml", "llama", "Pending", Replicas::default());
         metrics
@@ -368,7 +521,11 @@ mod tests {
 
     #[test]
     fn the_text_has_every_documented_metric() {
-        let text = sample_metrics().text();
+        let metrics = Arc::new(sample_metrics());
+        let watch = metrics.measure_watch("namespaces");
+        let text = metrics.text();
+        drop(watch);
+        assert!(!metrics.text().contains("namespaces"));
         for Metric { name, kind, labels, .. } in METRICS {
             assert!(text.contains(&format!("# TYPE {name} {kind}\n")), "{name}\n{text}");
             let series = text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| !rest.starts_with(' ')));

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::{Index, Initialized, Signal, follow, watch_config};
 use crate::cached_object::CachedObject;
+use crate::runtime::metrics::Metrics;
 
 /// A provider configuration, with its heartbeat kept apart: a heartbeat alone must not build a new snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,10 +87,10 @@ impl Configs {
     }
 
     /// Keeps the cache up to date, and raises the signal on changes. Never returns.
-    pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
+    pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>, metrics: Arc<Metrics>) {
         let resource = Self::resource(self.api_group);
         let what = format!("{}.{}", resource.plural, resource.group);
-        follow(&what, Api::<CachedObject>::all_with(client, &resource), watch_config(), |event| {
+        follow(&what, &metrics, Api::<CachedObject>::all_with(client, &resource), watch_config(), |event| {
             let is_done = matches!(event, kube::runtime::watcher::Event::InitDone);
             let before = self.all();
             let read = |object: &CachedObject| {

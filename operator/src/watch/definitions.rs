@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::{Index, Initialized, Signal, follow, watch_config};
 use crate::cached_object::CachedObject;
+use crate::runtime::metrics::Metrics;
 
 /// The CRD of a kind of a provider, once the apiserver serves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,25 +46,31 @@ impl Definitions {
     }
 
     /// Keeps the cache up to date, and raises the signal on changes. Never returns.
-    pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
+    pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>, metrics: Arc<Metrics>) {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         // Small pages, because schemas are long.
         let config = watch_config().page_size(10);
         let groups = groups();
-        follow("customresourcedefinitions", Api::<CachedObject>::all_with(client, &resource), config, |event| {
-            let is_done = matches!(event, watcher::Event::InitDone);
-            let read = |object: &CachedObject| (object.name().to_owned(), definition(object, &groups));
-            let names = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
-            for name in &names {
-                tracing::info!(definition = name, "a CRD of a provider was added, changed or removed");
-            }
-            if is_done {
-                self.filled.set();
-            }
-            if is_done || !names.is_empty() {
-                changed.raise();
-            }
-        })
+        follow(
+            "customresourcedefinitions",
+            &metrics,
+            Api::<CachedObject>::all_with(client, &resource),
+            config,
+            |event| {
+                let is_done = matches!(event, watcher::Event::InitDone);
+                let read = |object: &CachedObject| (object.name().to_owned(), definition(object, &groups));
+                let names = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
+                for name in &names {
+                    tracing::info!(definition = name, "a CRD of a provider was added, changed or removed");
+                }
+                if is_done {
+                    self.filled.set();
+                }
+                if is_done || !names.is_empty() {
+                    changed.raise();
+                }
+            },
+        )
         .await;
     }
 }

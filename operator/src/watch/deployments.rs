@@ -36,7 +36,7 @@ pub(crate) async fn follow_deployments(
     let store = writer.as_reader();
     let what = format!("{}.{}", resource.plural, resource.group);
     let api = Api::all_with(client, &resource);
-    follow(&what, api, watch_config(), |event| {
+    follow(&what, &metrics, api, watch_config(), |event| {
         let before = if matches!(event, Event::InitDone) { store.state() } else { Vec::new() };
         writer.apply_watcher_event(&event);
         match &event {

@@ -13,6 +13,7 @@ mod upstream;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -32,16 +33,23 @@ pub(crate) use queues::Queues;
 pub(crate) use upstream::{DeploymentGroup, Upstream, UpstreamObject, WatchedKind};
 
 use crate::runtime::backoff::WatchBackoff;
+use crate::runtime::metrics::Metrics;
 
 /// Passes the events of all objects of a kind to `handle`. Never returns.
-async fn follow<K>(what: &str, api: Api<K>, config: watcher::Config, mut handle: impl FnMut(Event<K>))
-where
+async fn follow<K>(
+    what: &str,
+    metrics: &Arc<Metrics>,
+    api: Api<K>,
+    config: watcher::Config,
+    mut handle: impl FnMut(Event<K>),
+) where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     // The first event of each attempt always succeeds, so only a watch that lasts resets the back-off.
     let backoff = ResetTimerBackoff::new(WatchBackoff::default(), Duration::from_secs(30));
     let mut events = pin!(watcher(api, config).backoff(backoff));
     let mut is_broken = false;
+    let meter = metrics.measure_watch(what);
     while let Some(event) = events.next().await {
         match event {
             // `Init` comes before the request, so it does not show that the apiserver answers.
@@ -51,12 +59,17 @@ where
                     tracing::info!(watch = what, "the watch works again");
                     is_broken = false;
                 }
+                // The pages of a list that is not complete are no state to work with.
+                if !matches!(event, Event::InitApply(_)) {
+                    meter.succeed();
+                }
                 handle(event);
             }
             Err(error) if is_too_old(&error) => {
                 tracing::debug!(watch = what, "the watch was too far behind: listing again");
             }
             Err(error) => {
+                meter.fail();
                 if !is_broken {
                     tracing::warn!(watch = what, %error, "the watch broke, retrying");
                     is_broken = true;

@@ -1,6 +1,6 @@
 //! Watches namespaces: their annotations list the providers that deployments may use.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;
@@ -10,6 +10,7 @@ use kubefoundry_compiler::verdict::AllowList;
 
 use super::{Index, Initialized, follow, watch_config};
 use crate::names::ALLOWED_PROVIDERS;
+use crate::runtime::metrics::Metrics;
 
 /// The cached allow lists of all namespaces.
 #[derive(Debug, Default)]
@@ -40,9 +41,9 @@ impl Namespaces {
     }
 
     /// Keeps the cache up to date, and calls `changed` for each namespace whose annotation changed. Never returns.
-    pub(crate) async fn follow(&self, client: Client, changed: impl Fn(&str)) {
+    pub(crate) async fn follow(&self, client: Client, metrics: &Arc<Metrics>, changed: impl Fn(&str)) {
         let api = Api::<PartialObjectMeta<Namespace>>::all(client);
-        follow("namespaces", api, watch_config(), |event| {
+        follow("namespaces", metrics, api, watch_config(), |event| {
             for name in self.apply(event) {
                 changed(&name);
             }

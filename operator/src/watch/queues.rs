@@ -7,6 +7,7 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use crate::cached_object::CachedObject;
 use crate::names;
 use crate::role::Role;
+use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::{Key, Lane, Queue};
 
 /// The queues of the controllers of one API group.
@@ -21,6 +22,11 @@ impl Queues {
     pub(crate) fn new(api_group: &'static ApiGroup, roles: &[Role]) -> Self {
         let with_controller = roles.iter().copied().filter(|role| *role != Role::Webhooks);
         Self { api_group, all: with_controller.map(|role| (role, Arc::default())).collect() }
+    }
+
+    /// Adds the queues to the metrics.
+    pub(crate) fn measure(&self, metrics: &Metrics) {
+        self.all.iter().for_each(|(role, queue)| metrics.measure_queue(role.name(), Arc::clone(queue)));
     }
 
     /// Returns the queue of a role; none if the role has no controller in this process.

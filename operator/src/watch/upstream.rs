@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use kube::core::ApiResource;
 use kube::runtime::reflector::Store;
@@ -15,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::{Queues, follow, watch_config};
 use crate::cached_object::CachedObject;
+use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::Key;
 
 /// An object that a provider's controller wrote, and its kind.
@@ -40,6 +42,11 @@ pub(crate) struct WatchedKind {
 }
 
 impl WatchedKind {
+    /// Returns the name of the watch in logs and metrics, such as `workspaces.kaito.sh`.
+    fn watch_name(&self) -> String {
+        [&*self.plural, &*self.group].join(".").trim_end_matches('.').to_owned()
+    }
+
     fn resource(&self) -> ApiResource {
         let api_version =
             if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) };
@@ -65,6 +72,7 @@ pub(crate) struct DeploymentGroup {
 /// The cached objects of the kinds that the providers of this process write.
 pub(crate) struct Upstream {
     client: Client,
+    metrics: Arc<Metrics>,
     providers: Vec<&'static str>,
     groups: Vec<DeploymentGroup>,
     kinds: RwLock<Option<BTreeMap<WatchedKind, KindCache>>>,
@@ -137,8 +145,23 @@ fn writes(provider: &str, kind: &str) -> bool {
 
 impl Upstream {
     /// Watches nothing until [`Self::watch_kinds`] is called.
-    pub(crate) fn new(client: Client, providers: Vec<&'static str>, groups: Vec<DeploymentGroup>) -> Arc<Self> {
-        Arc::new(Self { client, providers, groups, kinds: RwLock::new(None) })
+    pub(crate) fn new(
+        client: Client,
+        metrics: Arc<Metrics>,
+        providers: Vec<&'static str>,
+        groups: Vec<DeploymentGroup>,
+    ) -> Arc<Self> {
+        Arc::new(Self { client, metrics, providers, groups, kinds: RwLock::new(None) })
+    }
+
+    /// Returns the watches that a provider needs and that have not worked for at least this long.
+    pub(crate) fn watches_down(&self, provider: &str, at_least: Duration) -> BTreeSet<String> {
+        let kinds = self.read();
+        let all = kinds.iter().flat_map(BTreeMap::keys);
+        let needed =
+            all.filter(|kind| kind.provider.map_or_else(|| writes(provider, &kind.kind), |owner| owner == provider));
+        let is_down = |what: &String| self.metrics.watch_down_for(what).is_some_and(|time| time >= at_least);
+        needed.map(WatchedKind::watch_name).filter(is_down).collect()
     }
 
     /// Whether the caches of all installed kinds of a provider are filled. False before the first call of
@@ -207,8 +230,7 @@ impl Upstream {
     /// Keeps the cache of a kind up to date, until the kind is no longer watched.
     async fn follow(self: Arc<Self>, wanted: WatchedKind) {
         let resource = Arc::new(wanted.resource());
-        let what = [&*wanted.plural, &*wanted.group].join(".");
-        let what = what.trim_end_matches('.');
+        let what = &*wanted.watch_name();
         let config = match &wanted.labels {
             Some(labels) => watch_config().labels(labels),
             None => watch_config(),
@@ -220,7 +242,8 @@ impl Upstream {
             let object = if self.owner(&object).is_some() { object } else { object.without_contents() };
             UpstreamObject { resource: Arc::clone(&resource), object }
         };
-        follow(what, Api::<CachedObject>::all_with(self.client.clone(), &resource), config, |event| {
+        let api = Api::<CachedObject>::all_with(self.client.clone(), &resource);
+        follow(what, &self.metrics, api, config, |event| {
             let touched = match event {
                 Event::Init => {
                     listed.clear();

@@ -19,6 +19,7 @@ mod server;
 mod validate;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -32,6 +33,7 @@ use crate::args::Run;
 use crate::context::Context;
 use crate::names::ALLOWED_PROVIDERS;
 use crate::runtime::admin::Readiness;
+use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{Server, Transport};
 use crate::runtime::shutdown::Shutdown;
 
@@ -39,6 +41,7 @@ use crate::runtime::shutdown::Shutdown;
 pub(crate) struct Webhooks {
     pub(crate) client: kube::Client,
     pub(crate) settings: Arc<Run>,
+    pub(crate) metrics: Arc<Metrics>,
     /// The context of each API group; empty until the caches are filled. Until then no ModelDeployment is admitted.
     pub(crate) contexts: watch::Receiver<Vec<Context>>,
     pub(crate) readiness: Readiness,
@@ -50,7 +53,7 @@ impl Webhooks {
     /// # Errors
     /// When the address cannot be bound.
     pub(crate) async fn run(self, shutdown: Shutdown) -> std::io::Result<()> {
-        let Self { client, settings, contexts, readiness } = self;
+        let Self { client, settings, metrics, contexts, readiness } = self;
         let (bundle, to_trust) = watch::channel(None);
         let (trusted, is_trusted) = watch::channel(None);
         let (configuration, served) = watch::channel(None);
@@ -61,7 +64,7 @@ impl Webhooks {
             ca_bundle::CaBundleWriter { client: client.clone(), api_groups, readiness, bundle: to_trust, trusted };
 
         let address = settings.webhook_address;
-        let handler = server::handler(Arc::new(CachedCluster { client, settings, contexts }));
+        let handler = server::handler(Arc::new(CachedCluster { client, settings, metrics, contexts }));
         let server = Server::bind(address, Transport::Tls(served), handler).await?;
         tracing::info!(%address, "serving webhooks");
         tokio::join!(manager.run(shutdown.clone()), writer.run(shutdown.clone()), server.run(shutdown));
@@ -73,6 +76,7 @@ impl Webhooks {
 struct CachedCluster {
     client: kube::Client,
     settings: Arc<Run>,
+    metrics: Arc<Metrics>,
     contexts: watch::Receiver<Vec<Context>>,
 }
 
@@ -110,6 +114,10 @@ impl AdmissionContext for CachedCluster {
 
     fn checks_access(&self) -> bool {
         self.settings.check_access
+    }
+
+    fn observe(&self, webhook: &'static str, verdict: &'static str, took: Duration) {
+        self.metrics.observe_admission(webhook, verdict, took);
     }
 
     fn check_access(&self, review: SubjectAccessReview) -> BoxFuture<'_, Option<String>> {

@@ -1,6 +1,7 @@
 //! Routes the requests of the apiserver to `/mutate`, `/validate` and `/convert`.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -13,7 +14,7 @@ use tokio::sync::Semaphore;
 use super::review::{AdmissionRequest, AdmissionResponse};
 use super::validate::{Creates, Validation};
 use super::{access_review, convert, default, validate};
-use crate::runtime::server::{Handler, Response, method_not_allowed, response, text_response};
+use crate::runtime::server::{Handler, Request, Response, method_not_allowed, response, text_response};
 
 /// Maximum number of requests that are evaluated at a time; further ones wait. An evaluation takes milliseconds.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
@@ -28,6 +29,8 @@ pub(super) trait AdmissionContext: Send + Sync + 'static {
     fn checks_access(&self) -> bool;
     /// Returns the reason why a user is denied access; none if access is allowed.
     fn check_access(&self, review: SubjectAccessReview) -> BoxFuture<'_, Option<String>>;
+    /// Records a request to a webhook, its verdict and how long it took.
+    fn observe(&self, webhook: &'static str, verdict: &'static str, took: Duration);
 }
 
 /// Whether deployments of an API group can be evaluated.
@@ -58,46 +61,72 @@ enum Task {
     Validate,
 }
 
+/// The verdict on an object, as an extension of the response.
+#[derive(Clone, Copy)]
+struct IsAllowed(bool);
+
+/// Returns the value of the label `verdict` in metrics.
+fn verdict(response: &Response) -> &'static str {
+    match response.extensions().get::<IsAllowed>() {
+        _ if !response.status().is_success() => "error",
+        Some(IsAllowed(false)) => "refused",
+        Some(IsAllowed(true)) | None => "allowed",
+    }
+}
+
 /// Answers the requests of the apiserver.
 pub(super) fn handler<C: AdmissionContext>(cluster: Arc<C>) -> Handler {
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     Arc::new(move |request| {
         let (cluster, permits) = (Arc::clone(&cluster), Arc::clone(&permits));
         async move {
-            let task = match request.path.as_str() {
-                "/mutate" => Some(Task::Default),
-                "/validate" => Some(Task::Validate),
-                "/convert" => None,
+            let (webhook, task) = match request.path.as_str() {
+                "/mutate" => ("mutate", Some(Task::Default)),
+                "/validate" => ("validate", Some(Task::Validate)),
+                "/convert" => ("convert", None),
                 _ => return text_response(StatusCode::NOT_FOUND, "expected /mutate, /validate or /convert"),
             };
-            if request.method != Method::POST {
-                return method_not_allowed("POST");
-            }
-            let content_type = request.content_type.as_deref().unwrap_or_default();
-            if content_type.split(';').next().unwrap_or_default().trim() != "application/json" {
-                return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected application/json");
-            }
-            // Limited, because each request in progress holds its object as a tree in memory.
-            let Ok(_permit) = permits.acquire().await else {
-                return text_response(StatusCode::SERVICE_UNAVAILABLE, "stopping");
-            };
-            let body = request.body;
-            let Some(task) = task else {
-                return match run_blocking(move || convert::convert(&body)).await {
-                    Some(converted) => json(converted),
-                    None => internal_error(),
-                };
-            };
-            let Some(parsed) = run_blocking(move || AdmissionRequest::parse(&body)).await else {
-                return internal_error();
-            };
-            match parsed {
-                Ok(request) => admit(&*cluster, task, request).await,
-                Err(error) => text_response(StatusCode::BAD_REQUEST, error),
-            }
+            let started = Instant::now();
+            let response = answer(&*cluster, &permits, task, request).await;
+            cluster.observe(webhook, verdict(&response), started.elapsed());
+            response
         }
         .boxed()
     })
+}
+
+/// Answers a request to one of the webhooks; one without a task is for a conversion.
+async fn answer<C: AdmissionContext>(
+    cluster: &C,
+    permits: &Semaphore,
+    task: Option<Task>,
+    request: Request,
+) -> Response {
+    if request.method != Method::POST {
+        return method_not_allowed("POST");
+    }
+    let content_type = request.content_type.as_deref().unwrap_or_default();
+    if content_type.split(';').next().unwrap_or_default().trim() != "application/json" {
+        return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected application/json");
+    }
+    // Limited, because each request in progress holds its object as a tree in memory.
+    let Ok(_permit) = permits.acquire().await else {
+        return text_response(StatusCode::SERVICE_UNAVAILABLE, "stopping");
+    };
+    let body = request.body;
+    let Some(task) = task else {
+        return match run_blocking(move || convert::convert(&body)).await {
+            Some(converted) => json(converted),
+            None => internal_error(),
+        };
+    };
+    let Some(parsed) = run_blocking(move || AdmissionRequest::parse(&body)).await else {
+        return internal_error();
+    };
+    match parsed {
+        Ok(request) => admit(cluster, task, request).await,
+        Err(error) => text_response(StatusCode::BAD_REQUEST, error),
+    }
 }
 
 /// Answers an admission request.
@@ -130,7 +159,10 @@ async fn admit<C: AdmissionContext>(cluster: &C, task: Task, request: AdmissionR
             _ => AdmissionResponse::allow(),
         }
     };
-    json(Ok(admission.into_review(&uid)))
+    let is_allowed = IsAllowed(admission.is_allowed());
+    let mut response = json(Ok(admission.into_review(&uid)));
+    response.extensions_mut().insert(is_allowed);
+    response
 }
 
 /// Reviews a ModelDeployment; none when the review panicked.

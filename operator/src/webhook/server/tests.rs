@@ -24,6 +24,8 @@ struct FakeCluster {
     /// The provider that is not ready.
     unready: Option<&'static str>,
     reviews: Mutex<Vec<SubjectAccessReview>>,
+    /// The webhooks that were asked, and their verdicts.
+    verdicts: Mutex<Vec<(&'static str, &'static str)>>,
 }
 
 /// The answer to access reviews.
@@ -67,6 +69,10 @@ impl AdmissionContext for FakeCluster {
 
     fn checks_access(&self) -> bool {
         !matches!(self.access, Access::Unchecked)
+    }
+
+    fn observe(&self, webhook: &'static str, verdict: &'static str, _took: Duration) {
+        self.verdicts.lock().unwrap().push((webhook, verdict));
     }
 
     fn check_access(&self, review: SubjectAccessReview) -> BoxFuture<'_, Option<String>> {
@@ -463,4 +469,25 @@ proptest! {
         let (status, _) = post(Arc::new(FakeCluster::default()), path, json.to_string());
         prop_assert_eq!(status, StatusCode::BAD_REQUEST);
     }
+}
+
+#[test]
+fn every_request_is_counted_with_its_verdict() {
+    let cluster = Arc::new(FakeCluster::default());
+    admit_in(&cluster, "/validate", &request(phi(valid_spec()), Value::Null));
+    admit_in(&cluster, "/validate", &request(phi(invalid_spec()), Value::Null));
+    admit_in(&cluster, "/mutate", &request(phi(valid_spec()), Value::Null));
+    post(Arc::clone(&cluster), "/validate", "{");
+    post(Arc::clone(&cluster), "/convert", "{");
+    // Not a request to a webhook.
+    post(Arc::clone(&cluster), "/", "{}");
+    let verdicts = cluster.verdicts.lock().unwrap();
+    let expected = [
+        ("validate", "allowed"),
+        ("validate", "refused"),
+        ("mutate", "allowed"),
+        ("validate", "error"),
+        ("convert", "error"),
+    ];
+    assert_eq!(*verdicts, expected);
 }
