@@ -3,7 +3,10 @@
 //! Corresponds to `kube::runtime::events::{Recorder, Reporter}`. kube's `Recorder` names an event by the time and
 //! recognizes repetitions in memory, so each process that takes over writes every event again; and it joins events that
 //! differ only in their note. Here the name is a hash of the object, the reason and the note: a repetition, by this
-//! process or the one before it, increments the `series` of the event that exists.
+//! process or the one before it, increments the `series` of the event that exists. How many events an object causes is
+//! limited as in client-go ([`correlator`]), which kube's `Recorder` leaves to its caller.
+
+mod correlator;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +18,11 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use correlator::{Correlator, Verdict};
+use tokio::time::Instant;
+
 use crate::cached_object::CachedObject;
+use crate::error::Error;
 use crate::hash::short_hex;
 
 /// The reason of an event, with what follows from it.
@@ -129,7 +136,11 @@ pub(crate) struct Recorder {
     /// How often each event was published, by namespace and name. A new process does not know the count of an event
     /// that exists, and continues with two.
     counts: Arc<Mutex<BTreeMap<(String, String), i32>>>,
+    correlator: Arc<Mutex<Correlator>>,
 }
+
+/// The beginning of a note that stands for many, as in client-go.
+const COMBINED: &str = "(combined from similar events): ";
 
 /// `reportingController` of every event.
 const CONTROLLER: &str = "kubefoundry-operator";
@@ -143,13 +154,30 @@ impl Recorder {
     /// Creates a recorder for this process; `instance` is the name of its pod or host.
     pub(crate) fn new(client: kube::Client, instance: &str) -> Self {
         let instance = if instance.is_empty() { CONTROLLER } else { instance };
-        Self { client, instance: instance.into(), counts: Arc::default() }
+        Self { client, instance: instance.into(), counts: Arc::default(), correlator: Arc::default() }
     }
 
     /// Publishes an event about a deployment. A failure is logged, and does not fail the reconciliation.
     pub(crate) async fn publish(&self, deployment: &CachedObject, reason: EventReason, message: &str) {
-        if let Err(error) = self.try_publish(deployment, reason, message).await {
-            let (namespace, name, reason) = (deployment.namespace(), deployment.name(), reason.as_str());
+        let verdict = {
+            let mut correlator = self.correlator.lock().unwrap_or_else(PoisonError::into_inner);
+            correlator.decide(deployment.uid(), reason.as_str(), message, Instant::now())
+        };
+        let (namespace, name) = (deployment.namespace(), deployment.name());
+        let is_combined = match verdict {
+            Verdict::Publish => false,
+            Verdict::Combine => true,
+            Verdict::Drop => {
+                let reason = reason.as_str();
+                tracing::debug!(namespace, name, reason, message, "too many events about the deployment: dropped");
+                return;
+            }
+        };
+        let Err(error) = self.try_publish(deployment, reason, message, is_combined).await else { return };
+        let (error, reason) = (Error::Api(error), reason.as_str());
+        if error.is_expected() {
+            tracing::debug!(namespace, name, reason, %error, "publishing an event failed");
+        } else {
             tracing::warn!(namespace, name, reason, %error, "publishing an event failed");
         }
     }
@@ -160,10 +188,11 @@ impl Recorder {
         deployment: &CachedObject,
         reason: EventReason,
         message: &str,
+        is_combined: bool,
     ) -> Result<(), kube::Error> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), deployment.namespace());
         let now = microseconds();
-        let event = event(deployment, reason, message, &self.instance, &now);
+        let event = event(deployment, reason, message, is_combined, &self.instance, &now);
         let event: Event = serde_json::from_value(event).map_err(kube::Error::SerdeError)?;
         let name = event.metadata.name.clone().unwrap_or_default();
         let key = (deployment.namespace().to_owned(), name.clone());
@@ -201,12 +230,21 @@ impl Recorder {
     }
 }
 
-/// Creates the event object for the first publication.
-fn event(deployment: &CachedObject, reason: EventReason, message: &str, instance: &str, now: &str) -> Value {
+/// Creates the event object for the first publication. A combined event has one name for all messages of its reason; its
+/// note cannot change, so it stays that of the first of them.
+fn event(
+    deployment: &CachedObject,
+    reason: EventReason,
+    message: &str,
+    is_combined: bool,
+    instance: &str,
+    now: &str,
+) -> Value {
     let object = deployment.value();
-    let note = truncated(message, MAX_NOTE_BYTES);
+    let note = if is_combined { format!("{COMBINED}{message}") } else { message.to_owned() };
+    let note = truncated(&note, MAX_NOTE_BYTES);
     let mut hash = Sha256::new();
-    for part in [deployment.uid(), reason.as_str(), note] {
+    for part in [deployment.uid(), reason.as_str(), if is_combined { COMBINED } else { note }] {
         hash.update(part);
         hash.update([0]);
     }
@@ -258,7 +296,7 @@ mod tests {
     #[test]
     fn the_same_note_about_the_same_object_is_one_event() {
         let name = |uid, reason, message| {
-            let event = event(&deployment(uid), reason, message, "pod", &microseconds());
+            let event = event(&deployment(uid), reason, message, false, "pod", &microseconds());
             // The apiserver accepts it.
             let _: Event = serde_json::from_value(event.clone()).unwrap();
             event["metadata"]["name"].as_str().unwrap().to_owned()
@@ -276,6 +314,15 @@ mod tests {
     }
 
     #[test]
+    fn a_combined_event_is_one_for_all_messages_of_its_reason() {
+        let combined = |reason, message| event(&deployment("1"), reason, message, true, "pod", &microseconds());
+        let (first, second) = (combined(EventReason::ProviderError, "a"), combined(EventReason::ProviderError, "b"));
+        assert_eq!(first["metadata"]["name"], second["metadata"]["name"]);
+        assert_eq!(first["note"], "(combined from similar events): a");
+        assert_ne!(first["metadata"]["name"], combined(EventReason::DriftDetected, "a")["metadata"]["name"]);
+    }
+
+    #[test]
     fn a_time_has_six_digits() {
         let time = microseconds();
         assert_eq!((time.len(), time.get(19..20), time.get(26..)), (27, Some("."), Some("Z")), "{time}");
@@ -285,7 +332,7 @@ mod tests {
     fn a_note_is_truncated_between_characters() {
         assert_eq!(truncated("aé", 2), "a");
         assert_eq!(truncated("aé", 3), "aé");
-        let event = event(&deployment("1"), EventReason::ProviderError, &"é".repeat(600), "pod", "");
+        let event = event(&deployment("1"), EventReason::ProviderError, &"é".repeat(600), false, "pod", "");
         assert_eq!(event["note"].as_str().unwrap().len(), 1024);
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH};
 use crate::harness::cluster::{Namespace, SOON};
 use crate::harness::operator::{Operator, Options};
+use crate::harness::world;
 use crate::harness::{ControlPlane, crds, eventually};
 use serde_json::{Value, json};
 
@@ -112,4 +113,40 @@ async fn reports_its_work_and_sends_few_requests() {
     }
     // SIGTERM ends the process cleanly.
     assert_eq!(operator.terminate().await, Some(0), "{}", operator.end_of_log());
+}
+
+/// A deployment whose provider reports ever new errors does not fill the namespace with events.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_about_a_flapping_deployment_are_combined() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let client = plane.admin().await;
+    crds::install_own(&client).await;
+    crds::install_upstream(&client).await;
+    Namespace::create(&client, "kubefoundry-system").await;
+    let models = Namespace::create(&client, "flaps").await;
+    let options = Options::default().roles("core,selector,dynamo").flag("--stale-after", "5m");
+    let operator = options.start_ready(&plane, "flaps").await;
+    models.deploy("phi", &spec()).await;
+    models.until_condition("phi", "ResourceCreated", "True").await;
+    for number in 0..40 {
+        let error = format!("worker {number} ran out of memory");
+        let failed = json!({"state": "failed", "observedGeneration": 1, "conditions": [{
+            "type": "Ready", "status": "False", "reason": "Failed", "message": error,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]});
+        models.patch_status(GRAPH, "phi", &failed).await;
+        models
+            .until(DEPLOYMENT, "phi", &error, |deployment| {
+                let message = deployment["status"]["message"].as_str().unwrap_or_default();
+                if message.contains(&error) { Ok(()) } else { Err(deployment["status"].to_string()) }
+            })
+            .await;
+    }
+    let events = models.events("phi").await;
+    let errors: Vec<&(String, String, String)> = events.iter().filter(|event| event.1 == "ProviderError").collect();
+    let combined = errors.iter().filter(|event| event.2.starts_with("(combined from similar events): ")).count();
+    assert_eq!((errors.len(), combined), (10, 1), "{errors:#?}\n{}", operator.end_of_log());
+    // The bucket of the object: at most 25 in all, the first ones about its creation included.
+    let all = world::count_events(&models, "phi", "ProviderError").await;
+    assert!((15..=25).contains(&all), "{all}");
 }
