@@ -93,6 +93,7 @@ impl Registration {
         let config = config(api_group, provider);
         let mut logged = String::new();
         let mut is_configured = false;
+        let mut is_registered = false;
         let mut missing_rights = Vec::new();
         let mut condition = Condition::default();
         let mut health = None;
@@ -118,6 +119,8 @@ impl Registration {
                 if !is_configured || !snapshot.session.provider_names().any(|known| known == name) {
                     let stored = api.patch(name, &apply, &Patch::Apply(&config)).await?;
                     condition.adopt(&stored.value());
+                    // A status that is refused must not write the configuration again each time.
+                    is_configured = true;
                 }
                 let mut status = status(api_group, provider, &snapshot, &now);
                 status["status"]["conditions"] = json!([condition.update(&now, name)]);
@@ -126,11 +129,10 @@ impl Registration {
             let written = tokio::time::timeout(limit, written).await;
             let wait = match written.unwrap_or_else(|_| Err(no_response(limit))) {
                 Ok(_) => {
-                    if !is_configured {
+                    if !std::mem::replace(&mut is_registered, true) {
                         tracing::info!(provider = name, "registered");
                     }
                     self.metrics.record_heartbeat(name);
-                    is_configured = true;
                     logged.clear();
                     interval
                 }

@@ -16,6 +16,7 @@
 
 mod harness;
 
+mod alerts;
 mod connections;
 mod controlplane;
 mod faults;
