@@ -64,7 +64,7 @@ impl Right {
     }
 }
 
-/// Lists the rights of a role, without those on its Lease: whoever leads has them.
+/// Lists the rights of a role, without those on its Lease, which a leader has proved.
 fn needed(role: Role, groups: &[&'static ApiGroup], namespace: &str) -> Vec<Right> {
     let rights = |permission: Permission| {
         let namespace = (permission.scope == Scope::Own).then(|| namespace.to_owned());

@@ -115,6 +115,7 @@ impl Executor<'_> {
             Measurement::Selection { provider, reason } => metrics.count_selection(&provider, &reason),
             Measurement::Gone => metrics.forget(namespace, name),
             Measurement::Recreation { is_ready } => metrics.count_recreation(self.controller, is_ready),
+            Measurement::Conflict => metrics.record_failure(self.controller, namespace, name, "conflict"),
             Measurement::Takeover => {
                 tracing::info!(
                     controller = self.controller,

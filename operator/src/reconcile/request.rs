@@ -66,6 +66,8 @@ pub(crate) enum Measurement {
     Gone,
     /// A recreation that no user asked for ended, ready in time or not.
     Recreation { is_ready: bool },
+    /// A write of the status met a conflict with a colleague.
+    Conflict,
     /// Status fields of another client were taken over.
     Takeover,
 }

@@ -91,7 +91,11 @@ impl StatusWriter<'_> {
         let force = if strangers || is_lasting { Force::Yes } else { force };
         let request = Request::ApplyStatus { manager: self.manager.to_owned(), status, force };
         let answer = self.exchange.send(request).await;
-        self.memory().record_conflict(matches!(&answer, Err(error) if error.has_code(409)));
+        let is_conflict = matches!(&answer, Err(error) if error.has_code(409));
+        self.memory().record_conflict(is_conflict);
+        if is_conflict {
+            self.exchange.send(Request::Record(Measurement::Conflict)).await.ok();
+        }
         let Some(written) = self.accept(answer)? else { return Ok(true) };
         if strangers || is_lasting {
             self.exchange.send(Request::Record(Measurement::Takeover)).await.ok();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH};
+use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, NAMESPACE};
 use crate::harness::cluster::{Namespace, SOON};
 use crate::harness::operator::{Operator, Options};
 use crate::harness::world;
@@ -149,4 +149,55 @@ async fn events_about_a_flapping_deployment_are_combined() {
     // The bucket of the object: at most 25 in all, the first ones about its creation included.
     let all = world::count_events(&models, "phi", "ProviderError").await;
     assert!((15..=25).contains(&all), "{all}");
+}
+
+/// A namespace that is deleted takes its deployments with it. What the apiserver refuses meanwhile is no error.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deletion_of_a_namespace_is_no_error() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let client = plane.admin().await;
+    crds::install_own(&client).await;
+    crds::install_upstream(&client).await;
+    Namespace::create(&client, "kubefoundry-system").await;
+    let models = Namespace::create(&client, "leaving").await;
+    let options = Options::default().roles("core,selector,kaito,dynamo,kuberay").flag("--stale-after", "5m");
+    let operator = options.start_ready(&plane, "leaving").await;
+    let deployments: Vec<Value> = (0..40).map(|number| world::deployment(&models.name, number)).collect();
+    world::apply_all(&models, &deployments).await;
+    world::until_settled(&models, &[], &operator, Duration::from_secs(60)).await;
+    models.delete(NAMESPACE, "leaving").await;
+    // The namespace itself waits for what other controllers protect, such as claims.
+    eventually(Duration::from_secs(60), "all deployments gone", async || match models.list(DEPLOYMENT).await.len() {
+        0 => Ok(()),
+        left => Err(format!("{left} left\n{}", operator.end_of_log())),
+    })
+    .await;
+    let errors = operator.metric("kubefoundry_reconciliation_errors_total", &["error_type=\"forbidden\""]).await;
+    let warned: Vec<String> = operator.log().lines().filter(|line| line.contains("WARN")).map(str::to_owned).collect();
+    let about_it = warned.iter().filter(|line| line.contains("being terminated")).count();
+    assert!(errors < 0.5 && about_it == 0, "{errors} errors, {about_it} warnings of {}: {warned:#?}", warned.len());
+}
+
+/// Fields of the status that another client owns are conflicts, which the shipped alert counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_writer_of_the_status_is_counted() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let client = plane.admin().await;
+    crds::install_own(&client).await;
+    crds::install_upstream(&client).await;
+    Namespace::create(&client, "kubefoundry-system").await;
+    let models = Namespace::create(&client, "foreign").await;
+    let options = Options::default().roles("core,selector,dynamo").flag("--stale-after", "5m");
+    let operator = options.start_ready(&plane, "foreign").await;
+    models.deploy("phi", &spec()).await;
+    models.until_condition("phi", "ResourceCreated", "True").await;
+    models.patch_status(DEPLOYMENT, "phi", &json!({"phase": "Failed", "message": "by hand"})).await;
+    eventually(SOON, "a conflict that is counted", async || {
+        let labels = ["provider=\"dynamo\"", "error_type=\"conflict\""];
+        match operator.metric("kubefoundry_reconciliation_errors_total", &labels).await {
+            count if count > 0.5 => Ok(()),
+            count => Err(format!("{count}\n{}", operator.end_of_log())),
+        }
+    })
+    .await;
 }

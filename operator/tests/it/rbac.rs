@@ -532,7 +532,7 @@ async fn a_lost_right_and_a_role_without_a_leader_are_seen() {
     one("kubefoundry_watch_up", "watch=\"workspaces.kaito.sh\"", 0.0).await;
     one("kubefoundry_watch_up", "watch=\"dynamographdeployments.nvidia.com\"", 1.0).await;
     one("kubefoundry_leader", "role=\"kuberay\"", 1.0).await;
-    // Somebody holds the lease of a role, and does not reconcile.
+    // Another process holds the lease of a role, and does not reconcile.
     let system = Namespace { client: scene.client.clone(), name: SYSTEM.to_owned() };
     let time = format!("{:.6}", k8s_openapi::jiff::Timestamp::now());
     let stolen = json!({"spec": {
@@ -554,7 +554,7 @@ async fn a_lost_right_and_a_role_without_a_leader_are_seen() {
     .await;
     // Invalid whatever the provider: the label is the operator's own.
     let mut wrong = deployment(&namespace.name, 1);
-    wrong["metadata"] = json!({"name": "wrong", "labels": {"kubefoundry.ai/managed-by": "somebody"}});
+    wrong["metadata"] = json!({"name": "wrong", "labels": {"kubefoundry.ai/managed-by": "another-tool"}});
     let refuse = async {
         for _ in 0..8 {
             namespace.apply(kinds::DEPLOYMENT, &wrong).await.unwrap_err();

@@ -46,6 +46,10 @@ async fn a_provider_whose_crd_is_missing_waits_for_it() {
         })
         .await;
     assert!(config["status"]["lastHeartbeat"].is_string(), "{config}");
+    let ready = condition(&config, "Ready").unwrap_or_default();
+    assert_eq!((&ready["status"], &ready["reason"]), (&json!("False"), &json!("CRDNotInstalled")), "{config}");
+    let is_warning = |line: &str| line.contains("WARN") && line.contains("CRDNotInstalled") && line.contains("kaito");
+    assert!(operator.log().lines().any(is_warning), "{}", operator.end_of_log());
 
     crds::install(&client, crds::KAITO).await;
     let first = models.until_exists(WORKSPACE, "phi").await;
@@ -55,6 +59,7 @@ async fn a_provider_whose_crd_is_missing_waits_for_it() {
             if config["status"]["ready"] == true { Ok(()) } else { Err(config.to_string()) }
         })
         .await;
+    assert_eq!(condition(&config, "Ready").unwrap()["status"], "True", "{config}");
     assert_eq!(config["status"]["upstreamCRDVersion"], "kaito.sh/v1beta1");
     assert!(config["status"]["upstreamSchemaHash"].as_str().is_some_and(|hash| hash.len() >= 16), "{config}");
     assert!(config["status"]["version"].as_str().is_some_and(|version| version.contains("kaito")), "{config}");

@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant};
 
 /// From this number of different messages on, those for one reason of an object are combined.
 const MAX_MESSAGES: usize = 10;
-/// Without an event for this long, messages are counted anew.
+/// Without an event for this long, the messages of a reason are counted from zero.
 const WINDOW: Duration = Duration::from_secs(600);
 /// The number of events that an object may cause at once.
 const BURST: f64 = 25.0;

@@ -421,7 +421,7 @@ pub async fn until_settled(namespace: &Namespace, invalid: &[&str], operator: &O
 }
 
 /// The number of requests that an operator has sent about deployments and their objects, by verb and resource. Leases,
-/// heartbeats, events, lists and watches do not count.
+/// heartbeats, reviews of rights, events, lists and watches do not count.
 pub async fn count_requests(operator: &Operator) -> BTreeMap<String, u64> {
     let label = |labels: &str, key: &str| -> String {
         let found = labels.split_once(&format!("{key}=\"")).and_then(|(_, rest)| rest.split_once('"'));
@@ -433,7 +433,7 @@ pub async fn count_requests(operator: &Operator) -> BTreeMap<String, u64> {
         let (labels, count) = rest.rsplit_once(' ').unwrap();
         let (verb, resource) = (label(labels, "verb"), label(labels, "resource"));
         let counts_as_work = !matches!(verb.as_str(), "list" | "watch")
-            && !["leases", "events", "inferenceproviderconfigs"].iter().any(|other| resource.starts_with(other));
+            && !["leases", "events", "inferenceproviderconfigs", "selfsubject"].iter().any(|other| resource.starts_with(other));
         if counts_as_work {
             *counts.entry(format!("{verb} {resource}")).or_default() += count.parse::<u64>().unwrap();
         }
