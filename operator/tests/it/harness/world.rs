@@ -433,7 +433,9 @@ pub async fn count_requests(operator: &Operator) -> BTreeMap<String, u64> {
         let (labels, count) = rest.rsplit_once(' ').unwrap();
         let (verb, resource) = (label(labels, "verb"), label(labels, "resource"));
         let counts_as_work = !matches!(verb.as_str(), "list" | "watch")
-            && !["leases", "events", "inferenceproviderconfigs", "selfsubject"].iter().any(|other| resource.starts_with(other));
+            && !["leases", "events", "inferenceproviderconfigs", "selfsubject"]
+                .iter()
+                .any(|other| resource.starts_with(other));
         if counts_as_work {
             *counts.entry(format!("{verb} {resource}")).or_default() += count.parse::<u64>().unwrap();
         }
