@@ -127,7 +127,8 @@ mod tests {
                 json!({"status": "Failure", "code": 403, "reason": "Forbidden", "details": {"causes": causes}});
             Error::from(RequestError::from(kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()))))
         };
-        let terminating = refused(json!([{"reason": "NamespaceTerminating", "message": "namespace m is being terminated"}]));
+        let terminating =
+            refused(json!([{"reason": "NamespaceTerminating", "message": "namespace m is being terminated"}]));
         assert!(terminating.is_waiting());
         assert_eq!(terminating.kind(), "waiting");
         assert!(!refused(json!([])).is_waiting());

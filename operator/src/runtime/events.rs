@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::hash::short_hex;
+use crate::reconcile::request::RequestError;
 
 /// The reason of an event, with what follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,8 +175,8 @@ impl Recorder {
             }
         };
         let Err(error) = self.try_publish(deployment, reason, message, is_combined).await else { return };
-        let (error, reason) = (Error::Api(error), reason.as_str());
-        if error.is_expected() {
+        let (error, reason) = (Error::from(RequestError::from(error)), reason.as_str());
+        if error.is_waiting() {
             tracing::debug!(namespace, name, reason, %error, "publishing an event failed");
         } else {
             tracing::warn!(namespace, name, reason, %error, "publishing an event failed");

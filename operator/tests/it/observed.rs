@@ -178,7 +178,7 @@ async fn the_deletion_of_a_namespace_is_no_error() {
     assert!(errors < 0.5 && about_it == 0, "{errors} errors, {about_it} warnings of {}: {warned:#?}", warned.len());
 }
 
-/// Fields of the status that another client owns are conflicts, which the shipped alert counts.
+/// Status fields that another client wrote are taken back, which a metric counts.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_writer_of_the_status_is_counted() {
     let Some(plane) = ControlPlane::start().await else { return };
@@ -192,9 +192,8 @@ async fn a_foreign_writer_of_the_status_is_counted() {
     models.deploy("phi", &spec()).await;
     models.until_condition("phi", "ResourceCreated", "True").await;
     models.patch_status(DEPLOYMENT, "phi", &json!({"phase": "Failed", "message": "by hand"})).await;
-    eventually(SOON, "a conflict that is counted", async || {
-        let labels = ["provider=\"dynamo\"", "error_type=\"conflict\""];
-        match operator.metric("kubefoundry_reconciliation_errors_total", &labels).await {
+    eventually(SOON, "a takeover that is counted", async || {
+        match operator.metric("kubefoundry_status_takeovers_total", &["provider=\"dynamo\""]).await {
             count if count > 0.5 => Ok(()),
             count => Err(format!("{count}\n{}", operator.end_of_log())),
         }
