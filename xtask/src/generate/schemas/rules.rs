@@ -53,9 +53,7 @@ impl Rule {
 pub(super) fn of_object(name: &str, api_group: &ApiGroup) -> Vec<Rule> {
     match name {
         KIND => vec![model::name()],
-        "ModelDeploymentSpec" => {
-            [model::presence(), workload::rules(), workload::provider_rules()].into_iter().flatten().collect()
-        }
+        "ModelDeploymentSpec" => [model::presence(), workload::rules()].into_iter().flatten().collect(),
         "Model" => model::rules(),
         "Storage" => volumes::unique(),
         "StorageVolume" => volumes::rules(),

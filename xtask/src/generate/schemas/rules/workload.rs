@@ -1,17 +1,15 @@
-//! Rules on serving mode, replicas and GPUs, and on the capabilities of the built-in providers (docs/specification.md,
-//! MD-2).
+//! Rules on serving mode, replicas and GPUs (docs/specification.md, MD-2).
+//!
+//! None of them is about a provider: a CRD is not upgraded with the configuration of a provider, which says what the
+//! provider can run. `lint`, the webhook and the condition `ProviderCompatible` report that (docs/specification.md, MD-7).
 
-use kubefoundry_cel::Limits;
-use kubefoundry_kubernetes::wire::StringEnum as _;
-use kubefoundry_model::catalog::{Candidate, Catalog};
-use kubefoundry_model::ir::{GPU_RESOURCES, ServingMode};
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::EngineType;
+use kubefoundry_model::ir::GPU_RESOURCES;
 
 use super::Rule;
 
 const DISAGGREGATED: &str = "has(self.serving) && has(self.serving.mode) && self.serving.mode == 'disaggregated'";
-const ON_KAITO: &str = "has(self.provider) && has(self.provider.name) && self.provider.name == 'kaito'";
+/// What a provider reads from its overrides may count the GPUs, such as an instance type.
+const HAS_OVERRIDES: &str = "has(self.provider) && has(self.provider.overrides)";
 const ROLES: [&str; 2] = ["prefill", "decode"];
 
 /// Returns the rules of the serving modes, on `spec`.
@@ -97,10 +95,8 @@ fn engine_requires_gpu(engine: &str, display: &str) -> Rule {
     });
     let [prefill, decode] = without;
     let is = engine_is(engine);
-    // The instance type of a KAITO preset counts the GPUs. A rule cannot read `overrides`, which have no schema in a
-    // CRD; `lint` and the operator look at the instance type.
-    let gpus = aggregated_gpus();
-    let other_count = if engine == "vllm" { format!("({gpus}) || ({ON_KAITO})") } else { gpus };
+    // A rule cannot read `overrides`, which have no schema in a CRD; `lint` and the operator do.
+    let other_count = format!("({}) || ({HAS_OVERRIDES})", aggregated_gpus());
     Rule::new(
         format!("!({is}) || ({DISAGGREGATED} ? !{prefill} && !{decode} : {other_count})"),
         format!("{display} engine requires GPU (set resources.gpu.count > 0)"),
@@ -126,37 +122,4 @@ fn one_vendor() -> Rule {
             "prefill and decode run on GPUs of different vendors, expected one vendor for both",
         )
     }
-}
-
-/// Returns the rules that refuse what a built-in provider cannot run, from its configuration.
-pub(super) fn provider_rules() -> Vec<Rule> {
-    let catalog = Catalog::with_builtin(Limits::default());
-    let mut rules = Vec::new();
-    for provider in PROVIDERS {
-        let Some(candidate) = catalog.builtin_candidate(provider.name()) else { continue };
-        let name = provider.name();
-        let is = format!("has(self.provider) && has(self.provider.name) && self.provider.name == '{name}'");
-        let refuse = |what: &str, message: String| Rule::new(format!("!({is}) || !({what})"), message);
-        let display = provider.display_name();
-        for (engine, _) in EngineType::VARIANTS {
-            if candidate.engines.iter().all(|support| support.name != *engine) {
-                rules.push(refuse(&engine_is(engine), format!("{display} does not support {engine} engine")));
-            }
-        }
-        if !supports_mode(candidate, ServingMode::Disaggregated) {
-            rules.push(refuse(DISAGGREGATED, format!("{display} does not support disaggregated mode")));
-        }
-        if candidate.engines.iter().all(|support| !support.cpu) {
-            // The roles of disaggregated mode have counts of their own, which other rules require.
-            let gpus = format!("({DISAGGREGATED} || {})", aggregated_gpus());
-            let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
-            rules.push(refuse(&format!("!{gpus}"), message));
-        }
-    }
-    rules
-}
-
-/// Returns whether any engine of a provider supports a mode.
-fn supports_mode(candidate: &Candidate, mode: ServingMode) -> bool {
-    candidate.engines.iter().any(|support| support.modes.contains(&mode))
 }
