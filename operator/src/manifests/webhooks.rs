@@ -2,12 +2,12 @@
 //! not remove it, because another field manager owns it.
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference, ValidatingWebhook,
-    ValidatingWebhookConfiguration, WebhookClientConfig,
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference,
+    ValidatingWebhook, ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use super::object::{Object, cluster_metadata};
+use super::object::{Object, owned_cluster_metadata};
 use super::{InstallPlan, WEBHOOK_SERVICE};
 use crate::webhook::ca_bundle::CONFIGURATION;
 
@@ -25,14 +25,16 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
             api_versions: strings(&[api_group.version]),
             operations: strings(&["CREATE", "UPDATE"]),
             resources: strings(resources),
-            scope: None,
+            // The default, written out: the rules are one atomic list, so an absent field conflicts with the list that
+            // another field manager applied, in which the apiserver has set it.
+            scope: Some("*".to_owned()),
         };
         Some(plan.groups.iter().map(rule).collect())
     };
     let equivalent = || Some("Equivalent".to_owned());
     vec![
         Object::from_resource(&MutatingWebhookConfiguration {
-            metadata: cluster_metadata(CONFIGURATION),
+            metadata: owned_cluster_metadata(CONFIGURATION, &plan.namespace),
             webhooks: Some(vec![MutatingWebhook {
                 name: "default.kubefoundry.ai".to_owned(),
                 admission_review_versions: vec![REVIEW.to_owned()],
@@ -40,6 +42,7 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
                 // Rendering applies the same defaults, so without the webhook they are only missing in the stored
                 // object.
                 failure_policy: Some("Ignore".to_owned()),
+                match_conditions: Some(vec![reviewed_change()]),
                 match_policy: equivalent(),
                 namespace_selector: Some(namespace_selector(plan)),
                 // Another webhook may change a field on which a default depends.
@@ -51,12 +54,13 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
             }]),
         }),
         Object::from_resource(&ValidatingWebhookConfiguration {
-            metadata: cluster_metadata(CONFIGURATION),
+            metadata: owned_cluster_metadata(CONFIGURATION, &plan.namespace),
             webhooks: Some(vec![ValidatingWebhook {
                 name: "validate.kubefoundry.ai".to_owned(),
                 admission_review_versions: vec![REVIEW.to_owned()],
                 client_config: client(plan, "/validate"),
                 failure_policy: Some(plan.failure_policy.as_str().to_owned()),
+                match_conditions: Some(vec![reviewed_change()]),
                 match_policy: equivalent(),
                 namespace_selector: Some(namespace_selector(plan)),
                 rules: rules(&["modeldeployments", "inferenceproviderconfigs"]),
@@ -77,6 +81,20 @@ fn client(plan: &InstallPlan, path: &str) -> WebhookClientConfig {
             port: Some(443),
         }),
         ..WebhookClientConfig::default()
+    }
+}
+
+/// Limits the calls to changes that the webhooks review: of the specification, the labels and the annotations. Controllers
+/// add and remove finalizers while no webhook answers, and users can remove one by hand.
+fn reviewed_change() -> MatchCondition {
+    let differs = |field: &str| {
+        let (new, old) = (format!("object.{field}"), format!("oldObject.{field}"));
+        format!("has({new}) != has({old}) || has({new}) && {new} != {old}")
+    };
+    let changes = ["spec", "metadata.labels", "metadata.annotations"].map(differs);
+    MatchCondition {
+        name: "reviewed-change".to_owned(),
+        expression: format!("oldObject == null || {}", changes.join(" || ")),
     }
 }
 

@@ -3,11 +3,12 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, MUTATING, NAMESPACE, VALIDATING, WORKSPACE};
+use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, MUTATING, NAMESPACE, PROVIDER_CONFIG, VALIDATING, WORKSPACE};
 use crate::harness::cluster::{Namespace, SOON};
-use crate::harness::operator::{Operator, Options};
+use crate::harness::operator::Options;
 use crate::harness::shared::SharedNamespace;
-use crate::harness::{crds, eventually};
+use crate::harness::{ControlPlane, crds, eventually, free_port};
+use kube::api::{Patch, PatchParams};
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ async fn namespace(name: &str) -> Option<SharedNamespace> {
         before.deploy("invalid", &invalid()).await;
         // Certificates are renewed while the tests run.
         let operator = Options::default().flag("--certificate-lifetime", "20s").start(plane, "webhook");
-        configure(&before, &operator).await;
+        configure(&before, operator.webhook_address()).await;
         operator.until_ready().await;
         let mut attempt = 0;
         eventually(SOON, "an invalid object refused", async || {
@@ -63,8 +64,8 @@ async fn namespace(name: &str) -> Option<SharedNamespace> {
     .await
 }
 
-/// Applies the webhook configurations that `manifests` prints, for a server outside of the cluster.
-async fn configure(cluster: &Namespace, operator: &Operator) {
+/// Applies the webhook configurations that `manifests` prints, for a server at this address outside of the cluster.
+async fn configure(cluster: &Namespace, address: &str) {
     let printed = Command::new(env!("CARGO_BIN_EXE_kubefoundry-operator")).arg("manifests").output().unwrap();
     assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
     let text = String::from_utf8(printed.stdout).unwrap();
@@ -74,7 +75,7 @@ async fn configure(cluster: &Namespace, operator: &Operator) {
         let Some(kind) = [MUTATING, VALIDATING].into_iter().find(|kind| object["kind"] == kind.kind) else { continue };
         for webhook in object["webhooks"].as_array_mut().unwrap() {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap().to_owned();
-            webhook["clientConfig"] = json!({"url": format!("https://{}{path}", operator.webhook_address())});
+            webhook["clientConfig"] = json!({"url": format!("https://{address}{path}")});
         }
         cluster.apply(kind, &object).await.unwrap();
         configured += 1;
@@ -201,4 +202,75 @@ async fn restores_a_removed_ca_bundle() {
             if bundle.as_str().is_some_and(|bundle| !bundle.is_empty()) { Ok(()) } else { Err(found.to_string()) }
         })
         .await;
+}
+
+/// Without the pod of core, which serves the webhooks, providers create and delete objects, and users can remove finalizers.
+#[tokio::test]
+async fn writes_that_are_not_reviewed_do_not_need_the_webhooks() {
+    let Some(plane) = ControlPlane::start_in_group("webhook-away").await else { return };
+    let client = plane.admin().await;
+    crds::install_own(&client).await;
+    crds::install_upstream(&client).await;
+    Namespace::create(&client, "kubefoundry-system").await;
+    let models = Namespace::create(&client, "models").await;
+    let other = Namespace::create(&client, "other").await;
+    let with_kaito = json!({
+        "model": {"id": "microsoft/Phi-4-mini-instruct"},
+        "provider": {"name": "kaito", "overrides": {"instanceType": "Standard_NC24ads_A100_v4"}},
+        "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+    });
+    let mut with_graph = with_dynamo();
+    with_graph["provider"] = json!({"name": "dynamo"});
+    // A provider must be registered, which creates an object that the webhooks review.
+    let options = Options::default().roles("selector,kaito,dynamo");
+    let mut providers = options.start_ready(&plane, "webhook-away").await;
+    for name in ["kaito", "dynamo"] {
+        models.until_exists(PROVIDER_CONFIG, name).await;
+    }
+    providers.kill().await;
+    for namespace in [&models, &other] {
+        namespace.deploy("on-kaito", &with_kaito).await;
+        namespace.deploy("on-dynamo", &with_graph).await;
+    }
+    configure(&models, &format!("127.0.0.1:{}", free_port())).await;
+    eventually(SOON, "a new deployment refused", async || {
+        match models.apply(DEPLOYMENT, &json!({"metadata": {"name": "new"}, "spec": with_dynamo()})).await {
+            Err(error) if error.to_string().contains("failed calling webhook") => Ok(()),
+            Err(error) => Err(error.to_string()),
+            Ok(_) => {
+                models.delete(DEPLOYMENT, "new").await;
+                Err("it is accepted".to_owned())
+            }
+        }
+    })
+    .await;
+
+    // Each object is created after its finalizer.
+    providers.restart();
+    for namespace in [&models, &other] {
+        namespace.until_exists(WORKSPACE, "on-kaito").await;
+        namespace.until_exists(GRAPH, "on-dynamo").await;
+    }
+    models.patch_status(DEPLOYMENT, "on-dynamo", &json!({"message": "by hand"})).await;
+    let changes = [
+        json!({"metadata": {"labels": {"team": "search"}}}),
+        json!({"metadata": {"annotations": {"kubefoundry.ai/dry-run": "true"}}}),
+        json!({"spec": {"scaling": {"replicas": 2}}}),
+    ];
+    for change in changes {
+        let patch = Patch::Merge(&change);
+        let refused = models.api(DEPLOYMENT).patch("on-kaito", &PatchParams::default(), &patch).await.unwrap_err();
+        assert!(refused.to_string().contains("failed calling webhook"), "{change}: {refused}");
+    }
+    models.delete(DEPLOYMENT, "on-kaito").await;
+    models.until_gone(WORKSPACE, "on-kaito").await;
+    models.until_gone(DEPLOYMENT, "on-kaito").await;
+    models.delete(NAMESPACE, "models").await;
+    models.until_gone(NAMESPACE, "models").await;
+
+    // Without any part of the operator the finalizer can be removed by hand (docs/operator/troubleshoot.md).
+    providers.kill().await;
+    other.delete(DEPLOYMENT, "on-dynamo").await;
+    other.merge(DEPLOYMENT, "on-dynamo", &json!({"metadata": {"finalizers": []}})).await;
+    other.until_gone(DEPLOYMENT, "on-dynamo").await;
 }
