@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use k8s_openapi::api::core::v1::Toleration;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 
 use crate::recreation::RecreationPolicy;
@@ -152,30 +153,94 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Options of the manifests.
-#[derive(Debug, Clone, Args)]
+/// Options of the manifests. An absent one has its default, or with `upgrade` the value of the installation.
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Package {
-    /// Image of the operator; by default `kubefoundry-operator` with the version as its tag
+    /// Image of the operator
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-    /// Run all roles in one Deployment, or split them into several
-    #[arg(long, value_enum, default_value_t = Layout::All)]
-    pub(crate) roles: Layout,
-    /// Replicas of each Deployment; more than one adds a PodDisruptionBudget
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
-    pub(crate) replicas: u16,
-    /// API groups whose ModelDeployments the operator serves, separated by commas
-    #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "kubefoundry.ai", value_parser = group)]
+    /// Run all roles in one Deployment, or split them into several; `all` by default
+    #[arg(long, value_enum)]
+    pub(crate) roles: Option<Layout>,
+    /// Replicas of each Deployment, 1 by default; more than one adds a PodDisruptionBudget
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(crate) replicas: Option<u16>,
+    /// API groups whose ModelDeployments the operator serves, separated by commas; `kubefoundry.ai` by default
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = group)]
     pub(crate) groups: Vec<&'static ApiGroup>,
     /// Leave out the admission webhooks
-    #[arg(long)]
-    pub(crate) no_webhooks: bool,
-    /// Handling of a ModelDeployment while no webhook answers: refuse it, or store it and report errors in its status
-    #[arg(long, value_enum, default_value_t = FailurePolicy::Fail, conflicts_with = "no_webhooks")]
-    pub(crate) failure_policy: FailurePolicy,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) no_webhooks: Option<bool>,
+    /// Handling of a ModelDeployment while no webhook answers: refuse it (the default), or store it and report errors in
+    /// its status
+    #[arg(long, value_enum)]
+    pub(crate) failure_policy: Option<FailurePolicy>,
     /// Refuse a ModelDeployment if its user may not create the provider's objects (SubjectAccessReview)
-    #[arg(long, conflicts_with = "no_webhooks")]
-    pub(crate) check_access: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) check_access: Option<bool>,
+    #[command(flatten)]
+    pub(crate) pods: Pods,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// Options of the operator's pods.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Pods {
+    /// Resources that a pod requests, such as `cpu=100m,memory=128Mi`
+    #[arg(long, value_name = "RESOURCE=QUANTITY", value_delimiter = ',', value_parser = pair)]
+    pub(crate) requests: Vec<(String, String)>,
+    /// Limits of a pod's resources, such as `cpu=2,memory=512Mi`
+    #[arg(long, value_name = "RESOURCE=QUANTITY", value_delimiter = ',', value_parser = pair)]
+    pub(crate) limits: Vec<(String, String)>,
+    /// Secrets with which the image is pulled, separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) image_pull_secrets: Vec<String>,
+    /// Labels of the nodes on which the pods run, separated by commas
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = pair)]
+    pub(crate) node_selector: Vec<(String, String)>,
+    /// Taints that the pods tolerate, separated by commas: `KEY`, `KEY=VALUE`, either of them with `:EFFECT`
+    #[arg(long, value_name = "TAINT", value_delimiter = ',', value_parser = toleration)]
+    pub(crate) tolerations: Vec<Toleration>,
+}
+
+/// Flags of `run` that the Deployments get. They are checked here and passed on as text.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Settings {
+    /// `--lease-duration` of `run`
+    #[arg(long, value_name = "TIME", value_parser = duration_text)]
+    lease_duration: Option<String>,
+    /// `--finalizer-timeout` of `run`
+    #[arg(long, value_name = "TIME", value_parser = duration_text)]
+    finalizer_timeout: Option<String>,
+    /// `--stale-after` of `run`
+    #[arg(long, value_name = "TIME", value_parser = duration_text)]
+    stale_after: Option<String>,
+    /// `--resync` of `run`
+    #[arg(long, value_name = "TIME", value_parser = duration_text)]
+    resync: Option<String>,
+    /// `--concurrency` of `run`
+    #[arg(long, value_name = "NUMBER")]
+    concurrency: Option<u16>,
+    /// `--log` of `run`
+    #[arg(long, value_name = "FILTER")]
+    log: Option<String>,
+}
+
+impl Settings {
+    /// Returns the arguments of `run` for the given flags, each with its name.
+    pub(crate) fn arguments(&self) -> Vec<(&'static str, String)> {
+        let Self { lease_duration, finalizer_timeout, stale_after, resync, concurrency, log } = self;
+        let flags = [
+            ("--lease-duration", lease_duration.clone()),
+            ("--finalizer-timeout", finalizer_timeout.clone()),
+            ("--stale-after", stale_after.clone()),
+            ("--resync", resync.clone()),
+            ("--concurrency", concurrency.map(|number| number.to_string())),
+            ("--log", log.clone()),
+        ];
+        flags.into_iter().filter_map(|(name, value)| Some((name, format!("{name}={}", value?)))).collect()
+    }
 }
 
 /// The `failurePolicy` of the validating webhook.
@@ -229,6 +294,12 @@ pub(crate) struct Install {
     /// Take over fields that other field managers have set
     #[arg(long)]
     pub(crate) force_conflicts: bool,
+    /// Time to wait for a pod that answers the webhooks, before the API server calls it
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    pub(crate) wait: Duration,
+    /// Let the API server call the webhooks at once; until a pod answers, it refuses ModelDeployments
+    #[arg(long, conflicts_with = "wait")]
+    pub(crate) no_wait: bool,
 }
 
 /// Flags of `uninstall`.
@@ -259,12 +330,41 @@ fn namespace(name: &str) -> Result<String, String> {
 }
 
 /// Parses the name of an API group for which there are CRDs.
-fn group(name: &str) -> Result<&'static ApiGroup, String> {
+pub(crate) fn group(name: &str) -> Result<&'static ApiGroup, String> {
     let candidates = || API_GROUPS.iter().filter(|api_group| api_group.has_crds);
     candidates().find(|api_group| api_group.name == name).ok_or_else(|| {
         let names: Vec<&str> = candidates().map(|api_group| api_group.name).collect();
         format!("expected {}", names.join(" or "))
     })
+}
+
+/// Parses `KEY=VALUE`.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
+    parts.map(|(key, value)| (key.to_owned(), value.to_owned())).ok_or_else(|| "expected KEY=VALUE".to_owned())
+}
+
+/// Parses a toleration: a taint, which tolerates every value without `=VALUE` and every effect without `:EFFECT`.
+fn toleration(text: &str) -> Result<Toleration, String> {
+    let (taint, effect) = text.split_once(':').map_or((text, None), |(taint, effect)| (taint, Some(effect)));
+    let (key, value) = taint.split_once('=').map_or((taint, None), |(key, value)| (key, Some(value)));
+    if key.is_empty() || effect.is_some_and(|effect| !TAINT_EFFECTS.contains(&effect)) {
+        return Err(format!("expected KEY, KEY=VALUE or either with :EFFECT, one of {}", TAINT_EFFECTS.join(", ")));
+    }
+    Ok(Toleration {
+        key: Some(key.to_owned()),
+        operator: Some(if value.is_some() { "Equal" } else { "Exists" }.to_owned()),
+        value: value.map(ToOwned::to_owned),
+        effect: effect.map(ToOwned::to_owned),
+        ..Toleration::default()
+    })
+}
+
+const TAINT_EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// Checks a duration, and returns its text.
+fn duration_text(text: &str) -> Result<String, String> {
+    duration(text).map(|_| text.to_owned())
 }
 
 /// Parses a duration with a unit: `250ms`, `15s`, `5m`, `24h`.
@@ -304,6 +404,22 @@ mod tests {
         assert_eq!(namespace("kubefoundry-system"), Ok("kubefoundry-system".to_owned()));
         for wrong in ["", "-a", "a-", "A", "a.b", "a b", &"a".repeat(64)] {
             assert!(namespace(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_toleration_is_a_taint() {
+        let parsed = |text: &str| {
+            let toleration = toleration(text).unwrap();
+            let text = |part: Option<String>| part.unwrap_or_default();
+            [toleration.key, toleration.operator, toleration.value, toleration.effect].map(text)
+        };
+        assert_eq!(parsed("gpu"), ["gpu", "Exists", "", ""]);
+        assert_eq!(parsed("gpu=a100"), ["gpu", "Equal", "a100", ""]);
+        assert_eq!(parsed("gpu=:NoExecute"), ["gpu", "Equal", "", "NoExecute"]);
+        assert_eq!(parsed("gpu:NoSchedule"), ["gpu", "Exists", "", "NoSchedule"]);
+        for wrong in ["", "=a", "gpu:Never", ":NoSchedule"] {
+            assert!(toleration(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -6,6 +6,7 @@
 mod apply;
 mod remove;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,30 +15,28 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::args::{Cluster, Install, Uninstall};
 use crate::client;
-use crate::manifests::InstallPlan;
-use crate::manifests::object::{NAME, Object, PART_OF};
+use crate::manifests::object::{NAME, OPERATOR_NAMESPACE, Object, PART_OF};
 
 /// The field manager of installed objects.
 pub(crate) const MANAGER: &str = "kubefoundry-install";
 
+/// The oldest minor version of Kubernetes 1 that calls webhooks by `matchConditions` without a feature gate. An older one
+/// drops the field, and then calls the webhooks for every finalizer.
+const MIN_KUBERNETES_MINOR: u32 = 28;
+
 /// Runs `kubefoundry-operator install`.
 pub(crate) fn install(install: &Install) -> ExitCode {
-    run(&install.cluster, install.dry_run, async |installer| {
-        let plan = InstallPlan::new(&install.cluster.namespace, &install.package);
-        installer.apply(&plan, install.force_conflicts).await
-    })
+    run(&install.cluster, install.dry_run, async |installer| installer.install(install).await)
 }
 
 /// Runs `kubefoundry-operator upgrade`.
 pub(crate) fn upgrade(install: &Install) -> ExitCode {
-    run(&install.cluster, install.dry_run, async |installer| {
-        let plan = InstallPlan::new(&install.cluster.namespace, &install.package);
-        installer.upgrade(&plan, install.force_conflicts).await
-    })
+    run(&install.cluster, install.dry_run, async |installer| installer.upgrade(install).await)
 }
 
 /// Runs `kubefoundry-operator uninstall`.
@@ -53,6 +52,9 @@ enum Failure {
     /// The apiserver or a check refused; one line for each reason.
     #[error("{}", .0.join("\n"))]
     Refused(Vec<String>),
+    /// The options contradict each other, or one is missing.
+    #[error("{0}")]
+    Usage(String),
     /// The cluster cannot be reached.
     #[error("{0}")]
     Unreachable(String),
@@ -73,11 +75,12 @@ impl Failure {
         }
     }
 
-    /// Returns the exit code: 1 when the apiserver refused something, 2 when a request could not be made.
+    /// Returns the exit code: 1 when the apiserver refused something, 2 when a request could not be made or the options
+    /// are wrong.
     fn exit_code(&self) -> u8 {
         match self {
             Self::Refused(_) => 1,
-            Self::Unreachable(_) | Self::Output(_) => 2,
+            Self::Usage(_) | Self::Unreachable(_) | Self::Output(_) => 2,
         }
     }
 }
@@ -156,6 +159,24 @@ impl Installer {
         let _ = writeln!(std::io::stderr(), "note: {text}");
     }
 
+    /// Lists the installed objects of this namespace's operator in the order of removal, and the namespaces of other
+    /// operators.
+    async fn list_installed(&self) -> Result<Installed, Failure> {
+        let mut all = Vec::new();
+        for (resource, is_namespaced) in removable_kinds() {
+            all.extend(self.list_labeled(&resource, is_namespaced).await?);
+        }
+        let owners: Vec<Option<String>> = all.iter().map(|object| owner(object, &all)).collect();
+        let is_here = |owner: &Option<String>| owner.as_deref() == Some(self.namespace.as_str());
+        let elsewhere = owners.iter().flatten().filter(|owner| **owner != self.namespace).cloned().collect();
+        let has_own = owners.iter().any(is_here);
+        let has_elsewhere = owners.iter().flatten().any(|owner| *owner != self.namespace);
+        // An object without any owner is left of an older version. It goes with the only installation.
+        let belongs = |owner: &Option<String>| is_here(owner) || owner.is_none() && has_own && !has_elsewhere;
+        let objects = all.into_iter().zip(owners).filter(|(_, owner)| belongs(owner)).map(|(object, _)| object);
+        Ok(Installed { objects: objects.collect(), elsewhere })
+    }
+
     /// Lists the installed objects of a kind by their labels: in the whole cluster, or in the operator's namespace.
     async fn list_labeled(&self, resource: &ApiResource, is_namespaced: bool) -> Result<Vec<Object>, Failure> {
         let namespace = is_namespaced.then(|| self.namespace.clone());
@@ -171,6 +192,34 @@ impl Installer {
             })
             .collect())
     }
+}
+
+/// What is installed.
+struct Installed {
+    /// The objects of the operator in the namespace of the command.
+    objects: Vec<Object>,
+    /// The namespaces of other operators.
+    elsewhere: BTreeSet<String>,
+}
+
+/// Returns the namespace of the operator that an object belongs to. The subjects of bindings and the Services of webhooks
+/// come before the label, because they are what takes effect, and tools such as kustomize change them alone.
+fn owner(object: &Object, all: &[Object]) -> Option<String> {
+    if object.namespace.is_some() {
+        return object.namespace.clone();
+    }
+    let text = |object: &Object, at: &str| object.value.pointer(at).and_then(Value::as_str).map(ToOwned::to_owned);
+    let in_effect = match object.resource.kind.as_str() {
+        "ClusterRoleBinding" => text(object, "/subjects/0/namespace"),
+        "ClusterRole" => {
+            let binding = all.iter().find(|other| other.has_kind("ClusterRoleBinding") && other.name == object.name);
+            binding.and_then(|binding| text(binding, "/subjects/0/namespace"))
+        }
+        _ => text(object, "/webhooks/0/clientConfig/service/namespace"),
+    };
+    let labels = object.value.pointer("/metadata/labels");
+    let labeled = || labels?.get(OPERATOR_NAMESPACE)?.as_str().map(ToOwned::to_owned);
+    in_effect.or_else(labeled)
 }
 
 /// Returns the kinds that `install` creates and `uninstall` removes, in the order of removal: webhooks, workload, the
@@ -208,6 +257,7 @@ fn is_webhook(resource: &ApiResource) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifests::InstallPlan;
     use crate::manifests::tests::plans;
 
     /// `uninstall` would never remove an object of another kind.
@@ -221,6 +271,28 @@ mod tests {
             let known = kinds.iter().find(|(resource, _)| *resource == object.resource);
             let (_, is_namespaced) = known.unwrap_or_else(|| panic!("{} is not known", object.reference()));
             assert_eq!(*is_namespaced, object.namespace.is_some());
+        }
+    }
+
+    /// Also of versions without the label, and after kustomize has replaced the namespace.
+    #[test]
+    fn the_owner_of_a_cluster_wide_object_is_the_namespace_that_takes_effect() {
+        for plan in plans() {
+            let objects = plan.objects();
+            for object in &objects {
+                let is_removed = removable_kinds().iter().any(|(resource, _)| *resource == object.resource);
+                if is_removed {
+                    assert_eq!(owner(object, &objects).as_deref(), Some("serving"), "{}", object.reference());
+                    let mut without_label = object.clone();
+                    without_label.value["metadata"]["labels"].as_object_mut().unwrap().remove(OPERATOR_NAMESPACE);
+                    assert_eq!(owner(&without_label, &objects).as_deref(), Some("serving"), "{}", object.reference());
+                }
+            }
+            let mut binding = objects.iter().find(|object| object.has_kind("ClusterRoleBinding")).unwrap().clone();
+            binding.value["subjects"][0]["namespace"] = "moved".into();
+            assert_eq!(owner(&binding, &[]).as_deref(), Some("moved"));
+            let role = objects.iter().find(|object| object.has_kind("ClusterRole") && object.name == binding.name);
+            assert_eq!(owner(role.unwrap(), &[binding]).as_deref(), Some("moved"));
         }
     }
 }

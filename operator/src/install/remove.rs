@@ -11,8 +11,8 @@ use kube::runtime::wait::{await_condition, conditions};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_model::providers::PROVIDERS;
 
-use super::{Failure, Installer, removable_kinds};
-use crate::manifests::object::Object;
+use super::{Failure, Installed, Installer};
+use crate::manifests::object::{NAME, Object, PART_OF};
 use crate::role::Role;
 use crate::webhook::certificates;
 
@@ -22,30 +22,39 @@ const DELETION_TIMEOUT: Duration = Duration::from_secs(60);
 impl Installer {
     /// Removes the installed objects, and on request the CRDs and the namespace.
     pub(super) async fn remove(&self, delete_crds: bool, delete_namespace: bool) -> Result<(), Failure> {
+        let Installed { objects, elsewhere } = self.list_installed().await?;
         let deployments = self.deployments().await?;
         if delete_crds {
+            if let Some(other) = elsewhere.first() {
+                return Err(Failure::refused(format!(
+                    "--delete-crds would delete the CRDs of the installation in namespace {other}"
+                )));
+            }
             self.check_crds_unused(&deployments).await?;
         }
+        let namespace = if delete_namespace { self.installed_namespace().await? } else { None };
         if delete_namespace {
             self.check_namespace_unused(&deployments)?;
         }
-        let mut found = Vec::new();
-        for (resource, is_namespaced) in removable_kinds() {
-            found.extend(self.list_labeled(&resource, is_namespaced).await?);
+        let mut found = objects;
+        // The operator created these at runtime, so they have no labels of the installation.
+        found.extend(self.find_named::<Secret>(&[certificates::SECRET.to_owned()]).await?);
+        let leases: Vec<String> = Role::all().into_iter().map(Role::lease_name).collect();
+        found.extend(self.find_named::<Lease>(&leases).await?);
+        let crds = if delete_crds { self.installed_crds().await? } else { Vec::new() };
+        if found.is_empty() && crds.is_empty() && namespace.is_none() {
+            let mut lines = vec![format!("nothing of kubefoundry in namespace {}", self.namespace)];
+            lines.extend(elsewhere.iter().map(|other| format!("it is installed in namespace {other}")));
+            return Err(Failure::Refused(lines));
         }
-        let is_empty = found.is_empty();
         for object in &found {
             self.delete(object).await?;
         }
-        // The operator created these at runtime, so they have no labels of the installation.
-        self.delete_named::<Secret>(&[certificates::SECRET.to_owned()]).await?;
-        let leases: Vec<String> = Role::all().into_iter().map(Role::lease_name).collect();
-        self.delete_named::<Lease>(&leases).await?;
         if delete_crds {
             // A deployment may have been created since the first check.
             self.check_crds_unused(&self.deployments().await?).await?;
-            for crd in self.installed_crds().await? {
-                self.delete(&crd).await?;
+            for crd in &crds {
+                self.delete(crd).await?;
             }
         } else if !deployments.is_empty() {
             Self::print_note(&format!(
@@ -54,19 +63,27 @@ impl Installer {
                 count_of_deployments(deployments.len())
             ));
         }
-        if delete_namespace {
-            let namespaces = ApiResource::erase::<Namespace>(&());
-            let api = self.api(&namespaces, None);
-            let found =
-                api.get_opt(&self.namespace).await.map_err(|error| Failure::from_request(&self.namespace, error))?;
-            if let Some(found) = found {
-                self.delete(&object_from_dynamic(namespaces, None, found)).await?;
-            }
-        }
-        if is_empty {
-            Self::print_note(&format!("no objects of kubefoundry were found in namespace {}", self.namespace));
+        if let Some(namespace) = &namespace {
+            self.delete(namespace).await?;
         }
         Ok(())
+    }
+
+    /// Returns the operator's namespace if it exists. One that `install` did not make or take over is not deleted.
+    async fn installed_namespace(&self) -> Result<Option<Object>, Failure> {
+        let namespaces = ApiResource::erase::<Namespace>(&());
+        let found = self.api(&namespaces, None).get_opt(&self.namespace).await;
+        let Some(found) = found.map_err(|error| Failure::from_request(&self.namespace, error))? else {
+            return Ok(None);
+        };
+        let labels = found.metadata.labels.clone().unwrap_or_default();
+        if [NAME, PART_OF].iter().any(|(key, value)| labels.get(*key).map(String::as_str) != Some(*value)) {
+            return Err(Failure::refused(format!(
+                "--delete-namespace would delete namespace {}, which is not one of kubefoundry",
+                self.namespace
+            )));
+        }
+        Ok(Some(object_from_dynamic(namespaces, None, found)))
     }
 
     /// Deletes an object, but not one that got its name in the meantime. A missing object is no error.
@@ -104,17 +121,17 @@ impl Installer {
         Ok(())
     }
 
-    /// Deletes objects in the operator's namespace by their names.
-    async fn delete_named<K: kube::Resource<DynamicType = ()>>(&self, names: &[String]) -> Result<(), Failure> {
+    /// Finds objects in the operator's namespace by their names.
+    async fn find_named<K: kube::Resource<DynamicType = ()>>(&self, names: &[String]) -> Result<Vec<Object>, Failure> {
         let resource = ApiResource::erase::<K>(&());
         let api = self.api(&resource, Some(&self.namespace));
+        let mut objects = Vec::new();
         for name in names {
             let found = api.get_metadata_opt(name).await.map_err(|error| Failure::from_request(name, error))?;
-            if let Some(found) = found {
-                self.delete(&object_from_metadata(resource.clone(), Some(self.namespace.clone()), &found)).await?;
-            }
+            let to_object = |found| object_from_metadata(resource.clone(), Some(self.namespace.clone()), &found);
+            objects.extend(found.map(to_object));
         }
-        Ok(())
+        Ok(objects)
     }
 
     /// Lists the namespace and name of every ModelDeployment of the installed API groups.

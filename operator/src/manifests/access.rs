@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role as OwnRole, RoleBinding};
 use k8s_openapi::api::rbac::v1::{RoleRef, Subject};
 
-use super::object::{Object, cluster_metadata, metadata};
+use super::object::{Object, metadata, owned_cluster_metadata};
 use super::permissions::{Permission, Scope, permissions};
 use super::{DeploymentUnit, InstallPlan};
 use crate::role::Role;
@@ -18,12 +18,12 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
         let permissions = permissions(role, &plan.groups, plan.check_access);
         let name = rbac_name(role);
         objects.push(Object::from_resource(&ClusterRole {
-            metadata: cluster_metadata(&name),
+            metadata: owned_cluster_metadata(&name, &plan.namespace),
             rules: Some(policy_rules(&permissions, Scope::Cluster)),
             aggregation_rule: None,
         }));
         objects.push(Object::from_resource(&ClusterRoleBinding {
-            metadata: cluster_metadata(&name),
+            metadata: owned_cluster_metadata(&name, &plan.namespace),
             role_ref: role_ref("ClusterRole", &name),
             subjects: Some(vec![subject(plan, unit)]),
         }));

@@ -4,82 +4,25 @@ mod access;
 mod crds;
 pub(crate) mod object;
 pub(crate) mod permissions;
+mod plan;
 mod webhooks;
 mod workload;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml::to_yaml;
 
-use crate::args::{FailurePolicy, Layout, Manifests, Package};
-use crate::role::Role;
+use crate::args::Manifests;
 use object::Object;
+pub(crate) use plan::{DeploymentUnit, InstallPlan};
 
 /// The Service through which the apiserver reaches the webhooks: the default of `--webhook-service`.
 pub(crate) const WEBHOOK_SERVICE: &str = "kubefoundry-webhooks";
 /// The ConfigMap with the options. `install` creates it once; afterwards it belongs to the user.
 pub(crate) const CONFIGURATION: &str = "kubefoundry-config";
 
-/// The options from which the manifests are generated.
-#[derive(Debug, Clone)]
-pub(crate) struct InstallPlan {
-    pub(crate) namespace: String,
-    pub(crate) image: String,
-    pub(crate) layout: Layout,
-    pub(crate) replicas: u16,
-    pub(crate) webhooks: bool,
-    pub(crate) failure_policy: FailurePolicy,
-    pub(crate) check_access: bool,
-    pub(crate) groups: Vec<&'static ApiGroup>,
-}
-
-/// A Deployment and the roles that run in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DeploymentUnit {
-    pub(crate) name: String,
-    pub(crate) roles: Vec<Role>,
-}
-
 impl InstallPlan {
-    /// Reads the plan from the flags.
-    pub(crate) fn new(namespace: &str, package: &Package) -> Self {
-        let image = || format!("kubefoundry-operator:{}", env!("CARGO_PKG_VERSION"));
-        Self {
-            namespace: namespace.to_owned(),
-            image: package.image.clone().unwrap_or_else(image),
-            layout: package.roles,
-            replicas: package.replicas,
-            webhooks: !package.no_webhooks,
-            failure_policy: package.failure_policy,
-            check_access: package.check_access,
-            groups: package.groups.clone(),
-        }
-    }
-
-    /// Returns the Deployments, named as specified (docs/specification.md OP-1.4).
-    pub(crate) fn units(&self) -> Vec<DeploymentUnit> {
-        let mut roles = Role::all();
-        roles.retain(|role| self.webhooks || *role != Role::Webhooks);
-        if self.layout == Layout::All {
-            return vec![DeploymentUnit { name: "kubefoundry-controller".to_owned(), roles }];
-        }
-        let mut units: Vec<DeploymentUnit> = Vec::new();
-        for role in roles {
-            let name = match role {
-                Role::Webhooks | Role::Core => "kubefoundry-core".to_owned(),
-                Role::Selector => "provider-selector".to_owned(),
-                Role::Provider(provider) => format!("{}-provider", provider.name()),
-            };
-            match units.iter_mut().find(|unit| unit.name == name) {
-                Some(unit) => unit.roles.push(role),
-                None => units.push(DeploymentUnit { name, roles: vec![role] }),
-            }
-        }
-        units
-    }
-
     /// Returns all objects in the order in which they are applied. Objects come after those they refer to, and the
     /// webhooks last: from then on the apiserver needs answers.
     pub(crate) fn objects(&self) -> Vec<Object> {
@@ -108,7 +51,14 @@ pub(crate) fn to_text(objects: &[Object]) -> String {
 
 /// Runs `kubefoundry-operator manifests`.
 pub(crate) fn main(manifests: &Manifests) -> ExitCode {
-    let text = to_text(&InstallPlan::new(&manifests.namespace, &manifests.package).objects());
+    let plan = match InstallPlan::new(&manifests.namespace).with_flags(&manifests.package) {
+        Ok(plan) => plan,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "kubefoundry-operator: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let text = to_text(&plan.objects());
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader, such as `head`, has all that it wants.
@@ -125,9 +75,11 @@ pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use k8s_openapi::api::apps::v1::Deployment;
-    use kubefoundry_kubernetes::api_group::API_GROUPS;
+    use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 
     use super::*;
+    use crate::args::{FailurePolicy, Layout};
+    use crate::role::Role;
 
     /// Returns an install plan for every combination of options that changes the set of objects.
     pub(crate) fn plans() -> Vec<InstallPlan> {
@@ -137,16 +89,17 @@ pub(crate) mod tests {
             for (webhooks, check_access) in [(true, true), (true, false), (false, false)] {
                 for replicas in [1, 2] {
                     for groups in [&groups[..1], &groups[..]] {
-                        plans.push(InstallPlan {
-                            namespace: "serving".to_owned(),
+                        let mut plan = InstallPlan {
                             image: "registry.example.com/operator:1".to_owned(),
                             layout,
-                            replicas,
                             webhooks,
                             failure_policy: if replicas > 1 { FailurePolicy::Ignore } else { FailurePolicy::Fail },
                             check_access,
                             groups: groups.to_vec(),
-                        });
+                            ..InstallPlan::new("serving")
+                        };
+                        plan.pods.replicas = replicas;
+                        plans.push(plan);
                     }
                 }
             }
@@ -235,7 +188,7 @@ pub(crate) mod tests {
             assert_eq!(text.contains("admissionregistration.k8s.io"), plan.webhooks);
             let fails = plan.failure_policy == FailurePolicy::Fail;
             assert_eq!(text.contains("failurePolicy: Fail"), plan.webhooks && fails);
-            assert_eq!(text.contains("kind: PodDisruptionBudget"), plan.replicas > 1);
+            assert_eq!(text.contains("kind: PodDisruptionBudget"), plan.pods.replicas > 1);
             assert_eq!(text.contains("--check-access"), plan.check_access);
         }
     }

@@ -12,6 +12,12 @@ pub(crate) const PART_OF: (&str, &str) = ("app.kubernetes.io/part-of", "kubefoun
 /// The label of the objects of the operator, as opposed to other parts of KubeFoundry.
 pub(crate) const NAME: (&str, &str) = ("app.kubernetes.io/name", "kubefoundry-operator");
 
+/// The label that distinguishes the Deployments.
+pub(crate) const COMPONENT: &str = "app.kubernetes.io/component";
+/// The label of cluster-wide objects that names the namespace of their operator, so that `uninstall` and `install` for
+/// another namespace leave them alone.
+pub(crate) const OPERATOR_NAMESPACE: &str = "kubefoundry.ai/operator-namespace";
+
 /// An object with its resource and namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
@@ -54,6 +60,13 @@ pub(crate) fn labels() -> BTreeMap<String, String> {
 /// Returns the metadata of an object of the whole cluster.
 pub(crate) fn cluster_metadata(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), labels: Some(labels()), ..ObjectMeta::default() }
+}
+
+/// Returns the metadata of an object of the whole cluster that belongs to the operator in a namespace.
+pub(crate) fn owned_cluster_metadata(name: &str, namespace: &str) -> ObjectMeta {
+    let mut metadata = cluster_metadata(name);
+    metadata.labels.get_or_insert_default().insert(OPERATOR_NAMESPACE.to_owned(), namespace.to_owned());
+    metadata
 }
 
 /// Returns the metadata of an object in a namespace.

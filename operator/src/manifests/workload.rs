@@ -4,30 +4,32 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, ConfigMap, ConfigMapVolumeSource, Container, ContainerPort, HTTPGetAction, Namespace,
-    PodAffinityTerm, PodAntiAffinity, PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements,
-    SeccompProfile, SecurityContext, Service, ServicePort, ServiceSpec, Volume, VolumeMount, WeightedPodAffinityTerm,
+    Affinity, Capabilities, ConfigMap, ConfigMapVolumeSource, Container, ContainerPort, HTTPGetAction,
+    LocalObjectReference, Namespace, PodAffinityTerm, PodAntiAffinity, PodSecurityContext, PodSpec, PodTemplateSpec,
+    Probe, ResourceRequirements, SeccompProfile, SecurityContext, Service, ServicePort, ServiceSpec, Volume,
+    VolumeMount, WeightedPodAffinityTerm,
 };
 use k8s_openapi::api::networking::v1::{
     NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort,
     NetworkPolicySpec,
 };
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::object::{self, NAME, Object, cluster_metadata, metadata};
+use super::object::{self, COMPONENT, NAME, Object, cluster_metadata, metadata};
+use super::plan::CONTAINER;
 use super::{CONFIGURATION, DeploymentUnit, InstallPlan, WEBHOOK_SERVICE};
 use crate::role::Role;
 
-/// The label that distinguishes the Deployments.
-const COMPONENT: &str = "app.kubernetes.io/component";
 /// The label of pods that run the webhooks. The Service selects by it, because the Deployment's name depends on the
 /// layout.
 const WEBHOOK_PODS: (&str, &str) = ("kubefoundry.ai/webhooks", "true");
 /// The uid and gid of the process, those of `nonroot` in distroless images. No file in the image belongs to them.
 const NONROOT_ID: i64 = 65_532;
+
+/// The form of log lines in a cluster.
+pub(super) const LOG_FORMAT: &str = "--log-format=json";
 
 const WEBHOOK_PORT: i32 = 9443;
 const METRICS_PORT: i32 = 8080;
@@ -63,7 +65,7 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
     }
     objects.push(Object::from_resource(&policy(plan)));
     for unit in plan.units() {
-        if plan.replicas > 1 {
+        if plan.pods(&unit).replicas > 1 {
             objects.push(Object::from_resource(&budget(plan, &unit)));
         }
         objects.push(Object::from_resource(&deployment(plan, &unit)));
@@ -162,7 +164,7 @@ fn deployment(plan: &InstallPlan, unit: &DeploymentUnit) -> Deployment {
     Deployment {
         metadata: ObjectMeta { labels: Some(labels), ..metadata(&unit.name, &plan.namespace) },
         spec: Some(DeploymentSpec {
-            replicas: Some(i32::from(plan.replicas)),
+            replicas: Some(i32::from(plan.pods(unit).replicas)),
             selector: label_selector(&own),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels: Some(pod_labels), ..ObjectMeta::default() }),
@@ -175,6 +177,7 @@ fn deployment(plan: &InstallPlan, unit: &DeploymentUnit) -> Deployment {
 }
 
 fn pod(plan: &InstallPlan, unit: &DeploymentUnit) -> PodSpec {
+    let shape = plan.pods(unit);
     PodSpec {
         service_account_name: Some(unit.name.clone()),
         security_context: Some(PodSecurityContext {
@@ -200,6 +203,10 @@ fn pod(plan: &InstallPlan, unit: &DeploymentUnit) -> PodSpec {
             ..Affinity::default()
         }),
         containers: vec![container(plan, unit)],
+        image_pull_secrets: (!shape.image_pull_secrets.is_empty())
+            .then(|| shape.image_pull_secrets.iter().map(|name| LocalObjectReference { name: name.clone() }).collect()),
+        node_selector: (!shape.node_selector.is_empty()).then(|| shape.node_selector.clone()),
+        tolerations: (!shape.tolerations.is_empty()).then(|| shape.tolerations.clone()),
         volumes: Some(vec![Volume {
             name: "options".to_owned(),
             config_map: Some(ConfigMapVolumeSource {
@@ -213,18 +220,19 @@ fn pod(plan: &InstallPlan, unit: &DeploymentUnit) -> PodSpec {
 }
 
 fn container(plan: &InstallPlan, unit: &DeploymentUnit) -> Container {
+    let shape = plan.pods(unit);
     let mut ports = vec![container_port("metrics", METRICS_PORT), container_port("health", HEALTH_PORT)];
     if unit.roles.contains(&Role::Webhooks) {
         ports.insert(0, container_port("webhooks", WEBHOOK_PORT));
     }
     Container {
-        name: "operator".to_owned(),
+        name: CONTAINER.to_owned(),
         image: Some(plan.image.clone()),
         args: Some(arguments(plan, unit)),
         ports: Some(ports),
         resources: Some(ResourceRequirements {
-            requests: Some(quantities(&[("cpu", "100m"), ("memory", "128Mi")])),
-            limits: Some(quantities(&[("cpu", "2"), ("memory", "512Mi")])),
+            requests: Some(shape.requests.clone()),
+            limits: Some(shape.limits.clone()),
             ..ResourceRequirements::default()
         }),
         liveness_probe: Some(probe("/healthz", 10)),
@@ -248,7 +256,7 @@ fn container(plan: &InstallPlan, unit: &DeploymentUnit) -> Container {
 }
 
 /// Returns the command-line arguments of the container. A test parses them as the program does.
-fn arguments(plan: &InstallPlan, unit: &DeploymentUnit) -> Vec<String> {
+pub(super) fn arguments(plan: &InstallPlan, unit: &DeploymentUnit) -> Vec<String> {
     let roles: Vec<&str> = unit.roles.iter().map(|role| role.name()).collect();
     let groups: Vec<&str> = plan.groups.iter().map(|api_group| api_group.name).collect();
     let mut arguments = vec![
@@ -256,13 +264,24 @@ fn arguments(plan: &InstallPlan, unit: &DeploymentUnit) -> Vec<String> {
         format!("--roles={}", roles.join(",")),
         format!("--namespace={}", plan.namespace),
         format!("--groups={}", groups.join(",")),
-        format!("--config={OPTIONS_DIRECTORY}/{OPTIONS_FILE}"),
-        "--log-format=json".to_owned(),
     ];
+    let settings = &plan.pods(unit).settings;
+    for default in [options_argument(), LOG_FORMAT.to_owned()] {
+        let name = default.split('=').next();
+        if !settings.iter().any(|setting| setting.split('=').next() == name) {
+            arguments.push(default);
+        }
+    }
     if plan.check_access && unit.roles.contains(&Role::Webhooks) {
         arguments.push("--check-access".to_owned());
     }
+    arguments.extend(settings.iter().cloned());
     arguments
+}
+
+/// Returns the argument that names the mounted options.
+pub(super) fn options_argument() -> String {
+    format!("--config={OPTIONS_DIRECTORY}/{OPTIONS_FILE}")
 }
 
 fn container_port(name: &str, port: i32) -> ContainerPort {
@@ -283,10 +302,6 @@ fn probe(path: &str, seconds: i32) -> Probe {
 
 fn seccomp() -> SeccompProfile {
     SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }
-}
-
-fn quantities(amounts: &[(&str, &str)]) -> BTreeMap<String, Quantity> {
-    amounts.iter().map(|(resource, amount)| ((*resource).to_owned(), Quantity((*amount).to_owned()))).collect()
 }
 
 fn label_map(labels: &[(&str, &str)]) -> BTreeMap<String, String> {
