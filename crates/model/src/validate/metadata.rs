@@ -11,7 +11,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 
 /// The labels and annotations that kubefoundry sets and users may not.
-pub(crate) const RESERVED: &[&str] = &["managed-by", "model-deployment", "selected-reason"];
+pub(crate) const RESERVED: &[&str] = &["managed-by", "model-deployment", "model-source", "selected-reason"];
 
 /// The annotations that kubefoundry and its operator read or write on a ModelDeployment.
 pub const READ_ANNOTATIONS: &[&str] =

@@ -86,6 +86,10 @@ fn refuses_reserved_labels_and_annotations() {
             &["KF0111 3:30 metadata.labels[\"kubefoundry.ai/managed-by\"]"],
         ),
         (
+            "{name: m, labels: {kubefoundry.ai/model-source: huggingface}}",
+            &["KF0111 3:30 metadata.labels[\"kubefoundry.ai/model-source\"]"],
+        ),
+        (
             "{name: m, annotations: {kubefoundry.ai/model-deployment: m, kubefoundry.ai/selected-reason: x}}",
             &["KF0111 3:35 metadata.annotations[\"kubefoundry.ai/model-deployment\"]"],
         ),

@@ -107,6 +107,10 @@ fn checks_pod_metadata_and_placement() {
         ),
         ("nodeSelector: {a/b: c d}", &["KF0110 5:23 spec.nodeSelector[\"a/b\"]"]),
         (
+            "podTemplate: {metadata: {labels: {kubefoundry.ai/model-source: x}}}",
+            &["KF0111 5:37 spec.podTemplate.metadata.labels[\"kubefoundry.ai/model-source\"]"],
+        ),
+        (
             "podTemplate: {metadata: {labels: {kubefoundry.ai/managed-by: x}, annotations: {kubefoundry.ai/selected-reason: z}}}",
             &[
                 "KF0111 5:37 spec.podTemplate.metadata.labels[\"kubefoundry.ai/managed-by\"]",

@@ -94,7 +94,7 @@ pub(super) fn toleration() -> Vec<Rule> {
 pub(super) fn reserved(api_group: &ApiGroup) -> Vec<Rule> {
     let mut rules = Vec::new();
     for field in ["labels", "annotations"] {
-        for name in ["managed-by", "model-deployment", "selected-reason"] {
+        for name in ["managed-by", "model-deployment", "model-source", "selected-reason"] {
             let label = api_group.label(name);
             rules.push(Rule::new(
                 format!("!has(self.{field}) || !('{label}' in self.{field})"),
