@@ -73,6 +73,8 @@ struct ServedCertificate {
     current: Option<StoredCertificate>,
     /// The time since which a newer certificate waits to be trusted, and the time since which it is trusted.
     pending: Option<(Instant, Option<Instant>)>,
+    /// The certificate that was served before, and the time since which it is not.
+    previous: Option<(StoredCertificate, Instant)>,
 }
 
 impl CertificateManager {
@@ -133,6 +135,8 @@ impl CertificateManager {
             }
             pause = if serving.pending.is_some() {
                 check_interval.min(Duration::from_millis(250))
+            } else if serving.previous.is_some() {
+                check_interval.min(Duration::from_secs(1))
             } else if is_due {
                 check_interval.min(backoff.remaining(Instant::now()).max(Duration::from_millis(100)))
             } else {
@@ -186,7 +190,12 @@ impl CertificateManager {
             Ok(server) => server,
             Err(error) => return self.report_failure("cannot be used", &error),
         };
-        let bundle: Arc<str> = stored.bundle.as_str().into();
+        // A pair that somebody put into the Secret has a bundle of its own. Until every replica serves it, the apiserver
+        // has to trust both.
+        serving.previous.take_if(|(_, since)| since.elapsed() >= self.overlap());
+        let others = serving.current.iter().chain(serving.previous.as_ref().map(|(previous, _)| previous));
+        let others = others.filter(|other| other.pair != stored.pair);
+        let bundle: Arc<str> = others.fold(stored.bundle.clone(), |bundle, other| other.add_to(&bundle)).into();
         self.bundle.send_if_modified(|current| {
             let differs = current.as_ref() != Some(&bundle);
             *current = Some(Arc::clone(&bundle));
@@ -202,9 +211,15 @@ impl CertificateManager {
             return;
         }
         self.server.send_replace(Some(Arc::new(server)));
+        serving.previous = serving.current.take().map(|previous| (previous, Instant::now()));
         tracing::info!(names = self.names.join(","), "serving the webhooks with a new certificate");
         (serving.current, serving.pending) = (Some(stored), None);
         self.readiness.set_ready(CONDITION);
+    }
+
+    /// Returns the time in which the other replicas serve a new certificate after this one does.
+    fn overlap(&self) -> Duration {
+        (self.lifetime / 20).min(Duration::from_secs(30))
     }
 
     /// Whether the new certificate may be served: its bundle is written everywhere and the apiserver had time to load

@@ -85,6 +85,13 @@ impl StoredCertificate {
         Ok(Self { pair, bundle, names, expires: Some(expires), previous_expire: Some(previous_expire) })
     }
 
+    /// Returns a bundle with the authorities of this certificate that it lacks.
+    pub(super) fn add_to(&self, bundle: &str) -> String {
+        let present = pem_blocks(bundle);
+        let more = pem_blocks(&self.bundle).into_iter().filter(|block| !present.contains(block)).map(with_line_end);
+        std::iter::once(bundle.to_owned()).chain(more).collect()
+    }
+
     /// Drops the authorities of expired certificates.
     pub(super) fn pruned(&self) -> Self {
         let bundle = pem_blocks(&self.bundle).first().copied().map(with_line_end).unwrap_or_default();
@@ -215,6 +222,19 @@ mod tests {
         let new = StoredCertificate::renew(Some(&old), &other, LIFETIME, at(1)).unwrap();
         assert_eq!(new.due(&other, LIFETIME, at(1)), Maintenance::NotDue);
         assert_eq!(new.due(&names(), LIFETIME, at(1)), Maintenance::NotDue);
+    }
+
+    #[test]
+    fn a_pair_of_another_authority_is_trusted_beside_the_one_that_is_served() {
+        let (served, foreign) = (first(), first());
+        assert!(verify(&served.pair.certificate, &foreign.bundle, &names(), at(0)).is_err());
+        let both = served.add_to(&foreign.bundle);
+        for stored in [&served, &foreign] {
+            verify(&stored.pair.certificate, &both, &names(), at(0)).unwrap();
+        }
+        // A renewed certificate has the authority already.
+        let renewed = StoredCertificate::renew(Some(&served), &names(), LIFETIME, at(1)).unwrap();
+        assert_eq!(served.add_to(&renewed.bundle), renewed.bundle);
     }
 
     #[test]
