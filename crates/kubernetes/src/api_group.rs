@@ -47,6 +47,8 @@ pub struct ApiGroup {
     pub overrides_merged_by: Option<&'static str>,
     /// Whether the group's CRD has defaults for `scaling.replicas` and for `count` and `type` of `gpu`.
     pub crd_fills_counts: bool,
+    /// Whether the group's CRD has the scale subresource. It reads `scaling.replicas`, so the CRD has a default for it.
+    pub scales: bool,
     /// Whether the group's system warns about `engine.trustRemoteCode`.
     pub warns_about_remote_code: bool,
     /// Providers of the group's system that this program does not render. A deployment may name one without its
@@ -90,6 +92,7 @@ const SPECIFIED: ApiGroup = ApiGroup {
     restricts_storage: false,
     overrides_merged_by: None,
     crd_fills_counts: false,
+    scales: true,
     warns_about_remote_code: false,
     foreign_providers: &[],
     ignored_annotations: &[],
@@ -103,7 +106,13 @@ const SPECIFIED: ApiGroup = ApiGroup {
 /// name.
 pub static API_GROUPS: &[ApiGroup] = &[
     SPECIFIED,
-    ApiGroup { name: "kubeairunway.ai", manager: "kubeairunway", label_prefix: "kubeairunway.ai/", ..SPECIFIED },
+    ApiGroup {
+        name: "kubeairunway.ai",
+        manager: "kubeairunway",
+        label_prefix: "kubeairunway.ai/",
+        scales: false,
+        ..SPECIFIED
+    },
     ApiGroup {
         name: AIRUNWAY,
         label_prefix: "airunway.ai/",
@@ -119,6 +128,7 @@ pub static API_GROUPS: &[ApiGroup] = &[
         restricts_storage: true,
         overrides_merged_by: Some("airunway"),
         crd_fills_counts: true,
+        scales: false,
         warns_about_remote_code: true,
         foreign_providers: &["llmd", "vllm"],
         ignored_annotations: &[("dynamo-test-backend", "runs a simulated engine instead of the model")],

@@ -34,6 +34,9 @@ const ALWAYS_BOUND: &[&str] = &[
     "resources.gpu.count",
 ];
 
+/// The object to which the CRD of a group with the scale subresource adds itself and its `replicas`.
+const SCALING: &str = "scaling";
+
 /// The type of `spec`, with the fields of its wire declaration.
 static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, ALWAYS_BOUND));
 
@@ -186,7 +189,9 @@ impl<'d> RuleVariables<'d> {
         let written = |node: &'d Node<'d>, key: &str| {
             node.get(key).filter(|value| !matches!(value.value, kubefoundry_yaml::Value::Null))
         };
-        let Some(mut node) = self.written.and_then(|spec| written(spec, first)) else { return false };
+        let Some(mut node) = self.written.and_then(|spec| written(spec, first)) else {
+            return self.deployment.api_group.scales && matches!(path, SCALING | "scaling.replicas");
+        };
         let position = spec_fields().iter().position(|declared| declared.key == first);
         let mut defaults = position.map(|position| CrdDefaults::of_field(position, self.deployment.api_group));
         for step in steps {
@@ -210,6 +215,9 @@ impl<'d> RuleVariables<'d> {
             Some(Value::Object(fields)) => Some(Value::Object(without_nulls(fields))),
             other => other,
         };
+        if written.is_none() && field == SCALING && self.deployment.api_group.scales {
+            written = Some(json!({}));
+        }
         if let (Some(written), Some(position)) = (&mut written, position) {
             CrdDefaults::of_field(position, self.deployment.api_group).apply(written);
         }
@@ -314,6 +322,9 @@ fn crd_default(field: &FieldShape, path: &FieldPath, api_group: &ApiGroup) -> Op
         return serde_json::from_str(json).ok();
     }
     let spec = || ModelDeployment::path().spec();
+    if api_group.scales && *path == FieldPath::from(spec().scaling().replicas()) {
+        return Some(json!(1));
+    }
     if *path == FieldPath::from(spec().engine().enable_prefix_caching()) {
         return api_group.prefix_caching.map(Value::from);
     }
@@ -490,33 +501,36 @@ mod tests {
     #[test]
     fn has_is_true_for_what_is_written_and_for_defaults_of_the_crd() {
         let group = "kubefoundry.ai";
-        assert_eq!(
-            unwritten(group, "model: {id: a/b}\nengine: {type: llamacpp}\nimage: a/b:c"),
-            [
-                "engine.args",
-                "engine.contextLength",
-                "model.servedName",
-                "resources",
-                "resources.gpu",
-                "resources.gpu.count",
-                "resources.gpu.type",
-                "scaling",
-                "scaling.replicas",
-                "serving",
-                "serving.mode",
-            ]
-        );
+        let on_cpu = "model: {id: a/b}\nengine: {type: llamacpp}\nimage: a/b:c";
+        let without_scaling = [
+            "engine.args",
+            "engine.contextLength",
+            "model.servedName",
+            "resources",
+            "resources.gpu",
+            "resources.gpu.count",
+            "resources.gpu.type",
+            "serving",
+            "serving.mode",
+        ];
+        assert_eq!(unwritten(group, on_cpu), without_scaling);
+        // The CRD of this group has no scale subresource, and so no default of `scaling`.
+        let mut with_scaling = [&without_scaling[..], &["scaling", "scaling.replicas"]].concat();
+        with_scaling.sort_unstable();
+        assert_eq!(unwritten("kubeairunway.ai", on_cpu), with_scaling);
         let written = "model: {id: a/b, servedName: b}\nengine: {type: vllm, args: {x: '1'}, contextLength: 1}\n\
                        serving: {}\nscaling: {replicas: 1}\nresources: {gpu: {count: 1, type: nvidia.com/gpu}}";
         assert_eq!(unwritten(group, written), Vec::<String>::new());
         let roles = "model: {id: a/b}\nengine: {type: vllm}\nserving: {mode: disaggregated}\nscaling: {prefill: {gpu: \
                      {count: 1}, memory: 1Gi}, decode: {gpu: {count: 1}, memory: 1Gi}}";
         assert_eq!(
-            unwritten(group, roles),
+            unwritten("kubeairunway.ai", roles),
             ["engine.args", "engine.contextLength", "model.servedName", "scaling.replicas"]
         );
-        // airunway's CRD has a default for `scaling.replicas`.
-        assert_eq!(unwritten("airunway.ai", roles), ["engine.args", "engine.contextLength", "model.servedName"]);
+        // These CRDs have a default for `scaling.replicas`.
+        for group in [group, "airunway.ai"] {
+            assert_eq!(unwritten(group, roles), ["engine.args", "engine.contextLength", "model.servedName"]);
+        }
     }
 
     /// The API server applies the CRD's defaults before the operator reads an object, so both must give one verdict.
@@ -607,7 +621,8 @@ mod tests {
                 let field = object.fields.iter().find(|field| field.key == key).unwrap();
                 (shape, default) = (field.full_shape(), field.facets.default);
             }
-            default.is_some()
+            // The default of a group with the scale subresource is not declared with the field.
+            default.is_some() || path == SCALING || path == "scaling.replicas"
         };
         let expected: Vec<_> = ALWAYS_BOUND.iter().map(|path| ((*path).to_owned(), has_crd_default(path))).collect();
         let rows: Vec<_> = rows.into_iter().filter(|(field, _)| field != "resources.gpu.type").collect();

@@ -63,7 +63,7 @@ pub(super) fn objects(plan: &InstallPlan) -> Vec<Object> {
                 match_conditions: Some(vec![reviewed_change()]),
                 match_policy: equivalent(),
                 namespace_selector: Some(namespace_selector(plan)),
-                rules: rules(&["modeldeployments", "inferenceproviderconfigs"]),
+                rules: rules(&["modeldeployments", "modeldeployments/scale", "inferenceproviderconfigs"]),
                 side_effects: "None".to_owned(),
                 timeout_seconds: Some(TIMEOUT_SECONDS),
                 ..ValidatingWebhook::default()

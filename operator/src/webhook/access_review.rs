@@ -10,8 +10,9 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use tokio::time::timeout;
 
-/// Timeout of the review. The apiserver waits for the webhook in the meantime.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of the review. The apiserver waits for the webhook in the meantime, and longer than this
+/// ([`crate::manifests`]), so that the user gets the reason.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Creates the review that asks whether a user may create objects of a kind in a namespace.
 pub(super) fn create_review(user: &UserInfo, kind: &GroupVersionKind, namespace: &str) -> SubjectAccessReview {
@@ -46,11 +47,12 @@ pub(super) fn refusal(review: &SubjectAccessReview) -> Option<String> {
     let attribute = |field: fn(&ResourceAttributes) -> &Option<String>| {
         attributes.and_then(|attributes| field(attributes).as_deref()).unwrap_or_default()
     };
+    let group = attribute(|attributes| &attributes.group);
+    let dot = if group.is_empty() { "" } else { "." };
     let mut refusal = format!(
-        "user {:?} cannot create {}.{} in namespace {:?}, which the ModelDeployment requires",
+        "user {:?} cannot create {}{dot}{group} in namespace {:?}, which the ModelDeployment requires",
         review.spec.user.as_deref().unwrap_or_default(),
         attribute(|attributes| &attributes.resource),
-        attribute(|attributes| &attributes.group),
         attribute(|attributes| &attributes.namespace),
     );
     let reasons = status.map(|status| [&status.reason, &status.evaluation_error]);

@@ -26,6 +26,8 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use self::server::{AdmissionContext, Availability, Evaluators};
@@ -108,6 +110,25 @@ impl AdmissionContext for CachedCluster {
             let namespace = namespaces.get_metadata(namespace).await.map_err(|error| error.to_string())?;
             let annotations = namespace.metadata.annotations.unwrap_or_default();
             Ok(annotations.get(ALLOWED_PROVIDERS).map(|list| allow_list::parse(list)))
+        }
+        .boxed()
+    }
+
+    fn deployment<'c>(
+        &'c self,
+        group: &'c str,
+        namespace: &'c str,
+        name: &'c str,
+    ) -> BoxFuture<'c, Result<Option<Value>, String>> {
+        async move {
+            let Some(api_group) = self.settings.groups.iter().find(|api_group| api_group.name == group) else {
+                return Ok(None);
+            };
+            let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_model::wire::KIND);
+            let resource = ApiResource::from_gvk_with_plural(&kind, "modeldeployments");
+            let deployments = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
+            let found = deployments.get_opt(name).await.map_err(|error| error.to_string())?;
+            found.map(|found| serde_json::to_value(found).map_err(|error| error.to_string())).transpose()
         }
         .boxed()
     }

@@ -30,12 +30,23 @@ pub(super) struct GroupKind {
     pub(super) kind: String,
 }
 
+/// A resource with its API group. With a subresource it is the resource that has it, while the kind is the subresource's.
+#[derive(Debug, Clone, Default, Deserialize)]
+struct GroupResource {
+    #[serde(default)]
+    group: String,
+    #[serde(default)]
+    resource: String,
+}
+
 /// A write that the apiserver submits for admission.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AdmissionRequest {
     pub(super) uid: String,
     pub(super) kind: GroupKind,
+    #[serde(default)]
+    resource: GroupResource,
     pub(super) sub_resource: Option<String>,
     #[serde(default)]
     pub(super) name: String,
@@ -72,6 +83,32 @@ impl AdmissionRequest {
         let is_write = matches!(self.operation.as_str(), "CREATE" | "UPDATE");
         let is_whole = self.sub_resource.as_deref().unwrap_or_default().is_empty();
         (is_write && is_whole && self.object.is_object()).then_some(&self.object)
+    }
+
+    /// Returns the API group of the ModelDeployment that a write of the scale subresource scales; none for other requests.
+    pub(super) fn scaled_group(&self) -> Option<&str> {
+        let is_scale = self.operation == "UPDATE" && self.sub_resource.as_deref() == Some("scale");
+        (is_scale && self.resource.resource == "modeldeployments").then_some(self.resource.group.as_str())
+    }
+
+    /// Returns the update of the ModelDeployment that a write of its scale subresource amounts to.
+    pub(super) fn scale(&self, group: &str, stored: Value) -> Self {
+        let mut object = stored.clone();
+        // The type of the apiserver leaves out a zero.
+        let replicas = self.object.pointer("/spec/replicas").cloned().unwrap_or(json!(0));
+        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+            let scaling = spec.entry("scaling").or_insert_with(|| json!({}));
+            if let Some(scaling) = scaling.as_object_mut() {
+                scaling.insert("replicas".to_owned(), replicas);
+            }
+        }
+        Self {
+            kind: GroupKind { group: group.to_owned(), kind: kubefoundry_model::wire::KIND.to_owned() },
+            sub_resource: None,
+            object,
+            old_object: stored,
+            ..self.clone()
+        }
     }
 
     /// Returns the object before an update; none for a creation.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use http::{Method, StatusCode};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use kubefoundry_compiler::session::Session;
@@ -25,6 +25,13 @@ pub(super) trait AdmissionContext: Send + Sync + 'static {
     fn session(&self, group: &str) -> Availability;
     /// Returns the providers that a namespace allows; none means all.
     fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;
+    /// Reads a ModelDeployment; none if it does not exist or the operator does not serve its group.
+    fn deployment<'c>(
+        &'c self,
+        group: &'c str,
+        namespace: &'c str,
+        name: &'c str,
+    ) -> BoxFuture<'c, Result<Option<Value>, String>>;
     /// Whether `--check-access` is set.
     fn checks_access(&self) -> bool;
     /// Returns the reason why a user is denied access; none if access is allowed.
@@ -132,6 +139,10 @@ async fn answer<C: AdmissionContext>(
 /// Answers an admission request.
 async fn admit<C: AdmissionContext>(cluster: &C, task: Task, request: AdmissionRequest) -> Response {
     let uid = request.uid.clone();
+    let request = match scaled(cluster, task, request).await {
+        Ok(request) => request,
+        Err(refusal) => return json(Ok(refusal.into_review(&uid))),
+    };
     let admission = if request.new_object().is_none() {
         AdmissionResponse::allow()
     } else {
@@ -165,6 +176,31 @@ async fn admit<C: AdmissionContext>(cluster: &C, task: Task, request: AdmissionR
     response
 }
 
+/// Replaces a write of the scale subresource by the update of the ModelDeployment that it amounts to, and returns other
+/// requests unchanged.
+///
+/// # Errors
+/// The refusal of a write that has no effect, or of one whose deployment cannot be read.
+async fn scaled<C: AdmissionContext>(
+    cluster: &C,
+    task: Task,
+    request: AdmissionRequest,
+) -> Result<AdmissionRequest, AdmissionResponse> {
+    let group = request.scaled_group().filter(|_| task == Task::Validate).map(ToOwned::to_owned);
+    let Some(group) = group else { return Ok(request) };
+    match cluster.deployment(&group, &request.namespace, &request.name).await {
+        Ok(Some(stored)) => match validate::refuse_scale(&request, &stored) {
+            Some(refusal) => Err(refusal),
+            None => Ok(request.scale(&group, stored)),
+        },
+        // The apiserver refuses it.
+        Ok(None) => Ok(request),
+        Err(error) => {
+            Err(AdmissionResponse::forbid(&format!("cannot read ModelDeployment {:?}: {error}", request.name)))
+        }
+    }
+}
+
 /// Reviews a ModelDeployment; none when the review panicked.
 async fn review_deployment<C: AdmissionContext>(
     cluster: &C,
@@ -191,8 +227,12 @@ async fn review_deployment<C: AdmissionContext>(
         Creates::Nothing => None,
         _ if !cluster.checks_access() => None,
         Creates::Unknown => Some("cannot check the access of the user: no provider can be selected yet".to_owned()),
-        Creates::Kind(kind) => {
-            cluster.check_access(access_review::create_review(&request.user_info, &kind, &request.namespace)).await
+        Creates::Kinds(kinds) => {
+            let reviews =
+                kinds.iter().map(|kind| access_review::create_review(&request.user_info, kind, &request.namespace));
+            let refusals: Vec<String> =
+                join_all(reviews.map(|review| cluster.check_access(review))).await.into_iter().flatten().collect();
+            (!refusals.is_empty()).then(|| refusals.join("\n"))
         }
     };
     let admission = refusal.map_or(admission, |refusal| AdmissionResponse::forbid(&refusal));

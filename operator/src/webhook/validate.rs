@@ -31,19 +31,19 @@ const WITH_UNREADY_PROVIDERS: &[&Code] = &[&codes::NO_COMPATIBLE_PROVIDER];
 /// The result of a validation. The response holds only if the user may create what `creates` says.
 pub(super) struct Validation {
     pub(super) admission: AdmissionResponse,
-    /// The object that the deployment renders to, if the request can change it.
+    /// The objects that the deployment renders to, if the request can change them.
     pub(super) creates: Creates,
 }
 
-/// The object that the operator would create on behalf of the user.
+/// The objects that the operator would create on behalf of the user.
 #[derive(Debug, PartialEq)]
 pub(super) enum Creates {
     /// Nothing new, so no access check is necessary.
     Nothing,
     /// The provider is not known yet.
     Unknown,
-    /// An object of this kind.
-    Kind(GroupVersionKind),
+    /// Objects of these kinds: the provider's, and those that support it, such as a PersistentVolumeClaim.
+    Kinds(Vec<GroupVersionKind>),
 }
 
 impl Validation {
@@ -93,15 +93,29 @@ pub(super) fn deployment(
         lines.extend(errors.iter().take(MAX_ERRORS).map(|(field, message)| format_cause(field, message)));
         return Validation::without_access_check(AdmissionResponse::forbid(&lines.join("\n")).warn(warnings));
     }
-    let creates = match (evaluation.objects.last().and_then(kind_of), provider) {
-        (Some(kind), _) => Creates::Kind(kind),
+    let mut kinds: Vec<GroupVersionKind> = Vec::new();
+    for kind in evaluation.objects.iter().filter_map(kind_of) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let creates = match provider {
+        _ if !kinds.is_empty() => Creates::Kinds(kinds),
         // A third-party controller creates its objects with its own permissions.
-        (None, Some(name)) if providers::find(name).is_none() => Creates::Nothing,
+        Some(name) if providers::find(name).is_none() => Creates::Nothing,
         _ => Creates::Unknown,
     };
     let admission = response(request, Findings { errors, warnings });
     let creates = if admission.is_allowed() { creates } else { Creates::Nothing };
     Validation { admission, creates }
+}
+
+/// Refuses to scale a deployment whose number of replicas is not used: the client would believe that it has scaled it.
+pub(super) fn refuse_scale(request: &AdmissionRequest, stored: &Value) -> Option<AdmissionResponse> {
+    let is_disaggregated = stored.pointer("/spec/serving/mode").and_then(Value::as_str) == Some("disaggregated");
+    let message = "a ModelDeployment in disaggregated mode cannot be scaled as a whole; change \
+                   spec.scaling.prefill.replicas and spec.scaling.decode.replicas";
+    is_disaggregated.then(|| AdmissionResponse::invalid(request, &[("spec.replicas".to_owned(), message.to_owned())]))
 }
 
 /// Validates an InferenceProviderConfig. An update that keeps the specification passes unless it adds errors.
@@ -247,6 +261,7 @@ fn response(request: &AdmissionRequest, findings: Findings) -> AdmissionResponse
 }
 
 fn kind_of(object: &Value) -> Option<GroupVersionKind> {
-    let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
+    let api_version = object.get("apiVersion")?.as_str()?;
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     Some(GroupVersionKind::gvk(group, version, object.get("kind")?.as_str()?))
 }

@@ -428,8 +428,20 @@ async fn the_webhook_checks_the_access_of_the_user() {
     .await;
     refusal(&deployment(name, 1), "dynamographdeployments").await;
     scene.namespace.until_condition("m-00000", "ResourceCreated", "True").await;
+    // So are the objects that support the provider's, such as the claim of a volume.
+    let mut with_claim = deployment(name, 0);
+    with_claim["metadata"]["name"] = json!("with-claim");
+    with_claim["spec"]["model"]["storage"] =
+        json!({"volumes": [{"name": "weights", "purpose": "modelCache", "size": "10Gi"}]});
+    refusal(&with_claim, "persistentvolumeclaims in namespace").await;
+    assert!(world::list(&scene.namespace, kinds::CLAIM, "").await.unwrap().is_empty());
+    refusal(&deployment(name, 3), "configmaps in namespace").await;
+    scene.grant("configmaps", "", &["configmaps"], &["create"]).await;
     // A change of the provider is checked as well.
-    user.apply(kinds::DEPLOYMENT, &deployment(name, 3)).await.unwrap();
+    eventually(LONG, "a model of KAITO with a ConfigMap", async || {
+        user.apply(kinds::DEPLOYMENT, &deployment(name, 3)).await.map_err(|error| error.to_string())
+    })
+    .await;
     let moved = json!({"spec": {
         "provider": {"name": "kuberay", "overrides": null},
         "resources": {"gpu": {"count": 1}, "memory": "32Gi", "cpu": "8"},

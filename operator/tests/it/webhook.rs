@@ -3,7 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, MUTATING, NAMESPACE, PROVIDER_CONFIG, VALIDATING, WORKSPACE};
+use crate::harness::cluster::kinds::{
+    DEPLOYMENT, GRAPH, MUTATING, NAMESPACE, PROVIDER_CONFIG, SECRET, VALIDATING, WORKSPACE,
+};
 use crate::harness::cluster::{Namespace, SOON};
 use crate::harness::operator::Options;
 use crate::harness::shared::SharedNamespace;
@@ -130,6 +132,36 @@ async fn clients_get_the_warnings_of_lint() {
     assert!(warnings.iter().any(|warning| warning.contains("servedName is ignored for custom source")), "{warnings:?}");
 }
 
+/// As `kubectl scale` and a HorizontalPodAutoscaler do.
+#[tokio::test]
+async fn a_deployment_scales_unless_its_replicas_are_not_used() {
+    let Some(namespace) = namespace("scaled").await else { return };
+    let scale = async |name: &str, replicas: i32| {
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        namespace.api(DEPLOYMENT).patch_scale(name, &PatchParams::default(), &patch).await
+    };
+    namespace.deploy("phi", &with_dynamo()).await;
+    assert_eq!(namespace.api(DEPLOYMENT).get_scale("phi").await.unwrap().spec.unwrap().replicas, Some(1));
+    scale("phi", 3).await.unwrap();
+    namespace
+        .until(GRAPH, "phi", "with three replicas", |graph| {
+            let services = graph["spec"]["services"].as_object().unwrap();
+            let is_scaled = services.values().any(|service| service["replicas"] == 3);
+            if is_scaled { Ok(()) } else { Err(graph["spec"].to_string()) }
+        })
+        .await;
+    assert!(scale("phi", -1).await.is_err());
+
+    let role = json!({"gpu": {"count": 1}, "memory": "8Gi"});
+    let disaggregated = json!({
+        "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "serving": {"mode": "disaggregated"},
+        "scaling": {"prefill": role, "decode": role},
+    });
+    namespace.deploy("apart", &disaggregated).await;
+    let refused = scale("apart", 3).await.unwrap_err().to_string();
+    assert!(refused.contains("spec.scaling.prefill.replicas"), "{refused}");
+}
+
 #[tokio::test]
 async fn refuses_a_provider_that_the_namespace_does_not_allow() {
     let Some(namespace) = namespace("forbidden").await else { return };
@@ -188,6 +220,64 @@ async fn renews_certificates_without_interruption() {
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
     assert!(bundles.len() > 1, "it was never renewed");
+}
+
+/// A pair of another authority in the Secret, as after a restore of a backup. Every request is answered.
+#[tokio::test]
+async fn serves_a_pair_of_another_authority_without_interruption() {
+    let Some(plane) = ControlPlane::start_in_group("webhook-foreign-pair").await else { return };
+    let client = plane.admin().await;
+    crds::install_own(&client).await;
+    crds::install_upstream(&client).await;
+    let system = Namespace::create(&client, "kubefoundry-system").await;
+    let namespace = Namespace::create(&client, "models").await;
+    const SECRET_NAME: &str = "kubefoundry-webhooks-tls";
+    let data = async || system.get(SECRET, SECRET_NAME).await["data"].clone();
+    let until_refusing = async || {
+        eventually(SOON, "an invalid object refused", async || {
+            let probe = json!({"metadata": {"name": "probe"}, "spec": invalid()});
+            match namespace.apply(DEPLOYMENT, &probe).await {
+                Err(error) if error.to_string().contains(REASON) => Ok(()),
+                Err(error) => Err(error.to_string()),
+                Ok(_) => {
+                    namespace.delete(DEPLOYMENT, "probe").await;
+                    Err("it is accepted".to_owned())
+                }
+            }
+        })
+        .await;
+    };
+    let options = Options::default().flag("--certificate-lifetime", "200s");
+    let mut operator = options.start(&plane, "webhook-foreign-pair");
+    configure(&system, operator.webhook_address()).await;
+    operator.until_ready().await;
+    until_refusing().await;
+    let foreign = data().await;
+    // The next process issues a pair of its own.
+    operator.kill().await;
+    system.delete(SECRET, SECRET_NAME).await;
+    operator.restart();
+    operator.until_ready().await;
+    until_refusing().await;
+    let own = data().await;
+    assert_ne!(own["tls.crt"], foreign["tls.crt"]);
+
+    system.merge(SECRET, SECRET_NAME, &json!({"data": foreign})).await;
+    let bundle = async || {
+        let found = namespace.get(VALIDATING, "kubefoundry").await;
+        found["webhooks"][0]["clientConfig"]["caBundle"].as_str().unwrap_or_default().to_owned()
+    };
+    let started = std::time::Instant::now();
+    let mut is_served = false;
+    while started.elapsed() < Duration::from_secs(60) && !is_served {
+        let object = json!({"metadata": {"name": "phi"}, "spec": invalid()});
+        let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
+        assert!(refused.contains(REASON), "after {:?}: {refused}", started.elapsed());
+        is_served = bundle().await == foreign["ca.crt"].as_str().unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(is_served, "the bundle never became that of the pair alone");
+    assert_eq!(data().await, foreign);
 }
 
 #[tokio::test]

@@ -330,6 +330,10 @@ fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems
 /// Returns whether a change only leaves out a declared default, which API servers write into an object.
 fn leaves_out_default(change: &Change) -> bool {
     let Cause::Field { path, before: Some(value), after: None } = &change.cause else { return false };
+    if *path == ModelDeployment::path().spec().scaling().replicas().to_string() {
+        // A default of some groups only, so that it is not declared with the field.
+        return change.outputs.is_empty() && *value == Value::from(1);
+    }
     let default = declared_field(path).and_then(|field| field.facets.default);
     change.outputs.is_empty()
         && default.and_then(|default| serde_json::from_str::<Value>(default).ok()).as_ref() == Some(value)

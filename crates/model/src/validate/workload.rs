@@ -73,7 +73,12 @@ pub(super) fn validate_workload(
             Workload::Aggregated(aggregated?)
         }
         ServingMode::Disaggregated => {
-            warn_about_ignored_scaling(&[scaling_path.replicas().into()], mode.value, check);
+            // The CRD of a group with the scale subresource writes the default.
+            let is_default =
+                check.effective_api_group().scales && scaling.and_then(|scaling| scaling.replicas) == Some(1);
+            if !is_default {
+                warn_about_ignored_scaling(&[scaling_path.replicas().into()], mode.value, check);
+            }
             refuse_resources(check);
             require_roles([prefill.as_ref(), decode.as_ref()], check);
             require_gpu(engine, Role::Prefill, prefill.as_ref(), check);

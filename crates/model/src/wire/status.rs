@@ -15,6 +15,8 @@ wire_object! {
         provider: ProviderStatus = "provider",
         /// Replica counts.
         replicas: ReplicaStatus = "replicas",
+        /// The label selector of the pods that serve, for the scale subresource.
+        selector: String = "selector",
         /// The Service that answers requests.
         endpoint: EndpointStatus = "endpoint",
         /// The conditions, one of each type: `Validated`, `ProviderSelected`, `ProviderCompatible`, `ResourceCreated`,

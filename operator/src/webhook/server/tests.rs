@@ -23,6 +23,8 @@ struct FakeCluster {
     only: Option<&'static str>,
     /// The provider that is not ready.
     unready: Option<&'static str>,
+    /// The deployment that is stored.
+    stored: Option<Value>,
     reviews: Mutex<Vec<SubjectAccessReview>>,
     /// The webhooks that were asked, and their verdicts.
     verdicts: Mutex<Vec<(&'static str, &'static str)>>,
@@ -65,6 +67,16 @@ impl AdmissionContext for FakeCluster {
             _ => Ok(self.allowed.map(allow_list::parse)),
         };
         std::future::ready(allowed).boxed()
+    }
+
+    fn deployment<'c>(
+        &'c self,
+        group: &'c str,
+        namespace: &'c str,
+        name: &'c str,
+    ) -> BoxFuture<'c, Result<Option<Value>, String>> {
+        assert_eq!((group, namespace, name), ("kubefoundry.ai", "ml", "phi"));
+        std::future::ready(Ok(self.stored.clone())).boxed()
     }
 
     fn checks_access(&self) -> bool {
@@ -340,6 +352,52 @@ fn the_user_must_have_access_to_the_rendered_objects() {
     let granted = Arc::new(FakeCluster { access: Access::Granted, ..FakeCluster::default() });
     assert_eq!(admit_in(&granted, "/validate", &request(phi(valid_spec()), Value::Null))["allowed"], true);
     assert_eq!(granted.reviews.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn the_user_must_have_access_to_supporting_objects_as_well() {
+    let cluster = Arc::new(FakeCluster { access: Access::Granted, ..FakeCluster::default() });
+    let mut spec = valid_spec();
+    spec["model"]["storage"] = json!({"volumes": [{"name": "weights", "purpose": "modelCache", "size": "10Gi"}]});
+    assert_allowed(&admit_in(&cluster, "/validate", &request(phi(spec), Value::Null)));
+    let reviews = cluster.reviews.lock().unwrap();
+    let asked: Vec<(String, String)> = reviews
+        .iter()
+        .map(|review| {
+            let attributes = review.spec.resource_attributes.clone().unwrap();
+            (attributes.group.unwrap(), attributes.resource.unwrap())
+        })
+        .collect();
+    let expected = [("", "persistentvolumeclaims"), ("nvidia.com", "dynamographdeployments")];
+    assert_eq!(asked, expected.map(|(group, resource)| (group.to_owned(), resource.to_owned())));
+}
+
+#[test]
+fn a_scale_is_reviewed_as_the_update_that_it_amounts_to() {
+    let scale = |replicas: Value| {
+        let object = |replicas: Value| {
+            json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "phi", "namespace": "ml"},
+                "spec": {"replicas": replicas}})
+        };
+        let mut scale = request(object(replicas), object(json!(1)));
+        scale["kind"] = json!({"group": "autoscaling", "version": "v1", "kind": "Scale"});
+        scale["resource"] = json!({"group": "kubefoundry.ai", "version": "v1alpha1", "resource": "modeldeployments"});
+        scale["subResource"] = json!("scale");
+        scale
+    };
+    let with = |spec: Value| FakeCluster { stored: Some(phi(spec)), ..FakeCluster::default() };
+    assert_allowed(&admit_with(with(valid_spec()), "/validate", &scale(json!(3))));
+    let response = admit_with(with(valid_spec()), "/validate", &scale(json!(-1)));
+    assert!(refusal_message(&response).contains("spec.scaling.replicas"), "{response}");
+    let role = json!({"gpu": {"count": 1}, "memory": "8Gi"});
+    let disaggregated = json!({"model": {"id": "org/phi"}, "engine": {"type": "vllm"},
+        "serving": {"mode": "disaggregated"}, "scaling": {"prefill": role, "decode": role}});
+    let response = admit_with(with(disaggregated), "/validate", &scale(json!(3)));
+    assert!(refusal_message(&response).contains("spec.scaling.prefill.replicas"), "{response}");
+    // One that is gone is left to the apiserver, and a scale has no defaults.
+    assert_allowed(&admit_with(FakeCluster::default(), "/validate", &scale(json!(3))));
+    let response = admit_with(with(valid_spec()), "/mutate", &scale(json!(3)));
+    assert!(response["allowed"] == true && response["patch"].is_null(), "{response}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ struct CrdKind {
     name: &'static str,
     plural: &'static str,
     short: &'static [&'static str],
+    /// The words with which `kubectl get` lists several kinds.
+    categories: &'static [&'static str],
     scope: &'static str,
     shape: Shape,
     /// The columns of `kubectl get`.
@@ -40,11 +42,15 @@ const fn wide(column: Column) -> Column {
 
 const AGE: Column = column("Age", "date", ".metadata.creationTimestamp", "Time since creation");
 
+/// Not `all`, which lists what runs.
+const CATEGORIES: &[&str] = &["kubefoundry"];
+
 const KINDS: &[CrdKind] = &[
     CrdKind {
         name: CONFIGURATION_KIND,
         plural: "inferenceproviderconfigs",
         short: &["ipc"],
+        categories: CATEGORIES,
         scope: "Cluster",
         shape: InferenceProviderConfig::SHAPE,
         columns: &[
@@ -57,7 +63,9 @@ const KINDS: &[CrdKind] = &[
     CrdKind {
         name: KIND,
         plural: "modeldeployments",
+        // Not `md`, which is MachineDeployment of Cluster API.
         short: &["mdep"],
+        categories: CATEGORIES,
         scope: "Namespaced",
         shape: ModelDeployment::SHAPE,
         columns: &[
@@ -65,9 +73,11 @@ const KINDS: &[CrdKind] = &[
             column("Provider", "string", ".status.provider.name", "The selected provider"),
             column("Engine", "string", ".spec.engine.type", "The engine that runs the model"),
             column("Ready", "integer", ".status.replicas.ready", "Ready replicas"),
+            column("Desired", "integer", ".status.replicas.desired", "Desired replicas"),
             wide(column("Model", "string", ".spec.model.id", "The model")),
             wide(column("Endpoint", "string", ".status.endpoint.service", "The Service of the model")),
             wide(column("Reason", "string", ".status.provider.selectedReason", "Why this provider was selected")),
+            wide(column("Message", "string", ".status.message", "What the phase means, or what is wrong")),
             AGE,
         ],
     },
@@ -78,6 +88,7 @@ const ACTOR: CrdKind = CrdKind {
     name: actor::KIND,
     plural: "asyncactors",
     short: &["asyncactor", "asya", "asyas"],
+    categories: &[],
     scope: "Namespaced",
     shape: AsyncActor::SHAPE,
     columns: &[
@@ -132,25 +143,37 @@ fn definition(kind: &CrdKind, group: &str, version: &str, api_group: &ApiGroup) 
             value
         })
         .collect();
+    let mut names = json!({
+        "kind": kind.name,
+        "listKind": format!("{}List", kind.name),
+        "plural": kind.plural,
+        "singular": kind.name.to_lowercase(),
+        "shortNames": kind.short,
+    });
+    if !kind.categories.is_empty() {
+        names["categories"] = json!(kind.categories);
+    }
+    let mut subresources = json!({"status": {}});
+    if kind.name == KIND && api_group.scales {
+        subresources["scale"] = json!({
+            "specReplicasPath": ".spec.scaling.replicas",
+            "statusReplicasPath": ".status.replicas.desired",
+            "labelSelectorPath": ".status.selector",
+        });
+    }
     Ok(json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{}.{group}", kind.plural)},
         "spec": {
             "group": group,
-            "names": {
-                "kind": kind.name,
-                "listKind": format!("{}List", kind.name),
-                "plural": kind.plural,
-                "singular": kind.name.to_lowercase(),
-                "shortNames": kind.short,
-            },
+            "names": names,
             "scope": kind.scope,
             "versions": [{
                 "name": version,
                 "served": true,
                 "storage": true,
-                "subresources": {"status": {}},
+                "subresources": subresources,
                 "additionalPrinterColumns": columns,
                 "schema": {"openAPIV3Schema": structural::object(shape, api_group)?},
             }],

@@ -44,6 +44,12 @@ fn property(parent: &ObjectShape, field: &FieldShape, api_group: &ApiGroup) -> R
     if let Some(default) = field.facets.default {
         schema = schema.with("default", json(default)?);
     }
+    // The scale subresource needs the number in every object.
+    if api_group.scales && parent.name == "ModelDeploymentSpec" && field.key == "scaling" {
+        schema = schema.with("default", json!({}));
+    } else if api_group.scales && parent.name == "Scaling" && field.key == "replicas" {
+        schema = schema.with("default", json!(1));
+    }
     let mut all = Vec::new();
     if let Some(syntax) = field.facets.syntax.filter(|_| matches!(field.shape, Shape::String)) {
         all.extend(rules::of_syntax(syntax));
