@@ -16,10 +16,10 @@ mod render;
 mod snapshot;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
+use clap::{Arg, Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use kubefoundry::schemas::SCHEMAS;
 
@@ -51,6 +51,18 @@ pub(crate) struct Args {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The name under which kubectl finds the program as its plugin.
+const PLUGIN: &str = "kubectl-kubefoundry";
+
+/// Parses the command line. Usage lines name the program as it was called, which is `kubectl kubefoundry` for the plugin.
+pub(crate) fn parse(line: impl Iterator<Item = OsString>) -> Result<Args, clap::Error> {
+    let line: Vec<OsString> = line.collect();
+    let is_plugin = line.first().and_then(|name| Path::new(name).file_stem()).is_some_and(|name| name == PLUGIN);
+    let command = if is_plugin { Args::command().bin_name("kubectl kubefoundry") } else { Args::command() };
+    let mut matches = command.try_get_matches_from(line)?;
+    Args::from_arg_matches_mut(&mut matches)
 }
 
 const EXAMPLES: &str = "\
@@ -294,7 +306,6 @@ mod tests {
     /// Runs clap's own check for conflicting names and missing values.
     #[test]
     fn arguments_are_consistent() {
-        use clap::CommandFactory as _;
         Args::command().debug_assert();
     }
 

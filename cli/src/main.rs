@@ -17,10 +17,8 @@ mod table;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
-    let args = match args::Args::try_parse() {
+    let args = match args::parse(std::env::args_os()) {
         Ok(args) => args,
         Err(error) if error.use_stderr() && args::is_for_function(std::env::args_os().skip(1)) => {
             // Clients take an empty output as a request to delete everything, so the list is returned with the error in

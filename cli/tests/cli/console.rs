@@ -236,3 +236,21 @@ fn wrong_usage_is_a_failure() {
         assert!(ran.out.is_empty() && !ran.err.is_empty(), "{arguments:?}: {ran:?}");
     }
 }
+
+/// kubectl runs a program of this name as `kubectl kubefoundry`.
+#[cfg(unix)]
+#[test]
+fn usage_of_the_kubectl_plugin_names_kubectl() {
+    let sandbox = Sandbox::new();
+    let plugin = sandbox.path("kubectl-kubefoundry");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubefoundry"), &plugin).unwrap();
+    for (arguments, usage) in [
+        (&["--help"][..], "Usage: kubectl kubefoundry [OPTIONS] <COMMAND>"),
+        (&["render", "--help"], "Usage: kubectl kubefoundry render "),
+        (&["render", "--no-such-option"], "Usage: kubectl kubefoundry render "),
+    ] {
+        let output = std::process::Command::new(&plugin).args(arguments).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(text.contains(usage), "{arguments:?}: {text}");
+    }
+}
