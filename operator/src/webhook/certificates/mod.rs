@@ -190,7 +190,7 @@ impl CertificateManager {
             Ok(server) => server,
             Err(error) => return self.report_failure("cannot be used", &error),
         };
-        // A pair that somebody put into the Secret has a bundle of its own. Until every replica serves it, the apiserver
+        // A pair that a user put into the Secret has a bundle of its own. Until every replica serves it, the apiserver
         // has to trust both.
         serving.previous.take_if(|(_, since)| since.elapsed() >= self.overlap());
         let others = serving.current.iter().chain(serving.previous.as_ref().map(|(previous, _)| previous));

@@ -103,6 +103,11 @@ fn ignores_scaling_of_the_other_mode() {
             "engine: {type: vllm}\nserving: {mode: disaggregated}\nscaling: {replicas: 2, prefill: {gpu: {count: 1}, memory: 1Gi}, decode: {gpu: {count: 1}, memory: 1Gi}}",
             &["KF0210 7:13 spec.scaling.replicas"],
         ),
+        // The default, which the CRD of this group writes into every object.
+        (
+            "engine: {type: vllm}\nserving: {mode: disaggregated}\nscaling: {replicas: 1, prefill: {gpu: {count: 1}, memory: 1Gi}, decode: {gpu: {count: 1}, memory: 1Gi}}",
+            &[],
+        ),
     ]);
 }
 
