@@ -332,7 +332,7 @@ fn leaves_out_default(change: &Change) -> bool {
     let Cause::Field { path, before: Some(value), after: None } = &change.cause else { return false };
     if *path == ModelDeployment::path().spec().scaling().replicas().to_string() {
         // A default of some groups only, so that it is not declared with the field.
-        return change.outputs.is_empty() && *value == Value::from(1);
+        return change.outputs.is_empty() && *value == 1;
     }
     let default = declared_field(path).and_then(|field| field.facets.default);
     change.outputs.is_empty()
