@@ -20,7 +20,6 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "a process has one value of it")]
 pub(crate) enum Command {
     /// Run the operator, with all roles or some of them
     Run(Run),

@@ -52,7 +52,7 @@ impl Installer {
         }
         self.check_server_version().await?;
         let installed = self.list_installed().await?;
-        self.refuse_second_installation(&installed)?;
+        Self::refuse_second_installation(&installed)?;
         if let Some(before) = self.installed_plan(&installed)? {
             Self::print_changes(&plan, &before);
         }
@@ -66,7 +66,7 @@ impl Installer {
     pub(super) async fn upgrade(&self, install: &Install) -> Result<(), Failure> {
         self.check_server_version().await?;
         let installed = self.list_installed().await?;
-        self.refuse_second_installation(&installed)?;
+        Self::refuse_second_installation(&installed)?;
         let Some(before) = self.installed_plan(&installed)? else {
             let namespace = &self.namespace;
             return Err(Failure::refused(format!("no operator is installed in namespace {namespace}; use `install`")));
@@ -107,7 +107,7 @@ impl Installer {
     }
 
     /// Refuses while an operator is installed in another namespace: both would use the same cluster-wide objects.
-    fn refuse_second_installation(&self, installed: &Installed) -> Result<(), Failure> {
+    fn refuse_second_installation(installed: &Installed) -> Result<(), Failure> {
         let Some(other) = installed.elsewhere.first() else { return Ok(()) };
         Err(Failure::refused(format!(
             "kubefoundry is installed in namespace {other} already; change that installation with `upgrade --namespace {other}`, or remove it first with `uninstall --namespace {other}`"

@@ -161,11 +161,11 @@ impl InstallPlan {
     pub(crate) fn with_flags(mut self, package: &Package) -> Result<Self, String> {
         let Package { image, roles, replicas, groups, no_webhooks, failure_policy, check_access, pods, settings } =
             package;
-        set(&mut self.image, image);
-        set(&mut self.layout, roles);
-        set(&mut self.webhooks, &no_webhooks.map(|without| !without));
-        set(&mut self.failure_policy, failure_policy);
-        set(&mut self.check_access, check_access);
+        set(&mut self.image, image.as_ref());
+        set(&mut self.layout, roles.as_ref());
+        set(&mut self.webhooks, no_webhooks.map(|without| !without).as_ref());
+        set(&mut self.failure_policy, failure_policy.as_ref());
+        set(&mut self.check_access, check_access.as_ref());
         if !groups.is_empty() {
             self.groups.clone_from(groups);
         }
@@ -176,7 +176,7 @@ impl InstallPlan {
             self.check_access = false;
         }
         for shape in self.installed_pods.values_mut().chain([&mut self.pods]) {
-            set(&mut shape.replicas, replicas);
+            set(&mut shape.replicas, replicas.as_ref());
             for (amounts, given) in [(&mut shape.requests, &pods.requests), (&mut shape.limits, &pods.limits)] {
                 amounts.extend(given.iter().map(|(name, amount)| (name.clone(), Quantity(amount.clone()))));
             }
@@ -304,7 +304,7 @@ fn placeholder_image() -> String {
     format!("kubefoundry-operator:{}", env!("CARGO_PKG_VERSION"))
 }
 
-fn set<T: Clone>(field: &mut T, given: &Option<T>) {
+fn set<T: Clone>(field: &mut T, given: Option<&T>) {
     if let Some(given) = given {
         field.clone_from(given);
     }

@@ -21,6 +21,9 @@ fn with_dynamo() -> Value {
 /// A part of the message with which [`invalid`] is refused.
 const REASON: &str = "expected one of auto, Workspace, InferenceSet";
 
+/// The Secret with the certificate of the webhooks.
+const SECRET_NAME: &str = "kubefoundry-webhooks-tls";
+
 /// A specification with two mistakes that the CRD accepts.
 fn invalid() -> Value {
     json!({
@@ -231,7 +234,6 @@ async fn serves_a_pair_of_another_authority_without_interruption() {
     crds::install_upstream(&client).await;
     let system = Namespace::create(&client, "kubefoundry-system").await;
     let namespace = Namespace::create(&client, "models").await;
-    const SECRET_NAME: &str = "kubefoundry-webhooks-tls";
     let data = async || system.get(SECRET, SECRET_NAME).await["data"].clone();
     let until_refusing = async || {
         eventually(SOON, "an invalid object refused", async || {
