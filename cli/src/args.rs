@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Arg, Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
+use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use kubefoundry::schemas::SCHEMAS;
 

@@ -220,6 +220,21 @@ pub trait Provider: Sync {
     /// Returns [`ImportRefusal`] if no deployment renders a similar object.
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal>;
 
+    /// Returns the label selector of the pods that count as replicas of a main object, for the scale subresource. Returns
+    /// `None` where no labels select them, or where the number of replicas has no meaning, as in disaggregated mode.
+    ///
+    /// ```
+    /// use kubefoundry_model::providers;
+    /// use serde_json::json;
+    /// let kaito = providers::find("kaito").unwrap();
+    /// let workspace = json!({"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "phi"}});
+    /// let selector = kaito.replica_selector(&workspace).unwrap();
+    /// assert_eq!(selector, "kaito.sh/workspace=phi,apps.kubernetes.io/pod-index=0");
+    /// ```
+    fn replica_selector(&self, _object: &Value) -> Option<String> {
+        None
+    }
+
     /// Splits an object that serves several models into objects that serve one each, with names of their own. Returns none
     /// if the object serves one model, or cannot be split.
     fn split(&self, _object: &Value) -> Vec<Value> {

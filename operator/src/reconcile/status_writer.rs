@@ -20,13 +20,14 @@ use crate::names::condition;
 use crate::status::{self, Force, StatusOwner, StatusUpdate};
 
 /// The fields of a provider's controller, as JSON pointers below `status`.
-const PROVIDER_FIELDS: [&str; 7] = [
+const PROVIDER_FIELDS: [&str; 8] = [
     "/phase",
     "/message",
     "/provider/resourceKind",
     "/provider/resourceName",
     "/endpoint",
     "/replicas",
+    "/selector",
     "/observedGeneration",
 ];
 /// The conditions of a provider's controller.

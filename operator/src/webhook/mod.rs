@@ -3,13 +3,12 @@
 //!
 //! ```text
 //! apiserver ─ http ─ server ─┬─ review ─┬─ default ── patch
-//!     │                      │          └─ validate ─ allow_list ─ access_review ─ verdict
+//!     │                      │          └─ validate ─ access_review ─ verdict
 //!     │                      └─ convert
 //!     └─ certificates (Secret) ─ ca_bundle
 //! ```
 
 mod access_review;
-mod allow_list;
 pub(crate) mod ca_bundle;
 pub(crate) mod certificates;
 mod convert;
@@ -27,6 +26,7 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kubefoundry_compiler::verdict::AllowList;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -99,17 +99,17 @@ impl AdmissionContext for CachedCluster {
         })
     }
 
-    fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>> {
+    fn allow_list<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<AllowList, String>> {
         async move {
             let namespaces = self.contexts.borrow().first().map(|context| Arc::clone(&context.namespaces));
             if let Some(namespaces) = namespaces.filter(|namespaces| namespaces.is_known(namespace)) {
-                return Ok(namespaces.allow_list(namespace).providers().map(<[String]>::to_vec));
+                return Ok(namespaces.allow_list(namespace));
             }
             // The namespace is new, or the watch is broken: ask the apiserver.
             let namespaces = Api::<Namespace>::all(self.client.clone());
-            let namespace = namespaces.get_metadata(namespace).await.map_err(|error| error.to_string())?;
-            let annotations = namespace.metadata.annotations.unwrap_or_default();
-            Ok(annotations.get(ALLOWED_PROVIDERS).map(|list| allow_list::parse(list)))
+            let found = namespaces.get_metadata(namespace).await.map_err(|error| error.to_string())?;
+            let annotations = found.metadata.annotations.unwrap_or_default();
+            Ok(AllowList::parse(namespace, annotations.get(ALLOWED_PROVIDERS).map(String::as_str)))
         }
         .boxed()
     }

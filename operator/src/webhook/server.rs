@@ -8,6 +8,7 @@ use futures::future::{BoxFuture, join_all};
 use http::{Method, StatusCode};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use kubefoundry_compiler::session::Session;
+use kubefoundry_compiler::verdict::AllowList;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -24,7 +25,7 @@ pub(super) trait AdmissionContext: Send + Sync + 'static {
     /// Returns the evaluators of an API group, or why there are none.
     fn session(&self, group: &str) -> Availability;
     /// Returns the providers that a namespace allows; none means all.
-    fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;
+    fn allow_list<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<AllowList, String>>;
     /// Reads a ModelDeployment; none if it does not exist or the operator does not serve its group.
     fn deployment<'c>(
         &'c self,
@@ -211,7 +212,11 @@ async fn review_deployment<C: AdmissionContext>(
     if task == Task::Default {
         return run_blocking(move || default::review(&request, &evaluators.session)).await;
     }
-    let allowed = if request.changes_spec() { cluster.allowed_providers(&request.namespace).await } else { Ok(None) };
+    let allowed = if request.changes_spec() {
+        cluster.allow_list(&request.namespace).await
+    } else {
+        Ok(AllowList::parse(&request.namespace, None))
+    };
     let allowed = match allowed {
         Ok(allowed) => allowed,
         Err(error) => {
@@ -222,7 +227,7 @@ async fn review_deployment<C: AdmissionContext>(
     let request = Arc::new(request);
     let shared = Arc::clone(&request);
     let Validation { admission, creates } =
-        run_blocking(move || validate::deployment(&shared, &evaluators, allowed.as_deref())).await?;
+        run_blocking(move || validate::deployment(&shared, &evaluators, &allowed)).await?;
     let refusal = match creates {
         Creates::Nothing => None,
         _ if !cluster.checks_access() => None,

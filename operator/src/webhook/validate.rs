@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use kube::core::GroupVersionKind;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::codes;
-use kubefoundry_compiler::session::{Evaluation, PriorChoice};
+use kubefoundry_compiler::verdict::{AllowList, Cluster, Outcome, Verdict, named_provider, recorded_choice};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
 use serde_json::Value;
 
-use super::allow_list;
 use super::review::{AdmissionRequest, AdmissionResponse, format_cause};
 use super::server::Evaluators;
 
@@ -53,21 +52,19 @@ impl Validation {
     }
 }
 
-/// Validates a ModelDeployment. `allowed` is the allow list of its namespace, if it has one.
+/// Validates a ModelDeployment. `allowed` is what its namespace allows.
 ///
 /// An update that keeps the specification passes unless it adds errors. So a deployment that was stored with errors can
 /// still be labeled, and deleted: controllers remove finalizers by an update.
-pub(super) fn deployment(
-    request: &AdmissionRequest,
-    evaluators: &Evaluators,
-    allowed: Option<&[String]>,
-) -> Validation {
+pub(super) fn deployment(request: &AdmissionRequest, evaluators: &Evaluators, allowed: &AllowList) -> Validation {
     let Some(object) = request.new_object().filter(|_| !request.is_terminating()) else {
         return Validation::without_access_check(AdmissionResponse::allow());
     };
     let stored = request.stored();
     if !request.changes_spec() {
-        let errors = |object| Findings::new(&evaluate(evaluators, object, stored, None).1, evaluators).errors;
+        let everything = AllowList::parse(&request.namespace, None);
+        let errors =
+            |object| Findings::new(&decide(evaluators, object, stored, &everything).diagnostics, evaluators).errors;
         let mut new_errors = errors(object);
         if !new_errors.is_empty() {
             let before = stored.map(errors).unwrap_or_default();
@@ -79,22 +76,21 @@ pub(super) fn deployment(
             Findings { errors: new_errors, warnings: Vec::new() },
         ));
     }
-    let (evaluation, diagnostics) = evaluate(evaluators, object, stored, allowed);
-    let Findings { mut errors, warnings } = Findings::new(&diagnostics, evaluators);
-    let provider = evaluation.provider();
-    if let Some(allowed) = allowed.filter(|_| provider.is_none() && !errors.is_empty()) {
-        errors.push((
-            ModelDeployment::path().spec().provider().name().to_string(),
-            allow_list::describe(&request.namespace, allowed),
-        ));
+    let verdict = decide(evaluators, object, stored, allowed);
+    let Findings { mut errors, warnings } = Findings::new(&verdict.diagnostics, evaluators);
+    let provider = verdict.choice.as_ref().map(|choice| choice.provider.as_str());
+    if provider.is_none() && verdict.outcome == Outcome::NotAllowed && !errors.is_empty() {
+        errors.push((ModelDeployment::path().spec().provider().name().to_string(), verdict.message.clone()));
     }
-    if let Some(refusal) = provider.and_then(|name| allow_list::refusal(name, &request.namespace, allowed)) {
-        let mut lines = vec![refusal];
+    // A provider that the user names is refused beside other errors; among the others the allow list would choose again.
+    let is_final = verdict.outcome == Outcome::NotAllowed || named_provider(object).is_some();
+    if let Some(refused) = provider.filter(|provider| is_final && !allowed.allows(provider)) {
+        let mut lines = vec![allowed.refusal(Some(refused))];
         lines.extend(errors.iter().take(MAX_ERRORS).map(|(field, message)| format_cause(field, message)));
         return Validation::without_access_check(AdmissionResponse::forbid(&lines.join("\n")).warn(warnings));
     }
     let mut kinds: Vec<GroupVersionKind> = Vec::new();
-    for kind in evaluation.objects.iter().filter_map(kind_of) {
+    for kind in verdict.evaluation.objects.iter().filter_map(kind_of) {
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
@@ -185,50 +181,16 @@ impl Findings {
     }
 }
 
-/// Evaluates a deployment, and returns the diagnostics. A deployment that names no provider keeps the one that was
-/// selected before; a new one gets one of the allowed providers.
-fn evaluate(
-    evaluators: &Evaluators,
-    deployment: &Value,
-    stored: Option<&Value>,
-    allowed: Option<&[String]>,
-) -> (Evaluation, Vec<Diagnostic>) {
-    let text = |object: &Value, at| {
-        object.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+/// Decides a deployment. One that names no provider keeps the one that was selected before.
+fn decide(evaluators: &Evaluators, deployment: &Value, stored: Option<&Value>, allowed: &AllowList) -> Verdict {
+    let cluster = Cluster {
+        session: &evaluators.session,
+        restrict: &*evaluators.restrict,
+        allowed,
+        thoroughness: Thoroughness::EveryRule,
     };
-    let session = &evaluators.session;
-    if text(deployment, "/spec/provider/name").is_none() {
-        let chosen = stored.and_then(|stored| {
-            let reason = text(stored, "/status/provider/selectedReason").unwrap_or_default();
-            Some(PriorChoice { provider: text(stored, "/status/provider/name")?, reason })
-        });
-        if let Some(chosen) = chosen {
-            let evaluation = session.evaluate(deployment, Some(&chosen));
-            let diagnostics = evaluation.diagnostics.clone();
-            return (evaluation, diagnostics);
-        }
-        if let Some(allowed) = allowed {
-            // The restricted session only selects. The other one knows the installed CRDs, and renders.
-            let selected = (evaluators.restrict)(allowed).validate(deployment, Thoroughness::EveryRule);
-            let decision = selected.decision.as_ref();
-            let chosen = decision.and_then(|decision| {
-                let reason = decision.reason().unwrap_or_default().to_owned();
-                Some(PriorChoice { provider: decision.provider()?.to_owned(), reason })
-            });
-            let Some(chosen) = chosen else {
-                let diagnostics = selected.diagnostics.clone();
-                return (selected, diagnostics);
-            };
-            let evaluation = session.evaluate(deployment, Some(&chosen));
-            let mut diagnostics = selected.diagnostics;
-            let more = evaluation.diagnostics.iter().filter(|more| !diagnostics.contains(more)).cloned();
-            diagnostics.extend(more.collect::<Vec<_>>());
-            return (evaluation, diagnostics);
-        }
-    }
-    let evaluation = session.validate(deployment, Thoroughness::EveryRule);
-    let diagnostics = evaluation.diagnostics.clone();
-    (evaluation, diagnostics)
+    let prior = stored.and_then(recorded_choice).filter(|_| named_provider(deployment).is_none());
+    cluster.decide(deployment, prior.as_ref())
 }
 
 /// Converts a diagnostic to the cause of a refusal: its field, and its message with help and code.

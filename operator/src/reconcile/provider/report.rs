@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_compiler::status::{StalenessPolicy, observe};
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_model::provider::{Provider, Status};
 use kubefoundry_model::status::Replicas;
@@ -25,6 +26,8 @@ pub(super) struct StatusReport<'r> {
     main: Option<(String, String)>,
     /// The status of the main object, if it exists.
     status: Option<Status>,
+    /// The label selector of the pods that count as its replicas.
+    selector: Option<String>,
     /// Whether that status is too old; absent if unknown.
     stale: Option<bool>,
     stale_after: Duration,
@@ -50,6 +53,7 @@ impl<'r> StatusReport<'r> {
             outcome,
             main: None,
             status: None,
+            selector: None,
             stale: None,
             stale_after,
             stale_in: None,
@@ -68,6 +72,7 @@ impl<'r> StatusReport<'r> {
         let Some(live) = live else { return report };
         report.main = Some((live.resource.kind.clone(), live.object.name().to_owned()));
         let object = live.object.value();
+        report.selector = provider.replica_selector(&object);
         let Ok(status) = provider.translate_status(&object) else { return report };
         let policy = StalenessPolicy { now: Some(now), stale_after: stale_after.as_secs() };
         let observation = observe(&object, &status, policy);
@@ -206,6 +211,9 @@ impl<'r> StatusReport<'r> {
     /// Returns all status fields and conditions of this provider's field manager.
     pub(super) fn status_update(&self, deployment: &Value) -> StatusUpdate {
         let before = &deployment["status"];
+        let scales =
+            objects::text(deployment, "/apiVersion").split_once('/').and_then(|(group, _)| ApiGroup::find(group));
+        let scales = scales.is_some_and(|group| group.scales);
         let status = self.status.as_ref();
         let endpoint = status.and_then(|status| status.endpoint.as_ref());
         let endpoint = endpoint.map(|endpoint| json!({"service": endpoint.service, "port": endpoint.port}));
@@ -218,6 +226,7 @@ impl<'r> StatusReport<'r> {
             .field("provider.resourceName", name)
             .field("endpoint", endpoint)
             .field("replicas", replicas)
+            .field("selector", self.selector.as_deref().filter(|_| scales))
             .field("observedGeneration", deployment.pointer("/metadata/generation").cloned().unwrap_or_default())
             .condition(self.compatible_condition())
             .condition(self.created_condition())
@@ -286,7 +295,6 @@ pub(super) fn chosen_at(value: &Value) -> Option<Time> {
 mod tests {
     use std::sync::Arc;
 
-    use kubefoundry_kubernetes::api_group::ApiGroup;
     use kubefoundry_model::providers;
 
     use super::*;
@@ -318,7 +326,7 @@ mod tests {
     }
 
     fn status_of(outcome: &ReconcileOutcome, live: Option<&UpstreamObject>, before: &Value) -> Value {
-        let mut deployment = json!({"metadata": {"generation": 2}});
+        let mut deployment = json!({"apiVersion": "kubefoundry.ai/v1alpha1", "metadata": {"generation": 2}});
         deployment["status"] = before.clone();
         let statement = report(outcome, live).status_update(&deployment);
         statement.patch(&deployment, "kaito-provider", Time::parse(NOW).unwrap()).unwrap_or(Value::Null)
@@ -338,6 +346,7 @@ mod tests {
         assert_eq!((&status["phase"], &status["endpoint"]["service"]), (&json!("Running"), &json!("phi")));
         assert_eq!(status["provider"], json!({"resourceKind": "Workspace", "resourceName": "phi"}));
         assert_eq!(status["observedGeneration"], 2);
+        assert_eq!(status["selector"], "kaito.sh/workspace=phi,apps.kubernetes.io/pod-index=0");
         assert_eq!(
             conditions(&status),
             ["ProviderCompatible=True Compatible", "ResourceCreated=True ResourceCreated", "Ready=True Running"]

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use super::*;
 use crate::runtime::server;
-use crate::webhook::allow_list;
 
 /// A cluster with the built-in providers and one allow list.
 #[derive(Default)]
@@ -61,10 +60,10 @@ impl AdmissionContext for FakeCluster {
         }
     }
 
-    fn allowed_providers<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>> {
+    fn allow_list<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<AllowList, String>> {
         let allowed = match namespace {
             "unreadable" => Err("forbidden".to_owned()),
-            _ => Ok(self.allowed.map(allow_list::parse)),
+            _ => Ok(AllowList::parse(namespace, self.allowed)),
         };
         std::future::ready(allowed).boxed()
     }
@@ -297,14 +296,14 @@ fn refuses_a_provider_outside_of_the_allow_list() {
     let response = admit_with(only_kaito(), "/validate", &request(phi(named.clone()), Value::Null));
     assert_eq!(
         refusal_message(&response),
-        "provider \"kuberay\" is not allowed in namespace \"ml\"; its annotation kubefoundry.ai/allowed-providers allows: kaito"
+        "Provider 'kuberay' is not allowed in namespace 'ml', which allows: kaito (annotation kubefoundry.ai/allowed-providers)"
     );
     assert_eq!(response["status"]["reason"], "Forbidden");
     // A deployment that names no provider gets an allowed one: without the list it would be dynamo.
     let response = admit_with(only_kaito(), "/validate", &request(phi(valid_spec()), Value::Null));
     assert!(refusal_message(&response).starts_with("spec: No compatible provider for "), "{response}");
     assert!(refusal_message(&response).ends_with(
-        "\nspec.provider.name: namespace \"ml\" allows: kaito (annotation kubefoundry.ai/allowed-providers)"
+        "\nspec.provider.name: No provider can be selected in namespace 'ml', which allows: kaito (annotation kubefoundry.ai/allowed-providers)"
     ));
     let cpu = json!({"model": {"id": "org/phi"}, "engine": {"type": "llamacpp"}, "image": "registry.example.com/phi:1",
         "provider": {"overrides": {"runner": "llama-server"}}});

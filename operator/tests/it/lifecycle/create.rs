@@ -52,6 +52,10 @@ async fn a_deployment_is_selected_applied_and_runs() {
         assert_eq!(status["endpoint"], json!({"service": case.service, "port": case.port}));
         assert_eq!(status["replicas"], json!({"desired": 1, "ready": 1, "available": 1}));
         assert_eq!(status["observedGeneration"], deployment["metadata"]["generation"]);
+        let selector = status["selector"].as_str().unwrap_or_default();
+        let scale = serde_json::to_value(namespace.api(DEPLOYMENT).get_scale("phi").await.unwrap()).unwrap();
+        assert!(!selector.is_empty(), "{status}");
+        assert_eq!(scale["status"], json!({"replicas": 1, "selector": selector}), "for an autoscaler");
         assert_eq!(condition(&deployment, "Ready").unwrap()["status"], "True");
         let created = condition(&deployment, "ResourceCreated").unwrap();
         assert_eq!(created["lastTransitionTime"], pending["lastTransitionTime"], "it did not change");

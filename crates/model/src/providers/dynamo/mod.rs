@@ -176,6 +176,10 @@ impl Provider for Dynamo {
         refine::refine(refinement, draft)
     }
 
+    fn replica_selector(&self, object: &serde_json::Value) -> Option<String> {
+        status::worker_selector(object)
+    }
+
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
         status::translate(observed)
     }

@@ -24,7 +24,7 @@ const SOURCE: StatusSource = StatusSource {
 pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
     let mut observed = ObservedObject::parse(object, &SOURCE)?;
     let phase = determine_phase(&mut observed);
-    let components = read_components(&observed);
+    let components = read_components(observed.object, observed.version);
     let frontend = components.iter().find(|component| component.role == "frontend");
     let state = ProviderState {
         phase,
@@ -98,9 +98,8 @@ impl ComponentStatus<'_> {
     }
 }
 
-fn read_components<'o>(observed: &ObservedObject<'o>) -> Vec<ComponentStatus<'o>> {
-    let object = observed.object;
-    let is_v1alpha1 = observed.version == "v1alpha1";
+fn read_components<'o>(object: &'o Value, version: &str) -> Vec<ComponentStatus<'o>> {
+    let is_v1alpha1 = version == "v1alpha1";
     let statuses = object.pointer(if is_v1alpha1 { "/status/services" } else { "/status/components" });
     let component = |name: &'o str, spec: &'o Value, role: &'o str| ComponentStatus {
         name,
@@ -123,6 +122,18 @@ fn read_components<'o>(observed: &ObservedObject<'o>) -> Vec<ComponentStatus<'o>
             .map(|item| component(text_or_empty(item, "/name"), item, text_or_empty(item, "/type")))
             .collect()
     }
+}
+
+/// Returns the label selector of the workers of a graph in aggregated mode. The operator labels every pod with its graph
+/// and the type of its component (`generateLabels` in `deploy/operator/internal/dynamo/graph.go`).
+pub(super) fn worker_selector(object: &Value) -> Option<String> {
+    let version = text_or_empty(object, "/apiVersion").rsplit_once('/')?.1;
+    let components = read_components(object, version);
+    let roles: Vec<&str> = components.iter().filter(|one| one.serves()).map(|component| component.role).collect();
+    let name = text_or_empty(object, "/metadata/name");
+    // Prefill and decode workers have replicas of their own.
+    (roles == ["worker"])
+        .then(|| format!("nvidia.com/dynamo-graph-deployment-name={name},nvidia.com/dynamo-component-type=worker"))
 }
 
 /// Sums the replicas of the workers. A PodClique does not report available replicas, and a PodCliqueScalingGroup no

@@ -187,6 +187,10 @@ impl Provider for Kaito {
         kubefoundry_facts::kaito_preset_model(name)
     }
 
+    fn replica_selector(&self, object: &serde_json::Value) -> Option<String> {
+        serving_pods::selector(object)
+    }
+
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
         status::translate(observed)
     }

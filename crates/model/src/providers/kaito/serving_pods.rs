@@ -5,7 +5,9 @@ use super::template;
 use super::workload::KaitoKind;
 use crate::ir::Deployment;
 use crate::provider::{GatewayBackend, TranslationContext};
+use crate::status::text_or_empty;
 use kubefoundry_kubernetes::pod::StringMap;
+use serde_json::Value;
 
 /// Returns the labels of the pods that serve: the first of each Workspace, because the others of a model on several
 /// nodes are its workers. KAITO labels pods with their Workspace and with their InferenceSet
@@ -19,6 +21,17 @@ pub(super) fn labels(kind: KaitoKind, name: &str) -> StringMap {
     let mut labels = StringMap::from_entry(key, name);
     labels.push("apps.kubernetes.io/pod-index", "0");
     labels
+}
+
+/// Returns the label selector of the pods that serve a live Workspace or InferenceSet.
+pub(super) fn selector(object: &Value) -> Option<String> {
+    let kind = match text_or_empty(object, "/kind") {
+        "Workspace" => KaitoKind::Workspace,
+        "InferenceSet" => KaitoKind::InferenceSet,
+        _ => return None,
+    };
+    let labels = labels(kind, text_or_empty(object, "/metadata/name"));
+    Some(labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(","))
 }
 
 /// Returns what a Gateway can send requests to. With its feature gate, KAITO creates the InferencePool of an InferenceSet

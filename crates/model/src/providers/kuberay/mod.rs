@@ -165,6 +165,10 @@ impl Provider for KubeRay {
         split::split(object)
     }
 
+    fn replica_selector(&self, object: &serde_json::Value) -> Option<String> {
+        status::worker_selector(object)
+    }
+
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
         status::translate(observed)
     }

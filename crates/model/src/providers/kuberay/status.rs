@@ -117,6 +117,13 @@ struct Application<'o> {
     message: &'o str,
 }
 
+/// Returns the label selector of the workers of the active cluster, whose name KubeRay chooses (`labelPod` in
+/// ray-operator/controllers/ray/common/pod.go).
+pub(super) fn worker_selector(object: &Value) -> Option<String> {
+    let active = read_clusters(object).into_iter().find(|cluster| cluster.role == "active")?;
+    (!active.name.is_empty()).then(|| format!("ray.io/cluster={},ray.io/node-type=worker", active.name))
+}
+
 /// Returns the active cluster, then the pending one, if they exist.
 fn read_clusters(object: &Value) -> Vec<Cluster<'_>> {
     let both = ["active", "pending"].into_iter().filter_map(|role| {
