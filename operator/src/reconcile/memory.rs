@@ -56,6 +56,9 @@ pub(crate) struct Memory {
     secrets: Option<(i64, bool, Moment)>,
 }
 
+/// Stands for the version of an object that is deleted.
+const DELETED: u64 = u64::MAX;
+
 /// A write that the watch has to deliver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Write {
@@ -104,7 +107,7 @@ impl Memory {
     /// Records the deletion of an object before its request. Returns whether it was requested a moment ago already.
     pub(crate) fn begin_delete(&mut self, uid: &str, now: Moment) -> bool {
         self.objects.retain(|_, write| write.is_recent(now));
-        self.objects.insert(uid.to_owned(), Write { version: u64::MAX, at: now }).is_some()
+        self.objects.insert(uid.to_owned(), Write { version: DELETED, at: now }).is_some()
     }
 
     /// Records that a deletion was accepted: the watch no longer needs to deliver the last apply.
@@ -120,6 +123,13 @@ impl Memory {
     /// Whether the cached object is older than its last apply.
     pub(crate) fn is_object_behind(&self, key: &str, known: Option<&CachedObject>, now: Moment) -> bool {
         self.objects.get(key).is_some_and(|applied| applied.is_behind(known, now))
+    }
+
+    /// Whether one of the objects that were applied last is not known yet, or is known in an older state. `known` finds an
+    /// object by kind and name.
+    pub(crate) fn misses_objects<'o>(&self, known: impl Fn(&str) -> Option<&'o CachedObject>, now: Moment) -> bool {
+        let mut applied = self.objects.iter().filter(|(_, write)| write.version != DELETED);
+        applied.any(|(key, write)| write.is_behind(known(key), now))
     }
 
     /// Records a success, and drops what the watches have had time to deliver. Returns whether anything is left to
@@ -228,6 +238,12 @@ mod tests {
         let is_behind = |known: Option<&str>| memory.is_object_behind("Workspace/phi", known.map(object).as_ref(), NOW);
         assert_eq!([None, Some("8"), Some("10")].map(is_behind), [true, true, false]);
         assert!(!memory.is_object_behind("Service/phi", None, NOW));
+        // What was deleted need not be known.
+        let misses = |known: Option<&str>| {
+            let known = known.map(object);
+            memory.misses_objects(|key| known.as_ref().filter(|_| key == "Workspace/phi"), NOW)
+        };
+        assert_eq!([None, Some("8"), Some("10")].map(misses), [true, true, false]);
         // A resourceVersion that is not a number is not compared.
         memory.record_write(&object("x"), NOW);
         assert!(!memory.is_behind(&object("4"), NOW));

@@ -92,12 +92,22 @@ impl Reconciliation<'_> {
         &self.observation.owned
     }
 
+    /// Whether the caches lack an object that was just applied. Without it, a deployment that is deleted or given up now
+    /// would seem to have no objects.
+    fn misses_own_objects(&self) -> bool {
+        let find = |key: &str| {
+            let mut owned = self.owned().iter();
+            owned.find(|owned| objects::live_key(owned) == key).map(|owned| &owned.object)
+        };
+        self.memory().misses_objects(find, self.moment())
+    }
+
     async fn publish(&self, reason: EventReason, message: String) {
         self.exchange.send(Request::Publish { reason, message }).await.ok();
     }
 
     async fn run(&self) -> Result<Next, Error> {
-        let is_behind = self.memory().is_behind(self.deployment(), self.moment());
+        let is_behind = self.memory().is_behind(self.deployment(), self.moment()) || self.misses_own_objects();
         match self.observation.step(is_behind) {
             Step::Nothing => Ok(Next::OnChange),
             Step::CatchUp => Ok(Next::After(MAX_WATCH_LAG)),

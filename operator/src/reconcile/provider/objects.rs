@@ -40,6 +40,11 @@ pub(super) fn key(object: &Value) -> String {
     format!("{}/{}", text(object, "/kind"), name(object))
 }
 
+/// Formats the kind and name of a live object, as [`key`] does those of a desired one.
+pub(super) fn live_key(owned: &UpstreamObject) -> String {
+    format!("{}/{}", owned.resource.kind, owned.object.name())
+}
+
 /// Formats an object for messages: `Workspace 'phi'`.
 pub(super) fn title(object: &Value) -> String {
     format!("{} '{}'", text(object, "/kind"), name(object))
