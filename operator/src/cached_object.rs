@@ -8,12 +8,14 @@ use std::borrow::Cow;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::ApiResource;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::server_fields;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::recreation::RecreationMark;
+use crate::names::DEPLOYMENT_UID;
 
 /// A cached object of the cluster, of any kind.
 #[derive(Debug, Clone)]
@@ -179,6 +181,13 @@ impl CachedObject {
         let owners = self.metadata.owner_references.as_deref()?;
         owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
     }
+
+    /// Returns the uid of the deployment for which the object was applied: its controller, or without one the
+    /// deployment that an annotation names, because another client may have taken the owner from it.
+    pub(crate) fn deployment_uid(&self) -> Option<&str> {
+        let annotated = || API_GROUPS.iter().find_map(|group| self.annotation(&group.label(DEPLOYMENT_UID)));
+        self.controller_uid().or_else(annotated)
+    }
 }
 
 impl<'de> Deserialize<'de> for CachedObject {
@@ -252,7 +261,10 @@ mod tests {
         assert_eq!((cached.name(), cached.namespace(), cached.uid()), ("phi", "ml", "u"));
         assert_eq!(cached.annotation("a"), Some("b"));
         assert_eq!(cached.annotation(server_fields::LAST_APPLIED), None);
-        assert_eq!(cached.controller_uid(), Some("o"));
+        assert_eq!((cached.controller_uid(), cached.deployment_uid()), (Some("o"), Some("o")));
+        let disowned = json!({"metadata": {"annotations": {"kubefoundry.ai/deployment-uid": "o"}}});
+        let disowned = CachedObject::new(disowned).unwrap();
+        assert_eq!((disowned.controller_uid(), disowned.deployment_uid()), (None, Some("o")));
         assert_eq!(cached.chosen(), Some("kaito"));
         let value = cached.value();
         assert_eq!(value["spec"]["model"]["id"], "org/phi");

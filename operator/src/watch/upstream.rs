@@ -103,9 +103,9 @@ impl ObjectIndex {
     /// Adds or replaces an object, and returns the one before it. An object may change its owner.
     fn insert(&mut self, owned: UpstreamObject) -> Option<Arc<UpstreamObject>> {
         let key = Key::from_object(&owned.object);
-        let owner = owned.object.controller_uid().map(str::to_owned);
+        let owner = owned.object.deployment_uid().map(str::to_owned);
         let before = self.all.insert(key.clone(), Arc::new(owned));
-        let old = before.as_ref().and_then(|before| before.object.controller_uid());
+        let old = before.as_ref().and_then(|before| before.object.deployment_uid());
         if old != owner.as_deref() {
             self.disown(old, &key);
         }
@@ -117,7 +117,7 @@ impl ObjectIndex {
 
     fn remove(&mut self, key: &Key) -> Option<Arc<UpstreamObject>> {
         let before = self.all.remove(key)?;
-        self.disown(before.object.controller_uid(), key);
+        self.disown(before.object.deployment_uid(), key);
         Some(before)
     }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::desired::RenderResult;
 use super::ownership::{self, ChosenProvider, Situation, Step};
 use super::{finalizer, objects, report};
+use crate::cached_object::CachedObject;
 use crate::names;
 use crate::reconcile::observation::Observation;
 use crate::recreation::RecreationPolicy;
@@ -53,7 +54,7 @@ pub(crate) trait ProviderCluster {
     /// Whether the caches of the provider's kinds are filled.
     fn is_ready(&self, provider: &str) -> bool;
 
-    /// Returns the cached objects whose controller is the deployment with this uid.
+    /// Returns the cached objects that were applied for the deployment with this uid, also those that lost their owner.
     fn owned(&self, uid: &str) -> Vec<Arc<UpstreamObject>>;
 
     /// Returns a cached object, whoever owns it.
@@ -93,7 +94,15 @@ impl ProviderObservation {
     ) -> Self {
         let is_ready = cluster.is_ready(identity.provider.name());
         let mut owned = cluster.owned(base.deployment.uid());
-        owned.retain(|owned| objects::belongs_to(owned, identity.provider, &identity.manager));
+        // A deletion leaves what has lost its owner. In a migration it would run the same model as its successor.
+        let may_lack_owner = !base.deployment.is_terminating();
+        let is_ours = |object: &CachedObject| {
+            object.controller_uid().is_some()
+                || may_lack_owner
+                    && objects::has_lost_owner(object, &base.deployment, &identity.manager, base.api_group)
+        };
+        owned
+            .retain(|owned| objects::belongs_to(owned, identity.provider, &identity.manager) && is_ours(&owned.object));
         let mut observation = Self {
             base,
             identity,
