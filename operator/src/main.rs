@@ -29,6 +29,8 @@ mod reference;
 mod status;
 
 mod reconcile;
+#[cfg(test)]
+mod simulation;
 
 mod context;
 mod controllers;
