@@ -265,7 +265,7 @@ impl Controllers {
         if let Some(run) = controller.run {
             return vec![self.execute(store, slots, role, controller, run)];
         }
-        let mut views = self.views(store, slots, role, controller);
+        let mut views = Self::views(store, slots, role, controller);
         if pace == Pace::Swift {
             views.truncate(1);
         }
@@ -287,7 +287,7 @@ impl Controllers {
     }
 
     /// Returns all combinations of versions in which the controller may observe the objects.
-    fn views(&self, store: &Store, slots: &Slots, role: usize, controller: &Controller) -> Vec<View> {
+    fn views(store: &Store, slots: &Slots, role: usize, controller: &Controller) -> Vec<View> {
         let mut views = vec![Vec::new()];
         for (index, slot) in slots.iter().enumerate() {
             let seen = controller.seen.get(index).copied().unwrap_or_default();

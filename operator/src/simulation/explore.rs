@@ -58,6 +58,11 @@ struct Move {
     is_fair: bool,
 }
 
+/// Steps of another client: label, slots, and whether an object lost its owner.
+type ForeignSteps = Arc<[(u32, u32, bool)]>;
+/// A role at a pace, the slots, and the state of its controller.
+type MoveKey = (usize, Pace, u32, u32);
+
 /// An explorer keeps what it has computed for the next scenario.
 pub(super) struct Explorer {
     limits: Limits,
@@ -66,9 +71,9 @@ pub(super) struct Explorer {
     slots: Interner<Slots>,
     controller_states: Interner<Controller>,
     labels: Interner<String>,
-    moves: Memo<(usize, Pace, u32, u32), Arc<[Move]>>,
+    moves: Memo<MoveKey, Arc<[Move]>>,
     environment: Memo<u32, Arc<[(u32, u32)]>>,
-    foreign: Memo<u32, Arc<[(u32, u32, bool)]>>,
+    foreign: Memo<u32, ForeignSteps>,
     violations: Memo<(u32, Custody), Option<String>>,
     shortcomings: Memo<(u32, Custody), Option<String>>,
 }

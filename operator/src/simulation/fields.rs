@@ -1,5 +1,7 @@
 //! The ownership of fields: the paths of `managedFields`, and reading, writing and removing values at them.
 
+#![expect(clippy::cmp_owned, reason = "path elements contain the JSON text of a value, not the value")]
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};

@@ -346,6 +346,7 @@ mod tests {
         stored
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "it takes the result of a call")]
     fn code(result: (Effect, Answer)) -> u16 {
         let Err(RequestError::Refused { code, .. }) = result.1 else { panic!("{result:?}") };
         code
