@@ -14,8 +14,8 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::recreation::RecreationMark;
 use crate::names::DEPLOYMENT_UID;
+use crate::recreation::RecreationMark;
 
 /// A cached object of the cluster, of any kind.
 #[derive(Debug, Clone)]

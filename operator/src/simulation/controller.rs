@@ -29,6 +29,7 @@ use crate::reconcile::provider::{self, ProviderCluster, ProviderIdentity, Provid
 use crate::reconcile::request::{Answer, DeploymentPatch, Mode, Request};
 use crate::reconcile::selector::Registry;
 use crate::reconcile::{Next, core, selector};
+use crate::recreation::RecreationPolicy;
 use crate::watch::UpstreamObject;
 
 /// The controllers, in the order of their numbers.
@@ -501,7 +502,8 @@ impl Controllers {
                 let identity = ProviderIdentity::new(provider, api_group);
                 let day = Duration::from_secs(86_400);
                 let patience = if self.mistake == Some(Mistake::IsImpatient) { Duration::ZERO } else { day };
-                let settings = ProviderSettings { finalizer_timeout: patience, stale_after: day };
+                let recreation = RecreationPolicy { max: 1, needs_approval: false, deadline: day };
+                let settings = ProviderSettings { finalizer_timeout: patience, stale_after: day, recreation };
                 let gives_up = base.deployment.is_terminating() || base.deployment.chosen() != Some(name);
                 let forgets = gives_up && self.mistake == Some(Mistake::ForgetsObjects);
                 let children =
@@ -559,6 +561,7 @@ fn title(request: &Request) -> String {
         Request::PatchDeployment { .. } => "patches the deployment".to_owned(),
         Request::ApplyStatus { status, .. } => format!("reports {}", status["phase"]),
         Request::PatchStatus { .. } => "patches the status".to_owned(),
+        Request::TakeTurn { .. } => "asks for its turn".to_owned(),
         Request::Publish { .. } | Request::Record(_) => "notes".to_owned(),
     }
 }

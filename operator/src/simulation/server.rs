@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::fields::{self, Path};
 use crate::reconcile::request::{Answer, DeploymentPatch, Mode, Request, RequestError};
+use crate::recreation::Turn;
 use crate::status::Force;
 
 /// The only time of the simulation.
@@ -59,6 +60,7 @@ pub(super) fn key_of(request: &Request, deployment: &str) -> String {
         Request::PatchDeployment { .. }
         | Request::ApplyStatus { .. }
         | Request::PatchStatus { .. }
+        | Request::TakeTurn { .. }
         | Request::Publish { .. }
         | Request::Record(_) => deployment.to_owned(),
     }
@@ -95,6 +97,8 @@ pub(super) fn execute(live: Option<&Value>, identity: Identity<'_>, request: &Re
             (Effect::Nothing, Ok(live.map(metadata_only)))
         }
         Request::Delete { uid, version, .. } => delete(live, identity, Some(uid), version.as_deref()),
+        // There is one deployment, so its turn has always come.
+        Request::TakeTurn { .. } => (Effect::Nothing, Ok(Some(json!(Turn::Now)))),
         Request::Publish { .. } | Request::Record(_) => (Effect::Nothing, Ok(None)),
     }
 }
