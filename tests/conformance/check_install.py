@@ -31,10 +31,9 @@ def runs(folder, expected):
     assert "complete" in run(f"{folder / 'kubefoundry'} completions bash", folder)
 
 
-def from_source(commands, binaries, version, temporary):
-    # Building with the profile of the programs under test avoids a second build of all dependencies.
-    if binaries.name == "debug":
-        commands = commands.replace("cargo install", "cargo install --debug")
+def from_source(commands, version, temporary):
+    # The profile of `cargo test`, whose dependencies are built already. The release build is that of .ci/package.
+    commands = commands.replace("cargo install", "cargo install --debug")
     run(commands, ROOT, CARGO_INSTALL_ROOT=str(temporary / "cargo"))
     runs(temporary / "cargo/bin", version)
 
@@ -62,7 +61,7 @@ def main(binaries):
     source, archive = re.findall(r"^```sh\n(.*?)^```", page, re.S | re.M)
     with tempfile.TemporaryDirectory() as temporary:
         temporary = pathlib.Path(temporary)
-        from_source(source, binaries, version, temporary)
+        from_source(source, version, temporary)
         from_archive(archive, binaries, version, temporary)
     print("docs/install.md: its commands install programs that run, from source and from an archive")
 

@@ -81,7 +81,8 @@ impl UserStep {
 
     fn change(self, spec: &mut Value) {
         match self {
-            Self::Update => spec["podTemplate"] = json!({"metadata": {"labels": {"team": "b"}}}),
+            // The Workspace then refers to a ConfigMap, which is created before it changes.
+            Self::Update => spec["engine"]["contextLength"] = json!(8192),
             Self::ChangeModel => spec["model"]["id"] = json!("microsoft/Phi-3.5-mini-instruct"),
             Self::Migrate => spec["provider"] = json!({"name": "dynamo"}),
             Self::Create | Self::Delete | Self::Orphan => {}

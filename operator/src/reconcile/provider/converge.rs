@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::core::ObjectMeta;
+use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
 use serde_json::Value;
 
 use super::desired::Desired;
@@ -102,6 +102,9 @@ impl Reconciliation<'_> {
         if let Some(object) = desired.objects().find(foreign) {
             return Err(not_owned(object));
         }
+        if self.lacks_owner(desired) && self.is_being_deleted().await? {
+            return Ok(ReconcileOutcome::CatchUp);
+        }
         // The finalizer comes before the first object: an object without it would be orphaned by a deletion now.
         self.add_finalizer().await?;
         let owned = self.owned();
@@ -148,6 +151,21 @@ impl Reconciliation<'_> {
     /// Whether another client took the owner from an object of the deployment. It is put back.
     fn has_lost_owner(&self, object: &CachedObject) -> bool {
         objects::has_lost_owner(object, self.deployment(), self.manager(), self.observation.base.api_group)
+    }
+
+    /// Whether an object of the deployment has lost its owner.
+    fn lacks_owner(&self, desired: &Desired) -> bool {
+        let found = desired.objects().filter_map(|object| self.observation.find(object));
+        found.into_iter().any(|found| self.has_lost_owner(&found.object))
+    }
+
+    /// Whether the deployment is being deleted, though the cache may not show it yet. In an orphaning deletion the garbage
+    /// collector takes the owner from the objects; putting it back would have them deleted with the deployment.
+    async fn is_being_deleted(&self) -> Result<bool, Error> {
+        let api_group = self.observation.base.api_group;
+        let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_model::wire::KIND);
+        let live = self.get_metadata(ApiResource::from_gvk(&kind), self.deployment().name()).await?;
+        Ok(live.is_none_or(|live| live.is_terminating() || live.uid() != self.deployment().uid()))
     }
 
     /// Deletes main objects whose kind or name is no longer desired.

@@ -97,6 +97,10 @@ impl ProviderObservation {
         // A deletion leaves what has lost its owner. In a migration it would run the same model as its successor.
         let may_lack_owner = !base.deployment.is_terminating();
         let is_ours = |object: &CachedObject| {
+            // An owner is in the namespace of its objects, whatever uid an object of another namespace bears.
+            if object.namespace() != base.deployment.namespace() {
+                return false;
+            }
             object.controller_uid().is_some()
                 || may_lack_owner
                     && objects::has_lost_owner(object, &base.deployment, &identity.manager, base.api_group)
