@@ -47,6 +47,11 @@ fn yaml(page: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Every object is accepted with the options that the page shows before it.
+/// Whether a document of a block begins a line with this text. Deeper it only names a kind, as Argo CD's options do.
+fn is_document(block: &str, kind: &str) -> bool {
+    block.lines().any(|line| line.starts_with(kind) || (line.starts_with('{') && line.contains(kind)))
+}
+
 #[test]
 fn every_model_deployment_in_the_documentation_is_accepted() {
     let mut count = 0;
@@ -57,7 +62,9 @@ fn every_model_deployment_in_the_documentation_is_accepted() {
         for (lead, block) in yaml(&text) {
             if block.contains("kind: Render\n") {
                 options = block;
-            } else if ["kind: ModelDeployment", "kind: LlamaStackDistribution"].iter().any(|kind| block.contains(kind))
+            } else if ["kind: ModelDeployment", "kind: LlamaStackDistribution"]
+                .iter()
+                .any(|kind| is_document(block, kind))
             {
                 let mut sources = SourceSet::default();
                 if !options.is_empty() {

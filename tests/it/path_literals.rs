@@ -18,6 +18,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("crates/kubernetes/src/check/environment.rs", "fields of a pod, as the downward API names them"),
     ("crates/llamastack/src/package/read.rs", "the file that a provider package brings"),
     ("crates/model/src/providers/kaito/behavior.rs", "output fields of KAITO"),
+    ("operator/src/webhook/validate.rs", "the field of a Scale"),
 ];
 
 /// Returns the literals of a source that look like the path of a field, without tests and comments.

@@ -91,7 +91,8 @@ fn reviewed_change() -> MatchCondition {
         let (new, old) = (format!("object.{field}"), format!("oldObject.{field}"));
         format!("has({new}) != has({old}) || has({new}) && {new} != {old}")
     };
-    let changes = ["spec", "metadata.labels", "metadata.annotations"].map(differs);
+    let metadata = ["labels", "annotations"].map(|field| differs(&format!("metadata.{field}")));
+    let changes = [vec![differs("spec")], metadata.into()].concat();
     MatchCondition {
         name: "reviewed-change".to_owned(),
         expression: format!("oldObject == null || {}", changes.join(" || ")),

@@ -21,7 +21,7 @@ struct Slot {
 }
 
 impl Exchange {
-    /// Hands a request to whoever runs the reconciliation, and waits for the answer.
+    /// Hands a request to the driver of the reconciliation, and waits for the answer.
     pub(crate) async fn send(&self, request: Request) -> Answer {
         self.lock().request = Some(request);
         std::future::poll_fn(|_| self.lock().answer.take().map_or(Poll::Pending, Poll::Ready)).await

@@ -164,7 +164,7 @@ impl Memory {
         self.conflicts = if is_conflict { self.conflicts.saturating_add(1) } else { 0 };
     }
 
-    /// Whether writes of the status met so many conflicts that no colleague can be the reason.
+    /// Whether writes of the status met more conflicts than a colleague can cause.
     pub(crate) fn has_lasting_conflict(&self) -> bool {
         self.conflicts >= MAX_CONFLICTS
     }

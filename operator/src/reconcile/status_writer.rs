@@ -276,7 +276,7 @@ mod tests {
         // A colleague among strangers is waited for.
         let both = [entry("kubectl-patch", "Update", &phase()), entry("dynamo-provider", "Apply", &phase())];
         assert!(!overruled(&both, &running));
-        // An equal value, or a field of ours, is no conflict.
+        // An equal value, or one of our fields, is no conflict.
         assert!(!overruled(&[entry("kubectl-patch", "Update", &phase())], &json!({"phase": "Failed"})));
         assert!(!overruled(&[entry("kaito-provider", "Apply", &phase())], &running));
         // A condition of another controller in the same list is none either.

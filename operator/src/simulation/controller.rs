@@ -58,7 +58,7 @@ impl Role {
     fn observes(self, key: &str) -> bool {
         let is_main = |kind: &str| key.starts_with(&format!("{kind}/"));
         match self {
-            Self::Core | Self::Selector => is_main("ModelDeployment"),
+            Self::Core | Self::Selector => is_main(kubefoundry_model::wire::KIND),
             Self::Provider("kaito") => !is_main("DynamoGraphDeployment"),
             Self::Provider(_) => !is_main("Workspace"),
         }

@@ -140,7 +140,7 @@ impl Explorer {
     }
 
     /// Returns what the controllers, the cluster and the user can do next. With `false` for what happens only if
-    /// somebody crashes or interferes.
+    /// a controller crashes or a client interferes.
     fn successors(&mut self, state: State, scenario: &Scenario) -> Vec<(State, u32, bool, bool)> {
         let mut successors = Vec::new();
         for role in 0..ROLES.len() {

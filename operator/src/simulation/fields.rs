@@ -22,7 +22,7 @@ const SERVER_METADATA: [&str; 8] = [
     "managedFields",
 ];
 
-/// Returns the key by which the items of a list are told apart. Other lists are replaced as a whole.
+/// Returns the key by which the items of a list differ. Other lists are replaced as a whole.
 fn list_key(list: &str) -> Option<&'static str> {
     match list {
         "conditions" => Some("type"),

@@ -57,7 +57,7 @@ pub(crate) trait ProviderCluster {
     /// Returns the cached objects that were applied for the deployment with this uid, also those that lost their owner.
     fn owned(&self, uid: &str) -> Vec<Arc<UpstreamObject>>;
 
-    /// Returns a cached object, whoever owns it.
+    /// Returns a cached object, independent of its owner.
     fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<UpstreamObject>>;
 
     /// Decides and renders a deployment.
@@ -80,7 +80,8 @@ pub(crate) struct ProviderObservation {
     pub(super) rendered: Option<RenderResult>,
     /// The main object of a deleted deployment that lost its owner.
     left_behind: Option<Arc<UpstreamObject>>,
-    /// The cached objects with the names of the rendered ones, by kind and name, whoever owns them.
+    /// The cached objects with the names of the rendered ones, by kind and name, independent of their
+    /// owners.
     found: BTreeMap<String, Arc<UpstreamObject>>,
 }
 
