@@ -1,5 +1,6 @@
 //! What users and other clients do to a deployment while the controllers work.
 
+use kubefoundry_model::wire::KIND;
 use serde_json::{Value, json};
 
 use super::cluster::{self, DEPLOYMENT, Slots, Store};
@@ -44,7 +45,7 @@ pub(super) enum UserStep {
 /// Returns the deployment that is created.
 pub(super) fn deployment() -> Value {
     json!({
-        "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment",
+        "apiVersion": "kubefoundry.ai/v1alpha1", "kind": KIND,
         "metadata": {"name": NAME, "namespace": NAMESPACE},
         "spec": {
             "model": {"id": "microsoft/Phi-4-mini-instruct"},
