@@ -77,7 +77,7 @@ fn migrations_keep_the_invariants() {
 #[test]
 fn deletions_keep_the_invariants() {
     explore_all("delete", true, &[UserStep::Delete], &[&[Role::Core, KAITO], &[KAITO, DYNAMO]], 5_000);
-    explore_all("orphan", true, &[UserStep::Orphan], &[&[KAITO, DYNAMO]], 20_000);
+    explore_all("orphan", true, &[UserStep::Orphan], &[&[KAITO, DYNAMO]], 7_000);
 }
 
 /// What the exploration could not find, it would not prove the absence of.
