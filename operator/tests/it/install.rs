@@ -216,10 +216,10 @@ async fn another_namespace_is_left_alone() {
 
     // A misspelt namespace.
     for flags in [&[][..], &["--dry-run"], &["--delete-namespace"]] {
-        let output = run(&[&["uninstall", "--namespace", "kubefoundry-sytem"], flags].concat());
+        let output = run(&[&["uninstall", "--namespace", "kubefoundry-elsewhere"], flags].concat());
         assert_eq!((output.status, output.lines.len()), (1, 0));
         let expected =
-            ["nothing of kubefoundry in namespace kubefoundry-sytem", "installed in namespace kubefoundry-system"];
+            ["nothing of kubefoundry in namespace kubefoundry-elsewhere", "installed in namespace kubefoundry-system"];
         assert!(expected.iter().all(|text| output.errors.contains(text)), "{}", output.errors);
     }
     // The same holds for a namespace that exists, and for everything that can be deleted.
