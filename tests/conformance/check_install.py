@@ -9,6 +9,7 @@ import hashlib
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -54,16 +55,28 @@ def from_archive(commands, binaries, version, temporary):
     assert (temporary / "home/.local/share/man/man1/kubefoundry-lint.1").exists()
 
 
+def as_plugin(commands, temporary):
+    """Runs the plugin through kubectl where there is one, or else by its name, as kubectl does."""
+    home = temporary / "home"
+    model = (ROOT / "examples/llama-8b/model.yaml").read_text()
+    (temporary / "llama.yaml").write_text(model)
+    if shutil.which("kubectl") is None:
+        commands = commands.replace("kubectl kubefoundry", "kubectl-kubefoundry")
+    rendered = run(commands, temporary, HOME=str(home), PATH=f"{home / '.local/bin'}:{os.environ['PATH']}")
+    assert "kind: DynamoGraphDeployment" in rendered, rendered
+
+
 def main(binaries):
     binaries = pathlib.Path(binaries).resolve()
     version = run(f"{binaries / 'kubefoundry'} --version", ROOT).split()[1]
     page = (ROOT / "docs/install.md").read_text()
-    source, archive = re.findall(r"^```sh\n(.*?)^```", page, re.S | re.M)
+    source, archive, plugin = re.findall(r"^```sh\n(.*?)^```", page, re.S | re.M)
     with tempfile.TemporaryDirectory() as temporary:
         temporary = pathlib.Path(temporary)
         from_source(source, version, temporary)
         from_archive(archive, binaries, version, temporary)
-    print("docs/install.md: its commands install programs that run, from source and from an archive")
+        as_plugin(plugin, temporary)
+    print("docs/install.md: its commands install programs that run, from source, from an archive and as a plugin of kubectl")
 
 
 if __name__ == "__main__":
