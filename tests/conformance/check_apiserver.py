@@ -267,7 +267,8 @@ def check_refusals(client, binary):
             messages = [message if message in reason else message.split(" ", 1)[1] for message in found]
             assert any(message in reason for message in messages), f"{path.name}, document {position}: {reason}\nlint: {found}"
             refused += 1
-    assert refused > 35, refused
+    # Rules about providers are those of lint and admission alone.
+    assert refused > 30, refused
     print(f"ok   {refused} broken objects are refused in the words of lint")
 
 
