@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::turns::Turns;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
+use crate::reconcile::provider;
 use crate::reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError};
 use crate::status::{self, Force};
 
@@ -27,11 +28,9 @@ impl Executor<'_> {
     pub(super) async fn execute(&self, request: Request) -> Answer {
         match request {
             Request::Apply { manager, object, mode, force } => {
-                let mut params = PatchParams::apply(&manager).validation_strict();
-                params.dry_run = mode == Mode::DryRun;
-                params.force = force == Force::Yes;
+                let params = PatchParams { dry_run: mode == Mode::DryRun, ..apply_params(&manager, force) };
                 let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-                let api = self.api(&resource_of(&object));
+                let api = self.api(&provider::resource(&object));
                 answer(api.patch(name, &params, &Patch::Apply(&object)).await)
             }
             Request::Get { resource, name } => found(self.api(&resource).get_opt(&name).await),
@@ -85,8 +84,7 @@ impl Executor<'_> {
             },
             "status": status,
         });
-        let mut params = PatchParams::apply(manager).validation_strict();
-        params.force = force == Force::Yes;
+        let params = apply_params(manager, force);
         answer(self.deployments().patch_status(self.deployment.name(), &params, &Patch::Apply(&object)).await)
     }
 
@@ -129,9 +127,9 @@ impl Executor<'_> {
     }
 }
 
-/// Returns the API resource of an object, which the client needs to address it.
-fn resource_of(object: &Value) -> ApiResource {
-    crate::reconcile::provider::resource(object)
+/// Returns the parameters of a server-side apply, with strict field validation.
+fn apply_params(manager: &str, force: Force) -> PatchParams {
+    PatchParams { force: force == Force::Yes, ..PatchParams::apply(manager).validation_strict() }
 }
 
 fn answer<T: Serialize>(result: Result<T, kube::Error>) -> Answer {

@@ -207,10 +207,13 @@ fn removal(
 ) -> Option<Value> {
     let live = &deployment["status"];
     let owners: Vec<StatusOwner<'_>> = status::owners(deployment).collect();
+    let held_by_strangers = |owns: &dyn Fn(&StatusOwner<'_>) -> bool| {
+        let mut holders = owners.iter().filter(|owner| owns(owner)).peekable();
+        holders.peek().is_some() && holders.all(|owner| owner.manager != manager && !is_colleague(*owner, colleagues))
+    };
     let is_leftover = |pointer: &str| {
         let managed = pointer.replace('/', "/f:");
-        let mut holders = owners.iter().filter(|owner| owner.fields.pointer(&managed).is_some()).peekable();
-        holders.peek().is_some() && holders.all(|owner| owner.manager != manager && !is_colleague(*owner, colleagues))
+        held_by_strangers(&|owner| owner.fields.pointer(&managed).is_some())
     };
     let mut removals: Vec<Value> = authority
         .fields()
@@ -220,10 +223,7 @@ fn removal(
         .collect();
     let conditions = live["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_foreign_condition = |kind: &str| {
-        let owns =
-            |owner: &&StatusOwner<'_>| condition_types(&owner.fields["f:conditions"]).iter().any(|owned| owned == kind);
-        let mut holders = owners.iter().filter(owns).peekable();
-        holders.peek().is_some() && holders.all(|owner| owner.manager != manager && !is_colleague(*owner, colleagues))
+        held_by_strangers(&|owner| condition_types(&owner.fields["f:conditions"]).iter().any(|owned| owned == kind))
     };
     // From the end, so that an index still holds after a removal.
     for (index, condition) in conditions.iter().enumerate().rev() {
