@@ -38,6 +38,13 @@ pub(super) struct Identity<'i> {
     pub(super) version: u32,
 }
 
+impl Identity<'_> {
+    /// Returns the `resourceVersion` of the next write. As in etcd, no object has the first one.
+    fn next_version(&self) -> String {
+        (self.version + 2).to_string()
+    }
+}
+
 /// Which fields a write concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -130,7 +137,7 @@ pub(super) fn delete(
     marked["metadata"]["deletionTimestamp"] = json!(NOW);
     marked["metadata"]["deletionGracePeriodSeconds"] = json!(0);
     marked["metadata"]["generation"] = json!(metadata["generation"].as_i64().unwrap_or_default() + 1);
-    marked["metadata"]["resourceVersion"] = json!((identity.version + 1).to_string());
+    marked["metadata"]["resourceVersion"] = json!(identity.next_version());
     (Effect::Stored(marked), Ok(None))
 }
 
@@ -190,6 +197,11 @@ fn apply(
     let uid = object.pointer("/metadata/uid");
     if uid.is_some() && uid != live.map(|live| &live["metadata"]["uid"]) {
         return refused(409, "the uid is that of another object");
+    }
+    if let (Some(live), Some(version)) = (live, object.pointer("/metadata/resourceVersion"))
+        && *version != live["metadata"]["resourceVersion"]
+    {
+        return refused(409, "the object has been modified");
     }
     let new = || {
         let mut new = json!({
@@ -323,7 +335,7 @@ fn commit(live: Option<&Value>, identity: Identity<'_>, mut changed: Value) -> (
             changed["metadata"]["generation"] = json!(generation);
         }
     }
-    changed["metadata"]["resourceVersion"] = json!((identity.version + 1).to_string());
+    changed["metadata"]["resourceVersion"] = json!(identity.next_version());
     if is_terminating(&changed) && finalizers(&changed).is_empty() {
         return (Effect::Removed, Ok(Some(changed)));
     }
@@ -363,11 +375,17 @@ mod tests {
         };
         let first = stored(mine(None, OBJECT, &[("a", "1"), ("b", "1")], Force::No));
         assert_eq!(first["metadata"]["uid"], "Workspace/m#1");
+        // An apply with a version changes no object that has another, and creates one that does not exist.
+        let mut versioned = workspace(&[("a", "1"), ("b", "1")]);
+        versioned["metadata"]["resourceVersion"] = json!("1");
+        let create = |live| apply(live, OBJECT, "mine", &versioned, Part::Object, Force::No);
+        assert_eq!(stored(create(None)), first);
+        assert_eq!(code(create(Some(&first))), 409);
         // An equal apply stores nothing; one without a field removes it.
         assert_eq!(mine(Some(&first), at(1), &[("a", "1"), ("b", "1")], Force::No).0, Effect::Nothing);
         let second = stored(mine(Some(&first), at(1), &[("a", "1")], Force::No));
         assert_eq!((&second["spec"], &second["metadata"]["generation"]), (&json!({"a": "1"}), &json!(2)));
-        assert_eq!(second["metadata"]["resourceVersion"], "2");
+        assert_eq!(second["metadata"]["resourceVersion"], "3");
         // Another client takes a field over.
         let mut edited = second.clone();
         edited["spec"]["a"] = json!("2");

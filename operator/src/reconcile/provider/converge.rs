@@ -23,6 +23,11 @@ use crate::runtime::events::EventReason;
 use crate::status::Force;
 use crate::watch::UpstreamObject;
 
+/// A `resourceVersion` that no stored object has: etcd counts its revisions from 1, and the first write is the second. The
+/// apiserver refuses an apply with it to an object that exists, in whatever state, and creates one that does not. So
+/// nothing is adopted, and no dry run has to find out first.
+const NO_VERSION: &str = "1";
+
 /// The result of a step.
 #[derive(Debug)]
 pub(super) enum ReconcileOutcome {
@@ -302,15 +307,11 @@ impl Reconciliation<'_> {
     /// Creates an object that the cache does not contain. If it exists after all, it is updated only if the deployment
     /// owns it: the watch lags behind, or does not select the object by its labels.
     async fn create_object(&self, object: &Value) -> Result<CachedObject, Obstacle> {
-        let exists = match self.apply(object, Mode::DryRun, Force::No).await {
-            // The dry run of a creation returns no resourceVersion.
-            Ok(tried) => tried.metadata.resource_version.is_some_and(|version| !version.is_empty()),
-            Err(error) if error.has_code(409) => true,
-            Err(error) => return Err(error.into()),
-        };
-        if !exists {
-            // Without force, an object that another client created in the meantime causes a conflict.
-            return Ok(self.apply_and_record(object, Force::No).await?);
+        let mut created = object.clone();
+        created["metadata"]["resourceVersion"] = NO_VERSION.into();
+        match self.apply_and_record(&created, Force::No).await {
+            Err(error) if error.has_code(409) => {}
+            answer => return Ok(answer?),
         }
         let resource = objects::resource(object);
         let kind = resource.kind.clone();

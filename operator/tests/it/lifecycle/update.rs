@@ -99,6 +99,31 @@ async fn a_replaced_config_map_is_deleted() {
     assert_eq!(main["metadata"]["generation"], 2, "it was changed once: {main}");
 }
 
+/// The operator watches ConfigMaps by their label, so its cache does not have this one.
+#[tokio::test]
+async fn an_object_that_is_not_watched_is_not_adopted() {
+    let Some(namespace) = namespace("unwatched").await else { return };
+    let case = &cases()[0];
+    let deployment = json!({
+        "apiVersion": DEPLOYMENT.api_version, "kind": "ModelDeployment",
+        "metadata": {"name": "phi", "namespace": namespace.name}, "spec": case.spec,
+    });
+    let mut foreign = render(&deployment).into_iter().find(|object| object["kind"] == "ConfigMap").unwrap();
+    for field in ["annotations", "labels"] {
+        foreign["metadata"].as_object_mut().unwrap().remove(field);
+    }
+    let before = namespace.apply_as("a-user", CONFIG_MAP, &foreign).await.unwrap();
+    namespace.deploy("phi", &case.spec).await;
+    let condition = namespace.until_condition("phi", "ResourceCreated", "False").await;
+    assert!(condition["message"].as_str().unwrap().contains("is not owned by this ModelDeployment"), "{condition}");
+    let after = namespace.get(CONFIG_MAP, foreign["metadata"]["name"].as_str().unwrap()).await;
+    assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+    assert!(namespace.find(WORKSPACE, "phi").await.is_none());
+    // With the name free, everything is created.
+    namespace.delete(CONFIG_MAP, foreign["metadata"]["name"].as_str().unwrap()).await;
+    namespace.until_exists(WORKSPACE, "phi").await;
+}
+
 #[tokio::test]
 async fn drift_is_repaired() {
     with_each_provider("drift", async |namespace, case| {
