@@ -161,7 +161,7 @@ impl Reconciler for RoleReconciler {
     fn reconciled(&self, deployment: &CachedObject, result: &Result<Action, Error>, took: Duration, is_known: bool) {
         let Controller { name, context, memories, .. } = &*self.0;
         context.metrics.observe_reconciliation(name, took);
-        if result.is_ok() && !locked(&memories.of(deployment)).record_success(self.0.moment()) {
+        if result.is_ok() && !locked(&memories.of(deployment)).record_success(deployment, self.0.moment()) {
             memories.forget(&Key::from_object(deployment));
         }
         if result.is_ok() {

@@ -126,19 +126,22 @@ impl Memory {
     }
 
     /// Whether one of the objects that were applied last is not known yet, or is known in an older state. `known` finds an
-    /// object by kind and name.
-    pub(crate) fn misses_objects<'o>(&self, known: impl Fn(&str) -> Option<&'o CachedObject>, now: Moment) -> bool {
-        let mut applied = self.objects.iter().filter(|(_, write)| write.version != DELETED);
-        applied.any(|(key, write)| write.is_behind(known(key), now))
+    /// object by kind and name. Forgets what is known by now.
+    pub(crate) fn misses_objects<'o>(&mut self, known: impl Fn(&str) -> Option<&'o CachedObject>, now: Moment) -> bool {
+        self.objects.retain(|key, write| match write.version {
+            DELETED => write.is_recent(now),
+            _ => write.is_behind(known(key), now),
+        });
+        self.objects.values().any(|write| write.version != DELETED)
     }
 
-    /// Records a success, and drops what the watches have had time to deliver. Returns whether anything is left to
-    /// remember.
-    pub(crate) fn record_success(&mut self, now: Moment) -> bool {
+    /// Records a success, and drops what the watches have delivered, or have had time to. `deployment` is the cached one.
+    /// Returns whether anything is left to remember: with ten thousand deployments, few have a memory at a time.
+    pub(crate) fn record_success(&mut self, deployment: &CachedObject, now: Moment) -> bool {
         self.failures = 0;
         self.logged.clear();
         self.objects.retain(|_, write| write.is_recent(now));
-        self.written = self.written.filter(|write| write.is_recent(now));
+        self.written = self.written.filter(|write| write.is_behind(Some(deployment), now));
         self.secrets = self.secrets.filter(|(_, found, _)| !found);
         let is_quiet = self.corrected.is_none_or(|corrected| now.since(corrected) > CORRECTION_RESET);
         !is_quiet
@@ -241,7 +244,7 @@ mod tests {
         // What was deleted need not be known.
         let misses = |known: Option<&str>| {
             let known = known.map(object);
-            memory.misses_objects(|key| known.as_ref().filter(|_| key == "Workspace/phi"), NOW)
+            memory.clone().misses_objects(|key| known.as_ref().filter(|_| key == "Workspace/phi"), NOW)
         };
         assert_eq!([None, Some("8"), Some("10")].map(misses), [true, true, false]);
         // A resourceVersion that is not a number is not compared.
@@ -254,11 +257,15 @@ mod tests {
         let mut memory = Memory::default();
         memory.record_write(&object("5"), NOW);
         memory.record_apply("Workspace/phi", &object("9"), NOW);
-        assert!(memory.record_success(NOW));
-        assert!(!memory.record_success(later(3)));
+        assert!(memory.record_success(&object("4"), NOW));
+        assert!(!memory.clone().record_success(&object("4"), later(3)));
+        // The watches deliver both writes.
+        let applied = object("9");
+        assert!(!memory.misses_objects(|_| Some(&applied), NOW));
+        assert!(!memory.record_success(&object("5"), NOW));
         // A missing Secret is still remembered.
         memory.record_secrets(Some(1), false, NOW);
-        assert!(memory.record_success(NOW));
+        assert!(memory.record_success(&object("5"), NOW));
         assert_eq!((memory.knows_secrets(Some(1), NOW), memory.knows_secrets(Some(2), NOW)), (Some(true), None));
         assert_eq!(memory.knows_secrets(Some(1), later(60)), Some(false));
         // Another deployment of the same name has no memory.
@@ -273,7 +280,7 @@ mod tests {
         let waiting = || Error::Waiting("a colleague".to_owned());
         let mut millis = |error: Error| memory.record_failure(&error).0.as_millis();
         assert_eq!([millis(failed()), millis(failed()), millis(failed())], [200, 400, 800]);
-        memory.record_success(NOW);
+        memory.record_success(&object("5"), NOW);
         assert_eq!(memory.record_failure(&waiting()), (Duration::from_millis(100), false));
         assert_eq!(memory.record_failure(&waiting()), (Duration::from_millis(200), true));
         for _ in 0..40 {

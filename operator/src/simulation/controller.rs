@@ -111,6 +111,15 @@ enum Observed {
     Provider(Box<ProviderObservation>),
 }
 
+impl Observed {
+    fn deployment(&self) -> &CachedObject {
+        match self {
+            Self::Base(observation) => &observation.deployment,
+            Self::Provider(observation) => &observation.base.deployment,
+        }
+    }
+}
+
 /// The answers so far, as a list from the last to the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Answers {
@@ -344,7 +353,8 @@ impl Controllers {
             // It waits for its watches. Once they have delivered everything, it need not.
             Step::Finished { result: Finish::Waits, .. } if is_fair => {
                 let mut memory = (*self.memories.get(memory)).clone();
-                memory.record_success(Moment(MOMENT.0 + MAX_WATCH_LAG));
+                let observed = self.observe(store, observation);
+                memory.record_success(observed.deployment(), Moment(MOMENT.0 + MAX_WATCH_LAG));
                 let memory = self.memories.intern(memory);
                 let waited = Controller { memory, seen, ..controller.clone() };
                 (waited != *controller).then(|| transition("has waited for its watches", waited))
@@ -478,7 +488,7 @@ impl Controllers {
             Ok(result) => {
                 let result = finish(&result);
                 if !matches!(result, Finish::Failed) {
-                    memory.record_success(MOMENT);
+                    memory.record_success(observed.deployment(), MOMENT);
                 }
                 Step::Finished { memory: self.memories.intern(memory), result }
             }

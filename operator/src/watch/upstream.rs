@@ -96,7 +96,8 @@ impl Drop for KindCache {
 #[derive(Default)]
 struct ObjectIndex {
     all: BTreeMap<Key, Arc<UpstreamObject>>,
-    by_owner: BTreeMap<String, BTreeSet<Key>>,
+    /// The uids of owners, each with an object. One set takes less memory than a set for each owner.
+    by_owner: BTreeSet<(String, Key)>,
 }
 
 impl ObjectIndex {
@@ -109,9 +110,7 @@ impl ObjectIndex {
         if old != owner.as_deref() {
             self.disown(old, &key);
         }
-        if let Some(owner) = owner {
-            self.by_owner.entry(owner).or_default().insert(key);
-        }
+        self.by_owner.extend(owner.map(|owner| (owner, key)));
         before
     }
 
@@ -123,17 +122,15 @@ impl ObjectIndex {
 
     /// Removes an object from the index of its owner.
     fn disown(&mut self, owner: Option<&str>, key: &Key) {
-        let Some(owner) = owner else { return };
-        if let Some(keys) = self.by_owner.get_mut(owner) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.by_owner.remove(owner);
-            }
+        if let Some(owner) = owner {
+            self.by_owner.remove(&(owner.to_owned(), key.clone()));
         }
     }
 
-    fn owned(&self, uid: &str) -> impl Iterator<Item = Arc<UpstreamObject>> {
-        self.by_owner.get(uid).into_iter().flatten().filter_map(|key| self.all.get(key)).cloned()
+    fn owned<'u>(&self, uid: &'u str) -> impl Iterator<Item = Arc<UpstreamObject>> + use<'_, 'u> {
+        let from = (uid.to_owned(), Key::new("", ""));
+        let of_owner = self.by_owner.range(from..).take_while(move |(owner, _)| owner == uid);
+        of_owner.filter_map(|(_, key)| self.all.get(key)).cloned()
     }
 }
 

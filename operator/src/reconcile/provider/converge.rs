@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
+use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
 use super::desired::Desired;
@@ -141,7 +141,7 @@ impl Reconciliation<'_> {
     fn find(&self, object: &Value) -> CachedState {
         let Some(found) = self.observation.find(object) else { return CachedState::Missing };
         let is_ours =
-            self.is_owned(&found.object.metadata, objects::text(object, "/kind")) || self.has_lost_owner(&found.object);
+            self.is_owned(&found.object, objects::text(object, "/kind")) || self.has_lost_owner(&found.object);
         match found {
             _ if !is_ours => CachedState::NotOwned,
             found if found.object.is_terminating() => CachedState::Terminating,
@@ -149,8 +149,8 @@ impl Reconciliation<'_> {
         }
     }
 
-    fn is_owned(&self, metadata: &ObjectMeta, kind: &str) -> bool {
-        objects::is_owned(metadata, kind, self.deployment(), self.observation.base.api_group)
+    fn is_owned(&self, object: &CachedObject, kind: &str) -> bool {
+        objects::is_owned(object, kind, self.deployment(), self.observation.base.api_group)
     }
 
     /// Whether another client took the owner from an object of the deployment. It is put back.
@@ -291,7 +291,7 @@ impl Reconciliation<'_> {
             return self.create_object(object).await.map(drop);
         };
         let live = request::read(live)?;
-        if !self.is_owned(&live.metadata, objects::CLAIM) {
+        if !self.is_owned(&live, objects::CLAIM) {
             return Err(not_owned(object));
         }
         if live.is_terminating() {
@@ -316,9 +316,7 @@ impl Reconciliation<'_> {
         let resource = objects::resource(object);
         let kind = resource.kind.clone();
         match self.get_metadata(resource, objects::name(object)).await? {
-            Some(live) if !self.is_owned(&live.metadata, &kind) && !self.has_lost_owner(&live) => {
-                Err(not_owned(object))
-            }
+            Some(live) if !self.is_owned(&live, &kind) && !self.has_lost_owner(&live) => Err(not_owned(object)),
             Some(live) if live.metadata.deletion_timestamp.is_some() => Err(being_deleted(object)),
             Some(_) => Ok(self.overwrite(object).await?),
             None => Err(being_deleted(object)),

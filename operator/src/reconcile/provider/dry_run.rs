@@ -70,9 +70,8 @@ impl Reconciliation<'_> {
 
 /// Returns the number of bytes that the other annotations of a deployment leave for the value of this one.
 fn room(deployment: &CachedObject, key: &str) -> usize {
-    let annotations = deployment.metadata.annotations.iter().flatten();
-    let others = annotations.filter(|(name, _)| *name != key).map(|(name, value)| name.len() + value.len());
-    let others: usize = others.sum::<usize>() + deployment.omitted_annotation_bytes();
+    let own = deployment.annotation(key).map_or(0, |value| key.len() + value.len());
+    let others = deployment.annotation_bytes() - own;
     MAX_ANNOTATION_BYTES.saturating_sub(others + key.len())
 }
 

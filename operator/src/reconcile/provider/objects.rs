@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
+use kube::core::{ApiResource, GroupVersionKind};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::gateway;
@@ -104,14 +104,12 @@ pub(super) fn is_same(owned: &UpstreamObject, desired: &Value) -> bool {
 
 /// Whether a deployment may write an object: it is its controller. A claim has no owner, since its data outlive the
 /// deployment, and names the deployment in an annotation instead.
-pub(super) fn is_owned(metadata: &ObjectMeta, kind: &str, deployment: &CachedObject, api_group: &ApiGroup) -> bool {
+pub(super) fn is_owned(object: &CachedObject, kind: &str, deployment: &CachedObject, api_group: &ApiGroup) -> bool {
     if kind == CLAIM {
         let owner = owner_name(Some(deployment.namespace()), deployment.name());
-        let named = metadata.annotations.as_ref().and_then(|all| all.get(&api_group.label("model-deployment")));
-        return named == Some(&owner);
+        return object.annotation(&api_group.label("model-deployment")) == Some(&*owner);
     }
-    let owners = metadata.owner_references.as_deref().unwrap_or_default();
-    owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == deployment.uid())
+    object.controller_uid() == Some(deployment.uid())
 }
 
 /// Stands for what the operator adds to rendered objects. It changes with that, so that an upgrade updates the objects
@@ -215,7 +213,7 @@ mod tests {
             CachedObject::new(json!({"metadata": {"name": "phi", "namespace": "ml", "uid": "u"}})).unwrap();
         let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
         let ours = |kind: &str, metadata: Value| {
-            is_owned(&CachedObject::new(json!({"metadata": metadata})).unwrap().metadata, kind, &deployment, api_group)
+            is_owned(&CachedObject::new(json!({"metadata": metadata})).unwrap(), kind, &deployment, api_group)
         };
         let by = |uid: &str, controller: bool| json!({"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "phi", "uid": uid, "controller": controller}]});
         assert!(ours("Workspace", by("u", true)));
