@@ -5,6 +5,7 @@
 //! each deployment is kept once, in a small map, and written at each scrape: ten thousand deployments with label sets
 //! of their own would take more memory than the deployments themselves.
 
+mod declared;
 mod scraped;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,13 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+#[cfg(test)]
+pub(crate) use declared::METRICS;
+pub(crate) use declared::Metric;
+use declared::{
+    ADMISSION_DURATION, ADMISSIONS, BUILD, DEPLOYMENTS, DURATION, ERRORS, HEARTBEAT_AGE, LEADER, OLDEST_WAIT, PHASE,
+    QUEUE_DEPTH, RECREATIONS, REPLICAS, REQUESTS, RIGHTS, SELECTION, TAKEOVERS, WATCH_UP,
+};
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::wire::Phase;
 use prometheus::{
@@ -21,148 +29,6 @@ use scraped::{Scraped, WatchState};
 use tokio::time::Instant;
 
 use super::queue::Queue;
-
-/// A metric as the documentation lists it.
-#[derive(Debug)]
-pub(crate) struct Metric {
-    pub(crate) name: &'static str,
-    /// `gauge`, `counter` or `histogram`.
-    pub(crate) kind: &'static str,
-    pub(crate) labels: &'static [&'static str],
-    pub(crate) meaning: &'static str,
-}
-
-const DEPLOYMENTS: Metric = Metric {
-    name: "kubefoundry_modeldeployment_total",
-    kind: "gauge",
-    labels: &["namespace", "phase"],
-    meaning: "Number of ModelDeployments in a phase, by namespace",
-};
-const DURATION: Metric = Metric {
-    name: "kubefoundry_reconciliation_duration_seconds",
-    kind: "histogram",
-    labels: &["provider"],
-    meaning: "Duration of reconciliations; `provider` is the controller: `core`, `selector` or a provider",
-};
-const ERRORS: Metric = Metric {
-    name: "kubefoundry_reconciliation_errors_total",
-    kind: "counter",
-    labels: &["provider", "error_type"],
-    meaning: "Failed reconciliations, which are requeued",
-};
-const SELECTION: Metric = Metric {
-    name: "kubefoundry_provider_selection",
-    kind: "counter",
-    labels: &["provider", "reason"],
-    meaning: "Selections of a provider, by reason",
-};
-const REPLICAS: Metric = Metric {
-    name: "kubefoundry_deployment_replicas",
-    kind: "gauge",
-    labels: &["name", "namespace", "state"],
-    meaning: "Replicas of a deployment: `desired`, `ready` or `available`",
-};
-const PHASE: Metric = Metric {
-    name: "kubefoundry_deployment_phase",
-    kind: "gauge",
-    labels: &["name", "namespace", "phase"],
-    meaning: "1 for the current phase of a deployment; other phases have no series",
-};
-const REQUESTS: Metric = Metric {
-    name: "kubefoundry_api_requests_total",
-    kind: "counter",
-    labels: &["verb", "resource"],
-    meaning: "Requests to the API server",
-};
-const LEADER: Metric = Metric {
-    name: "kubefoundry_leader",
-    kind: "gauge",
-    labels: &["role"],
-    meaning: "1 if this process holds the lease of a role, 0 if it waits for it",
-};
-const TAKEOVERS: Metric = Metric {
-    name: "kubefoundry_status_takeovers_total",
-    kind: "counter",
-    labels: &["provider"],
-    meaning: "Status fields of a deployment that another client had written, and the controller took back",
-};
-const RECREATIONS: Metric = Metric {
-    name: "kubefoundry_recreations_total",
-    kind: "counter",
-    labels: &["provider", "result"],
-    meaning: "Recreations that no edit of a deployment caused: `ready`, or `not_ready` within `--recreate-deadline`",
-};
-const RIGHTS: Metric = Metric {
-    name: "kubefoundry_missing_rights",
-    kind: "gauge",
-    labels: &["provider"],
-    meaning: "Number of rights that the controller of a provider needs and lacks, by SelfSubjectAccessReview",
-};
-const HEARTBEAT_AGE: Metric = Metric {
-    name: "kubefoundry_heartbeat_age_seconds",
-    kind: "gauge",
-    labels: &["provider"],
-    meaning: "Time since the last heartbeat that the leader of a provider wrote; exists only where the provider is led",
-};
-const WATCH_UP: Metric = Metric {
-    name: "kubefoundry_watch_up",
-    kind: "gauge",
-    labels: &["watch"],
-    meaning: "1 if the watch of a kind works, 0 before its first list and while its attempts fail",
-};
-const QUEUE_DEPTH: Metric = Metric {
-    name: "kubefoundry_queue_depth",
-    kind: "gauge",
-    labels: &["role"],
-    meaning: "Number of deployments that wait for the controller of a role; exists only where the role is led",
-};
-const OLDEST_WAIT: Metric = Metric {
-    name: "kubefoundry_oldest_wait_seconds",
-    kind: "gauge",
-    labels: &["provider"],
-    meaning: "Time for which the reconciliations of a deployment have failed or waited without a success, the longest of all, 0 if none; `provider` is the controller; exists only where its role is led",
-};
-const ADMISSIONS: Metric = Metric {
-    name: "kubefoundry_admission_requests_total",
-    kind: "counter",
-    labels: &["webhook", "verdict"],
-    meaning: "Requests to the webhooks `mutate`, `validate` and `convert`: `allowed`, `refused` or `error`",
-};
-const ADMISSION_DURATION: Metric = Metric {
-    name: "kubefoundry_admission_duration_seconds",
-    kind: "histogram",
-    labels: &["webhook"],
-    meaning: "Time from the request to a webhook to its response",
-};
-const BUILD: Metric = Metric {
-    name: "kubefoundry_build_info",
-    kind: "gauge",
-    labels: &["version"],
-    meaning: "Version of the operator; the value is always 1",
-};
-
-/// All metrics: those of the specification, then the additional ones.
-#[cfg(test)]
-pub(crate) const METRICS: &[Metric] = &[
-    DEPLOYMENTS,
-    DURATION,
-    ERRORS,
-    SELECTION,
-    REPLICAS,
-    PHASE,
-    REQUESTS,
-    LEADER,
-    RIGHTS,
-    HEARTBEAT_AGE,
-    WATCH_UP,
-    QUEUE_DEPTH,
-    OLDEST_WAIT,
-    ADMISSIONS,
-    ADMISSION_DURATION,
-    TAKEOVERS,
-    RECREATIONS,
-    BUILD,
-];
 
 /// Upper bounds in seconds. Most reconciliations send no request, few send seven.
 const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];

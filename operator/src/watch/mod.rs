@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::utils::ResetTimerBackoff;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -45,9 +45,7 @@ async fn follow<K>(
 ) where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
-    // The first event of each attempt always succeeds, so only a watch that lasts resets the back-off.
-    let backoff = ResetTimerBackoff::new(WatchBackoff::default(), Duration::from_secs(30));
-    let mut events = pin!(watcher(api, config).backoff(backoff));
+    let mut events = pin!(watcher(api, config).backoff(backoff()));
     let mut is_broken = false;
     let meter = metrics.measure_watch(what);
     while let Some(event) = events.next().await {
@@ -77,6 +75,39 @@ async fn follow<K>(
             }
         }
     }
+}
+
+/// Watches one object: yields it as it is, none while it does not exist, and the errors of attempts, which are retried.
+pub(crate) fn watch_object<K>(
+    what: &str,
+    metrics: &Arc<Metrics>,
+    api: Api<K>,
+    name: &str,
+) -> impl Stream<Item = Result<Option<K>, watcher::Error>> + Send + use<K>
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let meter = metrics.measure_watch(what);
+    watcher::watch_object(api, name).backoff(backoff()).filter_map(move |event| {
+        let is_passed_on = match &event {
+            Ok(_) => {
+                meter.succeed();
+                true
+            }
+            Err(error) if is_too_old(error) => false,
+            Err(_) => {
+                meter.fail();
+                true
+            }
+        };
+        std::future::ready(is_passed_on.then_some(event))
+    })
+}
+
+/// Returns the delays between the attempts of a watch. The first event of each attempt always succeeds, so only a watch
+/// that lasts resets them.
+fn backoff() -> ResetTimerBackoff<WatchBackoff> {
+    ResetTimerBackoff::new(WatchBackoff::default(), Duration::from_secs(30))
 }
 
 /// Whether the error is 410 Gone, after which the watcher lists again.

@@ -10,7 +10,6 @@ use futures::future::join_all;
 use k8s_openapi::ByteString;
 use kube::api::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::{Value, json};
@@ -20,7 +19,9 @@ use tokio::time::sleep;
 use super::certificates::{self, Bundle};
 use crate::runtime::admin::Readiness;
 use crate::runtime::backoff::Backoff;
+use crate::runtime::metrics::Metrics;
 use crate::runtime::shutdown::{Shutdown, signaled};
+use crate::watch::watch_object;
 
 /// The name of both webhook configurations.
 pub(crate) const CONFIGURATION: &str = "kubefoundry";
@@ -104,6 +105,7 @@ fn covers(object: &Value, bundle: &str) -> bool {
 /// Keeps the `caBundle` of all holders current.
 pub(super) struct CaBundleWriter {
     pub(super) client: Client,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) api_groups: Vec<&'static ApiGroup>,
     pub(super) readiness: Readiness,
     /// The bundle that the apiserver has to trust.
@@ -127,7 +129,8 @@ impl CaBundleWriter {
     /// Keeps the bundle of one object current, until the shutdown.
     async fn follow(&self, holder: &BundleHolder, index: usize, states: &Mutex<Vec<Bundle>>, shutdown: Shutdown) {
         let objects = Api::<DynamicObject>::all_with(self.client.clone(), &holder.resource);
-        let mut events = pin!(watcher::watch_object(objects.clone(), &holder.name).default_backoff());
+        let what = format!("{}/{}", holder.resource.plural, holder.name);
+        let mut events = pin!(watch_object(&what, &self.metrics, objects.clone(), &holder.name));
         let mut stopped = pin!(signaled(shutdown));
         let mut bundles = self.bundle.clone();
         let (mut latest, mut backoff) = (None, Backoff::default());

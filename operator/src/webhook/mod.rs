@@ -60,10 +60,17 @@ impl Webhooks {
         let (trusted, is_trusted) = watch::channel(None);
         let (configuration, served) = watch::channel(None);
         let channels = certificates::Channels { bundle, trusted: is_trusted, server: configuration };
-        let manager = certificates::CertificateManager::new(client.clone(), &settings, readiness.clone(), channels);
+        let manager =
+            certificates::CertificateManager::new(client.clone(), &settings, &metrics, readiness.clone(), channels);
         let api_groups = settings.groups.clone();
-        let writer =
-            ca_bundle::CaBundleWriter { client: client.clone(), api_groups, readiness, bundle: to_trust, trusted };
+        let writer = ca_bundle::CaBundleWriter {
+            client: client.clone(),
+            metrics: Arc::clone(&metrics),
+            api_groups,
+            readiness,
+            bundle: to_trust,
+            trusted,
+        };
 
         let address = settings.webhook_address;
         let handler = server::handler(Arc::new(CachedCluster { client, settings, metrics, contexts }));

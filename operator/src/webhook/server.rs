@@ -73,12 +73,30 @@ enum Task {
 #[derive(Clone, Copy)]
 struct IsAllowed(bool);
 
+/// The verdict of a request that was not answered, or not with a review.
+const ERROR: &str = "error";
+
 /// Returns the value of the label `verdict` in metrics.
 fn verdict(response: &Response) -> &'static str {
     match response.extensions().get::<IsAllowed>() {
-        _ if !response.status().is_success() => "error",
+        _ if !response.status().is_success() => ERROR,
         Some(IsAllowed(false)) => "refused",
         Some(IsAllowed(true)) | None => "allowed",
+    }
+}
+
+/// Records a request when it ends: with an answer, with a panic, at the limit of the server, or because the client closed
+/// the connection.
+struct ObservedRequest<C: AdmissionContext> {
+    cluster: Arc<C>,
+    webhook: &'static str,
+    started: Instant,
+    verdict: &'static str,
+}
+
+impl<C: AdmissionContext> Drop for ObservedRequest<C> {
+    fn drop(&mut self) {
+        self.cluster.observe(self.webhook, self.verdict, self.started.elapsed());
     }
 }
 
@@ -94,9 +112,10 @@ pub(super) fn handler<C: AdmissionContext>(cluster: Arc<C>) -> Handler {
                 "/convert" => ("convert", None),
                 _ => return text_response(StatusCode::NOT_FOUND, "expected /mutate, /validate or /convert"),
             };
-            let started = Instant::now();
+            let mut observed =
+                ObservedRequest { cluster: Arc::clone(&cluster), webhook, started: Instant::now(), verdict: ERROR };
             let response = answer(&*cluster, &permits, task, request).await;
-            cluster.observe(webhook, verdict(&response), started.elapsed());
+            observed.verdict = verdict(&response);
             response
         }
         .boxed()

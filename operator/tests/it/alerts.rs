@@ -2,6 +2,8 @@
 //!
 //! `KUBEFOUNDRY_PROMTOOL` names its program (`bash .ci/promtool` prints the path). Without it, what needs it is skipped.
 
+mod provoked;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;

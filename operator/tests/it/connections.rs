@@ -7,8 +7,8 @@ use crate::harness::cluster::kinds::{LEASE, PROVIDER_CONFIG, VALIDATING};
 use crate::harness::operator::{Operator, Options};
 use crate::harness::proxy::Proxy;
 use crate::harness::world::{deployment, text};
-use crate::harness::{ControlPlane, crds, eventually, free_port};
-use serde_json::{Value, json};
+use crate::harness::{ControlPlane, crds, eventually, free_port, webhooks};
+use serde_json::Value;
 use tokio::net::TcpStream;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -60,21 +60,7 @@ async fn idle_connections_do_not_stop_the_service() {
     }
 
     let idle = open_idle(&address).await;
-    let webhook = json!({
-        "metadata": {"name": "kubefoundry"},
-        "webhooks": [{
-            "name": "validate.kubefoundry.ai",
-            "clientConfig": {"url": format!("https://{address}/validate")},
-            "rules": [{
-                "apiGroups": ["kubefoundry.ai"], "apiVersions": ["v1alpha1"],
-                "operations": ["CREATE", "UPDATE"], "resources": ["modeldeployments"],
-            }],
-            "failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 3,
-            "admissionReviewVersions": ["v1"],
-        }],
-    });
-    models.apply(VALIDATING, &webhook).await.unwrap();
-    // The webhooks write the bundle that the apiserver trusts; until then it cannot connect.
+    models.apply(VALIDATING, &webhooks::validating(&address, "Fail", 3)).await.unwrap();
     eventually(Duration::from_secs(20), "admission while 600 connections are idle", async || {
         let stored = models.apply(crate::harness::cluster::kinds::DEPLOYMENT, &deployment("models", 0)).await;
         stored.map(drop).map_err(|error| error.to_string())

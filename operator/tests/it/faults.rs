@@ -10,7 +10,7 @@ use crate::harness::fighter::Fighter;
 use crate::harness::operator::{Operator, Options};
 use crate::harness::proxy::Proxy;
 use crate::harness::world::{self, count_requests, deployment, text, total, uids};
-use crate::harness::{ControlPlane, crds, eventually, free_port, stays};
+use crate::harness::{ControlPlane, crds, eventually, free_port, stays, webhooks};
 use kube::Client;
 use kube::api::{Patch, PatchParams, WatchParams};
 use serde_json::{Value, json};
@@ -112,20 +112,7 @@ async fn the_webhook_is_not_available() {
         .flag("--webhook-address", &address)
         .flag("--webhook-url", &format!("https://{address}"));
     let configure = async |policy: &str| {
-        let webhook = json!({
-            "metadata": {"name": "kubefoundry"},
-            "webhooks": [{
-                "name": "validate.kubefoundry.ai",
-                "clientConfig": {"url": format!("https://{address}/validate")},
-                "rules": [{
-                    "apiGroups": ["kubefoundry.ai"], "apiVersions": ["v1alpha1"],
-                    "operations": ["CREATE", "UPDATE"], "resources": ["modeldeployments"],
-                }],
-                "failurePolicy": policy, "sideEffects": "None", "timeoutSeconds": 5,
-                "admissionReviewVersions": ["v1"],
-            }],
-        });
-        scene.namespace.apply(kinds::VALIDATING, &webhook).await.unwrap();
+        scene.namespace.apply(kinds::VALIDATING, &webhooks::validating(&address, policy, 5)).await.unwrap();
     };
     configure("Fail").await;
     let mut operator = options.start_ready(&scene.plane, "webhook-away").await;

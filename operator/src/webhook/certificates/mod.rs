@@ -18,7 +18,6 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::PostParams;
-use kube::runtime::{WatchStreamExt as _, watcher};
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::watch;
@@ -28,7 +27,9 @@ use self::secret::{Maintenance, StoredCertificate};
 use crate::args::Run;
 use crate::runtime::admin::Readiness;
 use crate::runtime::backoff::Backoff;
+use crate::runtime::metrics::Metrics;
 use crate::runtime::shutdown::{Shutdown, signaled};
+use crate::watch::watch_object;
 
 /// The name of the Secret.
 pub(crate) const SECRET: &str = "kubefoundry-webhooks-tls";
@@ -48,6 +49,7 @@ pub(super) fn read(bundle: &str) -> Vec<CertificateDer<'static>> {
 /// Issues and renews the certificate, and publishes it to the server and the writer of bundles.
 pub(super) struct CertificateManager {
     secrets: Api<Secret>,
+    metrics: Arc<Metrics>,
     namespace: String,
     names: Vec<String>,
     lifetime: Duration,
@@ -78,11 +80,18 @@ struct ServedCertificate {
 }
 
 impl CertificateManager {
-    pub(super) fn new(client: kube::Client, settings: &Run, readiness: Readiness, channels: Channels) -> Self {
+    pub(super) fn new(
+        client: kube::Client,
+        settings: &Run,
+        metrics: &Arc<Metrics>,
+        readiness: Readiness,
+        channels: Channels,
+    ) -> Self {
         readiness.set_pending(CONDITION, "not read yet");
         let namespace = settings.cluster.namespace.clone();
         Self {
             secrets: Api::namespaced(client, &namespace),
+            metrics: Arc::clone(metrics),
             names: issue::names(&settings.webhook_service, &namespace, settings.webhook_url.as_deref()),
             namespace,
             lifetime: settings.certificate_lifetime,
@@ -96,7 +105,8 @@ impl CertificateManager {
     /// Watches the Secret, and renews, shares and serves its certificate until the shutdown.
     pub(super) async fn run(self, shutdown: Shutdown) {
         let mut stopped = std::pin::pin!(signaled(shutdown));
-        let mut secrets = std::pin::pin!(watcher::watch_object(self.secrets.clone(), SECRET).default_backoff());
+        let what = format!("secrets/{SECRET}");
+        let mut secrets = std::pin::pin!(watch_object(&what, &self.metrics, self.secrets.clone(), SECRET));
         let (mut latest, mut serving) = (None, ServedCertificate::default());
         let (mut renewals, mut prunings) = (Backoff::default(), Backoff::default());
         let check_interval = (self.lifetime / 20).clamp(Duration::from_millis(100), Duration::from_secs(3600));

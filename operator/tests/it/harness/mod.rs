@@ -15,6 +15,7 @@ pub mod proxy;
 pub mod render;
 pub mod shared;
 pub mod turn;
+pub mod webhooks;
 pub mod world;
 
 use std::net::TcpListener;

@@ -1,0 +1,143 @@
+//! The names, labels and meanings of all metrics.
+
+/// A metric as the documentation lists it.
+#[derive(Debug)]
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    /// `gauge`, `counter` or `histogram`.
+    pub(crate) kind: &'static str,
+    pub(crate) labels: &'static [&'static str],
+    pub(crate) meaning: &'static str,
+}
+
+pub(super) const DEPLOYMENTS: Metric = Metric {
+    name: "kubefoundry_modeldeployment_total",
+    kind: "gauge",
+    labels: &["namespace", "phase"],
+    meaning: "Number of ModelDeployments in a phase, by namespace",
+};
+pub(super) const DURATION: Metric = Metric {
+    name: "kubefoundry_reconciliation_duration_seconds",
+    kind: "histogram",
+    labels: &["provider"],
+    meaning: "Duration of reconciliations; `provider` is the controller: `core`, `selector` or a provider",
+};
+pub(super) const ERRORS: Metric = Metric {
+    name: "kubefoundry_reconciliation_errors_total",
+    kind: "counter",
+    labels: &["provider", "error_type"],
+    meaning: "Failed reconciliations, which are requeued",
+};
+pub(super) const SELECTION: Metric = Metric {
+    name: "kubefoundry_provider_selection",
+    kind: "counter",
+    labels: &["provider", "reason"],
+    meaning: "Selections of a provider, by reason",
+};
+pub(super) const REPLICAS: Metric = Metric {
+    name: "kubefoundry_deployment_replicas",
+    kind: "gauge",
+    labels: &["name", "namespace", "state"],
+    meaning: "Replicas of a deployment: `desired`, `ready` or `available`",
+};
+pub(super) const PHASE: Metric = Metric {
+    name: "kubefoundry_deployment_phase",
+    kind: "gauge",
+    labels: &["name", "namespace", "phase"],
+    meaning: "1 for the current phase of a deployment; other phases have no series",
+};
+pub(super) const REQUESTS: Metric = Metric {
+    name: "kubefoundry_api_requests_total",
+    kind: "counter",
+    labels: &["verb", "resource"],
+    meaning: "Requests to the API server",
+};
+pub(super) const LEADER: Metric = Metric {
+    name: "kubefoundry_leader",
+    kind: "gauge",
+    labels: &["role"],
+    meaning: "1 if this process holds the lease of a role, 0 if it waits for it",
+};
+pub(super) const TAKEOVERS: Metric = Metric {
+    name: "kubefoundry_status_takeovers_total",
+    kind: "counter",
+    labels: &["provider"],
+    meaning: "Status fields of a deployment that another client had written, and the controller took back",
+};
+pub(super) const RECREATIONS: Metric = Metric {
+    name: "kubefoundry_recreations_total",
+    kind: "counter",
+    labels: &["provider", "result"],
+    meaning: "Recreations that no edit of a deployment caused: `ready`, or `not_ready` within `--recreate-deadline`",
+};
+pub(super) const RIGHTS: Metric = Metric {
+    name: "kubefoundry_missing_rights",
+    kind: "gauge",
+    labels: &["provider"],
+    meaning: "Number of rights that the controller of a provider needs and lacks, by SelfSubjectAccessReview",
+};
+pub(super) const HEARTBEAT_AGE: Metric = Metric {
+    name: "kubefoundry_heartbeat_age_seconds",
+    kind: "gauge",
+    labels: &["provider"],
+    meaning: "Time since the last heartbeat that the leader of a provider wrote; exists only where the provider is led",
+};
+pub(super) const WATCH_UP: Metric = Metric {
+    name: "kubefoundry_watch_up",
+    kind: "gauge",
+    labels: &["watch"],
+    meaning: "1 if the watch of a kind, or of one object of it, works, 0 before its first list and while its attempts fail",
+};
+pub(super) const QUEUE_DEPTH: Metric = Metric {
+    name: "kubefoundry_queue_depth",
+    kind: "gauge",
+    labels: &["role"],
+    meaning: "Number of deployments that wait for the controller of a role; exists only where the role is led",
+};
+pub(super) const OLDEST_WAIT: Metric = Metric {
+    name: "kubefoundry_oldest_wait_seconds",
+    kind: "gauge",
+    labels: &["provider"],
+    meaning: "Time for which the reconciliations of a deployment have failed or waited without a success, the longest of all, 0 if none; `provider` is the controller; exists only where its role is led",
+};
+pub(super) const ADMISSIONS: Metric = Metric {
+    name: "kubefoundry_admission_requests_total",
+    kind: "counter",
+    labels: &["webhook", "verdict"],
+    meaning: "Requests to the webhooks `mutate`, `validate` and `convert`: `allowed`, `refused` or `error`, which includes those that the client gave up",
+};
+pub(super) const ADMISSION_DURATION: Metric = Metric {
+    name: "kubefoundry_admission_duration_seconds",
+    kind: "histogram",
+    labels: &["webhook"],
+    meaning: "Time from the request to a webhook to its response",
+};
+pub(super) const BUILD: Metric = Metric {
+    name: "kubefoundry_build_info",
+    kind: "gauge",
+    labels: &["version"],
+    meaning: "Version of the operator; the value is always 1",
+};
+
+/// All metrics: those of the specification, then the additional ones.
+#[cfg(test)]
+pub(crate) const METRICS: &[Metric] = &[
+    DEPLOYMENTS,
+    DURATION,
+    ERRORS,
+    SELECTION,
+    REPLICAS,
+    PHASE,
+    REQUESTS,
+    LEADER,
+    RIGHTS,
+    HEARTBEAT_AGE,
+    WATCH_UP,
+    QUEUE_DEPTH,
+    OLDEST_WAIT,
+    ADMISSIONS,
+    ADMISSION_DURATION,
+    TAKEOVERS,
+    RECREATIONS,
+    BUILD,
+];
