@@ -33,3 +33,29 @@ pub(crate) struct Context {
     pub(crate) events: Recorder,
     pub(crate) metrics: Arc<Metrics>,
 }
+
+#[cfg(test)]
+impl Context {
+    /// A context whose caches are empty, for requests to an apiserver.
+    pub(crate) fn for_tests(client: kube::Client, api_group: &'static ApiGroup, resource: ApiResource) -> Self {
+        use clap::Parser as _;
+
+        use crate::args::{Arguments, Command};
+        let Command::Run(settings) = Arguments::parse_from(["kubefoundry-operator", "run"]).command else {
+            unreachable!("the command is given")
+        };
+        let metrics = Arc::new(Metrics::new());
+        Self {
+            settings: Arc::new(settings),
+            api_group,
+            resource,
+            upstream: Upstream::new(client.clone(), Arc::clone(&metrics), Vec::new(), Vec::new()),
+            namespaces: Arc::default(),
+            snapshots: watch::channel(crate::evaluator::Snapshot::without_providers()).1,
+            has_selector: watch::channel(true).1,
+            events: Recorder::new(client.clone(), "tests"),
+            metrics,
+            client,
+        }
+    }
+}

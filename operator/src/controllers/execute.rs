@@ -15,17 +15,17 @@ use crate::reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Requ
 use crate::status::{self, Force};
 
 /// The deployment whose reconciliation asks, and where the requests go.
-pub(super) struct Executor<'e> {
-    pub(super) context: &'e Context,
-    pub(super) deployment: &'e CachedObject,
+pub(crate) struct Executor<'e> {
+    pub(crate) context: &'e Context,
+    pub(crate) deployment: &'e CachedObject,
     /// The name of the controller, for metrics.
-    pub(super) controller: &'static str,
-    pub(super) turns: &'e Turns,
+    pub(crate) controller: &'static str,
+    pub(crate) turns: &'e Turns,
 }
 
 impl Executor<'_> {
     /// Sends a request, and returns the answer.
-    pub(super) async fn execute(&self, request: Request) -> Answer {
+    pub(crate) async fn execute(&self, request: Request) -> Answer {
         match request {
             Request::Apply { manager, object, mode, force } => {
                 let params = PatchParams { dry_run: mode == Mode::DryRun, ..apply_params(&manager, force) };

@@ -13,7 +13,7 @@ use std::time::Duration;
 use kube::runtime::controller::Action;
 use tokio::time::Instant;
 
-use self::execute::Executor;
+pub(crate) use self::execute::Executor;
 use self::registry::ClusterRegistry;
 pub(crate) use self::turns::Turns;
 use crate::cached_object::CachedObject;

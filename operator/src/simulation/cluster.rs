@@ -115,12 +115,24 @@ impl Store {
         part: Part,
         object: Value,
     ) -> Option<Slots> {
+        self.try_update(slots, index, manager, part, object).0
+    }
+
+    /// Like [`Self::update`], and returns the answer too.
+    pub(super) fn try_update(
+        &mut self,
+        slots: &Slots,
+        index: usize,
+        manager: &str,
+        part: Part,
+        object: Value,
+    ) -> (Option<Slots>, Answer) {
         let key = self.keys[index].clone();
         let slot = slots.get(index).cloned().unwrap_or_default();
         let live = slot.current.map(|id| self.object(id));
         let identity = Identity { key: &key, incarnations: slot.incarnations, version: slot.version };
-        let (effect, _) = server::update(live.as_deref(), identity, manager, object, part);
-        (effect != Effect::Nothing).then(|| self.store(slots, &key, effect))
+        let (effect, answer) = server::update(live.as_deref(), identity, manager, object, part);
+        ((effect != Effect::Nothing).then(|| self.store(slots, &key, effect)), answer)
     }
 
     /// Deletes an object. None where nothing changes.

@@ -1,11 +1,13 @@
 //! The controllers: what each has observed, and how far its reconciliation is. They run the functions of
 //! [`crate::reconcile`] themselves. As those are pure, a reconciliation is resumed by replaying its answers.
 
+mod caches;
+mod trace;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kube::core::ApiResource;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_compiler::session::{Providers, Session};
@@ -25,12 +27,13 @@ use crate::error::Error;
 use crate::reconcile::exchange::{Coroutine, Exchange, Progress};
 use crate::reconcile::memory::{MAX_WATCH_LAG, Memory, Moment};
 use crate::reconcile::observation::{Observation, colleagues};
-use crate::reconcile::provider::{self, ProviderCluster, ProviderIdentity, ProviderObservation, ProviderSettings};
-use crate::reconcile::request::{Answer, DeploymentPatch, Mode, Request};
-use crate::reconcile::selector::Registry;
+use crate::reconcile::provider::{self, ProviderIdentity, ProviderObservation, ProviderSettings};
+use crate::reconcile::request::{Answer, DeploymentPatch, Request};
 use crate::reconcile::{Next, core, selector};
 use crate::recreation::RecreationPolicy;
 use crate::watch::UpstreamObject;
+use caches::{SimulatedCluster, SimulatedRegistry};
+use trace::{outcome, title};
 
 /// The controllers, in the order of their numbers.
 pub(super) const ROLES: [Role; 4] = [Role::Core, Role::Selector, Role::Provider("kaito"), Role::Provider("dynamo")];
@@ -549,84 +552,4 @@ fn finish(result: &Result<Next, Error>) -> Finish {
 fn adds_finalizer(request: &Request) -> bool {
     let Request::PatchDeployment { patch: DeploymentPatch::Json(patch), .. } = request else { return false };
     patch[2]["value"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
-}
-
-/// Formats a request for a trace.
-fn title(request: &Request) -> String {
-    let name = |object: &Value| {
-        format!(
-            "{}/{}",
-            object["kind"].as_str().unwrap_or_default(),
-            object["metadata"]["name"].as_str().unwrap_or_default()
-        )
-    };
-    match request {
-        Request::Apply { object, mode: Mode::DryRun, .. } => format!("dry-runs {}", name(object)),
-        Request::Apply { object, .. } => format!("applies {}", name(object)),
-        Request::Get { name, .. } | Request::GetMetadata { name, .. } => format!("reads {name}"),
-        Request::Delete { resource, name, .. } => format!("deletes {}/{name}", resource.kind),
-        Request::PatchDeployment { patch: DeploymentPatch::Json(patch), .. } => {
-            format!("sets the finalizers {}", patch[2]["value"])
-        }
-        Request::PatchDeployment { .. } => "patches the deployment".to_owned(),
-        Request::ApplyStatus { status, .. } => format!("reports {}", status["phase"]),
-        Request::PatchStatus { .. } => "patches the status".to_owned(),
-        Request::TakeTurn { .. } => "asks for its turn".to_owned(),
-        Request::Publish { .. } | Request::Record(_) => "notes".to_owned(),
-    }
-}
-
-fn outcome(answer: &Answer) -> String {
-    answer.as_ref().err().map_or_else(String::new, |error| format!("({error})"))
-}
-
-/// What a controller knows of providers: two built-in ones with a live controller.
-struct SimulatedRegistry<'c> {
-    controllers: &'c Controllers,
-}
-
-impl Registry for SimulatedRegistry<'_> {
-    fn decide(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Verdict {
-        self.controllers.decide(deployment, prior)
-    }
-
-    fn is_known(&self, provider: &str) -> bool {
-        providers::find(provider).is_some()
-    }
-
-    fn has_selector(&self) -> bool {
-        true
-    }
-}
-
-/// The caches of a provider's controller.
-struct SimulatedCluster<'c> {
-    controllers: &'c Controllers,
-    children: Vec<Arc<UpstreamObject>>,
-}
-
-impl ProviderCluster for SimulatedCluster<'_> {
-    fn is_ready(&self, _: &str) -> bool {
-        true
-    }
-
-    fn owned(&self, uid: &str) -> Vec<Arc<UpstreamObject>> {
-        self.children.iter().filter(|child| child.object.deployment_uid() == Some(uid)).cloned().collect()
-    }
-
-    fn find(&self, resource: &ApiResource, _: &str, name: &str) -> Option<Arc<UpstreamObject>> {
-        let is_it = |child: &&Arc<UpstreamObject>| {
-            (&child.resource.group, &child.resource.kind) == (&resource.group, &resource.kind)
-                && child.object.name() == name
-        };
-        self.children.iter().find(is_it).cloned()
-    }
-
-    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Verdict {
-        self.controllers.decide(deployment, Some(prior))
-    }
-
-    fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {
-        self.controllers.session.identity_hash(deployment, provider)
-    }
 }

@@ -31,6 +31,16 @@ fn list_key(list: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether the items of a list have owners, not the list.
+pub(super) fn has_items(list: &str) -> bool {
+    list == "finalizers" || list_key(list).is_some()
+}
+
+/// Whether the items of a list have one owner each, not one for each field.
+fn has_atomic_items(list: &str) -> bool {
+    list == "ownerReferences"
+}
+
 /// Returns the paths of all fields that clients own in an object.
 pub(super) fn paths(object: &Value) -> BTreeSet<Path> {
     let mut found = BTreeSet::new();
@@ -64,6 +74,10 @@ fn collect(value: &Value, name: &str, path: &mut Path, found: &mut BTreeSet<Path
             let key = list_key(name).unwrap_or_default();
             for item in items {
                 let item_path = with(path, format!("k:{}", json!({key: item[key]})));
+                if has_atomic_items(name) {
+                    found.insert(item_path);
+                    continue;
+                }
                 found.insert(with(&item_path, ".".to_owned()));
                 for (field, below) in item.as_object().into_iter().flatten() {
                     collect(below, field, &mut with(&item_path, format!("f:{field}")), found);

@@ -136,7 +136,9 @@ pub(super) fn delete(
     let mut marked = live.clone();
     marked["metadata"]["deletionTimestamp"] = json!(NOW);
     marked["metadata"]["deletionGracePeriodSeconds"] = json!(0);
-    marked["metadata"]["generation"] = json!(metadata["generation"].as_i64().unwrap_or_default() + 1);
+    if let Some(generation) = metadata["generation"].as_i64() {
+        marked["metadata"]["generation"] = json!(generation + 1);
+    }
     marked["metadata"]["resourceVersion"] = json!(identity.next_version());
     (Effect::Stored(marked), Ok(None))
 }
@@ -206,9 +208,9 @@ fn apply(
     let new = || {
         let mut new = json!({
             "apiVersion": object["apiVersion"], "kind": object["kind"],
-            "metadata": {"name": object["metadata"]["name"], "namespace": NAMESPACE, "creationTimestamp": NOW, "generation": 1},
+            "metadata": {"name": object["metadata"]["name"], "namespace": NAMESPACE},
         });
-        new["metadata"]["uid"] = json!(format!("{}#{}", identity.key, identity.incarnations + 1));
+        begin(&mut new, identity);
         new
     };
     let mut merged = live.cloned().unwrap_or_else(new);
@@ -269,7 +271,7 @@ fn patch_object(
         DeploymentPatch::Merge(patch) => json_patch::merge(&mut patched, patch),
     }
     if patched["metadata"]["uid"] != live["metadata"]["uid"] {
-        return refused(409, "the uid is that of another object");
+        return refused(422, "metadata.uid: field is immutable");
     }
     update(Some(live), identity, manager, patched, part)
 }
@@ -285,11 +287,9 @@ pub(super) fn update(
     let nothing = json!({});
     let before = live.unwrap_or(&nothing);
     if live.is_none() {
-        let metadata = &mut changed["metadata"];
-        metadata["uid"] = json!(format!("{}#{}", identity.key, identity.incarnations + 1));
-        metadata["creationTimestamp"] = json!(NOW);
-        metadata["generation"] = json!(1);
+        begin(&mut changed, identity);
     }
+    drop_empty_metadata(&mut changed);
     let is_new = |finalizer: &&str| !finalizers(before).contains(finalizer);
     if is_terminating(before) && finalizers(&changed).iter().any(is_new) {
         return refused(422, "no new finalizers can be added if the object is being deleted");
@@ -315,12 +315,50 @@ pub(super) fn update(
     commit(live, identity, changed)
 }
 
+/// Writes what the apiserver records of an object when it is created.
+fn begin(object: &mut Value, identity: Identity<'_>) {
+    let has_generation = has_generation(object);
+    let metadata = &mut object["metadata"];
+    metadata["uid"] = json!(format!("{}#{}", identity.key, identity.incarnations + 1));
+    metadata["creationTimestamp"] = json!(NOW);
+    if has_generation {
+        metadata["generation"] = json!(1);
+    }
+}
+
+/// Whether changes of an object are counted: those of custom resources are, those of ConfigMaps and Services are not.
+fn has_generation(object: &Value) -> bool {
+    object["apiVersion"].as_str().is_some_and(|version| version.contains('/'))
+}
+
+/// Whether the conditions of a deployment have the fields that its CRD requires: of a condition that several managers own,
+/// one may take a field away.
+fn has_whole_conditions(object: &Value) -> bool {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let is_whole = |condition: &Value| {
+        ["type", "status", "reason", "message", "lastTransitionTime"].iter().all(|field| condition[*field].is_string())
+    };
+    object["kind"] != kubefoundry_model::wire::KIND || conditions.into_iter().flatten().all(is_whole)
+}
+
+/// Removes the empty lists and maps that the apiserver leaves out of metadata.
+fn drop_empty_metadata(object: &mut Value) {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for name in ["annotations", "finalizers", "labels", "ownerReferences"] {
+            let value = metadata.get(name);
+            if value == Some(&json!([])) || value == Some(&json!({})) {
+                metadata.remove(name);
+            }
+        }
+    }
+}
+
 /// Stores an object if it differs: with a new version, with a new generation where more than metadata and status
 /// changed, and not at all where its last finalizer went.
 fn commit(live: Option<&Value>, identity: Identity<'_>, mut changed: Value) -> (Effect, Answer) {
-    let metadata = changed["metadata"].as_object_mut();
-    if let Some(metadata) = metadata.filter(|metadata| metadata.get("finalizers") == Some(&json!([]))) {
-        metadata.remove("finalizers");
+    drop_empty_metadata(&mut changed);
+    if !has_whole_conditions(&changed) {
+        return refused(422, "a field of a condition is required");
     }
     if live == Some(&changed) {
         return (Effect::Nothing, Ok(Some(changed)));
@@ -330,7 +368,7 @@ fn commit(live: Option<&Value>, identity: Identity<'_>, mut changed: Value) -> (
             let fields = object.as_object().cloned().unwrap_or_default();
             fields.into_iter().filter(|(name, _)| !["metadata", "status"].contains(&name.as_str())).collect::<Value>()
         };
-        if contents(live) != contents(&changed) {
+        if has_generation(live) && contents(live) != contents(&changed) {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             changed["metadata"]["generation"] = json!(generation);
         }
