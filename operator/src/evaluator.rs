@@ -1,6 +1,8 @@
 //! Evaluates deployments with the options, provider configurations and CRDs of the cluster. A [`Snapshot`] of them is
 //! immutable; [`SnapshotBuilder`] publishes a new one when any of them changes.
 
+mod verdicts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +16,7 @@ use kubefoundry_model::providers::PROVIDERS;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::verdicts::Verdicts;
 use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKind};
 
 /// The evaluation session for one state of the cluster.
@@ -23,6 +26,8 @@ pub(crate) struct Snapshot {
     state: ClusterState,
     /// Sessions that select among fewer providers, by the sorted names of these providers.
     restricted: Mutex<BTreeMap<Vec<String>, Session>>,
+    /// The verdicts that the controllers share.
+    pub(crate) verdicts: Verdicts,
 }
 
 /// The latest snapshot, as a channel that reports changes.
@@ -56,7 +61,13 @@ impl Snapshot {
     /// The errors in the options, or in a CRD.
     fn new(state: ClusterState) -> Result<Self, Vec<Diagnostic>> {
         let session = Session::new(&state.sources(true, |_| true), Providers::Configured)?;
-        Ok(Self { session, state, restricted: Mutex::default() })
+        Ok(Self { session, state, restricted: Mutex::default(), verdicts: Verdicts::default() })
+    }
+
+    /// The snapshot of a cluster in which no provider is registered.
+    #[cfg(test)]
+    pub(crate) fn without_providers() -> Arc<Self> {
+        Arc::new(Self::new(ClusterState::default()).unwrap())
     }
 
     /// Returns a session that selects among these providers only. It has no CRDs, because it only selects: the objects

@@ -40,7 +40,7 @@ impl<'r> ClusterRegistry<'r> {
         candidates.filter(|candidate| candidate.ready != Some(false)).map(|candidate| candidate.name.as_str())
     }
 
-    fn decide(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Verdict {
+    fn evaluate(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Verdict {
         let restrict = |allowed: &[String]| self.snapshot.restricted_to(allowed);
         let cluster = Cluster {
             session: &self.snapshot.session,
@@ -53,8 +53,8 @@ impl<'r> ClusterRegistry<'r> {
 }
 
 impl Registry for ClusterRegistry<'_> {
-    fn decide(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Verdict {
-        self.decide(deployment, prior)
+    fn decide(&self, deployment: &Value) -> Arc<Verdict> {
+        self.snapshot.verdicts.decide(deployment, &self.allowed, || self.evaluate(deployment, None))
     }
 
     fn is_known(&self, provider: &str) -> bool {
@@ -80,10 +80,41 @@ impl ProviderCluster for ClusterRegistry<'_> {
     }
 
     fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Verdict {
-        self.decide(deployment, Some(prior))
+        self.evaluate(deployment, Some(prior))
     }
 
     fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {
         self.snapshot.session.identity_hash(deployment, provider)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::GroupVersionKind;
+    use kubefoundry_kubernetes::api_group::ApiGroup;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn core_and_the_selector_share_one_evaluation() {
+        let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            Err::<http::Response<kube::client::Body>, tower::BoxError>("no apiserver".into())
+        });
+        let client = kube::Client::new(service, "default");
+        let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
+        let kind = GroupVersionKind::gvk(api_group.name, api_group.version, kubefoundry_model::wire::KIND);
+        let context = Context::for_tests(client, api_group, ApiResource::from_gvk(&kind));
+        let mut phi = json!({
+            "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment",
+            "metadata": {"name": "phi", "namespace": "ml", "uid": "u"},
+            "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
+        });
+        let decide = |phi: &Value| Registry::decide(&ClusterRegistry::new(&context, "ml"), phi);
+        let by_core = decide(&phi);
+        // Core has written its status by the time at which the selector decides.
+        phi["status"] = json!({"conditions": [{"type": "Validated", "status": "True"}]});
+        phi["metadata"]["resourceVersion"] = json!("2");
+        assert!(Arc::ptr_eq(&by_core, &decide(&phi)));
     }
 }

@@ -7,7 +7,6 @@
 use std::sync::Mutex;
 
 use kubefoundry_compiler::verdict::{Outcome, Verdict};
-use serde_json::Value;
 
 use super::Next;
 use super::exchange::Exchange;
@@ -18,6 +17,7 @@ use super::selector::{self, NO_SELECTOR, Registry, truncate_message};
 use super::status_writer::{Authority, StatusWriter};
 use crate::error::Error;
 use crate::names::{CORE_MANAGER, condition};
+use crate::observed::StatusView;
 use crate::runtime::metrics::Replicas;
 use crate::status::{Condition, Force, StatusUpdate};
 
@@ -53,7 +53,7 @@ pub(crate) async fn reconcile(
 
 /// Returns the status fields of core, and the reason why the deployment waits, if it does.
 fn status_update(observation: &Observation, registry: &dyn Registry) -> (StatusUpdate, Option<String>) {
-    let verdict = registry.decide(&observation.value, None);
+    let verdict = registry.decide(&observation.value);
     let validated = match verdict.outcome {
         Outcome::Invalid => {
             Condition::new(condition::VALIDATED, false, "Invalid", truncate_message(&error_lines(&verdict)))
@@ -92,9 +92,9 @@ fn error_lines(verdict: &Verdict) -> String {
 }
 
 /// Returns what the metrics record of a deployment.
-fn measurement(status: &Value) -> Measurement {
-    let phase = status["phase"].as_str().unwrap_or("Pending").to_owned();
-    let count = |name: &str| status["replicas"][name].as_i64();
+fn measurement(status: StatusView<'_>) -> Measurement {
+    let phase = status.phase().unwrap_or("Pending").to_owned();
+    let count = |which: &str| status.replicas(which);
     let replicas = Replicas { desired: count("desired"), ready: count("ready"), available: count("available") };
     Measurement::Deployment { phase, replicas }
 }

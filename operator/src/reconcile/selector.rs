@@ -1,6 +1,6 @@
 //! Selects the provider of a deployment (OP-2.3). A selection stays until the user names another provider.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::verdict::{Outcome, Verdict};
@@ -16,8 +16,9 @@ use super::request::{Measurement, Request};
 use super::status_writer::{Authority, StatusWriter};
 use crate::error::Error;
 use crate::names::{SELECTOR_MANAGER, condition};
+use crate::observed::{ConditionView, StatusView};
 use crate::runtime::events::EventReason;
-use crate::status::{self, Condition, Force, StatusUpdate};
+use crate::status::{Condition, Force, StatusUpdate};
 
 /// The reason of an explicit selection.
 const EXPLICIT: &str = "explicit provider selection";
@@ -26,8 +27,8 @@ pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selecto
 
 /// The providers of a cluster, as the selector and core know them.
 pub(crate) trait Registry: Sync {
-    /// Decides a deployment, with the allow list of its namespace.
-    fn decide(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Verdict;
+    /// Decides a deployment, with the allow list of its namespace and without regard to an earlier selection.
+    fn decide(&self, deployment: &Value) -> Arc<Verdict>;
 
     /// Whether a provider is registered, or has a controller of ours.
     fn is_known(&self, provider: &str) -> bool;
@@ -78,12 +79,12 @@ pub(crate) async fn select(
         }
         return Ok(());
     }
-    let verdict = registry.decide(&observation.value, None);
+    let verdict = registry.decide(&observation.value);
     let (namespace, name) = (observation.deployment.namespace(), observation.deployment.name());
     match verdict.outcome {
         Outcome::Invalid => Ok(()),
         Outcome::Runs | Outcome::Incompatible if named.is_some() || may_choose => {
-            let Some(PriorChoice { provider, reason }) = verdict.choice else { return Ok(()) };
+            let Some(PriorChoice { provider, reason }) = verdict.choice.clone() else { return Ok(()) };
             if writer.write(&choice_update(&provider, &reason), Force::No).await? {
                 tracing::info!(
                     controller = "selector",
@@ -107,7 +108,7 @@ pub(crate) async fn select(
             let update = StatusUpdate::default().condition(selected);
             // The current provider stays: only the user can name another one.
             let update = match current {
-                Some(current) => with_choice(update, current, live["provider"]["selectedReason"].as_str()),
+                Some(current) => with_choice(update, current, live.selected_reason()),
                 None => update,
             };
             if writer.write(&update, Force::No).await? {
@@ -145,13 +146,13 @@ fn refusal(verdict: &Verdict) -> (&'static str, String) {
 }
 
 /// Returns the update that completes the status of an earlier selection; none when it is complete.
-fn missing_choice(live: &Value, current: &str, is_named: bool) -> Option<StatusUpdate> {
-    let reason = live["provider"]["selectedReason"].as_str().filter(|reason| !reason.is_empty());
-    let reason = if is_named { EXPLICIT } else { reason.unwrap_or("selected before") };
+fn missing_choice(live: StatusView<'_>, current: &str, is_named: bool) -> Option<StatusUpdate> {
+    let recorded = live.selected_reason();
+    let reason = if is_named { EXPLICIT } else { recorded.unwrap_or("selected before") };
     // Only status and message are compared: the condition keeps the generation of the selection.
-    let is_written = status::find(live, condition::PROVIDER_SELECTED)
-        .is_some_and(|it| it["status"] == "True" && it["message"] == reason);
-    (!is_written || live["provider"]["selectedReason"] != reason).then(|| choice_update(current, reason))
+    let says_so = |selected: ConditionView<'_>| selected.is_true() && selected.message() == reason;
+    let is_written = live.condition(condition::PROVIDER_SELECTED).is_some_and(says_so);
+    (!is_written || recorded != Some(reason)).then(|| choice_update(current, reason))
 }
 
 fn choice_update(provider: &str, reason: &str) -> StatusUpdate {
