@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use self::compression::CompressedJson;
 use crate::names::DEPLOYMENT_UID;
+use crate::observed::ObjectView;
 use crate::recreation::RecreationMark;
 
 /// A cached object of the cluster, of any kind.
@@ -42,7 +43,7 @@ pub(crate) struct CachedObject {
 /// Managed fields can be larger than the rest of the object. The operator needs the status fields of deployments by
 /// name, to see which ones each manager owns; of other objects, only whether an entry is about the status.
 fn reduce_managed_fields(object: &Value) -> Vec<Value> {
-    let is_deployment = object.get("kind").and_then(Value::as_str) == Some(kubefoundry_model::wire::KIND);
+    let is_deployment = ObjectView(object).kind() == kubefoundry_model::wire::KIND;
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let reduce = |entry: &Value| {
         let mut reduced = Map::new();
@@ -75,9 +76,8 @@ impl CachedObject {
     /// When `metadata` is not an `ObjectMeta`.
     pub(crate) fn new(mut object: Value) -> Result<Self, serde_json::Error> {
         let managed_fields = reduce_managed_fields(&object);
-        let chosen = object.pointer("/status/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty());
-        let chosen = chosen.map(Box::from);
-        let recreation = object.get("status").and_then(RecreationMark::read);
+        let status = ObjectView(&object).status();
+        let (chosen, recreation) = (status.provider().map(Box::from), RecreationMark::read(status));
         let mut omitted_annotation_bytes = 0;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             match managed_fields.as_slice() {

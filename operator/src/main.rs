@@ -15,6 +15,7 @@ mod role;
 mod runtime;
 
 mod names;
+mod observed;
 mod recreation;
 
 mod cached_object;

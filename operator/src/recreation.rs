@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::names::condition;
+use crate::observed::StatusView;
 
 /// The number of recreations in a row that may fail before no other one starts.
 const MAX_FAILURES: usize = 3;
@@ -77,12 +77,11 @@ pub(crate) struct RecreationMark {
 
 impl RecreationMark {
     /// Reads the condition of a status; none where there is none.
-    pub(crate) fn read(status: &Value) -> Option<Self> {
-        let conditions = status["conditions"].as_array()?;
-        let found = conditions.iter().find(|one| one["type"] == condition::PENDING_RECREATE)?;
-        let state = RecreationState::ALL.into_iter().find(|state| found["reason"] == state.as_str())?;
-        let since = Time::parse(found["lastTransitionTime"].as_str()?)?;
-        Some(Self { state, since, generation: found["observedGeneration"].as_i64() })
+    pub(crate) fn read(status: StatusView<'_>) -> Option<Self> {
+        let found = status.condition(condition::PENDING_RECREATE)?;
+        let state = RecreationState::ALL.into_iter().find(|state| found.reason() == state.as_str())?;
+        let since = Time::parse(found.last_transition()?)?;
+        Some(Self { state, since, generation: found.observed_generation() })
     }
 
     /// Whether the recreation began, and has not reached its deadline.
@@ -219,8 +218,9 @@ mod tests {
                 "lastTransitionTime": NOW.to_string()}]})
         };
         let expected = RecreationMark { state: RecreationState::Queued, since: NOW, generation: Some(4) };
-        assert_eq!(RecreationMark::read(&status("Queued")), Some(expected));
-        assert_eq!(RecreationMark::read(&status("Unheard")), None);
-        assert_eq!(RecreationMark::read(&json!({})), None);
+        let read = |status| RecreationMark::read(StatusView(&status));
+        assert_eq!(read(status("Queued")), Some(expected));
+        assert_eq!(read(status("Unheard")), None);
+        assert_eq!(read(json!({})), None);
     }
 }

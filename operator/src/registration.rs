@@ -16,6 +16,7 @@ use crate::evaluator::{Snapshot, Snapshots};
 use crate::hash::short_hex;
 use crate::manifests::permissions;
 use crate::names;
+use crate::observed::{ConditionView, ObjectView};
 use crate::rights::{Right, RightsChecker};
 use crate::runtime::lease::no_response;
 use crate::runtime::metrics::Metrics;
@@ -215,11 +216,9 @@ struct Condition {
 impl Condition {
     /// Continues the condition that is stored, which another process may have written.
     fn adopt(&mut self, stored: &Value) {
-        let conditions = stored.pointer("/status/conditions").and_then(Value::as_array);
-        let own = conditions.into_iter().flatten().find(|condition| condition["type"] == CONDITION);
-        let text = |field: &str| own.and_then(|own| own[field].as_str()).map(str::to_owned);
-        if let (Some(status), Some(since)) = (text("status"), text("lastTransitionTime")) {
-            *self = Self { status, since };
+        let own = ObjectView(stored).status().condition(CONDITION);
+        if let (Some(own), Some(since)) = (own, own.and_then(ConditionView::last_transition)) {
+            *self = Self { status: own.status().to_owned(), since: since.to_owned() };
         }
     }
 

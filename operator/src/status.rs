@@ -11,6 +11,8 @@ use k8s_openapi::jiff::Timestamp;
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use serde_json::{Map, Value, json};
 
+use crate::observed::{ConditionView, ObjectView};
+
 /// The `status` of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Truth {
@@ -121,15 +123,15 @@ impl StatusUpdate {
     /// manager owns no field that this update leaves out.
     pub(crate) fn patch(&self, deployment: &Value, manager: &str, now: Time) -> Option<Value> {
         let live = &deployment["status"];
-        let generation = deployment.pointer("/metadata/generation").and_then(Value::as_i64);
+        let (status, generation) = (ObjectView(deployment).status(), ObjectView(deployment).generation());
         let mut differs = self.fields.iter().any(|(name, value)| !contains(&live[name], value));
         let conditions: Vec<Value> = self
             .conditions
             .iter()
             .map(|condition| {
-                let before = find(live, condition.name);
+                let before = status.condition(condition.name);
                 let written = condition_to_write(condition, before, generation, now);
-                differs |= before.is_none_or(|before| !contains(before, &written));
+                differs |= before.is_none_or(|before| !contains(before.value(), &written));
                 written
             })
             .collect();
@@ -170,10 +172,14 @@ fn keys(tree: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the JSON of a condition. `lastTransitionTime` changes only with `status`, as the API conventions require.
-fn condition_to_write(condition: &Condition, before: Option<&Value>, generation: Option<i64>, now: Time) -> Value {
+fn condition_to_write(
+    condition: &Condition,
+    before: Option<ConditionView<'_>>,
+    generation: Option<i64>,
+    now: Time,
+) -> Value {
     let status = condition.truth.as_str();
-    let since =
-        before.filter(|before| before["status"] == status).and_then(|before| before["lastTransitionTime"].as_str());
+    let since = before.filter(|before| before.status() == status).and_then(ConditionView::last_transition);
     let since = since.map_or_else(|| now.to_string(), str::to_owned);
     // The CRD refuses conditions whose message or reason is empty.
     let or_else = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
@@ -191,11 +197,6 @@ fn condition_to_write(condition: &Condition, before: Option<&Value>, generation:
     written
 }
 
-/// Finds a condition of a status by its type.
-pub(crate) fn find<'s>(status: &'s Value, name: &str) -> Option<&'s Value> {
-    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == name)
-}
-
 /// Whether a live value has every field of another one, with the same values.
 fn contains(live: &Value, expected: &Value) -> bool {
     match expected {
@@ -208,7 +209,9 @@ fn contains(live: &Value, expected: &Value) -> bool {
 /// none.
 pub(crate) fn owned(deployment: &Value, manager: &str) -> Value {
     let entry = owners(deployment).find(|owner| owner.applies && owner.manager == manager);
-    entry.map(|owner| owner.fields.clone()).unwrap_or_default()
+    // The apiserver keeps an empty entry of a manager whose fields were all taken over.
+    let fields = entry.map(|owner| owner.fields).filter(|fields| keys(fields).next().is_some());
+    fields.cloned().unwrap_or_default()
 }
 
 /// A field manager that owns parts of the status.
@@ -223,10 +226,9 @@ pub(crate) struct StatusOwner<'d> {
 
 /// Returns the field managers that own parts of the status.
 pub(crate) fn owners(deployment: &Value) -> impl Iterator<Item = StatusOwner<'_>> {
-    let entries = deployment.pointer("/metadata/managedFields").and_then(Value::as_array);
-    entries.into_iter().flatten().filter_map(|entry| {
-        let applies = entry["operation"] == "Apply" && entry["subresource"] == "status";
-        Some(StatusOwner { manager: entry["manager"].as_str()?, applies, fields: entry.pointer("/fieldsV1/f:status")? })
+    ObjectView(deployment).managed_fields().into_iter().flatten().filter_map(|entry| {
+        let applies = entry.is_applied() && entry.is_of_status();
+        Some(StatusOwner { manager: entry.manager(), applies, fields: entry.status_fields()? })
     })
 }
 
@@ -320,6 +322,13 @@ mod tests {
         ] {
             assert!(patch(running(), &more, "kaito-provider").is_some(), "{more}");
         }
+    }
+
+    #[test]
+    fn an_empty_entry_owns_nothing() {
+        let fields = |managed: Value| owned(&deployment(json!({}), &managed), "kaito-provider");
+        assert_eq!(fields(json!({})), Value::Null);
+        assert_eq!(fields(json!({"f:phase": {}})), json!({"f:phase": {}}));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::memory::Moment;
 use crate::cached_object::CachedObject;
 use crate::names::{CORE_MANAGER, PAUSED, SELECTOR_MANAGER, provider_manager};
+use crate::observed::{ObjectView, StatusView};
 
 /// A cached deployment, the time, and who else writes its status.
 #[derive(Debug, Clone)]
@@ -59,9 +60,9 @@ impl Observation {
         verdict::named_provider(&self.value)
     }
 
-    /// Returns the status; null where there is none.
-    pub(crate) fn status(&self) -> &Value {
-        &self.value["status"]
+    /// Returns the status; an empty one where there is none.
+    pub(crate) fn status(&self) -> StatusView<'_> {
+        ObjectView(&self.value).status()
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::{Index, Initialized, Signal, follow, watch_config};
 use crate::cached_object::CachedObject;
+use crate::observed::ObjectView;
 use crate::runtime::metrics::Metrics;
 
 /// A provider configuration, with its heartbeat kept apart: a heartbeat alone must not build a new snapshot.
@@ -111,7 +112,8 @@ impl Configs {
 
 fn read_config(object: &CachedObject, before: Option<&ProviderConfig>) -> ProviderConfig {
     let value = object.value();
-    let time = value.pointer("/status/lastHeartbeat").and_then(Value::as_str);
+    let status = ObjectView(&value).status();
+    let time = status.last_heartbeat();
     let known = before.and_then(|before| before.heartbeat.as_ref());
     let heartbeat = time.map(|time| match known {
         Some(known) if known.time == time => known.clone(),
@@ -123,7 +125,7 @@ fn read_config(object: &CachedObject, before: Option<&ProviderConfig>) -> Provid
         "apiVersion": value["apiVersion"], "kind": value["kind"],
         "metadata": {"name": object.name()}, "spec": value["spec"],
     });
-    if let Some(ready) = value.pointer("/status/ready") {
+    if let Some(ready) = status.ready() {
         config["status"] = json!({"ready": ready});
     }
     ProviderConfig { text: config.to_string().into(), heartbeat }

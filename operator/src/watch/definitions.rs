@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::{Index, Initialized, Signal, follow, watch_config};
 use crate::cached_object::CachedObject;
+use crate::observed::ObjectView;
 use crate::runtime::metrics::Metrics;
 
 /// The CRD of a kind of a provider, once the apiserver serves it.
@@ -89,9 +90,7 @@ fn definition(object: &CachedObject, groups: &[&str]) -> Option<Definition> {
         return None;
     }
     let mut value = object.value();
-    let conditions = value.pointer("/status/conditions").and_then(Value::as_array)?;
-    let is_established = |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
-    if !conditions.iter().any(is_established) {
+    if !ObjectView(&value).status().condition("Established")?.is_true() {
         return None;
     }
     let kind = value.pointer("/spec/names/kind")?.as_str()?.to_owned();

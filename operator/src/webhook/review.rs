@@ -5,6 +5,8 @@ use k8s_openapi::api::authentication::v1::UserInfo;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::observed::ObjectView;
+
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
@@ -123,7 +125,7 @@ impl AdmissionRequest {
 
     /// Whether the object is being deleted. Then updates mostly remove finalizers, and must not be refused.
     pub(super) fn is_terminating(&self) -> bool {
-        self.object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+        ObjectView(&self.object).is_terminating()
     }
 }
 

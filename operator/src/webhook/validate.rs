@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::review::{AdmissionRequest, AdmissionResponse, format_cause};
 use super::server::Evaluators;
+use crate::observed::ObjectView;
 
 /// Maximum number of errors in a response; more would not be read.
 const MAX_ERRORS: usize = 100;
@@ -108,7 +109,7 @@ pub(super) fn deployment(request: &AdmissionRequest, evaluators: &Evaluators, al
 
 /// Refuses to scale a deployment whose number of replicas is not used: the client would believe that it has scaled it.
 pub(super) fn refuse_scale(request: &AdmissionRequest, stored: &Value) -> Option<AdmissionResponse> {
-    let is_disaggregated = stored.pointer("/spec/serving/mode").and_then(Value::as_str) == Some("disaggregated");
+    let is_disaggregated = ObjectView(stored).spec().is_disaggregated();
     let message = "a ModelDeployment in disaggregated mode cannot be scaled as a whole; change \
                    spec.scaling.prefill.replicas and spec.scaling.decode.replicas";
     is_disaggregated.then(|| AdmissionResponse::invalid(request, &[("spec.replicas".to_owned(), message.to_owned())]))

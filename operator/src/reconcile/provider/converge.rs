@@ -12,11 +12,11 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
 use super::desired::Desired;
-use super::ownership::Step;
 use super::{Reconciliation, compare, objects, request};
 use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::names::RENDERED_HASH;
+use crate::observed::ObjectView;
 use crate::reconcile::request::Mode;
 use crate::recreation::RecreationState;
 use crate::runtime::events::EventReason;
@@ -127,7 +127,7 @@ impl Reconciliation<'_> {
             CachedState::NotOwned => Err(not_owned(main)),
             CachedState::Owned(live) => {
                 let hash = live.object.annotation(&self.observation.base.api_group.label(RENDERED_HASH));
-                if self.observation.step(false) == Step::Hold && hash != Some(desired.hash.as_str()) {
+                if self.observation.holds() && hash != Some(desired.hash.as_str()) {
                     Ok(ReconcileOutcome::Held)
                 } else if hash == Some(desired.hash.as_str()) {
                     self.repair_drift(desired, owned).await
@@ -141,7 +141,7 @@ impl Reconciliation<'_> {
     fn find(&self, object: &Value) -> CachedState {
         let Some(found) = self.observation.find(object) else { return CachedState::Missing };
         let is_ours =
-            self.is_owned(&found.object, objects::text(object, "/kind")) || self.has_lost_owner(&found.object);
+            self.is_owned(&found.object, ObjectView(object).kind()) || self.has_lost_owner(&found.object);
         match found {
             _ if !is_ours => CachedState::NotOwned,
             found if found.object.is_terminating() => CachedState::Terminating,
@@ -272,7 +272,7 @@ impl Reconciliation<'_> {
 
     /// Creates or updates a supporting object.
     pub(super) async fn ensure(&self, object: &Value) -> Result<(), Obstacle> {
-        if objects::text(object, "/kind") == objects::CLAIM {
+        if ObjectView(object).kind() == objects::CLAIM {
             return self.ensure_claim(object).await;
         }
         match self.find(object) {
@@ -337,7 +337,7 @@ impl Reconciliation<'_> {
         tracing::info!(
             namespace = self.deployment().namespace(),
             deployment = self.deployment().name(),
-            kind = objects::text(object, "/kind"),
+            kind = ObjectView(object).kind(),
             name = objects::name(object),
             "applied"
         );
@@ -347,7 +347,7 @@ impl Reconciliation<'_> {
 
 /// Whether the kind of an object is watched.
 fn is_watched(object: &Value) -> bool {
-    objects::text(object, "/kind") != objects::CLAIM
+    ObjectView(object).kind() != objects::CLAIM
 }
 
 /// Pairs a main object, as the apiserver returned it after an apply, with its kind.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::objects;
 use crate::names::{DEPLOYMENT_UID, IDENTITY_HASH, RENDERED_HASH};
+use crate::observed::ObjectView;
 
 /// The desired objects of a deployment.
 #[derive(Debug)]
@@ -72,7 +73,7 @@ impl RenderResult {
         let Some(mut main) = supporting.pop() else {
             return Self::Invalid("the deployment renders to no object".to_owned());
         };
-        for object in supporting.iter_mut().filter(|object| objects::text(object, "/kind") != objects::CLAIM) {
+        for object in supporting.iter_mut().filter(|object| ObjectView(object).kind() != objects::CLAIM) {
             objects::annotate(object, api_group.label(DEPLOYMENT_UID), uid);
         }
         objects::annotate(&mut main, api_group.label(DEPLOYMENT_UID), uid);

@@ -10,8 +10,9 @@ use super::{Reconciliation, objects, request};
 use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::names::{DRY_RUN_RESULT, condition};
+use crate::observed::ObjectView;
 use crate::reconcile::request::{DeploymentPatch, Mode};
-use crate::status::{self, Force};
+use crate::status::Force;
 
 /// Maximum size of all annotations of an object together, keys and values, in bytes
 /// (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`).
@@ -91,10 +92,10 @@ fn annotation_text(objects: &[Value], room: usize) -> Option<String> {
 
 /// Returns the message of an earlier dry run, if it was about the current generation.
 fn reported_message(deployment: &Value) -> Option<&str> {
-    let condition = status::find(&deployment["status"], condition::RESOURCE_CREATED)?;
-    let generation = deployment.pointer("/metadata/generation");
-    let is_current = condition["reason"] == "DryRun" && condition.get("observedGeneration") == generation;
-    condition["message"].as_str().filter(|_| is_current)
+    let deployment = ObjectView(deployment);
+    let created = deployment.status().condition(condition::RESOURCE_CREATED)?;
+    let is_current = created.reason() == "DryRun" && created.observed_generation() == deployment.generation();
+    is_current.then(|| created.message())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod desired;
 mod dry_run;
 mod finalizer;
 mod handover;
+mod history;
 mod objects;
 mod observation;
 mod ownership;
@@ -25,8 +26,6 @@ mod update;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use serde_json::Value;
-
 pub(crate) use self::objects::resource;
 pub(crate) use self::observation::{ProviderCluster, ProviderIdentity, ProviderObservation, ProviderSettings};
 use super::Next;
@@ -37,6 +36,7 @@ use super::status_writer::{Authority, StatusWriter};
 use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::names::{DRY_RUN, DRY_RUN_RESULT};
+use crate::observed::StatusView;
 use crate::runtime::events::EventReason;
 use crate::runtime::metrics::Replicas;
 use crate::status::{Condition, Force, StatusUpdate};
@@ -146,7 +146,7 @@ impl Reconciliation<'_> {
                 (outcome, Some(desired))
             }
             // The rendered form is none of the running object's.
-            _ if self.observation.step(false) == Step::Hold && objects::main(self.owned(), None).is_some() => {
+            _ if self.observation.holds() && objects::main(self.owned(), None).is_some() => {
                 (ReconcileOutcome::Held, None)
             }
             RenderResult::NotAllowed(message) => (ReconcileOutcome::NotAllowed(message.clone()), None),
@@ -189,7 +189,7 @@ impl Reconciliation<'_> {
         let before = base.status();
         let error = report.new_error(before);
         self.exchange.send(Request::Record(measurement(&report, before))).await.ok();
-        if matches!(outcome, ReconcileOutcome::Deferred(_)) && before["phase"] == report.phase(before) {
+        if matches!(outcome, ReconcileOutcome::Deferred(_)) && before.phase() == Some(report.phase(before)) {
             // Another client keeps changing the object. A write for each round would add to the fight.
             return Ok(None);
         }
@@ -214,7 +214,7 @@ impl Reconciliation<'_> {
 }
 
 /// Returns what the metrics record: phase and replicas.
-fn measurement(report: &StatusReport<'_>, before: &Value) -> Measurement {
+fn measurement(report: &StatusReport<'_>, before: StatusView<'_>) -> Measurement {
     let replicas = report.replicas().unwrap_or_default();
     let replicas = Replicas { desired: replicas.desired, ready: replicas.ready, available: replicas.available };
     Measurement::Deployment { phase: report.phase(before).to_owned(), replicas }

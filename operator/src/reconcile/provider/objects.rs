@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cached_object::CachedObject;
 use crate::hash::short_hex;
 use crate::names::DEPLOYMENT_UID;
+use crate::observed::ObjectView;
 use crate::watch::UpstreamObject;
 
 /// The kind of volume claims, which outlive their deployment and are not watched.
@@ -20,24 +21,19 @@ pub(super) const CLAIM: &str = "PersistentVolumeClaim";
 
 /// Returns the API resource of an object, which the client needs to address it.
 pub(crate) fn resource(object: &Value) -> ApiResource {
-    let (api_version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
+    let (api_version, kind) = (ObjectView(object).api_version(), ObjectView(object).kind());
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// Returns the string at a JSON pointer; empty if absent.
-pub(super) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// Returns the name of an object.
 pub(super) fn name(object: &Value) -> &str {
-    text(object, "/metadata/name")
+    ObjectView(object).name()
 }
 
 /// Formats the kind and name of an object, which identify it within its namespace: `Workspace/phi`.
 pub(super) fn key(object: &Value) -> String {
-    format!("{}/{}", text(object, "/kind"), name(object))
+    format!("{}/{}", ObjectView(object).kind(), name(object))
 }
 
 /// Formats the kind and name of a live object, as [`key`] does those of a desired one.
@@ -47,7 +43,7 @@ pub(super) fn live_key(owned: &UpstreamObject) -> String {
 
 /// Formats an object for messages: `Workspace 'phi'`.
 pub(super) fn title(object: &Value) -> String {
-    format!("{} '{}'", text(object, "/kind"), name(object))
+    format!("{} '{}'", ObjectView(object).kind(), name(object))
 }
 
 /// Formats a live object for messages.
@@ -65,8 +61,8 @@ pub(super) fn belongs_to(owned: &UpstreamObject, provider: &dyn Provider, manage
         return false;
     }
     let value = owned.object.value();
-    let managers = value.pointer("/metadata/managedFields").and_then(Value::as_array);
-    managers.is_none_or(|managers| managers.iter().any(|entry| entry["manager"] == manager))
+    let mut managers = ObjectView(&value).managed_fields();
+    managers.as_mut().is_none_or(|managers| managers.any(|entry| entry.manager() == manager))
 }
 
 /// Whether a group has kinds that any provider writes: built-in ones, and those that lead from a Gateway to a model.
@@ -76,7 +72,7 @@ fn is_supporting(group: &str) -> bool {
 
 /// Whether an object sends requests to the pods of the main object: it keeps its name when the main object is recreated.
 pub(super) fn sends_requests(object: &Value) -> bool {
-    let kind = text(object, "/kind");
+    let kind = ObjectView(object).kind();
     kind == "Service" || gateway::KINDS.iter().any(|known| known.kind == kind)
 }
 
@@ -95,11 +91,9 @@ pub(super) fn main(owned: &[Arc<UpstreamObject>], desired: Option<&Value>) -> Op
 
 /// Whether a live object is the desired one, in whatever version of its API.
 pub(super) fn is_same(owned: &UpstreamObject, desired: &Value) -> bool {
-    let api_version = text(desired, "/apiVersion");
-    let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    owned.resource.group == group
-        && owned.resource.kind == text(desired, "/kind")
-        && owned.object.name() == name(desired)
+    let desired = ObjectView(desired);
+    (&*owned.resource.group, &*owned.resource.kind, owned.object.name())
+        == (desired.group(), desired.kind(), desired.name())
 }
 
 /// Whether a deployment may write an object: it is its controller. A claim has no owner, since its data outlive the
@@ -130,8 +124,8 @@ pub(super) fn has_lost_owner(
         return false;
     }
     let value = object.value();
-    let managers = value.pointer("/metadata/managedFields").and_then(Value::as_array);
-    managers.into_iter().flatten().any(|entry| entry["manager"] == manager && entry["operation"] == "Apply")
+    let mut managers = ObjectView(&value).managed_fields().into_iter().flatten();
+    managers.any(|entry| entry.manager() == manager && entry.is_applied())
 }
 
 /// Hashes rendered objects without their owners, so that equal fields have an equal hash in another cluster.

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::desired::RenderResult;
 use super::ownership::{self, ChosenProvider, Situation, Step};
-use super::{finalizer, objects, report};
+use super::{finalizer, history, objects};
 use crate::cached_object::CachedObject;
 use crate::names;
 use crate::reconcile::observation::Observation;
@@ -72,8 +72,8 @@ pub(crate) struct ProviderObservation {
     pub(crate) base: Observation,
     pub(crate) identity: ProviderIdentity,
     pub(crate) settings: ProviderSettings,
-    /// Whether the caches of the provider's kinds are filled.
-    pub(super) is_ready: bool,
+    /// What decides the next step.
+    situation: Situation,
     /// The cached objects of this provider's kinds that the deployment owns.
     pub(super) owned: Vec<Arc<UpstreamObject>>,
     /// The rendered deployment, if this provider is chosen.
@@ -108,11 +108,12 @@ impl ProviderObservation {
         };
         owned
             .retain(|owned| objects::belongs_to(owned, identity.provider, &identity.manager) && is_ours(&owned.object));
+        let situation = assess(&base, &identity, settings, is_ready, !owned.is_empty());
         let mut observation = Self {
             base,
             identity,
             settings,
-            is_ready,
+            situation,
             owned,
             rendered: None,
             left_behind: None,
@@ -147,8 +148,7 @@ impl ProviderObservation {
 
     /// Finds the main object that the status names, if this controller applied it and it has no owner any more.
     fn find_left_behind(&self, cluster: &dyn ProviderCluster) -> Option<Arc<UpstreamObject>> {
-        let recorded = &self.base.status()["provider"];
-        let (kind, name) = (recorded["resourceKind"].as_str()?, recorded["resourceName"].as_str()?);
+        let (kind, name) = self.base.status().main_object()?;
         let versions = self.identity.provider.info().crd_versions.iter();
         let groups = versions.filter_map(|version| version.split_once('/'));
         let deployment = &self.base.deployment;
@@ -167,7 +167,7 @@ impl ProviderObservation {
 
     fn render(&self, deployment: &Value, cluster: &dyn ProviderCluster) -> RenderResult {
         let provider = self.identity.provider.name();
-        let reason = objects::text(deployment, "/status/provider/selectedReason").to_owned();
+        let reason = self.base.status().selected_reason().unwrap_or_default().to_owned();
         let verdict = cluster.decide(deployment, &PriorChoice { provider: provider.to_owned(), reason });
         let identity = cluster.identity_hash(deployment, provider).unwrap_or_default();
         RenderResult::new(verdict, identity, self.base.deployment.uid(), self.base.api_group)
@@ -179,45 +179,58 @@ impl ProviderObservation {
     }
 
     pub(super) fn has_finalizer(&self) -> bool {
-        finalizer::has(&self.base.deployment, &self.identity.finalizer)
+        self.situation.has_finalizer
     }
 
     /// Decides what to do. `is_behind`: the cached deployment is older than its last write.
     pub(super) fn step(&self, is_behind: bool) -> Step {
-        let Observation { deployment, value, now, .. } = &self.base;
-        let is_overdue = |time: Option<Time>| {
-            let elapsed = time.map(|time| Duration::from_secs(now.seconds_since(time)));
-            elapsed.is_some_and(|elapsed| elapsed >= self.settings.finalizer_timeout)
-        };
-        let deletion = deployment.metadata.deletion_timestamp.as_ref();
-        let deletion = deletion.and_then(|time| Time::parse(&time.0.to_string()));
-        let name = self.identity.provider.name();
-        ownership::next(&Situation {
-            is_paused: self.base.is_paused(),
-            is_deleted: deployment.is_terminating(),
-            is_orphaning: finalizer::has(deployment, finalizer::ORPHAN),
-            is_overdue: is_overdue(deletion),
-            choice: ChosenProvider::new(
-                name,
-                deployment.chosen().unwrap_or_default(),
-                self.base.named().unwrap_or_default(),
-                is_choice_settled(&self.base),
-            ),
-            is_behind,
-            is_ready: self.is_ready,
-            has_finalizer: self.has_finalizer(),
-            owns_status: !status::owned(value, &self.identity.manager).is_null(),
-            has_objects: self.is_ready && !self.owned.is_empty(),
-            predecessor: report::predecessor(&self.base, &self.identity.manager),
-            predecessor_is_overdue: is_overdue(report::chosen_at(value)),
-        })
+        ownership::next(&Situation { is_behind, ..self.situation.clone() })
+    }
+
+    /// Whether what runs is kept as it is, because the provider that the specification names cannot be chosen.
+    pub(super) fn holds(&self) -> bool {
+        self.situation.choice == ChosenProvider::ThisForLack
+    }
+}
+
+/// Collects the facts that decide the next step, as far as the caches tell.
+fn assess(
+    base: &Observation,
+    identity: &ProviderIdentity,
+    settings: ProviderSettings,
+    is_ready: bool,
+    has_objects: bool,
+) -> Situation {
+    let Observation { deployment, value, now, .. } = base;
+    let is_overdue = |time: Option<Time>| {
+        let elapsed = time.map(|time| Duration::from_secs(now.seconds_since(time)));
+        elapsed.is_some_and(|elapsed| elapsed >= settings.finalizer_timeout)
+    };
+    let deletion = deployment.metadata.deletion_timestamp.as_ref();
+    let deletion = deletion.and_then(|time| Time::parse(&time.0.to_string()));
+    Situation {
+        is_paused: base.is_paused(),
+        is_deleted: deployment.is_terminating(),
+        is_orphaning: finalizer::has(deployment, finalizer::ORPHAN),
+        is_overdue: is_overdue(deletion),
+        choice: ChosenProvider::new(
+            identity.provider.name(),
+            deployment.chosen().unwrap_or_default(),
+            base.named().unwrap_or_default(),
+            is_choice_settled(base),
+        ),
+        is_behind: false,
+        is_ready,
+        has_finalizer: finalizer::has(deployment, &identity.finalizer),
+        owns_status: !status::owned(value, &identity.manager).is_null(),
+        has_objects: is_ready && has_objects,
+        predecessor: history::predecessor(base, &identity.manager),
+        predecessor_is_overdue: is_overdue(history::chosen_at(value)),
     }
 }
 
 /// Whether the selector has decided about this generation that the named provider cannot be chosen.
 fn is_choice_settled(observation: &Observation) -> bool {
-    let selected = status::find(observation.status(), names::condition::PROVIDER_SELECTED);
-    selected.is_some_and(|selected| {
-        selected["status"] == "False" && selected["observedGeneration"].as_i64() == observation.generation()
-    })
+    let selected = observation.status().condition(names::condition::PROVIDER_SELECTED);
+    selected.is_some_and(|selected| selected.is_false() && selected.observed_generation() == observation.generation())
 }

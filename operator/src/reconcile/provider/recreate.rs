@@ -13,11 +13,12 @@ use super::report::StatusReport;
 use super::{Reconciliation, objects, request, secrets};
 use crate::error::Error;
 use crate::names::{APPROVE_RECREATE, condition};
+use crate::observed::ConditionView;
 use crate::reconcile::request::{Measurement, Mode, Request};
 use crate::reconcile::status_writer::Authority;
 use crate::recreation::{RecreationMark, RecreationState, Turn};
 use crate::runtime::events::EventReason;
-use crate::status::{self, Condition, Force};
+use crate::status::{Condition, Force};
 use crate::watch::UpstreamObject;
 
 /// Interval at which the first deployment of the queue asks again; those behind it ask less often.
@@ -73,9 +74,9 @@ impl Reconciliation<'_> {
         if self.mark().is_some_and(|mark| mark.state.is_waiting() && mark.generation == generation) {
             return false;
         }
-        let created = status::find(base.status(), condition::RESOURCE_CREATED);
+        let created = base.status().condition(condition::RESOURCE_CREATED);
         secrets::reported_generation(&base.value, self.manager()) != generation
-            || created.is_none_or(|created| created["status"] != "True")
+            || created.is_none_or(|created| !created.is_true())
     }
 
     /// Whether the turn of the deployment has come before, and has not passed.
@@ -155,8 +156,8 @@ impl Reconciliation<'_> {
         let Some(mark) = self.mark().filter(|mark| !mark.state.is_waiting()) else { return (None, None) };
         let RecreationMark { state, since, .. } = mark;
         let base = &self.observation.base;
-        let recorded = status::find(base.status(), condition::PENDING_RECREATE);
-        let message = recorded.and_then(|recorded| recorded["message"].as_str()).unwrap_or_default();
+        let recorded = base.status().condition(condition::PENDING_RECREATE);
+        let message = recorded.map(ConditionView::message).unwrap_or_default();
         match state {
             RecreationState::Recreating | RecreationState::NotReady if is_running => {
                 self.exchange.send(Request::Record(Measurement::Recreation { is_ready: true })).await.ok();

@@ -12,10 +12,10 @@ use kubefoundry_model::wire::Phase;
 use serde_json::{Value, json};
 
 use super::converge::ReconcileOutcome;
-use super::objects;
-use crate::names::{CORE_MANAGER, SELECTOR_MANAGER, condition};
-use crate::reconcile::observation::Observation;
-use crate::status::{self, Condition, StatusUpdate, Truth};
+use super::{history, objects};
+use crate::names::condition;
+use crate::observed::{ConditionView, ObjectView, StatusView};
+use crate::status::{Condition, StatusUpdate, Truth};
 use crate::watch::UpstreamObject;
 
 /// The facts from which the status is built.
@@ -66,7 +66,7 @@ impl<'r> StatusReport<'r> {
         | ReconcileOutcome::Deferred(_)
         | ReconcileOutcome::Recreating(_) = outcome
         {
-            report.main = desired.map(|main| (objects::text(main, "/kind").to_owned(), objects::name(main).to_owned()));
+            report.main = desired.map(|main| (ObjectView(main).kind().to_owned(), objects::name(main).to_owned()));
         }
         let live = if let ReconcileOutcome::Applied(live) = outcome { Some(&**live) } else { live };
         let Some(live) = live else { return report };
@@ -78,8 +78,11 @@ impl<'r> StatusReport<'r> {
         let observation = observe(&object, &status, policy);
         report.stale = observation.stale;
         if observation.stale == Some(false) && (status.is_outdated() || !is_settled(&status)) {
-            let since =
-                if status.is_outdated() { last_spec_write(&object) } else { observation.last_write.map(|it| it.time) };
+            let since = if status.is_outdated() {
+                history::last_spec_write(&object)
+            } else {
+                observation.last_write.map(|it| it.time)
+            };
             let age = since.map_or(0, |since| now.seconds_since(since));
             // Ages are whole seconds. With one more the status is certainly stale.
             let seconds = stale_after.as_secs().saturating_sub(age).saturating_add(1);
@@ -94,11 +97,11 @@ impl<'r> StatusReport<'r> {
     }
 
     /// Returns the phase. Where the provider reports a word that this version does not know, the phase before stays.
-    pub(super) fn phase<'p>(&self, before: &'p Value) -> &'p str {
+    pub(super) fn phase<'p>(&self, before: StatusView<'p>) -> &'p str {
         let reported = || {
             let status = self.status.as_ref()?;
             let known = status.phase.map(Phase::as_str);
-            Some(known.or_else(|| before["phase"].as_str()).unwrap_or(Phase::Deploying.as_str()))
+            Some(known.or_else(|| before.phase()).unwrap_or(Phase::Deploying.as_str()))
         };
         match self.outcome {
             ReconcileOutcome::Invalid(_) => Phase::Pending.as_str(),
@@ -193,7 +196,7 @@ impl<'r> StatusReport<'r> {
 
     /// Returns the condition `StaleStatus`: true while the provider's status is too old, and false once it was true
     /// before. A deployment that was never stale has no such condition.
-    fn stale_condition(&self, before: &Value) -> Option<Condition> {
+    fn stale_condition(&self, before: StatusView<'_>) -> Option<Condition> {
         let provider = self.provider.display_name();
         let (kind, name) = self.main.as_ref()?;
         if self.stale == Some(true) {
@@ -203,17 +206,16 @@ impl<'r> StatusReport<'r> {
             );
             return Some(Condition::new(condition::STALE_STATUS, true, "NoNews", message));
         }
-        status::find(before, condition::STALE_STATUS)?;
+        before.condition(condition::STALE_STATUS)?;
         let message = format!("the operator of {provider} updates the status of {kind} '{name}' again");
         Some(Condition::new(condition::STALE_STATUS, false, "News", message))
     }
 
     /// Returns all status fields and conditions of this provider's field manager.
     pub(super) fn status_update(&self, deployment: &Value) -> StatusUpdate {
-        let before = &deployment["status"];
-        let scales =
-            objects::text(deployment, "/apiVersion").split_once('/').and_then(|(group, _)| ApiGroup::find(group));
-        let scales = scales.is_some_and(|group| group.scales);
+        let deployment = ObjectView(deployment);
+        let before = deployment.status();
+        let scales = ApiGroup::find(deployment.group()).is_some_and(|group| group.scales);
         let status = self.status.as_ref();
         let endpoint = status.and_then(|status| status.endpoint.as_ref());
         let endpoint = endpoint.map(|endpoint| json!({"service": endpoint.service, "port": endpoint.port}));
@@ -227,7 +229,7 @@ impl<'r> StatusReport<'r> {
             .field("endpoint", endpoint)
             .field("replicas", replicas)
             .field("selector", self.selector.as_deref().filter(|_| scales))
-            .field("observedGeneration", deployment.pointer("/metadata/generation").cloned().unwrap_or_default())
+            .field("observedGeneration", deployment.generation())
             .condition(self.compatible_condition())
             .condition(self.created_condition())
             .condition(self.ready_condition())
@@ -237,16 +239,16 @@ impl<'r> StatusReport<'r> {
 
     /// Returns the message of an event about a failure, or about an object that cannot be applied; none when the
     /// previous status already has it, so that each error is published once.
-    pub(super) fn new_error(&self, before: &Value) -> Option<String> {
+    pub(super) fn new_error(&self, before: StatusView<'_>) -> Option<String> {
         match self.outcome {
             ReconcileOutcome::Refused(message) | ReconcileOutcome::NotOwned(message) => {
-                let created = status::find(before, condition::RESOURCE_CREATED);
-                let reported = created.and_then(|created| created["message"].as_str());
+                let reported = before.condition(condition::RESOURCE_CREATED).map(ConditionView::message);
                 (reported != Some(message)).then(|| message.clone())
             }
             _ if self.phase(before) == Phase::Failed.as_str() => {
                 let message = self.message();
-                let is_reported = before["phase"] == Phase::Failed.as_str() && before["message"] == message.as_str();
+                let is_reported =
+                    before.phase() == Some(Phase::Failed.as_str()) && before.message() == Some(message.as_str());
                 (!is_reported).then(|| format!("Provider resource in error state: {message}"))
             }
             _ => None,
@@ -259,38 +261,6 @@ fn is_settled(status: &Status) -> bool {
     matches!(status.phase, Some(Phase::Running | Phase::Failed))
 }
 
-/// Returns the time of the last write to anything but the status.
-fn last_spec_write(object: &Value) -> Option<Time> {
-    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let entries = entries.into_iter().flatten();
-    let others =
-        entries.filter(|entry| entry["subresource"] != "status" && entry.pointer("/fieldsV1/f:status").is_none());
-    others.filter_map(|entry| Time::parse(entry["time"].as_str()?)).max()
-}
-
-/// Returns the field manager of another provider that still has a finalizer on a deployment, or that owns its phase and
-/// will give it up.
-pub(super) fn predecessor(observation: &Observation, manager: &str) -> Option<String> {
-    let finalizers = observation.deployment.metadata.finalizers.iter().flatten();
-    let with_finalizer = finalizers
-        .filter_map(|one| one.strip_prefix(observation.api_group.label_prefix))
-        .filter(|name| name.ends_with("-provider"));
-    let with_phase = status::owners(&observation.value)
-        .filter(|owner| owner.applies && owner.fields.get("f:phase").is_some())
-        .map(|owner| owner.manager)
-        .filter(|name| observation.colleagues.contains(*name) && ![CORE_MANAGER, SELECTOR_MANAGER].contains(name));
-    with_finalizer.chain(with_phase).find(|name| *name != manager).map(str::to_owned)
-}
-
-/// Returns the time at which the provider was chosen.
-pub(super) fn chosen_at(value: &Value) -> Option<Time> {
-    let entries = value.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let writes_choice = |entry: &&Value| entry.pointer("/fieldsV1/f:status/f:provider/f:name").is_some();
-    let times =
-        entries.into_iter().flatten().filter(writes_choice).filter_map(|entry| Time::parse(entry["time"].as_str()?));
-    times.max()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -299,7 +269,6 @@ mod tests {
 
     use super::*;
     use crate::cached_object::CachedObject;
-    use crate::reconcile::memory::Moment;
 
     const NOW: &str = "2026-01-30T10:00:00Z";
     const STALE_AFTER: Duration = Duration::from_secs(300);
@@ -431,10 +400,13 @@ mod tests {
         };
         // Written two minutes ago.
         let fresh = at(NOW, STALE_AFTER);
-        assert_eq!((fresh.stale_in, fresh.stale_condition(&json!({}))), (Some(Duration::from_secs(181)), None));
+        assert_eq!(
+            (fresh.stale_in, fresh.stale_condition(StatusView(&json!({})))),
+            (Some(Duration::from_secs(181)), None)
+        );
         let stale = at("2026-01-30T10:03:01Z", STALE_AFTER);
         assert_eq!(stale.stale_in, None);
-        let condition = stale.stale_condition(&json!({})).unwrap();
+        let condition = stale.stale_condition(StatusView(&json!({}))).unwrap();
         assert_eq!(
             (condition.truth, condition.message),
             (
@@ -444,7 +416,7 @@ mod tests {
             )
         );
         let before = json!({"conditions": [{"type": "StaleStatus", "status": "True"}]});
-        assert_eq!(fresh.stale_condition(&before).unwrap().truth, Truth::False);
+        assert_eq!(fresh.stale_condition(StatusView(&before)).unwrap().truth, Truth::False);
         // A model that serves need not report anything.
         let live = workspace(&json!({"state": "Ready"}));
         let settled = report(&ReconcileOutcome::Settled, Some(&live));
@@ -457,7 +429,7 @@ mod tests {
             {"type": "WorkspaceSucceeded", "status": "False", "reason": "x", "message": "insufficient GPUs"},
         ]});
         let live = workspace(&failed);
-        let error = |before: &Value| report(&ReconcileOutcome::Settled, Some(&live)).new_error(before);
+        let error = |before: &Value| report(&ReconcileOutcome::Settled, Some(&live)).new_error(StatusView(before));
         let before = status_of(&ReconcileOutcome::Settled, Some(&live), &json!({}));
         assert_eq!(before["phase"], "Failed");
         let message = before["message"].as_str().unwrap();
@@ -466,40 +438,7 @@ mod tests {
         assert!(error(&json!({"phase": "Failed", "message": "another"})).is_some());
         let refused = ReconcileOutcome::Refused("no".to_owned());
         let before = status_of(&refused, None, &json!({}));
-        assert_eq!(report(&refused, None).new_error(&json!({})).as_deref(), Some("no"));
-        assert_eq!(report(&refused, None).new_error(&before), None);
-    }
-
-    #[test]
-    fn a_predecessor_has_a_finalizer_or_the_phase() {
-        let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
-        let predecessor_of = |metadata: &Value| {
-            let object = json!({"kind": "ModelDeployment", "metadata": metadata});
-            let cached = CachedObject::new(object).unwrap();
-            let colleagues = crate::reconcile::observation::colleagues(["kaito", "vllm"]);
-            let now = Time::parse(NOW).unwrap();
-            let observation = Observation::new(Arc::new(cached), api_group, now, Moment::default(), colleagues);
-            predecessor(&observation, "kaito-provider")
-        };
-        let owns_phase = |manager: &str| {
-            json!({"managedFields": [{
-                "manager": manager, "operation": "Apply", "subresource": "status",
-                "fieldsV1": {"f:status": {"f:phase": {}}},
-            }]})
-        };
-        assert_eq!(
-            predecessor_of(
-                &json!({"finalizers": ["kubefoundry.ai/kaito-provider", "kubefoundry.ai/other", "a/b-provider"]})
-            ),
-            None
-        );
-        assert_eq!(
-            predecessor_of(&json!({"finalizers": ["kubefoundry.ai/vllm-provider"]})).as_deref(),
-            Some("vllm-provider")
-        );
-        assert_eq!(predecessor_of(&owns_phase("vllm-provider")).as_deref(), Some("vllm-provider"));
-        for manager in ["kaito-provider", CORE_MANAGER, SELECTOR_MANAGER, "kubectl"] {
-            assert_eq!(predecessor_of(&owns_phase(manager)), None);
-        }
+        assert_eq!(report(&refused, None).new_error(StatusView(&json!({}))).as_deref(), Some("no"));
+        assert_eq!(report(&refused, None).new_error(StatusView(&before)), None);
     }
 }

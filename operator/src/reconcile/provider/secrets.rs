@@ -1,36 +1,22 @@
 //! Checks that the Secrets that a deployment names exist. Only their metadata is requested (`PartialObjectMetadata`),
 //! so their contents never reach the operator.
 
-use std::collections::BTreeSet;
-
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use super::{Reconciliation, objects};
+use super::Reconciliation;
 use crate::error::Error;
+use crate::observed::ObjectView;
 use crate::runtime::events::EventReason;
 use crate::status;
-
-/// Returns the names of the Secrets that a deployment needs; optional references do not count.
-fn required_secrets(deployment: &Value) -> BTreeSet<&str> {
-    let list = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
-    let mut names = BTreeSet::from([objects::text(deployment, "/spec/secrets/huggingFaceToken")]);
-    names.extend(list("/spec/imagePullSecrets").map(|secret| objects::text(secret, "/name")));
-    let env = list("/spec/env").filter_map(|variable| variable.pointer("/valueFrom/secretKeyRef"));
-    let env_from = list("/spec/envFrom").filter_map(|source| source.get("secretRef"));
-    let needed = env.chain(env_from).filter(|reference| reference["optional"] != true);
-    names.extend(needed.map(|reference| objects::text(reference, "/name")));
-    names.remove("");
-    names
-}
 
 /// Returns the generation that this controller reported last; it has checked the Secrets of that generation. While no
 /// provider is selected, core reports a generation in the same field without checking Secrets, so the owner of the
 /// field matters.
 pub(super) fn reported_generation(deployment: &Value, manager: &str) -> Option<i64> {
     status::owned(deployment, manager).get("f:observedGeneration")?;
-    deployment.pointer("/status/observedGeneration")?.as_i64()
+    ObjectView(deployment).status().observed_generation()
 }
 
 impl Reconciliation<'_> {
@@ -38,7 +24,7 @@ impl Reconciliation<'_> {
     /// missing one. The objects are applied all the same: a Secret may be created later.
     pub(super) async fn check_secrets(&self) -> Result<(), Error> {
         let value = &self.observation.base.value;
-        let names = required_secrets(value);
+        let names = ObjectView(value).spec().required_secrets();
         let generation = self.observation.base.generation();
         let reported = reported_generation(value, self.manager());
         let is_known = self.memory().knows_secrets(generation, self.moment()).unwrap_or(reported == generation);
@@ -81,22 +67,5 @@ mod tests {
         };
         assert_eq!(reported_by("kubefoundry-core"), None);
         assert_eq!(reported_by("kaito-provider"), Some(3));
-    }
-
-    #[test]
-    fn optional_secrets_are_not_required() {
-        let reference = |name: &str, optional: bool| json!({"name": name, "key": "k", "optional": optional});
-        let deployment = json!({"spec": {
-            "secrets": {"huggingFaceToken": "hf"},
-            "imagePullSecrets": [{"name": "registry"}, {"name": "hf"}],
-            "env": [
-                {"name": "A", "value": "x"},
-                {"name": "B", "valueFrom": {"secretKeyRef": reference("needed", false)}},
-                {"name": "C", "valueFrom": {"secretKeyRef": reference("optional", true)}},
-                {"name": "D", "valueFrom": {"configMapKeyRef": {"name": "map", "key": "k"}}},
-            ],
-        }});
-        assert_eq!(required_secrets(&deployment), BTreeSet::from(["hf", "needed", "registry"]));
-        assert!(required_secrets(&json!({"spec": {"secrets": {"huggingFaceToken": ""}}})).is_empty());
     }
 }
