@@ -401,7 +401,7 @@ fn set(object: &mut Value, path: &[&str], value: Option<Value>) {
             at = &mut at[*name];
         }
         at[*last] = value;
-    } else if let Some(fields) = object.pointer_mut(&above.iter().map(|name| format!("/{name}")).collect::<String>()) {
-        fields.as_object_mut().map(|fields| fields.remove(*last));
+    } else if let Some(parent) = above.iter().try_fold(object, |at, name| at.get_mut(*name)) {
+        parent.as_object_mut().map(|fields| fields.remove(*last));
     }
 }

@@ -59,8 +59,7 @@ fn verdicts_of(response: Duration, client: impl AsyncFnOnce(TcpStream)) -> Vec<(
         // A request that is never counted fails the assertion of the caller.
         let _ = tokio::time::timeout(Duration::from_secs(5), counted).await;
         serving.abort();
-        let verdicts = cluster.verdicts.lock().unwrap().clone();
-        verdicts
+        cluster.verdicts.lock().unwrap().clone()
     })
 }
 
