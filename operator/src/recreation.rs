@@ -126,15 +126,9 @@ pub(crate) fn take_turn<'m>(
     if is_approved {
         return if active < policy.max { Turn::Now } else { Turn::Later { active, ahead: 0 } };
     }
-    let mut ended: Vec<_> = others
-        .iter()
-        .chain(&own)
-        .filter(|(_, mark)| mark.state == RecreationState::Recreated || mark.has_failed(now, policy.deadline))
-        .collect();
-    ended.sort_by_key(|(name, mark)| (std::cmp::Reverse(mark.since), *name));
-    let last = ended.get(..MAX_FAILURES).unwrap_or_default();
-    if !last.is_empty() && last.iter().all(|(_, mark)| mark.has_failed(now, policy.deadline)) {
-        return Turn::Paused(last.iter().map(|(name, _)| (*name).to_owned()).collect());
+    let failed = failed_last(others.iter().chain(&own).copied(), policy, now);
+    if !failed.is_empty() {
+        return Turn::Paused(failed);
     }
     let waits = |mark: &RecreationMark| matches!(mark.state, RecreationState::Queued | RecreationState::Paused);
     // A deployment that does not wait yet is the last.
@@ -142,6 +136,21 @@ pub(crate) fn take_turn<'m>(
     let is_ahead = |name: &str, mark: &RecreationMark| place.is_none_or(|place| (mark.since, name) < place);
     let ahead = others.iter().filter(|(name, mark)| waits(mark) && is_ahead(name, mark)).count();
     if active + ahead < policy.max { Turn::Now } else { Turn::Later { active, ahead } }
+}
+
+/// Returns the deployments whose recreations failed last, if they are so many in a row that no other one starts.
+pub(crate) fn failed_last<'m>(
+    marks: impl IntoIterator<Item = (&'m str, RecreationMark)>,
+    policy: RecreationPolicy,
+    now: Time,
+) -> Vec<String> {
+    let has_failed = |mark: &RecreationMark| mark.has_failed(now, policy.deadline);
+    let has_ended = |mark: &RecreationMark| mark.state == RecreationState::Recreated || has_failed(mark);
+    let mut ended: Vec<_> = marks.into_iter().filter(|(_, mark)| has_ended(mark)).collect();
+    ended.sort_by_key(|(name, mark)| (std::cmp::Reverse(mark.since), *name));
+    let last = ended.get(..MAX_FAILURES).unwrap_or_default();
+    let pauses = last.iter().all(|(_, mark)| has_failed(mark));
+    last.iter().filter(|_| pauses).map(|(name, _)| (*name).to_owned()).collect()
 }
 
 #[cfg(test)]

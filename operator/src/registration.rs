@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cached_object::CachedObject;
+use crate::controllers::Turns;
 use crate::evaluator::{Snapshot, Snapshots};
 use crate::hash::short_hex;
 use crate::manifests::permissions;
@@ -20,6 +21,7 @@ use crate::observed::{ConditionView, ObjectView};
 use crate::rights::{Right, RightsChecker};
 use crate::runtime::lease::no_response;
 use crate::runtime::metrics::Metrics;
+use crate::status;
 use crate::watch::{Configs, Upstream};
 
 /// Reported in the status, so that users find the documentation of this version.
@@ -33,7 +35,9 @@ const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_NAMED_RIGHTS: usize = 10;
 
 /// The condition of an InferenceProviderConfig that says why a provider is not ready.
-const CONDITION: &str = "Ready";
+const READY: &str = "Ready";
+/// The condition of an InferenceProviderConfig that is true while failed recreations keep others from starting.
+const PAUSED: &str = "RecreationsPaused";
 
 /// What a provider needs to work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,6 +84,7 @@ pub(crate) struct Registration {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) rights: RightsChecker,
+    pub(crate) turns: Arc<Turns>,
 }
 
 impl Registration {
@@ -96,7 +101,7 @@ impl Registration {
         let mut is_configured = false;
         let mut is_registered = false;
         let mut missing_rights = Vec::new();
-        let mut condition = Condition::default();
+        let (mut ready, mut paused) = (Condition::new(READY), Condition::new(PAUSED));
         let mut health = None;
         // Its own limit: a heartbeat that gets no response must not delay the next ones until the provider counts as
         // silent.
@@ -119,13 +124,19 @@ impl Registration {
                 // Applied once per start, and again when it is gone: changes by users stay until the next start.
                 if !is_configured || !snapshot.session.provider_names().any(|known| known == name) {
                     let stored = api.patch(name, &apply, &Patch::Apply(&config)).await?;
-                    condition.adopt(&stored.value());
+                    let stored = stored.value();
+                    ready.adopt(&stored);
+                    paused.adopt(&stored);
                     // A status that is refused must not write the configuration again each time.
                     is_configured = true;
                 }
-                let mut status = status(api_group, provider, &snapshot, &now);
-                status["status"]["conditions"] = json!([condition.update(&now, name)]);
-                api.patch_status(name, &apply, &Patch::Apply(&status)).await
+                let mut reported = status_of(api_group, provider, &snapshot, &now);
+                let failed = self.turns.paused_by(status::now());
+                reported["status"]["conditions"] = json!([
+                    ready.update(now.is_ready(), now.reason(name)),
+                    paused.update(!failed.is_empty(), pause(&failed)),
+                ]);
+                api.patch_status(name, &apply, &Patch::Apply(&reported)).await
             };
             let written = tokio::time::timeout(limit, written).await;
             let wait = match written.unwrap_or_else(|_| Err(no_response(limit))) {
@@ -147,7 +158,7 @@ impl Registration {
                     interval.min(Duration::from_secs(1))
                 }
             };
-            self.wait(wait, &status(api_group, provider, &snapshot, &now), &now).await;
+            self.wait(wait, &status_of(api_group, provider, &snapshot, &now), &now).await;
             health = Some(now);
         }
     }
@@ -171,7 +182,7 @@ impl Registration {
                 let is_gone = !snapshot.session.provider_names().any(|name| name == provider.name());
                 let is_installed = snapshot.session.crd_version(provider.name()).is_some();
                 let now = Health { is_installed, ..health.clone() };
-                if without_heartbeat(&status(api_group, provider, &snapshot, &now)) != before || is_gone {
+                if without_heartbeat(&status_of(api_group, provider, &snapshot, &now)) != before || is_gone {
                     return;
                 }
             }
@@ -206,31 +217,46 @@ fn log_change(provider: &str, before: Option<&Health>, now: &Health) {
     }
 }
 
-/// The condition, with the time of its last transition.
-#[derive(Default)]
+/// Returns the reason and the message of the condition about the queue of recreations.
+fn pause(failed: &[String]) -> (&'static str, String) {
+    if failed.is_empty() {
+        return ("NotPaused", "recreations that no edit causes may start".to_owned());
+    }
+    let failed = failed.join(", ");
+    (
+        "NotReadyInTime",
+        format!("the last recreations were not ready in time ({failed}); others wait until one of them is"),
+    )
+}
+
+/// A condition, with the time of its last transition.
 struct Condition {
+    name: &'static str,
     status: String,
     since: String,
 }
 
 impl Condition {
+    fn new(name: &'static str) -> Self {
+        Self { name, status: String::new(), since: String::new() }
+    }
+
     /// Continues the condition that is stored, which another process may have written.
     fn adopt(&mut self, stored: &Value) {
-        let own = ObjectView(stored).status().condition(CONDITION);
+        let own = ObjectView(stored).status().condition(self.name);
         if let (Some(own), Some(since)) = (own, own.and_then(ConditionView::last_transition)) {
-            *self = Self { status: own.status().to_owned(), since: since.to_owned() };
+            (self.status, self.since) = (own.status().to_owned(), since.to_owned());
         }
     }
 
     /// Returns the condition to apply.
-    fn update(&mut self, health: &Health, provider: &str) -> Value {
-        let status = if health.is_ready() { "True" } else { "False" };
+    fn update(&mut self, is_true: bool, (reason, message): (&str, String)) -> Value {
+        let status = if is_true { "True" } else { "False" };
         if self.status != status {
-            *self = Self { status: status.to_owned(), since: seconds_now() };
+            (self.status, self.since) = (status.to_owned(), seconds_now());
         }
-        let (reason, message) = health.reason(provider);
         json!({
-            "type": CONDITION, "status": status, "reason": reason, "message": message, "lastTransitionTime": self.since,
+            "type": self.name, "status": status, "reason": reason, "message": message, "lastTransitionTime": self.since,
         })
     }
 }
@@ -252,7 +278,7 @@ fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
 }
 
 /// Returns the status to apply: readiness, versions, and a heartbeat with the current time.
-fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot, health: &Health) -> Value {
+fn status_of(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot, health: &Health) -> Value {
     let name = provider.name();
     let crd_version = snapshot.session.crd_version(name);
     let mut status = json!({
@@ -321,17 +347,28 @@ mod tests {
 
     #[test]
     fn a_condition_keeps_the_time_of_its_transition() {
-        let mut condition = Condition::default();
+        let mut condition = Condition::new(READY);
         let old = "2020-01-01T00:00:00Z";
         let stored = json!({"status": {"conditions": [
             {"type": "Other", "status": "True", "lastTransitionTime": "2019-01-01T00:00:00Z"},
             {"type": "Ready", "status": "False", "lastTransitionTime": old},
         ]}});
         condition.adopt(&stored);
-        assert_eq!(condition.update(&Health::default(), "kaito")["lastTransitionTime"], old);
-        let ready = condition.update(&Health { is_installed: true, ..Health::default() }, "kaito");
+        let mut update = |health: &Health| condition.update(health.is_ready(), health.reason("kaito"));
+        assert_eq!(update(&Health::default())["lastTransitionTime"], old);
+        let ready = update(&Health { is_installed: true, ..Health::default() });
         assert_eq!(ready["status"], "True");
         assert_ne!(ready["lastTransitionTime"], old);
+    }
+
+    #[test]
+    fn a_paused_queue_names_the_deployments_that_pause_it() {
+        let mut condition = Condition::new(PAUSED);
+        let failed = ["ml/a".to_owned(), "ml/b".to_owned()];
+        let paused = condition.update(true, pause(&failed));
+        assert_eq!((&paused["type"], &paused["status"]), (&json!("RecreationsPaused"), &json!("True")));
+        assert!(paused["message"].as_str().unwrap().contains("(ml/a, ml/b)"), "{paused}");
+        assert_eq!(condition.update(false, pause(&[]))["reason"], "NotPaused");
     }
 
     #[test]

@@ -111,6 +111,8 @@ impl RoleRunner {
 
     /// Starts the controllers of the role, and the registration of a provider.
     fn start(&self, role: Role, tasks: &mut JoinSet<()>) {
+        let stores = self.groups.iter().map(|group| group.deployments.clone()).collect();
+        let turns = Arc::new(Turns::new(role.name(), stores, self.run.recreation_policy()));
         if let (Role::Provider(provider), Some(context)) = (role, self.contexts.first()) {
             let (run, client) = (&self.run, context.client.clone());
             let registration = Registration {
@@ -123,11 +125,10 @@ impl RoleRunner {
                 metrics: Arc::clone(&context.metrics),
                 rights: RightsChecker::new(client.clone(), role, &run.groups, &run.cluster.namespace),
                 client,
+                turns: Arc::clone(&turns),
             };
             tasks.spawn(registration.run());
         }
-        let stores = self.groups.iter().map(|group| group.deployments.clone()).collect();
-        let turns = Arc::new(Turns::new(role.name(), stores, self.run.recreation_policy()));
         for (context, group) in self.contexts.iter().zip(&self.groups) {
             let Some(queue) = group.queues.get(role) else { continue };
             // Reconciliations that were cancelled when this process last lost the role.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::cluster::kinds::{DEPLOYMENT, WORKSPACE};
+use crate::harness::cluster::kinds::{DEPLOYMENT, PROVIDER_CONFIG, WORKSPACE};
 use crate::harness::cluster::{Namespace, condition, uid};
 use crate::harness::operator::{Operator, Options};
 use crate::harness::{ControlPlane, crds, eventually, stays};
@@ -229,6 +229,14 @@ async fn failing_recreations_pause_the_queue() {
     .await;
     let message = scene.namespace.until_event(paused[0], "Warning", "RecreationPaused").await;
     assert!(message.starts_with("the last recreations were not ready within 3s (ml/"), "{message}");
+    // The provider says so too.
+    eventually(LONG, "a paused provider", async || {
+        let config = scene.namespace.get(PROVIDER_CONFIG, "kaito").await;
+        let condition = condition(&config, "RecreationsPaused").unwrap_or_default();
+        let names_one = condition["message"].as_str().is_some_and(|message| message.contains("(ml/"));
+        if condition["status"] == "True" && names_one { Ok(()) } else { Err(config["status"].to_string()) }
+    })
+    .await;
     stays(Duration::from_secs(4), "paused", async || {
         let (first, second) = (scene.state(paused[0]).await, scene.state(paused[1]).await);
         if first == "Paused" && second == "Paused" { Ok(()) } else { Err(format!("{first} {second}")) }
@@ -244,4 +252,58 @@ async fn failing_recreations_pause_the_queue() {
         if goes_on { Ok(()) } else { Err(format!("{first} {second}")) }
     })
     .await;
+}
+
+/// Writes a Workspace as another version of the operator rendered it: from another image, with the hash of that.
+async fn render_as_another_version(scene: &Scene, name: &str) {
+    let live = scene.namespace.get(WORKSPACE, name).await;
+    let (image, version) = ("ghcr.io/sozercan/llama-cpp-runner:latest", "ghcr.io/sozercan/llama-cpp-runner:before");
+    let mut object: Value = serde_json::from_str(&live.to_string().replace(image, version)).unwrap();
+    assert!(object.to_string().contains(version), "{object}");
+    object.as_object_mut().unwrap().remove("status");
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    metadata.retain(|field, _| ["name", "labels", "annotations", "ownerReferences"].contains(&field.as_str()));
+    metadata["annotations"]["kubefoundry.ai/rendered-hash"] = json!("0123456789abcdef");
+    scene.namespace.apply_as("kaito-provider", WORKSPACE, &object).await.unwrap();
+}
+
+#[tokio::test]
+async fn another_version_of_the_operator_recreates_one_deployment_at_a_time() {
+    let Some(scene) = Scene::start().await else { return };
+    let mut operator = scene.options().start_ready(&scene.plane, "upgraded").await;
+    let names = ["a", "b"];
+    scene.deploy(&names).await;
+    let before = scene.uids().await;
+    operator.kill().await;
+    for name in names {
+        render_as_another_version(&scene, name).await;
+    }
+    operator.restart();
+    // One waits while the other is recreated.
+    let (first, second) = eventually(LONG, "one recreated, and one queued", async || {
+        let states = [scene.state("a").await, scene.state("b").await];
+        match [states[0].as_str(), states[1].as_str()] {
+            ["Recreating", "Queued"] => Ok(("a", "b")),
+            ["Queued", "Recreating"] => Ok(("b", "a")),
+            states => Err(format!("{states:?}\n{}", operator.end_of_log())),
+        }
+    })
+    .await;
+    let pending = scene.namespace.get(DEPLOYMENT, second).await;
+    assert_eq!(pending["status"]["phase"], "Running");
+    let message = condition(&pending, "PendingRecreate").unwrap()["message"].to_string();
+    assert!(message.contains("though not for an edit"), "{message}");
+    assert_eq!(scene.uids().await[second], before[second]);
+    for name in [first, second] {
+        eventually(LONG, &format!("another Workspace of {name}"), async || {
+            let now = scene.uids().await;
+            let is_new = now.get(name).is_some_and(|uid| *uid != before[name]);
+            if is_new { Ok(()) } else { Err(format!("{now:?}\n{}", operator.end_of_log())) }
+        })
+        .await;
+        scene.serve(name).await;
+        scene.until_state(name, "Recreated").await;
+        let workspace = scene.namespace.get(WORKSPACE, name).await.to_string();
+        assert!(!workspace.contains("llama-cpp-runner:before"), "{workspace}");
+    }
 }
