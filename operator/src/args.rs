@@ -52,7 +52,7 @@ pub(crate) struct Cluster {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) cluster: Cluster,
-    /// Roles that this process runs, separated by commas; all of them by default
+    /// Roles that this process runs, separated by commas; by default all but `llamastack` and `actors`
     #[arg(long, value_name = "ROLE", value_delimiter = ',', value_parser = Role::parse)]
     pub(crate) roles: Vec<Role>,
     /// API groups whose ModelDeployments the operator serves, separated by commas
@@ -124,6 +124,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Returns the API groups whose ModelDeployments this process looks at; none if no role is about them.
+    pub(crate) fn model_groups(&self) -> &[&'static ApiGroup] {
+        if self.roles.iter().any(|role| role.serves_models()) { &self.groups } else { &[] }
+    }
+
     /// Returns the flags for recreations.
     pub(crate) fn recreation_policy(&self) -> RecreationPolicy {
         RecreationPolicy {

@@ -38,12 +38,16 @@ pub(crate) struct CachedObject {
     recreation: Option<RecreationMark>,
 }
 
+/// The kinds whose status the controllers write.
+const SOURCE_KINDS: [&str; 3] =
+    [kubefoundry_model::wire::KIND, kubefoundry_actor::KIND, kubefoundry_llamastack::wire::KIND];
+
 /// Reduces the managed fields of an object to the manager, the time and the status fields.
 ///
 /// Managed fields can be larger than the rest of the object. The operator needs the status fields of deployments by
 /// name, to see which ones each manager owns; of other objects, only whether an entry is about the status.
 fn reduce_managed_fields(object: &Value) -> Vec<Value> {
-    let is_deployment = ObjectView(object).kind() == kubefoundry_model::wire::KIND;
+    let is_source = SOURCE_KINDS.contains(&ObjectView(object).kind());
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let reduce = |entry: &Value| {
         let mut reduced = Map::new();
@@ -54,7 +58,7 @@ fn reduce_managed_fields(object: &Value) -> Vec<Value> {
         }
         if let Some(status) = entry.pointer("/fieldsV1/f:status") {
             // Two levels reach the types of conditions: `f:conditions`, then `k:{"type":"Ready"}`.
-            let status = keys_to_depth(status, if is_deployment { 2 } else { 0 });
+            let status = keys_to_depth(status, if is_source { 2 } else { 0 });
             reduced.insert("fieldsV1".to_owned(), json!({"f:status": status}));
         }
         Value::Object(reduced)

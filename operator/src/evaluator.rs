@@ -43,7 +43,7 @@ struct ClusterState {
 }
 
 /// Options that the operator sets on top of the user's.
-const OPERATOR_OPTIONS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
+pub(crate) const OPERATOR_OPTIONS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
 /// A cluster in which no CRD of a provider is installed.
 const NO_DEFINITIONS: &str =
     r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
@@ -68,6 +68,16 @@ impl Snapshot {
     #[cfg(test)]
     pub(crate) fn without_providers() -> Arc<Self> {
         Arc::new(Self::new(ClusterState::default()).unwrap())
+    }
+
+    /// Returns the text of the options file.
+    pub(crate) fn options_text(&self) -> Option<&str> {
+        self.state.options.as_deref()
+    }
+
+    /// Returns the CRD of a kind, if it is installed and one that the operator looks at.
+    pub(crate) fn definition(&self, group: &str, kind: &str) -> Option<&Definition> {
+        self.state.definitions.values().find(|known| known.group == group && known.kind == kind)
     }
 
     /// Returns a session that selects among these providers only. It has no CRDs, because it only selects: the objects

@@ -32,6 +32,10 @@ pub(crate) const RENDERED_HASH: &str = "rendered-hash";
 pub(crate) const APPROVE_RECREATE: &str = "approve-recreate";
 /// Annotation on an applied object: the uid of its deployment, by which an object that lost its owner is recognized.
 pub(crate) const DEPLOYMENT_UID: &str = "deployment-uid";
+/// Annotation on an AsyncActor or a LlamaStackDistribution: `"true"` hands it to this operator.
+pub(crate) const MANAGED: &str = "managed";
+/// Annotation on an object applied for one of those: its uid, by which an object that lost its owner is recognized.
+pub(crate) const OWNER_UID: &str = "owner-uid";
 pub(crate) use kubefoundry_compiler::verdict::ALLOWED_PROVIDERS;
 
 /// A row of a documentation table: a name and what it means.

@@ -5,6 +5,8 @@ use std::fmt;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers;
 
+use crate::reconcile::claimed::{CLAIMED_KINDS, ClaimedKind};
+
 /// The Lease of the selector. Core looks it up to find out whether a selector runs (OP-1.3).
 pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";
 
@@ -19,13 +21,25 @@ pub(crate) enum Role {
     Selector,
     /// Applies the objects of one provider, and reports their status.
     Provider(&'static dyn Provider),
+    /// Runs objects of a kind that another operator may own: those that are handed to this one.
+    Claimed(&'static dyn ClaimedKind),
 }
 
 impl Role {
-    /// Returns every role, in the order in which a deployment passes through them.
+    /// Returns every role that runs by default, in the order in which a deployment passes through them.
     pub(crate) fn all() -> Vec<Self> {
         let providers = providers::PROVIDERS.iter().map(|provider| Self::Provider(*provider));
         [Self::Webhooks, Self::Core, Self::Selector].into_iter().chain(providers).collect()
+    }
+
+    /// Returns the roles that run only where `--roles` names them.
+    pub(crate) fn optional() -> Vec<Self> {
+        CLAIMED_KINDS.iter().map(|kind| Self::Claimed(*kind)).collect()
+    }
+
+    /// Whether the role is about ModelDeployments.
+    pub(crate) fn serves_models(self) -> bool {
+        !matches!(self, Self::Claimed(_))
     }
 
     /// Returns the name in `--roles` and in metrics.
@@ -35,6 +49,7 @@ impl Role {
             Self::Core => "core",
             Self::Selector => "selector",
             Self::Provider(provider) => provider.name(),
+            Self::Claimed(kind) => kind.name(),
         }
     }
 
@@ -51,7 +66,7 @@ impl Role {
     /// # Errors
     /// A message that lists the valid names.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
-        let all = Self::all();
+        let all: Vec<Self> = Self::all().into_iter().chain(Self::optional()).collect();
         all.iter().copied().find(|role| role.name() == name).ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|role| role.name()).collect();
             format!("expected one of {}", names.join(", "))
@@ -79,18 +94,20 @@ mod tests {
 
     #[test]
     fn parses_the_name_of_every_role() {
-        for role in Role::all() {
+        let all = || Role::all().into_iter().chain(Role::optional());
+        for role in all() {
             assert_eq!(Role::parse(role.name()), Ok(role));
         }
-        let names: Vec<&str> = Role::all().into_iter().map(Role::name).collect();
+        let names: Vec<&str> = all().map(Role::name).collect();
         assert_eq!(names[..3], ["webhooks", "core", "selector"]);
         assert_eq!(Role::parse("vllm").unwrap_err(), format!("expected one of {}", names.join(", ")));
     }
 
     #[test]
     fn lease_names_are_unique() {
-        let names: std::collections::BTreeSet<String> = Role::all().into_iter().map(Role::lease_name).collect();
-        assert_eq!(names.len(), Role::all().len());
+        let all = || Role::all().into_iter().chain(Role::optional());
+        let names: std::collections::BTreeSet<String> = all().map(Role::lease_name).collect();
+        assert_eq!(names.len(), all().count());
         assert!(names.contains(SELECTOR_LEASE) && names.contains("kubefoundry-kaito"));
     }
 }

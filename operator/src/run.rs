@@ -5,6 +5,7 @@
 //!                                                                     lease of a role ─ its controllers, registration
 //! ```
 
+mod claimed;
 mod roles;
 
 use std::io::Write as _;
@@ -244,13 +245,14 @@ impl Startup {
     async fn fill(&self, background: &mut JoinSet<()>) -> Result<RoleRunner, End> {
         let Self { run, client, metrics, .. } = self;
         let changed = Arc::new(Signal::default());
-        let definitions = Arc::new(Definitions::default());
+        let definitions = Arc::new(Definitions::new(claimed::crd_kinds(&run.roles)));
         background.spawn({
             let (definitions, client, changed) = (Arc::clone(&definitions), client.clone(), Arc::clone(&changed));
             let metrics = Arc::clone(metrics);
             async move { definitions.follow(client, changed, metrics).await }
         });
-        let configs: Vec<Arc<Configs>> = run.groups.iter().map(|api_group| Arc::new(Configs::new(api_group))).collect();
+        let api_groups = run.model_groups();
+        let configs: Vec<Arc<Configs>> = api_groups.iter().map(|api_group| Arc::new(Configs::new(api_group))).collect();
         for configs in &configs {
             let (configs, client, changed) = (Arc::clone(configs), client.clone(), Arc::clone(&changed));
             let metrics = Arc::clone(metrics);
@@ -260,7 +262,7 @@ impl Startup {
         // One store and one set of queues for each group.
         let mut writers = Vec::new();
         let mut groups = Vec::new();
-        for api_group in &run.groups {
+        for api_group in api_groups {
             let resource = deployment_resource(api_group);
             let writer = Writer::<CachedObject>::new(resource.clone());
             let queues = Arc::new(Queues::new(api_group, &run.roles));
@@ -269,15 +271,17 @@ impl Startup {
             writers.push(writer);
         }
         let namespaces = Arc::new(Namespaces::default());
-        background.spawn({
-            let (namespaces, client, groups) = (Arc::clone(&namespaces), client.clone(), groups.clone());
-            let metrics = Arc::clone(metrics);
-            async move {
-                let changed = |namespace: &str| requeue(&groups, |deployment| deployment.namespace() == namespace);
-                namespaces.follow(client, &metrics, changed).await;
-            }
-        });
-        namespaces.filled().await;
+        if !groups.is_empty() {
+            background.spawn({
+                let (namespaces, client, groups) = (Arc::clone(&namespaces), client.clone(), groups.clone());
+                let metrics = Arc::clone(metrics);
+                async move {
+                    let changed = |namespace: &str| requeue(&groups, |deployment| deployment.namespace() == namespace);
+                    namespaces.follow(client, &metrics, changed).await;
+                }
+            });
+            namespaces.filled().await;
+        }
 
         let options = run.config.clone();
         let builder =
@@ -310,9 +314,11 @@ impl Startup {
             metrics: Arc::clone(metrics),
         };
         let contexts = groups.iter().map(context).collect();
+        let claimed = claimed::start(run, client, metrics, &snapshots, &events, background);
         let (run, limiter, drained) = (Arc::clone(run), Arc::clone(&self.limiter), self.drained.clone());
         let (thread, leases) = (Arc::clone(&self.thread), self.leases.clone());
-        Ok(RoleRunner { run, identity, contexts, groups, limiter, thread, leases, drained })
+        let metrics = Arc::clone(metrics);
+        Ok(RoleRunner { run, identity, contexts, groups, claimed, metrics, limiter, thread, leases, drained })
     }
 }
 

@@ -12,6 +12,7 @@ use kubefoundry_compiler::cluster_snapshot::time::Time;
 use serde_json::{Map, Value, json};
 
 use crate::observed::{ConditionView, ObjectView};
+use crate::reconcile::claimed::conditions;
 
 /// The `status` of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +59,13 @@ impl Condition {
         message: impl Into<String>,
     ) -> Self {
         let reason = reason.into();
-        debug_assert!(crate::reference::is_documented(name, &reason), "{name}: {reason} is not documented");
+        debug_assert!(is_documented(name, &reason), "{name}: {reason} is not documented");
         Self { name, truth: truth.into(), reason, message: message.into() }
     }
+}
+
+fn is_documented(condition: &str, reason: &str) -> bool {
+    crate::reference::is_documented(condition, reason) || conditions::is_documented(condition, reason)
 }
 
 /// All status fields and conditions of a field manager.

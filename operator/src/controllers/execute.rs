@@ -2,25 +2,35 @@
 
 use http::{Method, Request as HttpRequest};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::{ApiResource, DynamicObject};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::turns::Turns;
 use crate::cached_object::CachedObject;
-use crate::context::Context;
 use crate::reconcile::provider;
+use crate::recreation::Turn;
 use crate::reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError};
+use crate::runtime::events::Recorder;
+use crate::runtime::metrics::Metrics;
 use crate::status::{self, Force};
+use crate::watch::Reading;
 
 /// The deployment whose reconciliation asks, and where the requests go.
 pub(crate) struct Executor<'e> {
-    pub(crate) context: &'e Context,
+    pub(crate) client: &'e kube::Client,
+    /// The kind of the deployment.
+    pub(crate) resource: &'e ApiResource,
+    pub(crate) events: &'e Recorder,
+    pub(crate) metrics: &'e Metrics,
     pub(crate) deployment: &'e CachedObject,
     /// The name of the controller, for metrics.
     pub(crate) controller: &'static str,
-    pub(crate) turns: &'e Turns,
+    /// The turns of recreations; none for a controller that never asks.
+    pub(crate) turns: Option<&'e Turns>,
+    /// Notes what is read, for a controller without a cache of it.
+    pub(crate) reading: Option<&'e Reading>,
 }
 
 impl Executor<'_> {
@@ -30,10 +40,24 @@ impl Executor<'_> {
             Request::Apply { manager, object, mode, force } => {
                 let params = PatchParams { dry_run: mode == Mode::DryRun, ..apply_params(&manager, force) };
                 let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-                let api = self.api(&provider::resource(&object));
+                let resource = provider::resource(&object);
+                self.note_name(&resource, name);
+                let api = self.api(&resource);
                 answer(api.patch(name, &params, &Patch::Apply(&object)).await)
             }
-            Request::Get { resource, name } => found(self.api(&resource).get_opt(&name).await),
+            Request::Get { resource, name } => {
+                self.note_name(&resource, &name);
+                found(self.api(&resource).get_opt(&name).await)
+            }
+            Request::List { resource, labels } => {
+                self.reading.iter().for_each(|reading| reading.note_label(&resource, &labels));
+                let listed = self.api(&resource).list(&ListParams::default().labels(&labels)).await;
+                answer(listed.map(|list| list.items))
+            }
+            Request::MergePatch { manager, resource, name, patch } => {
+                let params = PatchParams { field_manager: Some(manager), ..PatchParams::default() };
+                answer(self.api(&resource).patch(&name, &params, &Patch::Merge(&patch)).await)
+            }
             Request::GetMetadata { resource, name } => found(self.api(&resource).get_metadata_opt(&name).await),
             Request::Delete { resource, name, uid, version } => {
                 let params = DeleteParams {
@@ -49,11 +73,12 @@ impl Executor<'_> {
             }
             Request::ApplyStatus { manager, status, force } => self.apply_status(&manager, &status, force).await,
             Request::Publish { reason, message } => {
-                self.context.events.publish(self.deployment, reason, &message).await;
+                self.events.publish(self.deployment, reason, &message).await;
                 Ok(None)
             }
             Request::TakeTurn { is_approved } => {
-                let turn = self.turns.take(self.deployment, is_approved, status::now());
+                let now = status::now();
+                let turn = self.turns.map_or(Turn::Now, |turns| turns.take(self.deployment, is_approved, now));
                 serde_json::to_value(turn).map(Some).map_err(|error| RequestError::Failed(error.to_string()))
             }
             Request::Record(measurement) => {
@@ -64,19 +89,23 @@ impl Executor<'_> {
     }
 
     fn api(&self, resource: &ApiResource) -> Api<DynamicObject> {
-        Api::namespaced_with(self.context.client.clone(), self.deployment.namespace(), resource)
+        Api::namespaced_with(self.client.clone(), self.deployment.namespace(), resource)
+    }
+
+    fn note_name(&self, resource: &ApiResource, name: &str) {
+        self.reading.iter().for_each(|reading| reading.note_name(resource, name));
     }
 
     fn deployments(&self) -> Api<DynamicObject> {
-        self.api(&self.context.resource)
+        self.api(self.resource)
     }
 
     /// Applies the status. The uid makes the apply fail if the deployment was deleted or replaced by one of the same
     /// name. Without it, the apply would create a deployment.
     async fn apply_status(&self, manager: &str, status: &Value, force: Force) -> Answer {
         let object = json!({
-            "apiVersion": self.context.resource.api_version,
-            "kind": self.context.resource.kind,
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
             "metadata": {
                 "name": self.deployment.name(),
                 "namespace": self.deployment.namespace(),
@@ -84,7 +113,11 @@ impl Executor<'_> {
             },
             "status": status,
         });
-        let params = apply_params(manager, force);
+        // The CRD of a claimed object may be that of another operator, which knows fewer fields.
+        let params = match self.reading {
+            Some(_) => PatchParams { force: force == Force::Yes, ..PatchParams::apply(manager) },
+            None => apply_params(manager, force),
+        };
         answer(self.deployments().patch_status(self.deployment.name(), &params, &Patch::Apply(&object)).await)
     }
 
@@ -102,11 +135,11 @@ impl Executor<'_> {
             .header(http::header::CONTENT_TYPE, content_type)
             .body(body.to_string().into_bytes())
             .map_err(kube::Error::HttpError)?;
-        answer(self.context.client.request::<Value>(request).await)
+        answer(self.client.request::<Value>(request).await)
     }
 
     fn record(&self, measurement: Measurement) {
-        let metrics = &self.context.metrics;
+        let metrics = self.metrics;
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
         match measurement {
             Measurement::Deployment { phase, replicas } => metrics.set_deployment(namespace, name, &phase, replicas),
@@ -123,6 +156,7 @@ impl Executor<'_> {
                 );
                 metrics.count_takeover(self.controller);
             }
+            Measurement::BindingConflict => metrics.count_binding_conflict(self.controller),
         }
     }
 }

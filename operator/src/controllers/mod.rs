@@ -2,6 +2,7 @@
 //!
 //! What has to be done is decided in [`crate::reconcile`]; here it is observed, executed, and retried.
 
+mod claimed;
 mod execute;
 mod registry;
 mod turns;
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::execute::Executor;
 use self::registry::ClusterRegistry;
+pub(crate) use self::claimed::{ClaimedContext, ClaimedReconciler};
 pub(crate) use self::turns::Turns;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
@@ -80,7 +82,7 @@ impl RoleReconciler {
         let kind = match role {
             Role::Provider(provider) => ControllerKind::Provider(ProviderIdentity::new(provider, context.api_group)),
             Role::Selector => ControllerKind::Selector,
-            Role::Core | Role::Webhooks => ControllerKind::Core,
+            Role::Core | Role::Webhooks | Role::Claimed(_) => ControllerKind::Core,
         };
         let (name, memories, started) = (role.name(), Memories::default(), Instant::now());
         Self(Arc::new(Controller { name, context, kind, memories, turns, started }))
@@ -103,8 +105,16 @@ impl Controller {
             self.moment(),
             colleagues(registry.alive()),
         );
-        let executor =
-            Executor { context: &self.context, deployment: &deployment, controller: self.name, turns: &self.turns };
+        let executor = Executor {
+            client: &self.context.client,
+            resource: &self.context.resource,
+            events: &self.context.events,
+            metrics: &self.context.metrics,
+            deployment: &deployment,
+            controller: self.name,
+            turns: Some(&self.turns),
+            reading: None,
+        };
         let exchange = Exchange::default();
         let (memory, exchange) = (&*memory, &exchange);
         let next = match &self.kind {

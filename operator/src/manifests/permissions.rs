@@ -1,6 +1,8 @@
 //! The permissions of each role, with reasons. ClusterRoles, Roles and the documentation are generated from this table.
 //! The kinds of a provider come from the provider itself.
 
+mod claimed;
+
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::gateway;
 use kubefoundry_model::provider::Provider;
@@ -72,8 +74,12 @@ impl Permission {
 
 /// Returns all permissions of a role for deployments of these API groups.
 pub(crate) fn permissions(role: Role, groups: &[&'static ApiGroup], check_access: bool) -> Vec<Permission> {
+    if let Role::Claimed(kind) = role {
+        return claimed::permissions(role, kind);
+    }
     let mut permissions = common_permissions(groups);
     match role {
+        Role::Claimed(_) => {}
         Role::Webhooks => permissions.extend(webhook_permissions(groups, check_access)),
         Role::Core => permissions.extend(controller_permissions(role, groups, "writes the condition `Validated`")),
         Role::Selector => permissions.extend(controller_permissions(role, groups, "writes the selected provider")),
@@ -143,11 +149,12 @@ fn webhook_permissions(groups: &[&'static ApiGroup], check_access: bool) -> Vec<
     permissions
 }
 
-fn controller_permissions(role: Role, groups: &[&'static ApiGroup], reason: &'static str) -> Vec<Permission> {
+/// Returns the permissions of every role with a controller: to lead, and to publish events.
+fn leader_permissions(role: Role) -> Vec<Permission> {
     let lease = role.lease_name();
     let leases = || vec!["leases"];
     let lead = own_namespace("coordination.k8s.io", leases(), &["get", "update"], "leader election of the role");
-    let mut permissions = vec![
+    vec![
         cluster_wide("events.k8s.io", vec!["events"], &["create", "patch"], "publishes events"),
         lead.named([lease.as_str()]),
         own_namespace(
@@ -156,9 +163,13 @@ fn controller_permissions(role: Role, groups: &[&'static ApiGroup], reason: &'st
             &["create"],
             "creates this Lease; RBAC cannot restrict `create` to a name",
         ),
-    ];
+    ]
+}
+
+fn controller_permissions(role: Role, groups: &[&'static ApiGroup], reason: &'static str) -> Vec<Permission> {
+    let mut permissions = leader_permissions(role);
     if role == Role::Core {
-        let look = own_namespace("coordination.k8s.io", leases(), &["get"], "checks whether a selector runs");
+        let look = own_namespace("coordination.k8s.io", vec!["leases"], &["get"], "checks whether a selector runs");
         permissions.push(look.named([SELECTOR_LEASE]));
     }
     let status = |api_group: &&'static ApiGroup| {

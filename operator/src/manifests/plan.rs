@@ -238,6 +238,7 @@ impl InstallPlan {
                 Role::Webhooks | Role::Core => "kubefoundry-core".to_owned(),
                 Role::Selector => "provider-selector".to_owned(),
                 Role::Provider(provider) => format!("{}-provider", provider.name()),
+                Role::Claimed(kind) => format!("kubefoundry-{}", kind.name()),
             };
             match units.iter_mut().find(|unit| unit.name == name) {
                 Some(unit) => unit.roles.push(role),

@@ -9,8 +9,10 @@
 //! to its requests. [`crate::controllers`] runs it with an apiserver; the simulation runs the same function with every
 //! interleaving of two controllers, crashes and other clients.
 
+pub(crate) mod claimed;
 pub(crate) mod core;
 pub(crate) mod exchange;
+mod finalizer;
 pub(crate) mod memory;
 pub(crate) mod observation;
 pub(crate) mod provider;

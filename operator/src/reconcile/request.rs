@@ -25,10 +25,15 @@ pub(crate) enum Request {
     Apply { manager: String, object: Value, mode: Mode, force: Force },
     /// Reads an object; answered with none when it does not exist.
     Get { resource: ApiResource, name: String },
+    /// Lists the objects with a label (`key=value`) in the namespace. Answered with an array.
+    List { resource: ApiResource, labels: String },
     /// Reads the metadata of an object, so that the contents of a Secret never reach the operator.
     GetMetadata { resource: ApiResource, name: String },
     /// Deletes the object with this uid and its dependents, only in this `resourceVersion`.
     Delete { resource: ApiResource, name: String, uid: String, version: Option<String> },
+    /// Changes an object by a JSON merge patch, which names the version that it changes. Answered with the object as
+    /// stored.
+    MergePatch { manager: String, resource: ApiResource, name: String, patch: Value },
     /// Changes the deployment outside of its status. Answered with the deployment as stored.
     PatchDeployment { manager: String, patch: DeploymentPatch },
     /// Applies the status of the deployment server-side. Answered with the deployment as stored.
@@ -70,6 +75,8 @@ pub(crate) enum Measurement {
     Conflict,
     /// Status fields of another client were taken over.
     Takeover,
+    /// Another client removed or changed what a binding added to a workload.
+    BindingConflict,
 }
 
 /// The answer to a request: an object, none when the request returns none, or why the request failed.

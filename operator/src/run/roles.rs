@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::End;
+use super::claimed::ClaimedGroup;
 use crate::args::Run;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
@@ -15,6 +16,7 @@ use crate::rights::RightsChecker;
 use crate::role::Role;
 use crate::runtime::controller::{ConcurrencyLimiter, Controller};
 use crate::runtime::lease::{LeaseManager, LeaseThread};
+use crate::runtime::metrics::Metrics;
 use crate::runtime::shutdown::Shutdown;
 use crate::watch::{DeploymentGroup, filled};
 
@@ -36,6 +38,9 @@ pub(super) struct RoleRunner {
     pub(super) identity: Arc<str>,
     pub(super) contexts: Vec<Context>,
     pub(super) groups: Vec<DeploymentGroup>,
+    /// The kinds of the roles that are off by default.
+    pub(super) claimed: Vec<ClaimedGroup>,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) limiter: Arc<ConcurrencyLimiter>,
     pub(super) thread: Arc<LeaseThread>,
     /// The client of the lease thread.
@@ -48,9 +53,7 @@ impl RoleRunner {
     /// Leads the role whenever this process holds its lease, until the process is drained. A lost lease ends the
     /// controllers of this role alone: the other roles and the webhooks of the process do not depend on it.
     pub(super) async fn lead(self: Arc<Self>, role: Role) -> Result<(), End> {
-        if let Some(context) = self.contexts.first() {
-            context.metrics.set_leader(role.name(), false);
-        }
+        self.metrics.set_leader(role.name(), false);
         while self.lead_once(role).await? == LeadershipEnd::Lost {
             tracing::warn!(role = role.name(), "lost the lease of the role; waiting to lead it again");
         }
@@ -80,8 +83,7 @@ impl RoleRunner {
         };
         let mut end = Ok(LeadershipEnd::Drained);
         if leads {
-            let metrics = self.contexts.first().map(|context| Arc::clone(&context.metrics));
-            let report = |leads| metrics.iter().for_each(|metrics| metrics.set_leader(role.name(), leads));
+            let report = |leads| self.metrics.set_leader(role.name(), leads);
             report(true);
             let mut tasks = JoinSet::new();
             self.start(role, &mut tasks);
@@ -111,6 +113,11 @@ impl RoleRunner {
 
     /// Starts the controllers of the role, and the registration of a provider.
     fn start(&self, role: Role, tasks: &mut JoinSet<()>) {
+        if let Role::Claimed(kind) = role {
+            let group = self.claimed.iter().find(|group| group.context.kind.name() == kind.name());
+            group.into_iter().for_each(|group| group.start(&self.limiter, self.run.concurrency, tasks));
+            return;
+        }
         let stores = self.groups.iter().map(|group| group.deployments.clone()).collect();
         let turns = Arc::new(Turns::new(role.name(), stores, self.run.recreation_policy()));
         if let (Role::Provider(provider), Some(context)) = (role, self.contexts.first()) {

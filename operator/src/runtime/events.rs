@@ -47,12 +47,22 @@ pub(crate) enum EventReason {
     RecreationPaused,
     /// An object of the deployment lost its owner, and outlives the deployment.
     ObjectLeft,
+    /// An actor was added to a workload of another owner.
+    Bound,
+    /// An actor was removed from a workload of another owner.
+    Unbound,
+    /// Another client reverted what was added to a workload.
+    BindingConflict,
+    /// Another client did so too often.
+    BindingStopped,
+    /// An object is no longer handed to the operator.
+    Released,
 }
 
 impl EventReason {
     /// All reasons: those of the specification's table in its order, then our own.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::ProviderSelected,
         Self::ResourceCreated,
         Self::SecretNotFound,
@@ -62,6 +72,11 @@ impl EventReason {
         Self::Recreating,
         Self::RecreationPaused,
         Self::ObjectLeft,
+        Self::Bound,
+        Self::Unbound,
+        Self::BindingConflict,
+        Self::BindingStopped,
+        Self::Released,
     ];
 
     /// Returns the `reason` of the event.
@@ -76,19 +91,31 @@ impl EventReason {
             Self::Recreating => "Recreating",
             Self::RecreationPaused => "RecreationPaused",
             Self::ObjectLeft => "ObjectLeft",
+            Self::Bound => "Bound",
+            Self::Unbound => "Unbound",
+            Self::BindingConflict => "BindingConflict",
+            Self::BindingStopped => "BindingStopped",
+            Self::Released => "Released",
         }
     }
 
     /// Returns the `type` of the event.
     pub(crate) const fn event_type(self) -> &'static str {
         match self {
-            Self::ProviderSelected | Self::ResourceCreated | Self::Recreating => "Normal",
+            Self::ProviderSelected
+            | Self::ResourceCreated
+            | Self::Recreating
+            | Self::Bound
+            | Self::Unbound
+            | Self::Released => "Normal",
             Self::SecretNotFound
             | Self::ProviderError
             | Self::DriftDetected
             | Self::FinalizerTimeout
             | Self::RecreationPaused
-            | Self::ObjectLeft => "Warning",
+            | Self::ObjectLeft
+            | Self::BindingConflict
+            | Self::BindingStopped => "Warning",
         }
     }
 
@@ -97,6 +124,8 @@ impl EventReason {
         match self {
             Self::ProviderSelected => "Select",
             Self::ResourceCreated | Self::DriftDetected | Self::Recreating | Self::RecreationPaused => "Apply",
+            Self::Bound | Self::BindingConflict | Self::BindingStopped => "Bind",
+            Self::Unbound | Self::Released => "Release",
             Self::SecretNotFound => "Validate",
             Self::ProviderError => "Observe",
             Self::FinalizerTimeout | Self::ObjectLeft => "Delete",
@@ -124,6 +153,13 @@ impl EventReason {
             Self::ObjectLeft => {
                 "an object lost its owner (`--cascade=orphan`, or an edit), so it outlives its deleted deployment"
             }
+            Self::Bound => "an actor was added to a workload of another owner",
+            Self::Unbound => "an actor was removed from a workload of another owner",
+            Self::BindingConflict => "another client removed or changed what an actor added to a workload",
+            Self::BindingStopped => {
+                "another client did so more than five times, so the operator no longer changes the workload"
+            }
+            Self::Released => "an AsyncActor or a LlamaStackDistribution is no longer handed to the operator",
         }
     }
 }

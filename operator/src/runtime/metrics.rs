@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) use declared::METRICS;
 pub(crate) use declared::Metric;
 use declared::{
-    ADMISSION_DURATION, ADMISSIONS, BUILD, DEPLOYMENTS, DURATION, ERRORS, HEARTBEAT_AGE, LEADER, OLDEST_WAIT, PHASE,
+    ADMISSION_DURATION, ADMISSIONS, BINDING_CONFLICTS, BUILD, DEPLOYMENTS, DURATION, ERRORS, HEARTBEAT_AGE, LEADER, OLDEST_WAIT, PHASE,
     QUEUE_DEPTH, RECREATIONS, REPLICAS, REQUESTS, RIGHTS, SELECTION, TAKEOVERS, WATCH_UP,
 };
 use kubefoundry_kubernetes::wire::StringEnum as _;
@@ -65,6 +65,7 @@ pub(crate) struct Metrics {
     leader: IntGaugeVec,
     takeovers: IntCounterVec,
     recreations: IntCounterVec,
+    binding_conflicts: IntCounterVec,
     rights: IntGaugeVec,
     admissions: IntCounterVec,
     admission_duration: HistogramVec,
@@ -96,6 +97,10 @@ impl Metrics {
             leader: register(&registry, IntGaugeVec::new(options(&LEADER), LEADER.labels)),
             recreations: register(&registry, IntCounterVec::new(options(&RECREATIONS), RECREATIONS.labels)),
             takeovers: register(&registry, IntCounterVec::new(options(&TAKEOVERS), TAKEOVERS.labels)),
+            binding_conflicts: register(
+                &registry,
+                IntCounterVec::new(options(&BINDING_CONFLICTS), BINDING_CONFLICTS.labels),
+            ),
             rights: register(&registry, IntGaugeVec::new(options(&RIGHTS), RIGHTS.labels)),
             admissions: register(&registry, IntCounterVec::new(options(&ADMISSIONS), ADMISSIONS.labels)),
             admission_duration: register(&registry, histogram(&ADMISSION_DURATION)),
@@ -131,6 +136,11 @@ impl Metrics {
     /// Counts status fields that a controller took back from another client.
     pub(crate) fn count_takeover(&self, controller: &str) {
         self.takeovers.with_label_values(&[controller]).inc();
+    }
+
+    /// Counts a binding that another client reverted.
+    pub(crate) fn count_binding_conflict(&self, controller: &str) {
+        self.binding_conflicts.with_label_values(&[controller]).inc();
     }
 
     /// Counts the selection of a provider.

@@ -63,7 +63,10 @@ pub(super) fn key_of(request: &Request, deployment: &str) -> String {
         }
         Request::Get { resource, name }
         | Request::GetMetadata { resource, name }
+        | Request::MergePatch { resource, name, .. }
         | Request::Delete { resource, name, .. } => of(resource, name),
+        // No controller of the simulation lists.
+        Request::List { resource, labels } => of(resource, labels),
         Request::PatchDeployment { .. }
         | Request::ApplyStatus { .. }
         | Request::PatchStatus { .. }
@@ -99,6 +102,10 @@ pub(super) fn execute(live: Option<&Value>, identity: Identity<'_>, request: &Re
             patch_object(live, identity, manager, &DeploymentPatch::Json(patch.clone()), Part::Status)
         }
         Request::Get { .. } => (Effect::Nothing, Ok(live.cloned())),
+        Request::List { .. } => (Effect::Nothing, Ok(None)),
+        Request::MergePatch { manager, patch, .. } => {
+            patch_object(live, identity, manager, &DeploymentPatch::Merge(patch.clone()), Part::Object)
+        }
         Request::GetMetadata { .. } => {
             let metadata_only = |live: &Value| json!({"metadata": live["metadata"]});
             (Effect::Nothing, Ok(live.map(metadata_only)))

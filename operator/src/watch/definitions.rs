@@ -32,10 +32,17 @@ pub(crate) struct Definition {
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     known: RwLock<Index<Definition>>,
+    /// Further kinds, as group and kind, that are kept beside those of providers.
+    further: Vec<(&'static str, &'static str)>,
     filled: Initialized,
 }
 
 impl Definitions {
+    /// Creates an empty cache. `further` are kinds that are kept beside those of providers, as group and kind.
+    pub(crate) fn new(further: Vec<(&'static str, &'static str)>) -> Self {
+        Self { further, ..Self::default() }
+    }
+
     /// Returns the CRDs that are installed now.
     pub(crate) fn all(&self) -> BTreeMap<String, Definition> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
@@ -51,7 +58,8 @@ impl Definitions {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         // Small pages, because schemas are long.
         let config = watch_config().page_size(10);
-        let groups = groups();
+        let mut groups = groups();
+        groups.extend(self.further.iter().map(|(group, _)| *group));
         follow(
             "customresourcedefinitions",
             &metrics,
@@ -59,7 +67,7 @@ impl Definitions {
             config,
             |event| {
                 let is_done = matches!(event, watcher::Event::InitDone);
-                let read = |object: &CachedObject| (object.name().to_owned(), definition(object, &groups));
+                let read = |object: &CachedObject| (object.name().to_owned(), definition(object, &groups, &self.further));
                 let names = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
                 for name in &names {
                     tracing::info!(definition = name, "a CRD of a provider was added, changed or removed");
@@ -82,8 +90,12 @@ fn groups() -> Vec<&'static str> {
     PROVIDERS.iter().flat_map(kind_groups).chain(gateway::KINDS.iter().map(|kind| kind.group)).collect()
 }
 
-/// Reads a CRD; none if no provider writes its kind, or if it is not established.
-fn definition(object: &CachedObject, groups: &[&str]) -> Option<Definition> {
+/// Reads a CRD; none if its kind is not looked at, or if it is not established.
+fn definition(
+    object: &CachedObject,
+    groups: &[&str],
+    further: &[(&'static str, &'static str)],
+) -> Option<Definition> {
     // The apiserver guarantees the form `<plural>.<group>`.
     let (plural, group) = object.name().split_once('.')?;
     if !groups.contains(&group) || object.is_terminating() {
@@ -95,7 +107,8 @@ fn definition(object: &CachedObject, groups: &[&str]) -> Option<Definition> {
     }
     let kind = value.pointer("/spec/names/kind")?.as_str()?.to_owned();
     let is_of_gateway = gateway::KINDS.iter().any(|it| it.group_kind() == (group, &*kind));
-    if !is_of_gateway && !PROVIDERS.iter().any(|provider| provider.info().has_kind(group, &kind)) {
+    let is_further = further.contains(&(group, &*kind));
+    if !is_of_gateway && !is_further && !PROVIDERS.iter().any(|provider| provider.info().has_kind(group, &kind)) {
         return None;
     }
     let mut spec = value["spec"].take();
@@ -139,7 +152,7 @@ mod tests {
                 "spec": {"group": group, "names": {"kind": "Workspace", "plural": "workspaces"}},
                 "status": {"conditions": [{"type": "Established", "status": established}]},
             });
-            definition(&CachedObject::new(object).unwrap(), &groups())
+            definition(&CachedObject::new(object).unwrap(), &groups(), &[])
         };
         assert_eq!(read("kaito.sh", "False"), None);
         assert_eq!(read("example.com", "True"), None);

@@ -3,11 +3,13 @@
 //! Each watch fills a cache and queues what a change concerns. A watch that breaks is retried for the life of the
 //! process; one line in the log says that it broke, and another that it works again.
 
+mod claimed;
 mod configs;
 mod definitions;
 mod deployments;
 mod namespaces;
 mod queues;
+mod related;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -25,11 +27,13 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
+pub(crate) use claimed::follow_claimed;
 pub(crate) use configs::Configs;
 pub(crate) use definitions::{Definition, Definitions};
 pub(crate) use deployments::{filled, follow_deployments};
 pub(crate) use namespaces::Namespaces;
 pub(crate) use queues::Queues;
+pub(crate) use related::{MARKS, Reading, Related};
 pub(crate) use upstream::{DeploymentGroup, Upstream, UpstreamObject, WatchedKind};
 
 use crate::runtime::backoff::WatchBackoff;

@@ -20,7 +20,7 @@ pub(crate) struct Queues {
 impl Queues {
     /// Creates one queue for each role with a controller.
     pub(crate) fn new(api_group: &'static ApiGroup, roles: &[Role]) -> Self {
-        let with_controller = roles.iter().copied().filter(|role| *role != Role::Webhooks);
+        let with_controller = roles.iter().copied().filter(|role| *role != Role::Webhooks && role.serves_models());
         Self { api_group, all: with_controller.map(|role| (role, Arc::default())).collect() }
     }
 

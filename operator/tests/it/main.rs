@@ -17,6 +17,7 @@
 mod harness;
 
 mod alerts;
+mod claimed;
 mod connections;
 mod controlplane;
 mod faults;

@@ -26,7 +26,7 @@ mod update;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-pub(crate) use self::objects::resource;
+pub(crate) use self::objects::{annotate, desired_fields, resource};
 pub(crate) use self::observation::{ProviderCluster, ProviderIdentity, ProviderObservation, ProviderSettings};
 use super::Next;
 use super::exchange::Exchange;

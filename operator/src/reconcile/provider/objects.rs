@@ -158,7 +158,7 @@ pub(super) fn trial_name(uid: &str) -> String {
 }
 
 /// Adds an annotation.
-pub(super) fn annotate(object: &mut Value, key: String, value: &str) {
+pub(crate) fn annotate(object: &mut Value, key: String, value: &str) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
         if let Some(annotations) = annotations.as_object_mut() {
@@ -168,7 +168,7 @@ pub(super) fn annotate(object: &mut Value, key: String, value: &str) {
 }
 
 /// Returns the fields of an object that clients set: no status, and no metadata of the apiserver.
-pub(super) fn desired_fields(object: &Value) -> Value {
+pub(crate) fn desired_fields(object: &Value) -> Value {
     let mut desired = object.clone();
     if let Some(fields) = desired.as_object_mut() {
         fields.remove("status");

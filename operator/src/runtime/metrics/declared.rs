@@ -70,6 +70,12 @@ pub(super) const RECREATIONS: Metric = Metric {
     labels: &["provider", "result"],
     meaning: "Recreations that no edit of a deployment caused: `ready`, or `not_ready` within `--recreate-deadline`",
 };
+pub(super) const BINDING_CONFLICTS: Metric = Metric {
+    name: "kubefoundry_binding_conflicts_total",
+    kind: "counter",
+    labels: &["provider"],
+    meaning: "How often another client removed or changed what an actor added to a workload; `provider` is the controller, `actors`",
+};
 pub(super) const RIGHTS: Metric = Metric {
     name: "kubefoundry_missing_rights",
     kind: "gauge",
@@ -139,5 +145,6 @@ pub(crate) const METRICS: &[Metric] = &[
     ADMISSION_DURATION,
     TAKEOVERS,
     RECREATIONS,
+    BINDING_CONFLICTS,
     BUILD,
 ];

@@ -40,6 +40,15 @@ pub mod kinds {
     pub const GRAPH: Kind = kind("nvidia.com/v1alpha1", "DynamoGraphDeployment", "dynamographdeployments");
     pub const BETA_GRAPH: Kind = kind("nvidia.com/v1beta1", "DynamoGraphDeployment", "dynamographdeployments");
     pub const RAY_SERVICE: Kind = kind("ray.io/v1", "RayService", "rayservices");
+    pub const ACTOR: Kind = kind("asya.sh/v1alpha1", "AsyncActor", "asyncactors");
+    pub const DISTRIBUTION: Kind = kind("llamastack.io/v1alpha1", "LlamaStackDistribution", "llamastackdistributions");
+    pub const SCALED_OBJECT: Kind = kind("keda.sh/v1alpha1", "ScaledObject", "scaledobjects");
+    pub const TRIGGER_AUTHENTICATION: Kind =
+        kind("keda.sh/v1alpha1", "TriggerAuthentication", "triggerauthentications");
+    pub const WORKLOAD: Kind = kind("apps/v1", "Deployment", "deployments");
+    pub const STATEFUL_SET: Kind = kind("apps/v1", "StatefulSet", "statefulsets");
+    pub const POD: Kind = kind("v1", "Pod", "pods");
+    pub const SERVICE_ACCOUNT: Kind = kind("v1", "ServiceAccount", "serviceaccounts");
     pub const NAMESPACE: Kind = kind("v1", "Namespace", "namespaces");
     pub const CONFIG_MAP: Kind = kind("v1", "ConfigMap", "configmaps");
     pub const SECRET: Kind = kind("v1", "Secret", "secrets");

@@ -26,6 +26,11 @@ pub const OLDEST_DYNAMO: &[UpstreamCrd] = &[("nvidia.com/DynamoGraphDeployment",
 /// `RayService`.
 pub const KUBERAY: &[UpstreamCrd] = &[("ray.io/RayService", None)];
 
+/// The kinds with which KEDA scales.
+pub const KEDA: &[UpstreamCrd] = &[("keda.sh/ScaledObject", None), ("keda.sh/TriggerAuthentication", None)];
+/// `LlamaStackDistribution`, as its own operator defines it.
+pub const LLAMA_STACK: UpstreamCrd = ("llamastack.io/LlamaStackDistribution", None);
+
 /// The CRD of a provider, built from its skeleton.
 pub fn definition((kind, release): UpstreamCrd) -> Value {
     let (group, kind) = kind.split_once('/').unwrap();
@@ -62,7 +67,8 @@ pub async fn install_upstream(client: &Client) {
     }
 }
 
-async fn install_definition(client: &Client, mut definition: Value) {
+/// Installs a CRD.
+pub async fn install_definition(client: &Client, mut definition: Value) {
     let cluster = Namespace { client: client.clone(), name: "default".to_owned() };
     // No conversion webhook runs in these tests.
     definition["spec"].as_object_mut().unwrap().remove("conversion");

@@ -1,0 +1,127 @@
+//! Starts the watches and the controllers of the kinds that can be handed to this operator.
+
+use std::sync::Arc;
+
+use kube::runtime::reflector::store::Writer;
+use tokio::task::JoinSet;
+
+use crate::args::Run;
+use crate::cached_object::CachedObject;
+use crate::controllers::{ClaimedContext, ClaimedReconciler};
+use crate::evaluator::Snapshots;
+use crate::reconcile::claimed::ClaimedKind;
+use crate::role::Role;
+use crate::runtime::controller::{ConcurrencyLimiter, Controller};
+use crate::runtime::events::Recorder;
+use crate::runtime::metrics::Metrics;
+use crate::runtime::queue::{Key, Lane, Queue};
+use crate::watch::{Related, filled, follow_claimed};
+
+/// A kind of claimed objects, and the queue of its controller.
+pub(super) struct ClaimedGroup {
+    pub(super) context: ClaimedContext,
+    queue: Arc<Queue>,
+}
+
+/// Returns the kinds among these roles.
+fn kinds(roles: &[Role]) -> impl Iterator<Item = &'static dyn ClaimedKind> {
+    roles.iter().filter_map(|role| match role {
+        Role::Claimed(kind) => Some(*kind),
+        _ => None,
+    })
+}
+
+/// Returns the kinds with CRDs, as group and kind, that the roles look at.
+pub(super) fn crd_kinds(roles: &[Role]) -> Vec<(&'static str, &'static str)> {
+    let related = |kind: &'static dyn ClaimedKind| {
+        let with_crd = kind.related().iter().filter(|related| !related.is_built_in());
+        with_crd.map(|related| (related.group, related.kind)).chain([kind.group_kind()])
+    };
+    kinds(roles).flat_map(related).collect()
+}
+
+/// Starts the watches of every kind among the roles of the process.
+pub(super) fn start(
+    run: &Arc<Run>,
+    client: &kube::Client,
+    metrics: &Arc<Metrics>,
+    snapshots: &Snapshots,
+    events: &Recorder,
+    background: &mut JoinSet<()>,
+) -> Vec<ClaimedGroup> {
+    let start = |kind: &'static dyn ClaimedKind| {
+        let queue: Arc<Queue> = Arc::default();
+        metrics.measure_queue(kind.name(), Arc::clone(&queue));
+        let writer = Writer::<CachedObject>::new(kind.resource());
+        let related = Related::new(client.clone(), Arc::clone(metrics), kind, Arc::clone(&queue));
+        let context = ClaimedContext {
+            kind,
+            client: client.clone(),
+            settings: Arc::clone(run),
+            snapshots: snapshots.clone(),
+            objects: writer.as_reader(),
+            related,
+            events: events.clone(),
+            metrics: Arc::clone(metrics),
+        };
+        background.spawn(follow_when_installed(context.clone(), writer, Arc::clone(&queue)));
+        background.spawn(follow_changes(context.clone(), Arc::clone(&queue)));
+        ClaimedGroup { context, queue }
+    };
+    kinds(&run.roles).map(start).collect()
+}
+
+/// Watches the objects of a kind as soon as its CRD is installed. Never returns.
+async fn follow_when_installed(context: ClaimedContext, writer: Writer<CachedObject>, queue: Arc<Queue>) {
+    let ClaimedContext { kind, client, mut snapshots, metrics, .. } = context;
+    let (group, name) = kind.group_kind();
+    if snapshots.borrow().definition(group, name).is_none() {
+        tracing::warn!(role = kind.name(), "the CRD of {name} is not installed; waiting for it");
+    }
+    if snapshots.wait_for(|snapshot| snapshot.definition(group, name).is_some()).await.is_err() {
+        // The sender was dropped: the process ends.
+        std::future::pending::<()>().await;
+    }
+    follow_claimed(client, kind.resource(), writer, queue, metrics).await;
+}
+
+/// Watches related kinds while they are installed, and queues all objects when options or CRDs change, and at each resync.
+/// Never returns.
+async fn follow_changes(context: ClaimedContext, queue: Arc<Queue>) {
+    let ClaimedContext { settings, mut snapshots, objects, related, .. } = context;
+    loop {
+        let snapshot = Arc::clone(&snapshots.borrow_and_update());
+        related.watch_installed(&snapshot);
+        objects.state().iter().for_each(|object| queue.push(Key::from_object(object), Lane::Routine));
+        tokio::select! {
+            changed = snapshots.changed() => if changed.is_err() {
+                // The sender was dropped: the process ends.
+                std::future::pending::<()>().await;
+            },
+            () = tokio::time::sleep(settings.resync) => {}
+        }
+    }
+}
+
+impl ClaimedGroup {
+    /// Starts the controller, once this process leads its role.
+    pub(super) fn start(&self, limiter: &Arc<ConcurrencyLimiter>, concurrency: u16, tasks: &mut JoinSet<()>) {
+        let Self { context, queue } = self;
+        // Reconciliations that were cancelled when this process last lost the role.
+        queue.forget_in_progress();
+        let controller = Controller {
+            resource: context.kind.resource(),
+            store: context.objects.clone(),
+            queue: Arc::clone(queue),
+            limiter: Arc::clone(limiter),
+            concurrency,
+        };
+        // Another process may have led while objects changed, so all of them are queued.
+        context.objects.state().iter().for_each(|object| queue.push(Key::from_object(object), Lane::Routine));
+        let context = context.clone();
+        tasks.spawn(async move {
+            filled(&controller.store).await;
+            controller.run(ClaimedReconciler::new(context)).await;
+        });
+    }
+}
