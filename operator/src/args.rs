@@ -163,9 +163,10 @@ pub(crate) struct Package {
     /// Image of the operator
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-    /// Run all roles in one Deployment, or split them into several; `all` by default
-    #[arg(long, value_enum)]
-    pub(crate) roles: Option<Layout>,
+    /// Run all roles in one Deployment (`all`, the default), or `split` them into several; `llamastack` and `actors` are
+    /// off unless they are added: `all,actors`
+    #[arg(long, value_name = "ROLES", value_delimiter = ',', value_parser = role_word)]
+    pub(crate) roles: Vec<RoleWord>,
     /// Replicas of each Deployment, 1 by default; more than one adds a PodDisruptionBudget
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(crate) replicas: Option<u16>,
@@ -266,8 +267,29 @@ impl FailurePolicy {
     }
 }
 
+/// A word of `--roles` of the manifests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoleWord {
+    Layout(Layout),
+    /// A role that is off by default.
+    Optional(Role),
+}
+
+/// Parses a word of `--roles` of the manifests.
+fn role_word(word: &str) -> Result<RoleWord, String> {
+    let optional = Role::optional();
+    match word {
+        "all" => Ok(RoleWord::Layout(Layout::All)),
+        "split" => Ok(RoleWord::Layout(Layout::Split)),
+        _ => optional.iter().find(|role| role.name() == word).map(|role| RoleWord::Optional(*role)).ok_or_else(|| {
+            let names: Vec<&str> = optional.iter().map(|role| role.name()).collect();
+            format!("expected all or split, and the optional roles {}", names.join(", "))
+        }),
+    }
+}
+
 /// The distribution of roles to Deployments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// All roles in one Deployment
     All,

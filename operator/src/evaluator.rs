@@ -43,7 +43,8 @@ struct ClusterState {
 }
 
 /// Options that the operator sets on top of the user's.
-pub(crate) const OPERATOR_OPTIONS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
+pub(crate) const OPERATOR_OPTIONS: &str =
+    "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
 /// A cluster in which no CRD of a provider is installed.
 const NO_DEFINITIONS: &str =
     r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;

@@ -111,6 +111,7 @@ mod tests {
     use crate::error::Error;
     use crate::manifests::permissions::{Permission, permissions};
     use crate::names;
+    use crate::reconcile::claimed::{CLAIMED_KINDS, conditions};
     use crate::reconcile::request::RequestError;
     use crate::role::Role;
     use crate::runtime::events::EventReason;
@@ -143,6 +144,11 @@ mod tests {
 
     fn reasons() -> String {
         let rows = REASONS.iter().map(|row| [code(row.condition), code(row.word), row.meaning.to_owned()]);
+        table(["condition", "reason", "meaning"], rows)
+    }
+
+    fn claimed_reasons() -> String {
+        let rows = conditions::REASONS.iter().map(|row| [code(row.condition), code(row.word), row.meaning.to_owned()]);
         table(["condition", "reason", "meaning"], rows)
     }
 
@@ -235,6 +241,18 @@ mod tests {
                 "the operator",
                 "the uid of its ModelDeployment, by which an object that lost its owner is recognized",
             ),
+            (
+                prefixed(names::MANAGED),
+                "AsyncActor, LlamaStackDistribution",
+                "you",
+                "`\"true\"` hands it to this operator, if the role runs",
+            ),
+            (
+                prefixed(names::OWNER_UID),
+                "every object applied for one of these",
+                "the operator",
+                "the uid of the AsyncActor or LlamaStackDistribution",
+            ),
         ];
         table(
             ["annotation", "on", "written by", "meaning"],
@@ -260,6 +278,12 @@ mod tests {
             let writes = "the rest of the status; the provider's objects; its InferenceProviderConfig";
             let finalizer = names::finalizer(api_group, provider.name());
             rows.push([code(&names::provider_manager(provider.name())), code(&finalizer), writes.into()]);
+        }
+        for kind in CLAIMED_KINDS {
+            let finalizer = kind.finalizer().map(|name| api_group.label(name)).unwrap_or_default();
+            let (_, name) = kind.group_kind();
+            let writes = format!("the status of each {name} that is handed to the operator; its objects");
+            rows.push([code(kind.manager()), code(&finalizer), writes]);
         }
         let webhooks = "the Secret of the webhooks, and every `caBundle`".into();
         rows.push([code(crate::webhook::ca_bundle::MANAGER), String::new(), webhooks]);
@@ -294,12 +318,18 @@ mod tests {
 
     fn right_rows() -> String {
         let groups = vec![ApiGroup::find("kubefoundry.ai").unwrap()];
-        let of_roles: Vec<(Role, Vec<Permission>)> =
-            Role::all().into_iter().map(|role| (role, permissions(role, &groups, true))).collect();
+        let of_roles: Vec<(Role, Vec<Permission>)> = Role::all()
+            .into_iter()
+            .chain(Role::optional())
+            .map(|role| (role, permissions(role, &groups, true)))
+            .collect();
         let (_, first) = of_roles.first().unwrap();
         let common: Vec<&Permission> = first
             .iter()
-            .filter(|permission| of_roles.iter().all(|(_, permissions)| permissions.contains(permission)))
+            .filter(|permission| {
+                let mut default = of_roles.iter().filter(|(role, _)| role.serves_models());
+                default.all(|(_, permissions)| permissions.contains(permission))
+            })
             .collect();
         let row = |role: &str, permission: &Permission| {
             let group = if permission.group.is_empty() { "core".to_owned() } else { code(permission.group) };
@@ -313,7 +343,8 @@ mod tests {
                 permission.reason.to_owned(),
             ]
         };
-        let mut rows: Vec<[String; 7]> = common.iter().map(|permission| row("every role", permission)).collect();
+        let mut rows: Vec<[String; 7]> =
+            common.iter().map(|permission| row("every default role", permission)).collect();
         for (role, permissions) in &of_roles {
             let own = permissions.iter().filter(|permission| !common.contains(permission));
             rows.extend(own.map(|permission| row(&code(role.name()), permission)));
@@ -329,6 +360,7 @@ mod tests {
         for (name, table) in [
             ("conditions", conditions()),
             ("reasons", reasons()),
+            ("claimed reasons", claimed_reasons()),
             ("events", events()),
             ("metrics", metrics()),
             ("errors", errors()),
@@ -368,6 +400,9 @@ mod tests {
         for row in REASONS.iter().filter(|row| !healthy.contains(&row.word)) {
             assert!(page.contains(&format!("`{}`", row.word)), "{} {}", row.condition, row.word);
         }
+        for row in conditions::REASONS.iter().filter(|row| !["Applied", "Bound", "Ready"].contains(&row.word)) {
+            assert!(page.contains(&format!("`{}`", row.word)), "{} {}", row.condition, row.word);
+        }
         for event in EventReason::ALL {
             let is_warning = event.event_type() == "Warning";
             assert!(!is_warning || page.contains(&format!("`{}`", event.as_str())), "{}", event.as_str());
@@ -392,6 +427,12 @@ mod tests {
         }
         for row in REASONS {
             assert!(sources.contains(&format!("\"{}\"", row.word)), "no source file writes {}", row.word);
+        }
+        for row in conditions::REASONS {
+            // Once in the table itself.
+            let written = sources.matches(&format!("\"{}\"", row.word)).count();
+            let listed = conditions::REASONS.iter().filter(|other| other.word == row.word).count();
+            assert!(written > listed, "no source file writes {}", row.word);
         }
         for row in names::CONDITIONS {
             assert!(REASONS.iter().any(|reason| reason.condition == row.name), "{} has no reasons", row.name);

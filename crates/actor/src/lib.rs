@@ -121,7 +121,10 @@ impl Transform for Actors {
     /// binds is therefore always handled here; a standalone one only if the options configure transports.
     fn handles(&self, root: &Node<'_>, settings: &Settings) -> bool {
         let has = |field: &&str| root.get("spec").is_some_and(|spec| spec.entry(field).is_some());
-        let binds = ["workloadRef", "runtime", "strategy"].iter().any(has) && newer_release(root).is_none();
+        // The API server writes the default strategy into every stored actor.
+        let strategy = root.get("spec").and_then(|spec| spec.get("strategy")?.as_str());
+        let binds = ["workloadRef", "runtime"].iter().any(has) || has(&"strategy") && strategy != Some("inject");
+        let binds = binds && newer_release(root).is_none();
         !settings.transports.is_empty() || binds
     }
 

@@ -215,9 +215,9 @@ string_enum! {
 }
 
 wire_object! {
-    /// The observed state of an AsyncActor. Controllers write it.
+    /// The observed state of an AsyncActor. The operator writes it for the actors that are handed to it.
     pub struct AsyncActorStatus {
-        /// Conditions: `TransportReady`, `WorkloadReady`, `ScalingReady`.
+        /// Conditions: `Applied`, `Bound`, `TransportReady`, `WorkloadReady`, `ScalingReady`.
         conditions: Vec<Condition> = "conditions" [max_items(256)],
         /// Whether the actor has its own workload or is bound to an existing one.
         mode: ActorMode = "mode",
@@ -225,7 +225,7 @@ wire_object! {
         workload_ref: ActorWorkloadStatus = "workloadRef",
         /// The workload to which `spec.workloadRef` resolved, such as the StatefulSet of a Workspace.
         resolved_target: ActorWorkloadStatus = "resolvedTarget",
-        /// How often another controller or user reverted the binding.
+        /// How often another client reverted the binding since the specification changed.
         conflict_count: i32 = "conflictCount" [minimum(0)],
         /// The time of the last reversion.
         last_conflict_time: String = "lastConflictTime" [shape(Timestamp::SHAPE)],
@@ -249,22 +249,12 @@ wire_object! {
         failing_pods: i32 = "failingPods",
         /// Ready and all pods: `3/5`.
         ready_replicas_summary: String = "readyReplicasSummary",
-        /// True and all conditions: `2/3`. Deprecated.
-        ready_summary: String = "readySummary",
-        /// Present and desired replicas: `3/10`. Deprecated.
-        replicas_summary: String = "replicasSummary",
         /// `KEDA` or `Manual`.
         scaling_mode: String = "scalingMode",
         /// `Ready` or `NotReady`.
         transport_status: String = "transportStatus",
-        /// Messages that are waiting.
-        queued_messages: i32 = "queuedMessages",
-        /// Messages that are being processed.
-        processing_messages: i32 = "processingMessages",
         /// `up`, `down` or empty.
         last_scale_direction: String = "lastScaleDirection",
-        /// The time and direction of the last scaling: `5m ago (up)`.
-        last_scale_formatted: String = "lastScaleFormatted",
         /// The time of the last scaling.
         last_scale_time: String = "lastScaleTime" [shape(Timestamp::SHAPE)],
     }

@@ -14,9 +14,9 @@ use std::time::Duration;
 use kube::runtime::controller::Action;
 use tokio::time::Instant;
 
+pub(crate) use self::claimed::{ClaimedContext, ClaimedReconciler};
 pub(crate) use self::execute::Executor;
 use self::registry::ClusterRegistry;
-pub(crate) use self::claimed::{ClaimedContext, ClaimedReconciler};
 pub(crate) use self::turns::Turns;
 use crate::cached_object::CachedObject;
 use crate::context::Context;

@@ -39,7 +39,7 @@ impl Installer {
         let mut found = objects;
         // The operator created these at runtime, so they have no labels of the installation.
         found.extend(self.find_named::<Secret>(&[certificates::SECRET.to_owned()]).await?);
-        let leases: Vec<String> = Role::all().into_iter().map(Role::lease_name).collect();
+        let leases: Vec<String> = Role::all().into_iter().chain(Role::optional()).map(Role::lease_name).collect();
         found.extend(self.find_named::<Lease>(&leases).await?);
         let crds = if delete_crds { self.installed_crds().await? } else { Vec::new() };
         if found.is_empty() && crds.is_empty() && namespace.is_none() {

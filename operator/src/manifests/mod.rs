@@ -99,6 +99,9 @@ pub(crate) mod tests {
                             ..InstallPlan::new("serving")
                         };
                         plan.pods.replicas = replicas;
+                        if replicas == 1 && groups.len() == 1 {
+                            plans.push(InstallPlan { optional_roles: Role::optional(), ..plan.clone() });
+                        }
                         plans.push(plan);
                     }
                 }
@@ -131,7 +134,7 @@ pub(crate) mod tests {
             let units = plan.units();
             let mut roles: Vec<&str> = units.iter().flat_map(|unit| &unit.roles).map(|role| role.name()).collect();
             roles.sort_unstable();
-            let mut all: Vec<&str> = Role::all().iter().map(|role| role.name()).collect();
+            let mut all: Vec<&str> = Role::all().iter().chain(&plan.optional_roles).map(|role| role.name()).collect();
             all.retain(|role| plan.webhooks || *role != "webhooks");
             all.sort_unstable();
             assert_eq!(roles, all);

@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn no_role_lists_secrets_or_uses_wildcards() {
-        for role in Role::all() {
+        for role in Role::all().into_iter().chain(Role::optional()) {
             for permission in permissions(role, &default_groups(), true) {
                 assert!(
                     !permission.verbs.contains(&"*") && !permission.resources.contains(&"*") && permission.group != "*",

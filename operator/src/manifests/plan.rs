@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 
 use super::workload;
-use crate::args::{self, Arguments, FailurePolicy, Layout, Package};
+use crate::args::{self, Arguments, FailurePolicy, Layout, Package, RoleWord};
 use crate::role::Role;
 
 /// The Deployment that runs all roles.
@@ -25,6 +25,8 @@ pub(crate) struct InstallPlan {
     pub(crate) namespace: String,
     pub(crate) image: String,
     pub(crate) layout: Layout,
+    /// The roles that run beside those that run by default.
+    pub(crate) optional_roles: Vec<Role>,
     pub(crate) webhooks: bool,
     pub(crate) failure_policy: FailurePolicy,
     pub(crate) check_access: bool,
@@ -79,6 +81,7 @@ impl InstallPlan {
             namespace: namespace.to_owned(),
             image: PUBLISHED_IMAGE.map_or_else(placeholder_image, ToOwned::to_owned),
             layout: Layout::All,
+            optional_roles: Vec::new(),
             webhooks: true,
             failure_policy: FailurePolicy::Fail,
             check_access: false,
@@ -131,7 +134,12 @@ impl InstallPlan {
                 "run" | "--namespace" => {}
                 "--config" if argument == workload::options_argument() => {}
                 "--log-format" if argument == workload::LOG_FORMAT => {}
-                "--roles" => self.webhooks |= value.split(',').any(|role| role == Role::Webhooks.name()),
+                "--roles" => {
+                    self.webhooks |= value.split(',').any(|role| role == Role::Webhooks.name());
+                    let runs = |role: &Role| value.split(',').any(|name| name == role.name());
+                    let found: Vec<Role> = Role::optional().into_iter().filter(runs).collect();
+                    self.add_optional(&found);
+                }
                 "--check-access" => self.check_access = true,
                 "--groups" => {
                     let names = value.split(',').map(|name| name.trim_matches('"'));
@@ -162,7 +170,15 @@ impl InstallPlan {
         let Package { image, roles, replicas, groups, no_webhooks, failure_policy, check_access, pods, settings } =
             package;
         set(&mut self.image, image.as_ref());
-        set(&mut self.layout, roles.as_ref());
+        if !roles.is_empty() {
+            self.optional_roles.clear();
+        }
+        for word in roles {
+            match word {
+                RoleWord::Layout(layout) => self.layout = *layout,
+                RoleWord::Optional(role) => self.add_optional(&[*role]),
+            }
+        }
         set(&mut self.webhooks, no_webhooks.map(|without| !without).as_ref());
         set(&mut self.failure_policy, failure_policy.as_ref());
         set(&mut self.check_access, check_access.as_ref());
@@ -201,6 +217,12 @@ impl InstallPlan {
         Ok(self)
     }
 
+    /// Adds optional roles, in the order in which all of them are listed.
+    fn add_optional(&mut self, roles: &[Role]) {
+        let is_wanted = |role: &Role| self.optional_roles.contains(role) || roles.contains(role);
+        self.optional_roles = Role::optional().into_iter().filter(is_wanted).collect();
+    }
+
     /// Checks that this version of the program takes the arguments of every Deployment: an installed one may have some
     /// that another version took.
     fn check_arguments(&self) -> Result<(), String> {
@@ -229,6 +251,7 @@ impl InstallPlan {
     pub(crate) fn units(&self) -> Vec<DeploymentUnit> {
         let mut roles = Role::all();
         roles.retain(|role| self.webhooks || *role != Role::Webhooks);
+        roles.extend(&self.optional_roles);
         if self.layout == Layout::All {
             return vec![DeploymentUnit { name: ONE_DEPLOYMENT.to_owned(), roles }];
         }
@@ -268,9 +291,11 @@ impl InstallPlan {
         let yes = |flag: bool| if flag { "on" } else { "off" }.to_owned();
         let mut groups: Vec<&str> = self.groups.iter().map(|api_group| api_group.name).collect();
         groups.sort_unstable();
+        let layout = if self.layout == Layout::All { "all" } else { "split" };
+        let roles: Vec<&str> = [layout].into_iter().chain(self.optional_roles.iter().map(|role| role.name())).collect();
         let mut options = BTreeMap::from([
             ("image".to_owned(), self.image.clone()),
-            ("roles".to_owned(), if self.layout == Layout::All { "all" } else { "split" }.to_owned()),
+            ("roles".to_owned(), roles.join(",")),
             ("groups".to_owned(), groups.join(",")),
             ("webhooks".to_owned(), yes(self.webhooks)),
             ("check-access".to_owned(), yes(self.check_access)),
@@ -362,7 +387,7 @@ mod tests {
 
     const EVERY_FLAG: &[&str] = &[
         "--image=registry.example.com/operator:1",
-        "--roles=split",
+        "--roles=split,llamastack,actors",
         "--replicas=3",
         "--groups=kubefoundry.ai,kubeairunway.ai",
         "--failure-policy=ignore",
@@ -397,8 +422,8 @@ mod tests {
         let given = flags(&["--check-access=false", "--resync=5m", "--limits=cpu=4"]);
         let changes = installed.clone().with_flags(&given).unwrap().changes_from(&installed);
         assert_eq!(changes.first().map(String::as_str), Some("check-access: on -> off"));
-        // Of each of the five Deployments.
-        assert_eq!(changes.len(), 1 + 5 * 2, "{changes:#?}");
+        // Of each of the seven Deployments.
+        assert_eq!(changes.len(), 1 + 7 * 2, "{changes:#?}");
         let of_core: Vec<&String> = changes.iter().filter(|line| line.starts_with("kubefoundry-core/")).collect();
         assert_eq!(
             of_core,
@@ -409,6 +434,20 @@ mod tests {
                 "kubefoundry-core/limits: cpu=2,memory=2Gi -> cpu=4,memory=2Gi",
             ]
         );
+    }
+
+    #[test]
+    fn the_flag_for_roles_replaces_the_optional_ones_only() {
+        let names = |plan: &InstallPlan| plan.optional_roles.iter().map(|role| role.name()).collect::<Vec<_>>();
+        let installed = read_back(&planned(&["--roles=all,actors"]));
+        assert_eq!((installed.layout, names(&installed)), (Layout::All, vec!["actors"]));
+        let both = installed.clone().with_flags(&flags(&["--roles=actors,llamastack"])).unwrap();
+        assert_eq!((both.layout, names(&both)), (Layout::All, vec!["llamastack", "actors"]));
+        assert_eq!(both.changes_from(&installed), ["roles: all,actors -> all,llamastack,actors"]);
+        let neither = installed.with_flags(&flags(&["--roles=all"])).unwrap();
+        assert_eq!(names(&neither), Vec::<&str>::new());
+        let line = ["kubefoundry-operator", "manifests", "--roles=kaito"];
+        assert!(Arguments::try_parse_from(line).unwrap_err().to_string().contains("llamastack, actors"));
     }
 
     #[test]

@@ -257,7 +257,10 @@ fn container(plan: &InstallPlan, unit: &DeploymentUnit) -> Container {
 
 /// Returns the command-line arguments of the container. A test parses them as the program does.
 pub(super) fn arguments(plan: &InstallPlan, unit: &DeploymentUnit) -> Vec<String> {
-    let roles: Vec<&str> = unit.roles.iter().map(|role| role.name()).collect();
+    let (default, optional): (Vec<Role>, Vec<Role>) = unit.roles.iter().partition(|role| role.serves_models());
+    // Optional roles have arguments of their own, which a component of kustomize can append.
+    let (first, further) = if default.is_empty() { (optional, Vec::new()) } else { (default, optional) };
+    let roles: Vec<&str> = first.iter().map(|role| role.name()).collect();
     let groups: Vec<&str> = plan.groups.iter().map(|api_group| api_group.name).collect();
     let mut arguments = vec![
         "run".to_owned(),
@@ -276,6 +279,7 @@ pub(super) fn arguments(plan: &InstallPlan, unit: &DeploymentUnit) -> Vec<String
         arguments.push("--check-access".to_owned());
     }
     arguments.extend(settings.iter().cloned());
+    arguments.extend(further.iter().map(|role| format!("--roles={}", role.name())));
     arguments
 }
 

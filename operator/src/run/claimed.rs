@@ -10,6 +10,7 @@ use crate::cached_object::CachedObject;
 use crate::controllers::{ClaimedContext, ClaimedReconciler};
 use crate::evaluator::Snapshots;
 use crate::reconcile::claimed::ClaimedKind;
+use crate::rights::{Right, RightsChecker};
 use crate::role::Role;
 use crate::runtime::controller::{ConcurrencyLimiter, Controller};
 use crate::runtime::events::Recorder;
@@ -103,10 +104,39 @@ async fn follow_changes(context: ClaimedContext, queue: Arc<Queue>) {
     }
 }
 
+/// Measures at each heartbeat interval how many rights the role lacks. Never returns.
+async fn check_rights(context: ClaimedContext) {
+    let ClaimedContext { kind, client, settings, snapshots, metrics, .. } = context;
+    let mut rights = RightsChecker::new(client, Role::Claimed(kind), &[], &settings.cluster.namespace);
+    let mut known: Vec<String> = Vec::new();
+    loop {
+        let snapshot = Arc::clone(&snapshots.borrow());
+        let is_missing_kind = |right: &Right| {
+            let related = kind.related().iter().filter(|related| !related.is_built_in());
+            let mut named = related.filter(|related| related.group == right.group && related.plural == right.resource);
+            named.any(|related| snapshot.definition(related.group, related.kind).is_none())
+        };
+        match rights.missing(|right| !is_missing_kind(right)).await {
+            Ok(missing) => {
+                metrics.set_missing_rights(kind.name(), missing.len());
+                let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                if missing != known && !missing.is_empty() {
+                    tracing::warn!(role = kind.name(), missing = missing.join(", "), "the role lacks rights");
+                }
+                known = missing;
+            }
+            // What was known before holds until the apiserver answers.
+            Err(error) => tracing::debug!(role = kind.name(), %error, "checking the rights failed"),
+        }
+        tokio::time::sleep(settings.heartbeat_interval).await;
+    }
+}
+
 impl ClaimedGroup {
     /// Starts the controller, once this process leads its role.
     pub(super) fn start(&self, limiter: &Arc<ConcurrencyLimiter>, concurrency: u16, tasks: &mut JoinSet<()>) {
         let Self { context, queue } = self;
+        tasks.spawn(check_rights(context.clone()));
         // Reconciliations that were cancelled when this process last lost the role.
         queue.forget_in_progress();
         let controller = Controller {

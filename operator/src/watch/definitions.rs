@@ -67,7 +67,8 @@ impl Definitions {
             config,
             |event| {
                 let is_done = matches!(event, watcher::Event::InitDone);
-                let read = |object: &CachedObject| (object.name().to_owned(), definition(object, &groups, &self.further));
+                let read =
+                    |object: &CachedObject| (object.name().to_owned(), definition(object, &groups, &self.further));
                 let names = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
                 for name in &names {
                     tracing::info!(definition = name, "a CRD of a provider was added, changed or removed");
@@ -91,11 +92,7 @@ fn groups() -> Vec<&'static str> {
 }
 
 /// Reads a CRD; none if its kind is not looked at, or if it is not established.
-fn definition(
-    object: &CachedObject,
-    groups: &[&str],
-    further: &[(&'static str, &'static str)],
-) -> Option<Definition> {
+fn definition(object: &CachedObject, groups: &[&str], further: &[(&'static str, &'static str)]) -> Option<Definition> {
     // The apiserver guarantees the form `<plural>.<group>`.
     let (plural, group) = object.name().split_once('.')?;
     if !groups.contains(&group) || object.is_terminating() {

@@ -79,7 +79,14 @@ fn generated_files_are_current() {
     let split = manifests(&["--roles", "split"]);
     let ha = manifests(&["--replicas", "2"]);
     let split_ha = manifests(&["--roles", "split", "--replicas", "2"]);
+    let (actors, llama_stack) = (manifests(&["--roles=all,actors"]), manifests(&["--roles=all,llamastack"]));
+    let split_actors = manifests(&["--roles=split,actors"]);
+    let split_llama_stack = manifests(&["--roles=split,llamastack"]);
     let files = [
+        ("components/actors/role.yaml", only_in(&actors, &base)),
+        ("components/llamastack/role.yaml", only_in(&llama_stack, &base)),
+        ("components/split-actors/role.yaml", only_in(&split_actors, &split)),
+        ("components/split-llamastack/role.yaml", only_in(&split_llama_stack, &split)),
         ("base/operator.yaml", stream(&objects(&base).into_iter().map(|(_, object)| object).collect::<Vec<_>>())),
         ("components/split/split.yaml", only_in(&split, &base)),
         ("components/split/bindings.yaml", changed_in(&split, &base)),
@@ -112,7 +119,7 @@ fn kustomize(directory: &Path) -> Option<String> {
 
 #[test]
 fn components_match_the_flags() {
-    let cases: [(&[&str], &[&str]); 8] = [
+    let cases: [(&[&str], &[&str]); 12] = [
         (&[], &[]),
         (&["ha"], &["--replicas", "2"]),
         (&["webhook-off"], &["--no-webhooks"]),
@@ -121,6 +128,10 @@ fn components_match_the_flags() {
         (&["split", "split-ha"], &["--roles", "split", "--replicas", "2"]),
         (&["split", "webhook-off"], &["--roles", "split", "--no-webhooks"]),
         (&["split", "split-ha", "webhook-off"], &["--roles", "split", "--replicas", "2", "--no-webhooks"]),
+        (&["actors"], &["--roles=all,actors"]),
+        (&["llamastack", "actors", "ha"], &["--roles=all,llamastack,actors", "--replicas", "2"]),
+        (&["actors", "webhook-off"], &["--roles=all,actors", "--no-webhooks"]),
+        (&["split", "split-llamastack", "split-actors"], &["--roles=split,llamastack,actors"]),
     ];
     for (components, flags) in cases {
         // Kustomize takes relative paths only.

@@ -68,7 +68,7 @@ async fn scene(name: &str, flags: &[&str], webhooks: bool) -> Option<Scene> {
 }
 
 /// The objects that `manifests` prints.
-fn manifests(flags: &[&str]) -> Vec<Value> {
+pub(crate) fn manifests(flags: &[&str]) -> Vec<Value> {
     let program = Path::new(env!("CARGO_BIN_EXE_kubefoundry-operator"));
     let run = Command::new(program).args(["manifests", "--namespace", SYSTEM]).args(flags).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -89,7 +89,7 @@ fn reach_directly(configuration: &mut Value, address: &str) {
     }
 }
 
-async fn install(client: &Client, object: &Value) {
+pub(crate) async fn install(client: &Client, object: &Value) {
     let api_version = text(object, "/apiVersion");
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, text(object, "/kind")));
@@ -103,7 +103,7 @@ async fn install(client: &Client, object: &Value) {
 }
 
 /// Writes a kubeconfig with a token of a service account.
-async fn token_of(plane: &ControlPlane, client: &Client, account: &str) -> PathBuf {
+pub(crate) async fn token_of(plane: &ControlPlane, client: &Client, account: &str) -> PathBuf {
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
         "spec": {"audiences": ["https://kubernetes.default.svc"], "expirationSeconds": 7200},

@@ -11,11 +11,13 @@ use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// Reports fields of binding mode in an actor that has its own workload.
-pub(super) fn report_misplaced_fields(check: &mut Checker<'_, '_>) {
+/// Reports fields of binding mode in an actor that has its own workload. The default strategy has no effect there, and the
+/// API server writes it into every stored actor.
+pub(super) fn report_misplaced_fields(spec: &AsyncActorSpec, check: &mut Checker<'_, '_>) {
     for field in ["runtime", "strategy"] {
         let path = FieldPath::from(AsyncActor::path().spec()).key(field);
-        if check.is_present(&path) {
+        let is_default = field == "strategy" && spec.strategy == Some(ActorStrategy::Inject);
+        if check.is_present(&path) && !is_default {
             let message = format!("{path} is for actors with spec.workloadRef, but this one has spec.workload");
             check
                 .findings

@@ -122,7 +122,7 @@ fn mode(
     );
     match (check.is_present(&workload), check.is_present(&reference)) {
         (true, false) => {
-            binding::report_misplaced_fields(check);
+            binding::report_misplaced_fields(spec, check);
             workload::workload(spec.workload.as_ref()?, name, scales, spec.timeout.as_ref(), check)
                 .map(Mode::Standalone)
         }

@@ -31,11 +31,8 @@ const fn related(
     RelatedKind { group, version, kind, plural, labels, access }
 }
 
-static PLURAL: Plural = Plural {
-    objects: "asyncactors",
-    status: "asyncactors/status",
-    finalizers: "asyncactors/finalizers",
-};
+static PLURAL: Plural =
+    Plural { objects: "asyncactors", status: "asyncactors/status", finalizers: "asyncactors/finalizers" };
 
 const RELATED: &[RelatedKind] = &[
     related(("", "v1"), ("Pod", "pods"), POD_LABEL, Access::Read),

@@ -445,9 +445,10 @@ fn owns(owned: &Value, object: &Value, path: &[Segment]) -> bool {
 
 /// Returns the managed fields of an item of a list: `k:{"name":"asya-sidecar"}`.
 fn item_fields<'o>(owned: &'o Value, item: &Value) -> Option<&'o Value> {
-    let mut keys = owned.as_object()?.iter().filter_map(|(key, below)| {
-        Some((serde_json::from_str::<Value>(key.strip_prefix("k:")?).ok()?, below))
-    });
+    let mut keys = owned
+        .as_object()?
+        .iter()
+        .filter_map(|(key, below)| Some((serde_json::from_str::<Value>(key.strip_prefix("k:")?).ok()?, below)));
     let is_it = |key: &Value| {
         let fields = key.as_object().into_iter().flatten();
         fields.into_iter().all(|(name, value)| item.get(name) == Some(value))

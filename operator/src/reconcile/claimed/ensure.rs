@@ -47,8 +47,7 @@ impl Reconciliation<'_> {
         live: &mut Vec<Value>,
     ) -> Result<Option<Duration>, Obstacle> {
         let kept = rendered.kept.iter().map(|object| (object, Tie::Kept));
-        let all: Vec<(&Value, Tie)> =
-            kept.chain(rendered.owned.iter().map(|object| (object, Tie::Owned))).collect();
+        let all: Vec<(&Value, Tie)> = kept.chain(rendered.owned.iter().map(|object| (object, Tie::Owned))).collect();
         let mut known = Vec::new();
         for (object, tie) in &all {
             let found = self.get(&resource(object), text(object, "/metadata/name")).await?;

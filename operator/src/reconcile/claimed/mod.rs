@@ -28,12 +28,12 @@ use kubefoundry_compiler::cluster_snapshot::time::Time;
 use serde_json::Value;
 
 pub(crate) use self::actors::ACTORS;
-pub(crate) use self::kind::{Access, ClaimedKind, RelatedKind};
-pub(crate) use self::llamastack::LLAMA_STACK;
 use self::binding::TargetReference;
 use self::conditions::{APPLIED, BOUND};
 use self::ensure::Obstacle;
+pub(crate) use self::kind::{Access, ClaimedKind, RelatedKind};
 use self::kind::{Read, View};
+pub(crate) use self::llamastack::LLAMA_STACK;
 use self::rendering::Rendered;
 use super::Next;
 use super::exchange::Exchange;
@@ -204,12 +204,7 @@ impl Reconciliation<'_> {
     }
 
     /// Applies what was rendered. `live` receives the objects as they are afterwards.
-    async fn apply_all(
-        &self,
-        rendered: &Rendered,
-        inputs: &[Value],
-        live: &mut Vec<Value>,
-    ) -> Result<Outcome, Error> {
+    async fn apply_all(&self, rendered: &Rendered, inputs: &[Value], live: &mut Vec<Value>) -> Result<Outcome, Error> {
         let mut outcome = match self.ensure_all(rendered, live).await {
             Ok(None) => {
                 self.prune(rendered).await?;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Reconciliation;
 use crate::cached_object::CachedObject;
@@ -15,7 +15,7 @@ use crate::reconcile::Next;
 use crate::reconcile::finalizer;
 use crate::reconcile::request::{DeploymentPatch, Request};
 use crate::runtime::events::EventReason;
-use crate::status::StatusUpdate;
+use crate::status::{self, StatusUpdate};
 
 impl Reconciliation<'_> {
     /// Releases a deleted object, and after the timeout in any case.
@@ -35,9 +35,43 @@ impl Reconciliation<'_> {
     /// Releases an object that is no longer handed to this operator.
     pub(super) async fn release_given_up(&self) -> Result<Next, Error> {
         self.unbind_recorded().await?;
-        self.write_status(&StatusUpdate::default()).await?;
+        self.give_up_status().await?;
         self.publish(EventReason::Released, "The operator no longer runs this object".to_owned()).await;
         self.remove_finalizer().await
+    }
+
+    /// Removes the status fields of this operator.
+    async fn give_up_status(&self) -> Result<(), Error> {
+        let value = &self.observation.base.value;
+        let manager = self.kind().manager();
+        if !status::owners(value).all(|owner| owner.manager == manager) {
+            return self.write_status(&StatusUpdate::default()).await.map(drop);
+        }
+        if value.get("status").is_none() {
+            return Ok(());
+        }
+        // A status without any field would be null after an apply, which the CRD refuses.
+        let test =
+            |name: &str| json!({"op": "test", "path": format!("/metadata/{name}"), "value": value["metadata"][name]});
+        let patch = json!([test("uid"), test("resourceVersion"), {"op": "remove", "path": "/status"}]);
+        match self.exchange.send(Request::PatchStatus { manager: manager.to_owned(), patch }).await {
+            Err(error) if error.has_code(404) => Ok(()),
+            // A test of the patch failed.
+            Err(error) if error.has_code(422) || error.has_code(409) => {
+                Err(Error::Waiting("another client changed the object in the meantime".to_owned()))
+            }
+            answer => {
+                self.remember(answer?.as_ref());
+                Ok(())
+            }
+        }
+    }
+
+    /// Remembers the object as stored, so that an older cached state is not taken for the present.
+    fn remember(&self, stored: Option<&Value>) {
+        if let Some(Ok(stored)) = stored.cloned().map(CachedObject::new) {
+            self.memory().record_write(&stored, self.observation.base.moment);
+        }
     }
 
     async fn unbind_recorded(&self) -> Result<(), Error> {
@@ -50,7 +84,8 @@ impl Reconciliation<'_> {
     fn is_overdue(&self) -> bool {
         let deletion = self.object().metadata.deletion_timestamp.as_ref();
         let deletion = deletion.and_then(|time| Time::parse(&time.0.to_string()));
-        deletion.is_some_and(|at| Duration::from_secs(self.now().seconds_since(at)) >= self.observation.finalizer_timeout)
+        deletion
+            .is_some_and(|at| Duration::from_secs(self.now().seconds_since(at)) >= self.observation.finalizer_timeout)
     }
 
     fn finalizer(&self) -> Option<String> {
@@ -90,9 +125,7 @@ impl Reconciliation<'_> {
             }
             answer => {
                 let stored = answer?;
-                if let Some(Ok(stored)) = stored.clone().map(CachedObject::new) {
-                    self.memory().record_write(&stored, self.observation.base.moment);
-                }
+                self.remember(stored.as_ref());
                 Ok(stored)
             }
         }

@@ -111,8 +111,16 @@ impl RealServer {
             let mut gone = Target::Deployment.object(name);
             gone["metadata"]["uid"] = json!(view.deployment_uid);
             let deployment = CachedObject::new(gone).unwrap();
-            let executor =
-                Executor { context: &self.context, deployment: &deployment, controller: "kaito", turns: &self.turns };
+            let executor = Executor {
+                client: &self.context.client,
+                resource: &self.context.resource,
+                events: &self.context.events,
+                metrics: &self.context.metrics,
+                deployment: &deployment,
+                controller: "kaito",
+                turns: Some(&self.turns),
+                reading: None,
+            };
             return Some(executor.execute(request).await);
         }
         let target = step.target();

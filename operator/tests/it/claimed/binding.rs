@@ -185,7 +185,11 @@ async fn an_actor_is_bound_to_the_head_of_a_ray_service() {
     };
     namespace
         .until(RAY_SERVICE, "llm", "bound", |service| {
-            if names(service) == ["ray-head", "asya-runtime", "asya-sidecar"] { Ok(()) } else { Err(format!("{:?}", names(service))) }
+            if names(service) == ["ray-head", "asya-runtime", "asya-sidecar"] {
+                Ok(())
+            } else {
+                Err(format!("{:?}", names(service)))
+            }
         })
         .await;
     until_condition(&namespace, "ask", "Bound", "True", "Bound").await;

@@ -40,8 +40,7 @@ async fn a_rival_is_answered_five_times_and_then_no_more() {
         })
         .await;
         eventually(LONG, &format!("bound after conflict {round}"), async || {
-            let (actor, workload) =
-                (namespace.get(ACTOR, "detect").await, namespace.get(WORKLOAD, "triton").await);
+            let (actor, workload) = (namespace.get(ACTOR, "detect").await, namespace.get(WORKLOAD, "triton").await);
             let is_bound = condition(&actor, "Bound").is_some_and(|bound| bound["status"] == "True");
             if is_bound && containers(&workload) == BOUND { Ok(()) } else { Err(actor["status"].to_string()) }
         })

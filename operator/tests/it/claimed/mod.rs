@@ -3,6 +3,8 @@
 
 mod binding;
 mod conflicts;
+mod llamastack;
+mod rights;
 mod standalone;
 
 use std::time::Duration;

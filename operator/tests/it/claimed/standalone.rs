@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{
-    MANAGED, claimed, create_pod, namespace, report_replicas, standalone, until_condition, until_word,
-};
+use super::{MANAGED, claimed, create_pod, namespace, report_replicas, standalone, until_condition, until_word};
 use crate::harness::cluster::kinds::{ACTOR, POD, SCALED_OBJECT, TRIGGER_AUTHENTICATION, WORKLOAD};
 use crate::harness::cluster::{condition, uid};
 use crate::harness::stays;
@@ -66,12 +64,22 @@ async fn an_actor_is_created_reported_updated_and_deleted() {
         .await;
     namespace.until_gone(SCALED_OBJECT, "thumbs").await;
     namespace.until_gone(TRIGGER_AUTHENTICATION, "thumbs-trigger-auth").await;
-    let actor = until_condition(&namespace, "thumbs", "Applied", "True", "Applied").await;
-    assert!(condition(&actor, "ScalingReady").is_none(), "{}", actor["status"]);
+    namespace
+        .until(ACTOR, "thumbs", "without scaling", |actor| {
+            let is_scaled = condition(actor, "ScalingReady").is_some() || actor["status"]["scalingMode"] != "Manual";
+            if is_scaled { Err(actor["status"].to_string()) } else { Ok(()) }
+        })
+        .await;
 
     // What another client changes or deletes comes back.
-    namespace.merge(WORKLOAD, "thumbs", &json!({"metadata": {"labels": {"asya.sh/asya": "other"}}, "spec": {
-        "template": {"spec": {"terminationGracePeriodSeconds": 7}}}})).await;
+    namespace
+        .merge(
+            WORKLOAD,
+            "thumbs",
+            &json!({"metadata": {"labels": {"asya.sh/asya": "other"}}, "spec": {
+        "template": {"spec": {"terminationGracePeriodSeconds": 7}}}}),
+        )
+        .await;
     namespace.until_event("thumbs", "Warning", "DriftDetected").await;
     namespace
         .until(WORKLOAD, "thumbs", "restored", |workload| {
@@ -144,7 +152,11 @@ async fn an_object_of_another_client_is_not_adopted() {
     until_condition(&namespace, "thumbs", "Applied", "True", "Applied").await;
     namespace
         .until(WORKLOAD, "thumbs", "the actor's", |workload| {
-            if workload["metadata"]["ownerReferences"][0]["kind"] == "AsyncActor" { Ok(()) } else { Err(workload.to_string()) }
+            if workload["metadata"]["ownerReferences"][0]["kind"] == "AsyncActor" {
+                Ok(())
+            } else {
+                Err(workload.to_string())
+            }
         })
         .await;
 }

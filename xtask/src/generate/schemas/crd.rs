@@ -99,7 +99,7 @@ const ACTOR: CrdKind = CrdKind {
         column("Desired", "integer", ".status.desiredReplicas", "Desired replicas"),
         column("Min", "integer", ".spec.scaling.minReplicas", "The minimum number of replicas"),
         column("Max", "integer", ".spec.scaling.maxReplicas", "The maximum number of replicas"),
-        column("Last-Scale", "string", ".status.lastScaleFormatted", "The time and direction of the last scaling"),
+        column("Last-Scale", "date", ".status.lastScaleTime", "Time since the last scaling"),
         AGE,
         wide(column("Workload", "string", ".spec.workload.kind", "Kind of the workload")),
         wide(column("Mode", "string", ".status.mode", "Whether the actor has its own workload")),
