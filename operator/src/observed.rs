@@ -146,6 +146,21 @@ impl<'s> StatusView<'s> {
         items(self.0, "conditions").find(|condition| condition["type"] == name).map(ConditionView)
     }
 
+    /// Returns `apiVersion`, kind and name of the workload to which an AsyncActor was added; empty where they are absent.
+    pub(crate) fn resolved_target(self) -> [&'s str; 3] {
+        ["apiVersion", "kind", "name"].map(|name| text(&self.0["resolvedTarget"], name))
+    }
+
+    /// Returns how often another client reverted what an AsyncActor added to its workload.
+    pub(crate) fn conflict_count(self) -> u32 {
+        self.0["conflictCount"].as_u64().and_then(|count| u32::try_from(count).ok()).unwrap_or(0)
+    }
+
+    /// Returns the time of the last of these conflicts, as it is written.
+    pub(crate) fn last_conflict(self) -> Option<&'s str> {
+        self.0["lastConflictTime"].as_str()
+    }
+
     /// Returns whether a provider reports that it is ready; the value of an InferenceProviderConfig.
     pub(crate) fn ready(self) -> Option<&'s Value> {
         self.0.get("ready")

@@ -111,7 +111,7 @@ impl Reconciler for ClaimedReconciler {
         let Controller { context: ClaimedContext { kind, metrics, .. }, memories, .. } = &*self.0;
         metrics.observe_reconciliation(kind.name(), took);
         if result.is_ok() {
-            if !locked(&memories.of(object)).record_success(self.0.moment()) {
+            if !locked(&memories.of(object)).record_success(object, self.0.moment()) {
                 memories.forget(&Key::from_object(object));
             }
             metrics.record_success(kind.name(), object.namespace(), object.name());

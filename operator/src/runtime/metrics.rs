@@ -17,8 +17,8 @@ use std::time::Duration;
 pub(crate) use declared::METRICS;
 pub(crate) use declared::Metric;
 use declared::{
-    ADMISSION_DURATION, ADMISSIONS, BINDING_CONFLICTS, BUILD, DEPLOYMENTS, DURATION, ERRORS, HEARTBEAT_AGE, LEADER, OLDEST_WAIT, PHASE,
-    QUEUE_DEPTH, RECREATIONS, REPLICAS, REQUESTS, RIGHTS, SELECTION, TAKEOVERS, WATCH_UP,
+    ADMISSION_DURATION, ADMISSIONS, BINDING_CONFLICTS, BUILD, DEPLOYMENTS, DURATION, ERRORS, HEARTBEAT_AGE, LEADER,
+    OLDEST_WAIT, PHASE, QUEUE_DEPTH, RECREATIONS, REPLICAS, REQUESTS, RIGHTS, SELECTION, TAKEOVERS, WATCH_UP,
 };
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::wire::Phase;
@@ -380,6 +380,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.observe_reconciliation("kaito", Duration::from_millis(3));
         metrics.count_takeover("kaito");
+        metrics.count_binding_conflict("actors");
         metrics.count_recreation("kaito", false);
         metrics.record_failure("kaito", "ml", "phi", "conflict");
         metrics.measure_queue("kaito", Arc::default());

@@ -20,6 +20,7 @@ use super::cluster::{self, Change, DEPLOYMENT, Slot, Slots, Store};
 use super::interner::{Interner, Memo};
 use super::invariants;
 use super::server::NAMESPACE;
+use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::reconcile::exchange::{Coroutine, Exchange, Progress};
 use crate::reconcile::memory::{MAX_WATCH_LAG, Memory, Moment};

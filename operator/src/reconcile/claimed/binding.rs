@@ -23,12 +23,13 @@ use super::conditions::{APPLIED, BOUND};
 use super::ensure::{annotation_of, managed_fields, title};
 use super::{Outcome, Reconciliation, is_same, rendering, text};
 use crate::error::Error;
+use crate::observed::ConditionView;
 use crate::reconcile::Next;
 use crate::reconcile::provider::desired_fields;
 use crate::reconcile::request::{Measurement, Mode, Request, RequestError};
 use crate::runtime::backoff::Exponential;
 use crate::runtime::events::EventReason;
-use crate::status::{self, Condition, Force};
+use crate::status::{Condition, Force};
 
 /// The annotation of a workload that names the actor whose containers were added (AA-1.6).
 const MANAGED_BY: &str = "asya.sh/managed-by";
@@ -93,25 +94,24 @@ impl Conflicts {
 impl Reconciliation<'_> {
     /// Returns the workload that the status names.
     pub(super) fn recorded_target(&self) -> Option<TargetReference> {
-        let target = self.observation.base.status().get("resolvedTarget")?;
-        let text = |field: &str| target[field].as_str().unwrap_or_default().to_owned();
-        let target = TargetReference { api_version: text("apiVersion"), kind: text("kind"), name: text("name") };
+        let [api_version, kind, name] = self.observation.base.status().resolved_target().map(str::to_owned);
+        let target = TargetReference { api_version, kind, name };
         (!target.kind.is_empty() && !target.name.is_empty()).then_some(target)
     }
 
     /// Returns the conflicts that still count: those about this generation, unless the last one was long ago.
     pub(super) fn conflicts(&self) -> Conflicts {
         let status = self.observation.base.status();
-        let count = status["conflictCount"].as_u64().and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
-        let conflicts = Conflicts { count, last: status["lastConflictTime"].as_str().map(str::to_owned) };
-        let is_of_generation = status["observedGeneration"].as_i64() == self.observation.base.generation();
+        let (count, last) = (status.conflict_count(), status.last_conflict());
+        let conflicts = Conflicts { count, last: last.map(str::to_owned) };
+        let is_of_generation = status.observed_generation() == self.observation.base.generation();
         let is_stopped = self.has_reason("Stopped");
         let is_long_ago = conflicts.seconds_since_last(self.now()).is_none_or(|age| age > CONFLICT_RESET_SECONDS);
         if !is_of_generation || is_long_ago && !is_stopped { Conflicts::default() } else { conflicts }
     }
 
     fn has_reason(&self, reason: &str) -> bool {
-        status::find(self.observation.base.status(), BOUND).is_some_and(|bound| bound["reason"] == reason)
+        self.observation.base.status().condition(BOUND).is_some_and(|bound| bound.reason() == reason)
     }
 
     /// Returns why the object cannot be bound before it is rendered; none if it can, or does not bind.
@@ -155,7 +155,7 @@ impl Reconciliation<'_> {
         let additions = Additions::new(original.as_ref().unwrap_or(found), changed);
         let wanted = &additions.0;
         let status = self.observation.base.status();
-        let was_bound = status::find(status, BOUND).is_some_and(|bound| bound["status"] == "True");
+        let was_bound = status.condition(BOUND).is_some_and(ConditionView::is_true);
         let is_recorded = self.recorded_target().as_ref() == Some(&target);
         let drifted = drift(wanted, found, None);
         let state = format!("{}{}", text(found, "/metadata/uid"), wanted);
@@ -165,7 +165,7 @@ impl Reconciliation<'_> {
             return Ok(());
         }
         // A workload that was created again was not reverted.
-        let since = status::find(status, BOUND).and_then(|bound| Time::parse(bound["lastTransitionTime"].as_str()?));
+        let since = status.condition(BOUND).and_then(|bound| Time::parse(bound.last_transition()?));
         let created = Time::parse(text(found, "/metadata/creationTimestamp"));
         let is_recreated = created.zip(since).is_some_and(|(created, since)| created > since);
         if !is_recorded || was_bound && is_recreated {

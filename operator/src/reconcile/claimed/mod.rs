@@ -196,10 +196,10 @@ impl Reconciliation<'_> {
                 live.push(input);
             }
         }
-        self.report(&outcome, rendered.as_ref().ok(), &live).await?;
+        let report_in = self.report(&outcome, rendered.as_ref().ok(), &live).await?;
         match outcome.failure {
             Some(error) => Err(error),
-            None => Ok(outcome.next),
+            None => Ok(outcome.next.or_after(report_in)),
         }
     }
 
@@ -281,8 +281,14 @@ impl Reconciliation<'_> {
         writer.write(update, Force::No).await
     }
 
-    /// Reports the state in the status.
-    async fn report(&self, outcome: &Outcome, rendered: Option<&Rendered>, live: &[Value]) -> Result<(), Error> {
+    /// Reports the state in the status. Returns the time after which it is reported, if another client keeps writing the
+    /// status: the operator of the kind may do so, which does not know that the object was handed over.
+    async fn report(
+        &self,
+        outcome: &Outcome,
+        rendered: Option<&Rendered>,
+        live: &[Value],
+    ) -> Result<Option<Duration>, Error> {
         let base = &self.observation.base;
         let view = View { object: &base.value, rendered, live, outcome: report::Report::new(outcome), now: base.now };
         let update = self.kind().status(&view).condition(outcome.applied.clone());
@@ -290,7 +296,15 @@ impl Reconciliation<'_> {
         if let Some(message) = report::new_failure(base.status(), outcome) {
             self.publish(EventReason::ProviderError, message).await;
         }
-        self.write_status(&update).await.map(drop)
+        let is_shared = status::owners(&base.value).any(|owner| owner.manager != self.kind().manager());
+        let delay = self.memory().correction_delay(base.moment).filter(|_| is_shared);
+        if delay.is_some() {
+            return Ok(delay);
+        }
+        if self.write_status(&update).await? && is_shared {
+            self.memory().record_correction(base.moment);
+        }
+        Ok(None)
     }
 
     fn now(&self) -> Time {

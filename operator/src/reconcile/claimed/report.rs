@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::binding::{Conflicts, TargetReference};
 use super::conditions::{APPLIED, BOUND};
 use super::{Outcome, text};
-use crate::status::{self, Condition, Truth};
+use crate::observed::{ConditionView, StatusView};
+use crate::status::{Condition, Truth};
 
 /// The part of an outcome that the status of a kind depends on.
 #[derive(Clone, Copy)]
@@ -26,14 +27,14 @@ impl<'o> Report<'o> {
 }
 
 /// Returns the message of a failure that the status does not show yet, for an event. Conflicts have events of their own.
-pub(super) fn new_failure(before: &Value, outcome: &Outcome) -> Option<String> {
+pub(super) fn new_failure(before: StatusView<'_>, outcome: &Outcome) -> Option<String> {
     let is_failure = |condition: &&Condition| {
         let waits = ["Waiting", "Binding", "Reverted", "Stopped", "TargetMissing"];
         condition.truth == Truth::False && !waits.contains(&condition.reason.as_str())
     };
     let failed = [Some(&outcome.applied), outcome.bound.as_ref()].into_iter().flatten().find(is_failure)?;
-    let known = [APPLIED, BOUND].into_iter().filter_map(|name| status::find(before, name));
-    let mut messages = known.map(|known| known["message"].as_str().unwrap_or_default());
+    let known = [APPLIED, BOUND].into_iter().filter_map(|name| before.condition(name));
+    let mut messages = known.map(ConditionView::message);
     (!messages.any(|known| known == failed.message)).then(|| failed.message.clone())
 }
 

@@ -140,8 +140,7 @@ impl Reconciliation<'_> {
 
     fn find(&self, object: &Value) -> CachedState {
         let Some(found) = self.observation.find(object) else { return CachedState::Missing };
-        let is_ours =
-            self.is_owned(&found.object, ObjectView(object).kind()) || self.has_lost_owner(&found.object);
+        let is_ours = self.is_owned(&found.object, ObjectView(object).kind()) || self.has_lost_owner(&found.object);
         match found {
             _ if !is_ours => CachedState::NotOwned,
             found if found.object.is_terminating() => CachedState::Terminating,

@@ -17,6 +17,8 @@ pub(super) fn title(request: &Request) -> String {
         Request::Apply { object, mode: Mode::DryRun, .. } => format!("dry-runs {}", name(object)),
         Request::Apply { object, .. } => format!("applies {}", name(object)),
         Request::Get { name, .. } | Request::GetMetadata { name, .. } => format!("reads {name}"),
+        Request::List { labels, .. } => format!("lists {labels}"),
+        Request::MergePatch { resource, name, .. } => format!("patches {}/{name}", resource.kind),
         Request::Delete { resource, name, .. } => format!("deletes {}/{name}", resource.kind),
         Request::PatchDeployment { patch: DeploymentPatch::Json(patch), .. } => {
             format!("sets the finalizers {}", patch[2]["value"])

@@ -6,7 +6,8 @@ use super::{
     BOUND, MANAGED, binding, claimed, containers, namespace, until_bound, until_condition, until_unbound, workload,
 };
 use crate::harness::cluster::kinds::{ACTOR, RAY_SERVICE, SCALED_OBJECT, STATEFUL_SET, WORKLOAD, WORKSPACE};
-use crate::harness::cluster::{Namespace, condition, uid};
+use crate::harness::cluster::{Namespace, SOON, condition, uid};
+use crate::harness::eventually;
 
 /// The specification of a workload without what the server sets.
 fn spec(workload: &Value) -> &Value {
@@ -138,6 +139,37 @@ async fn the_second_of_two_actors_waits_for_the_first() {
     until_condition(&namespace, "second", "Bound", "True", "Bound").await;
     let bound = until_bound(&namespace, "triton").await;
     assert_eq!(bound["metadata"]["annotations"]["asya.sh/managed-by"], "second");
+}
+
+#[tokio::test]
+async fn one_of_two_actors_that_come_at_once_is_bound() {
+    let Some(namespace) = namespace("race").await else { return };
+    namespace.apply(WORKLOAD, &workload("triton", "registry.example.com/triton:1")).await.unwrap();
+    let actors = ["first", "second"].map(|name| claimed(name, &binding("Deployment", "triton")));
+    let applied = actors.iter().map(|actor| namespace.apply(ACTOR, actor));
+    futures::future::try_join_all(applied).await.unwrap();
+    until_bound(&namespace, "triton").await;
+    let (winner, loser) = eventually(SOON, "one bound, and one that waits", async || {
+        let states = ["first", "second"].map(async |name| {
+            let actor = namespace.get(ACTOR, name).await;
+            condition(&actor, "Bound").map(|bound| bound["reason"].as_str().unwrap_or_default().to_owned())
+        });
+        let states = futures::future::join_all(states).await;
+        match states.iter().map(|state| state.as_deref().unwrap_or_default()).collect::<Vec<_>>().as_slice() {
+            ["Bound", "TargetShared"] => Ok(("first", "second")),
+            ["TargetShared", "Bound"] => Ok(("second", "first")),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    let bound = namespace.get(WORKLOAD, "triton").await;
+    assert_eq!(bound["metadata"]["annotations"]["asya.sh/managed-by"], winner);
+    assert_eq!(containers(&bound), BOUND);
+
+    // The deletion of the one that was never bound changes nothing.
+    namespace.delete(ACTOR, loser).await;
+    namespace.until_gone(ACTOR, loser).await;
+    assert_eq!(spec(&namespace.get(WORKLOAD, "triton").await), spec(&bound));
 }
 
 /// KAITO makes a StatefulSet of a Workspace, and carries no change of the template into it.

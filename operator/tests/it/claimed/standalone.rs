@@ -53,6 +53,11 @@ async fn an_actor_is_created_reported_updated_and_deleted() {
     assert_eq!(failed["reason"], "PodsNotHealthy");
     assert_eq!(failed["message"], "Container asya-runtime in CrashLoopBackOff (pod: thumbs-1)");
 
+    // What another client writes into the status is corrected.
+    namespace.patch_status(ACTOR, "thumbs", &json!({"status": "Napping", "failingPods": 7})).await;
+    let actor = until_word(&namespace, "thumbs", "RuntimeError").await;
+    assert_eq!(actor["status"]["failingPods"], 1, "{}", actor["status"]);
+
     // An update changes the workload; what is no longer rendered is deleted.
     let spec = standalone("registry.example.com/thumbnailer:2");
     namespace.apply(ACTOR, &claimed("thumbs", &spec)).await.unwrap();
