@@ -138,7 +138,7 @@ pub(crate) fn take_turn<'m>(
     if active + ahead < policy.max { Turn::Now } else { Turn::Later { active, ahead } }
 }
 
-/// Returns the deployments whose recreations failed last, if they are so many in a row that no other one starts.
+/// Returns the deployments whose recreations failed last, if no other one starts because of them.
 pub(crate) fn failed_last<'m>(
     marks: impl IntoIterator<Item = (&'m str, RecreationMark)>,
     policy: RecreationPolicy,
