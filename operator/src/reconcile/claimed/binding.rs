@@ -15,12 +15,11 @@ use std::time::Duration;
 
 use kube::core::{ApiResource, GroupVersionKind};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
-use kubefoundry_compiler::drift::drift;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::{Map, Value, json};
 
 use super::conditions::{APPLIED, BOUND};
-use super::ensure::{annotation_of, managed_fields, title};
+use super::ensure::{annotation_of, differences, managed_fields, title};
 use super::{Outcome, Reconciliation, is_same, rendering, text};
 use crate::error::Error;
 use crate::observed::ConditionView;
@@ -157,7 +156,7 @@ impl Reconciliation<'_> {
         let status = self.observation.base.status();
         let was_bound = status.condition(BOUND).is_some_and(ConditionView::is_true);
         let is_recorded = self.recorded_target().as_ref() == Some(&target);
-        let drifted = drift(wanted, found, None);
+        let drifted = differences(wanted, found);
         let state = format!("{}{}", text(found, "/metadata/uid"), wanted);
         let is_known = self.memory().is_unchangeable(&title(found), &state);
         if is_recorded && self.has_finalizer() && (drifted.is_empty() || is_known) {
@@ -196,7 +195,7 @@ impl Reconciliation<'_> {
         }
         match self.write_additions(&additions, found).await {
             Ok(stored) => {
-                if !drift(wanted, &stored, None).is_empty() {
+                if !differences(wanted, &stored).is_empty() {
                     // The apiserver stores a value in another form than it was written.
                     self.memory().record_unchangeable(&title(found), state);
                 }

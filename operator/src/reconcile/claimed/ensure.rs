@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kubefoundry_compiler::drift::drift;
+use kubefoundry_compiler::drift::{FieldDrift, drift};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -92,7 +92,7 @@ impl Reconciliation<'_> {
         }
         let key = key(object);
         let has_owner = tie == Tie::Kept || controller(&found) == Some(self.object().uid());
-        let differs = || !drift(&desired, &found, None).is_empty();
+        let differs = || !differences(&desired, &found).is_empty();
         let is_known = || self.memory().is_unchangeable(&key, &state_hash(&desired, &found));
         if has_owner && (!differs() || is_known()) {
             return Ok(Ensured::Live(found));
@@ -105,10 +105,11 @@ impl Reconciliation<'_> {
             return Ok(Ensured::Deferred(found, delay));
         }
         let stored = self.apply(&desired, Force::Yes).await?;
-        if !drift(&desired, &stored, None).is_empty() {
+        if !differences(&desired, &stored).is_empty() {
             // The apiserver stores a value in another form than it was written.
             self.memory().record_unchangeable(&key, state_hash(&desired, &stored));
-        } else if is_drift {
+        }
+        if is_drift && desired_fields(&stored) != desired_fields(&found) {
             self.memory().record_correction(self.observation.base.moment);
             let message = format!("{} was changed by another client, and is restored", title(object));
             self.publish(EventReason::DriftDetected, message).await;
@@ -215,6 +216,23 @@ enum Ensured {
     Live(Value),
     /// Another client keeps changing it; it is corrected after this time.
     Deferred(Value, Duration),
+}
+
+/// Returns the desired fields that have another value in a live object. A live object lacks fields that were written with the
+/// zero value of their type.
+pub(super) fn differences(desired: &Value, live: &Value) -> Vec<FieldDrift> {
+    let is_zero = |value: &Value| match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    };
+    // Without the managed fields, by which `drift` would look for fields that other managers do not render any more.
+    let mut fields = drift(desired, &desired_fields(live), None);
+    fields.retain(|field| field.difference.found.is_some() || !field.difference.expected.as_ref().is_none_or(is_zero));
+    fields
 }
 
 /// Returns the managed fields of a manager outside of the status.

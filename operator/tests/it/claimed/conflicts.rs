@@ -1,5 +1,7 @@
 //! Faults of bindings: clients that revert them, and an operator that is killed.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -7,7 +9,7 @@ use super::{
 };
 use crate::harness::cluster::kinds::{ACTOR, WORKLOAD};
 use crate::harness::cluster::{Namespace, condition};
-use crate::harness::{ControlPlane, eventually};
+use crate::harness::{ControlPlane, eventually, stays};
 use kube::api::{Patch, PatchParams};
 
 /// Removes what was added, as a controller does that knows only its own template.
@@ -54,7 +56,7 @@ async fn a_rival_is_answered_five_times_and_then_no_more() {
     namespace.until_event("detect", "Warning", "BindingStopped").await;
     let conflicts = operator.metric("kubefoundry_binding_conflicts_total", &[r#"provider="actors""#]).await;
     assert!((conflicts - 6.0).abs() < 0.5, "{conflicts}");
-    crate::harness::stays(std::time::Duration::from_secs(4), "left alone", async || {
+    stays(Duration::from_secs(4), "left alone", async || {
         let workload = namespace.get(WORKLOAD, "triton").await;
         if containers(&workload) == ["triton"] { Ok(()) } else { Err(format!("{:?}", containers(&workload))) }
     })
@@ -100,5 +102,18 @@ async fn a_killed_operator_leaves_no_binding_behind() {
     operator.restart();
     until_bound(&namespace, "other").await;
     until_unbound(&namespace, "triton").await;
+
+    // A restart finds everything as it was, and writes nothing.
+    until_condition(&namespace, "detect", "Bound", "True", "Bound").await;
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    let before = [namespace.get(ACTOR, "detect").await, namespace.get(WORKLOAD, "other").await].map(|it| version(&it));
+    operator.kill().await;
+    operator.restart();
+    operator.until_ready().await;
+    stays(Duration::from_secs(4), "as before the restart", async || {
+        let (actor, workload) = (namespace.get(ACTOR, "detect").await, namespace.get(WORKLOAD, "other").await);
+        if [version(&actor), version(&workload)] == before { Ok(()) } else { Err(format!("{actor}\n{workload}")) }
+    })
+    .await;
     drop(operator);
 }
