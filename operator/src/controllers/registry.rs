@@ -40,7 +40,8 @@ impl<'r> ClusterRegistry<'r> {
         candidates.filter(|candidate| candidate.ready != Some(false)).map(|candidate| candidate.name.as_str())
     }
 
-    fn evaluate(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Verdict {
+    /// Decides a deployment, unless a controller did in a moment before.
+    fn decide(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Arc<Verdict> {
         let restrict = |allowed: &[String]| self.snapshot.restricted_to(allowed);
         let cluster = Cluster {
             session: &self.snapshot.session,
@@ -48,13 +49,13 @@ impl<'r> ClusterRegistry<'r> {
             allowed: &self.allowed,
             thoroughness: Thoroughness::Needed,
         };
-        cluster.decide(deployment, prior)
+        self.snapshot.verdicts.decide(deployment, &self.allowed, prior, || cluster.decide(deployment, prior))
     }
 }
 
 impl Registry for ClusterRegistry<'_> {
     fn decide(&self, deployment: &Value) -> Arc<Verdict> {
-        self.snapshot.verdicts.decide(deployment, &self.allowed, || self.evaluate(deployment, None))
+        self.decide(deployment, None)
     }
 
     fn is_known(&self, provider: &str) -> bool {
@@ -79,8 +80,8 @@ impl ProviderCluster for ClusterRegistry<'_> {
         self.context.upstream.find(resource, namespace, name)
     }
 
-    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Verdict {
-        self.evaluate(deployment, Some(prior))
+    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict> {
+        self.decide(deployment, Some(prior))
     }
 
     fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {

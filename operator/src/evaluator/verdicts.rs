@@ -5,12 +5,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use kubefoundry_compiler::verdict::{AllowList, Verdict};
+use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// Number of verdicts that are kept. Core and the selector reconcile a change within moments of each other. A verdict holds
-/// the rendered objects, so one for each of ten thousand deployments would take too much memory.
-const MAX_VERDICTS: usize = 128;
+/// Number of verdicts that are kept. The controllers reconcile a change within moments of each other, and each of their own
+/// writes brings them back. A verdict holds the rendered objects, so one for each of ten thousand deployments would take
+/// too much memory.
+const MAX_VERDICTS: usize = 256;
 
 /// Verdicts with the options, provider configurations and CRDs of one snapshot.
 #[derive(Default)]
@@ -24,15 +26,16 @@ struct Kept {
 }
 
 impl Verdicts {
-    /// Returns the verdict about a deployment in a namespace that allows these providers, which is evaluated if it is not
-    /// known. A controller that asks during the evaluation waits for it.
+    /// Returns the verdict about a deployment in a namespace that allows these providers, with a choice that was made
+    /// before. It is evaluated if it is not known. A controller that asks during the evaluation waits for it.
     pub(crate) fn decide(
         &self,
         deployment: &Value,
         allowed: &AllowList,
+        prior: Option<&PriorChoice>,
         evaluate: impl FnOnce() -> Verdict,
     ) -> Arc<Verdict> {
-        let verdict = self.find(hash(deployment), allowed);
+        let verdict = self.find(hash(deployment, prior), allowed);
         Arc::clone(verdict.get_or_init(|| Arc::new(evaluate())))
     }
 
@@ -53,8 +56,9 @@ impl Verdicts {
 }
 
 /// Hashes the fields on which an evaluation depends: neither the status nor what the apiserver records of each write.
-fn hash(deployment: &Value) -> [u8; 32] {
+fn hash(deployment: &Value, prior: Option<&PriorChoice>) -> [u8; 32] {
     let mut hash = Sha256::new();
+    hash.update(format!("{:?}\n", prior.map(|prior| (&prior.provider, &prior.reason))));
     for (name, value) in deployment.as_object().into_iter().flatten().filter(|(name, _)| *name != "status") {
         hash.update(name);
         match value.as_object().filter(|_| name == "metadata") {
@@ -97,7 +101,7 @@ mod tests {
         let (verdicts, evaluations) = (Verdicts::default(), Cell::new(0));
         let decide = |deployment: &Value, allowed: &str| {
             let allowed = AllowList::parse("ml", Some(allowed));
-            verdicts.decide(deployment, &allowed, || {
+            verdicts.decide(deployment, &allowed, None, || {
                 evaluations.set(evaluations.get() + 1);
                 let restrict = |_: &[String]| session.clone();
                 let thoroughness = Thoroughness::Needed;
@@ -136,7 +140,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    verdicts.decide(&phi(1), &allowed, || {
+                    verdicts.decide(&phi(1), &allowed, None, || {
                         *evaluations.lock().unwrap() += 1;
                         let restrict = |_: &[String]| session.clone();
                         let thoroughness = Thoroughness::Needed;

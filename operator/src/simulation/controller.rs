@@ -210,11 +210,11 @@ impl Controllers {
 
     /// Returns the objects that a deployment renders to; `None` where it does not.
     pub(super) fn render(&self, deployment: &Value) -> Vec<Value> {
-        self.decide(deployment, None).evaluation.objects
+        self.decide(deployment, None).evaluation.objects.clone()
     }
 
     /// Decides a deployment. What a reconciliation changes in it does not matter, so each decision is made once.
-    fn decide(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Verdict {
+    fn decide(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Arc<Verdict> {
         let metadata = &deployment["metadata"];
         let parts = [
             &deployment["spec"],
@@ -225,7 +225,7 @@ impl Controllers {
         ];
         let key = format!("{parts:?} {prior:?}");
         let known = self.verdicts.lock().expect("no panic").get(&key);
-        let verdict = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let restrict = |_: &[String]| self.session.clone();
             let allowed = AllowList::parse(NAMESPACE, None);
             let cluster = Cluster {
@@ -235,14 +235,7 @@ impl Controllers {
                 thoroughness: Thoroughness::Needed,
             };
             self.verdicts.lock().expect("no panic").set(key, Arc::new(cluster.decide(deployment, prior)))
-        });
-        Verdict {
-            outcome: verdict.outcome,
-            choice: verdict.choice.clone(),
-            message: verdict.message.clone(),
-            evaluation: verdict.evaluation.clone(),
-            diagnostics: verdict.diagnostics.clone(),
-        }
+        })
     }
 
     /// The controller after a crash: a new process lists the current state.

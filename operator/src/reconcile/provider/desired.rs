@@ -56,7 +56,7 @@ pub(super) enum RenderResult {
 impl RenderResult {
     /// Takes the objects, or the reason why there are none, from a verdict. `identity` is the hash of the fields whose
     /// change requires a new main object, `uid` that of the deployment.
-    pub(super) fn new(verdict: Verdict, identity: String, uid: &str, api_group: &ApiGroup) -> Self {
+    pub(super) fn new(verdict: &Verdict, identity: String, uid: &str, api_group: &ApiGroup) -> Self {
         let message = verdict.message.replace('\n', "; ");
         match verdict.outcome {
             Outcome::Runs => {}
@@ -67,7 +67,7 @@ impl RenderResult {
             }
             Outcome::Incompatible | Outcome::NoProvider => return Self::Incompatible("Incompatible", message),
         }
-        let rendered = verdict.evaluation.objects;
+        let rendered = verdict.evaluation.objects.clone();
         let hash = objects::rendered_hash(&rendered);
         let mut supporting = rendered.clone();
         let Some(mut main) = supporting.pop() else {

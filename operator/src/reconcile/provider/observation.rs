@@ -61,7 +61,7 @@ pub(crate) trait ProviderCluster {
     fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<UpstreamObject>>;
 
     /// Decides and renders a deployment.
-    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Verdict;
+    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict>;
 
     /// Returns the hash of the fields whose change requires a new main object.
     fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String>;
@@ -170,7 +170,7 @@ impl ProviderObservation {
         let reason = self.base.status().selected_reason().unwrap_or_default().to_owned();
         let verdict = cluster.decide(deployment, &PriorChoice { provider: provider.to_owned(), reason });
         let identity = cluster.identity_hash(deployment, provider).unwrap_or_default();
-        RenderResult::new(verdict, identity, self.base.deployment.uid(), self.base.api_group)
+        RenderResult::new(&verdict, identity, self.base.deployment.uid(), self.base.api_group)
     }
 
     /// Returns the cached object with the kind and name of a desired one.

@@ -20,7 +20,7 @@ pub(super) struct SimulatedRegistry<'c> {
 
 impl Registry for SimulatedRegistry<'_> {
     fn decide(&self, deployment: &Value) -> Arc<Verdict> {
-        Arc::new(self.controllers.decide(deployment, None))
+        self.controllers.decide(deployment, None)
     }
 
     fn is_known(&self, provider: &str) -> bool {
@@ -55,7 +55,7 @@ impl ProviderCluster for SimulatedCluster<'_> {
         self.children.iter().find(is_it).cloned()
     }
 
-    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Verdict {
+    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict> {
         self.controllers.decide(deployment, Some(prior))
     }
 
