@@ -34,6 +34,7 @@ impl Exchange {
 
 /// What a reconciliation needs next.
 #[derive(Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, on the stack of the driver")]
 pub(crate) enum Progress<T> {
     /// The answer to this request.
     Request(Request),

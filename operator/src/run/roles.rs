@@ -115,7 +115,9 @@ impl RoleRunner {
     fn start(&self, role: Role, tasks: &mut JoinSet<()>) {
         if let Role::Claimed(kind) = role {
             let group = self.claimed.iter().find(|group| group.context.kind.name() == kind.name());
-            group.into_iter().for_each(|group| group.start(&self.limiter, self.run.concurrency, tasks));
+            if let Some(group) = group {
+                group.start(&self.limiter, self.run.concurrency, tasks);
+            }
             return;
         }
         let stores = self.groups.iter().map(|group| group.deployments.clone()).collect();

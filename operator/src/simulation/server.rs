@@ -102,7 +102,6 @@ pub(super) fn execute(live: Option<&Value>, identity: Identity<'_>, request: &Re
             patch_object(live, identity, manager, &DeploymentPatch::Json(patch.clone()), Part::Status)
         }
         Request::Get { .. } => (Effect::Nothing, Ok(live.cloned())),
-        Request::List { .. } => (Effect::Nothing, Ok(None)),
         Request::MergePatch { manager, patch, .. } => {
             patch_object(live, identity, manager, &DeploymentPatch::Merge(patch.clone()), Part::Object)
         }
@@ -113,7 +112,8 @@ pub(super) fn execute(live: Option<&Value>, identity: Identity<'_>, request: &Re
         Request::Delete { uid, version, .. } => delete(live, identity, Some(uid), version.as_deref()),
         // There is one deployment, so its turn has always come.
         Request::TakeTurn { .. } => (Effect::Nothing, Ok(Some(json!(Turn::Now)))),
-        Request::Publish { .. } | Request::Record(_) => (Effect::Nothing, Ok(None)),
+        // No controller of the simulation lists.
+        Request::List { .. } | Request::Publish { .. } | Request::Record(_) => (Effect::Nothing, Ok(None)),
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) async fn follow_claimed(
             Event::Apply(object) | Event::Delete(object) => queue.push(Key::from_object(object), Lane::Urgent),
             Event::InitDone => {
                 let all = store.state();
-                all.iter().for_each(|object| queue.push(Key::from_object(object), Lane::Routine));
+                for object in &all {
+                    queue.push(Key::from_object(object), Lane::Routine);
+                }
                 tracing::info!(watch = what, known = all.len(), "listed");
             }
             Event::Init | Event::InitApply(_) => {}

@@ -112,13 +112,13 @@ impl Interests {
     }
 
     /// Keeps exactly these subjects of a claimed object.
-    fn replace(&mut self, key: &Key, subjects: BTreeSet<Subject>) {
+    fn replace(&mut self, key: &Key, subjects: &BTreeSet<Subject>) {
         let before = if subjects.is_empty() {
             self.by_key.remove(key)
         } else {
             self.by_key.insert(key.clone(), subjects.clone())
         };
-        for stale in before.unwrap_or_default().difference(&subjects) {
+        for stale in before.unwrap_or_default().difference(subjects) {
             if let Some(keys) = self.by_subject.get_mut(stale) {
                 keys.remove(key);
                 if keys.is_empty() {
@@ -177,7 +177,7 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         let subjects = std::mem::take(&mut *self.subjects.lock().unwrap_or_else(PoisonError::into_inner));
-        self.related.lock().interests.replace(&self.key, subjects);
+        self.related.lock().interests.replace(&self.key, &subjects);
     }
 }
 
@@ -203,7 +203,7 @@ impl Related {
 
     /// Drops what was noted for an object that no longer exists.
     pub(crate) fn forget(&self, key: &Key) {
-        self.lock().interests.replace(key, BTreeSet::new());
+        self.lock().interests.replace(key, &BTreeSet::new());
     }
 
     /// Whether the caches of all installed kinds are filled.
@@ -262,7 +262,7 @@ impl Related {
         follow(what, &self.metrics, api, config, |event| match event {
             Event::Init => listed.clear(),
             Event::InitApply(object) => listed.push(object.metadata),
-            Event::InitDone => self.replace(&version, &resource, std::mem::take(&mut listed)),
+            Event::InitDone => self.replace(&version, &resource, &std::mem::take(&mut listed)),
             Event::Apply(object) => self.change(&version, &resource, &object.metadata, true),
             Event::Delete(object) => self.change(&version, &resource, &object.metadata, false),
         })
@@ -280,18 +280,20 @@ impl Related {
         }
         drop(state);
         concerned.extend(self.owner(metadata));
-        concerned.into_iter().for_each(|key| self.queue.push(key, Lane::Urgent));
+        for key in concerned {
+            self.queue.push(key, Lane::Urgent);
+        }
     }
 
     /// Replaces the cache by a list. All objects that read something of the kind are queued, since it is not known what
     /// changed while the watch was broken.
-    fn replace(&self, version: &WatchedVersion, resource: &Arc<ApiResource>, listed: Vec<ObjectMeta>) {
+    fn replace(&self, version: &WatchedVersion, resource: &Arc<ApiResource>, listed: &[ObjectMeta]) {
         let mut state = self.lock();
         let mut concerned = state.interests.concerned_by_kind(version.group, version.kind);
         if let Some(cache) = state.watched.as_mut().and_then(|watched| watched.get_mut(version)) {
             cache.owned.clear();
             cache.owners.clear();
-            for metadata in &listed {
+            for metadata in listed {
                 if let Some((owner, object)) = owned_object(metadata, resource) {
                     cache.insert(key(metadata), owner, object);
                 }
@@ -300,7 +302,9 @@ impl Related {
         }
         drop(state);
         concerned.extend(listed.iter().filter_map(|metadata| self.owner(metadata)));
-        concerned.into_iter().for_each(|key| self.queue.push(key, Lane::Routine));
+        for key in concerned {
+            self.queue.push(key, Lane::Routine);
+        }
     }
 
     /// Returns the claimed object that owns an object.
@@ -370,7 +374,7 @@ mod tests {
             (subject(Selector::Name("triton".to_owned())), subject(Selector::Label("a=b".to_owned())));
         for (key, subject) in [(&reader, &named), (&other, &labeled)] {
             interests.add(key, subject.clone());
-            interests.replace(key, BTreeSet::from([subject.clone()]));
+            interests.replace(key, &BTreeSet::from([subject.clone()]));
         }
         let triton = metadata(json!({"name": "triton", "namespace": "ml", "labels": {"a": "b", "c": "d"}}));
         let concerned = |interests: &Interests| interests.concerned("apps", "Deployment", &triton);
@@ -378,7 +382,7 @@ mod tests {
         assert!(interests.concerned("apps", "StatefulSet", &triton).is_empty());
         let elsewhere = metadata(json!({"name": "triton", "namespace": "vision"}));
         assert!(interests.concerned("apps", "Deployment", &elsewhere).is_empty());
-        interests.replace(&other, BTreeSet::new());
+        interests.replace(&other, &BTreeSet::new());
         assert_eq!(concerned(&interests), BTreeSet::from([reader.clone()]));
         assert_eq!(interests.concerned_by_kind("apps", "Deployment"), BTreeSet::from([reader]));
         assert_eq!(interests.by_subject.len(), 1);

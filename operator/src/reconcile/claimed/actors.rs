@@ -143,10 +143,8 @@ impl ClaimedKind for Actors {
 
     fn means(&self, object: &Value, target: &TargetReference) -> bool {
         reference(object).is_some_and(|reference| {
-            let (group, kind) = match reference.is_workspace() {
-                true => ("apps", "StatefulSet"),
-                false => (reference.group, reference.kind),
-            };
+            let (group, kind) =
+                if reference.is_workspace() { ("apps", "StatefulSet") } else { (reference.group, reference.kind) };
             (target.group(), &*target.kind, &*target.name) == (group, kind, reference.name)
         })
     }
