@@ -55,7 +55,17 @@ fn actors() -> Vec<(String, bool, Value)> {
     actors
 }
 
-/// Our schema has every upstream field, with the same type, default and enum.
+/// Fields of the upstream status that no program here writes: the operator counts no messages, and upstream itself has
+/// deprecated the summaries.
+const UNWRITTEN: [&str; 5] = [
+    ".status.lastScaleFormatted",
+    ".status.processingMessages",
+    ".status.queuedMessages",
+    ".status.readySummary",
+    ".status.replicasSummary",
+];
+
+/// Our schema has every upstream field that has a writer, with the same type, default and enum.
 #[test]
 fn our_crd_keeps_every_upstream_field() {
     let upstream = schema(&upstream_crd());
@@ -68,6 +78,10 @@ fn compare_schemas(ours: &Value, upstream: &Value, path: &str, compared: &mut us
     for (key, theirs) in upstream["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{key}");
         let own = &ours["properties"][key];
+        if UNWRITTEN.contains(&path.as_str()) {
+            assert!(own.is_null(), "{path} is back");
+            continue;
+        }
         assert!(own.is_object(), "{path} is lost");
         // Upstream declares no type for a free-form field; here it is an object.
         if theirs["x-kubernetes-preserve-unknown-fields"] != true {

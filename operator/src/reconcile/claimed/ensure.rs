@@ -84,7 +84,7 @@ impl Reconciliation<'_> {
             return Ok(Ensured::Live(stored));
         };
         if tie == Tie::Kept && !self.is_kept_by_us(&found) {
-            // It does what it is for, whoever created it.
+            // It does what it is for, also if another client created it.
             return Ok(Ensured::Live(found));
         }
         if !text(&found, "/metadata/deletionTimestamp").is_empty() {
