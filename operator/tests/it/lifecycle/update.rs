@@ -119,8 +119,9 @@ async fn an_object_that_is_not_watched_is_not_adopted() {
     let after = namespace.get(CONFIG_MAP, foreign["metadata"]["name"].as_str().unwrap()).await;
     assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
     assert!(namespace.find(WORKSPACE, "phi").await.is_none());
-    // With the name free, everything is created.
+    // With the name free, an edit of the deployment has everything created, as the next look would.
     namespace.delete(CONFIG_MAP, foreign["metadata"]["name"].as_str().unwrap()).await;
+    namespace.merge(DEPLOYMENT, "phi", &json!({"metadata": {"labels": {"a": "b"}}})).await;
     namespace.until_exists(WORKSPACE, "phi").await;
 }
 
