@@ -61,7 +61,7 @@ fn explore_all(name: &'static str, runs_before: bool, steps: &[UserStep], pairs:
 
 #[test]
 fn creations_keep_the_invariants() {
-    explore_all("create", false, &[], &[&[Role::Selector, KAITO], &[KAITO, DYNAMO]], 50_000);
+    explore_all("create", false, &[], &[&[Role::Selector, KAITO], &[KAITO, DYNAMO]], 45_000);
 }
 
 #[test]

@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(code(delete(Some(&live), at(1), Some("other"), None)), 409);
         assert_eq!(code(delete(Some(&live), at(1), None, Some("7"))), 409);
         assert_eq!(code(delete(None, at(1), None, None)), 404);
-        let marked = stored(delete(Some(&live), at(1), Some("Workspace/m#1"), Some("1")));
+        let marked = stored(delete(Some(&live), at(1), Some("Workspace/m#1"), Some("2")));
         let mut more = marked.clone();
         more["metadata"]["finalizers"] = json!(["a/b", "c/d"]);
         assert_eq!(code(update(Some(&marked), at(2), "kubectl", more, Part::Object)), 422);
