@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::binding::TargetReference;
 use super::conditions::{SCALING_READY, TRANSPORT_READY, WORKLOAD_READY};
-use super::kind::{Access, ClaimedKind, Plural, Read, RelatedKind, View};
+use super::kind::{Access, ClaimedKind, GENERATED, Plural, Read, RelatedKind, View, related};
 use super::{report, text};
 use crate::status::{Condition, StatusUpdate};
 
@@ -19,17 +19,6 @@ pub(crate) static ACTORS: Actors = Actors;
 
 /// The label of the pods of an actor.
 const POD_LABEL: &str = "asya.sh/asya";
-/// The label of everything that the engine generates.
-const GENERATED: &str = "kubefoundry.ai/managed-by=kubefoundry";
-
-const fn related(
-    (group, version): (&'static str, &'static str),
-    (kind, plural): (&'static str, &'static str),
-    labels: &'static str,
-    access: Access,
-) -> RelatedKind {
-    RelatedKind { group, version, kind, plural, labels, access }
-}
 
 static PLURAL: Plural =
     Plural { objects: "asyncactors", status: "asyncactors/status", finalizers: "asyncactors/finalizers" };

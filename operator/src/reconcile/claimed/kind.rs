@@ -95,6 +95,19 @@ pub(crate) struct RelatedKind {
     pub(crate) access: Access,
 }
 
+/// The label of everything that the engine generates.
+pub(super) const GENERATED: &str = "kubefoundry.ai/managed-by=kubefoundry";
+
+/// Describes a kind by its group and version, its kind and plural.
+pub(super) const fn related(
+    (group, version): (&'static str, &'static str),
+    (kind, plural): (&'static str, &'static str),
+    labels: &'static str,
+    access: Access,
+) -> RelatedKind {
+    RelatedKind { group, version, kind, plural, labels, access }
+}
+
 /// What a controller does with a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {

@@ -8,7 +8,7 @@ use kubefoundry_llamastack::wire::{API_VERSION, Api, GROUP, KIND};
 use serde_json::{Value, json};
 
 use super::conditions::DEPLOYMENT_READY;
-use super::kind::{Access, ClaimedKind, Plural, Read, RelatedKind, View};
+use super::kind::{Access, ClaimedKind, GENERATED, Plural, Read, RelatedKind, View, related};
 use super::{report, text};
 use crate::status::{Condition, StatusUpdate};
 
@@ -20,17 +20,6 @@ pub(crate) static LLAMA_STACK: LlamaStack = LlamaStack;
 
 /// The label of a ConfigMap with the metadata of a provider. Its value is the provider's id.
 const METADATA: &str = "llamastack.io/provider-metadata";
-/// The label of everything that the engine generates.
-const GENERATED: &str = "kubefoundry.ai/managed-by=kubefoundry";
-
-const fn related(
-    (group, version): (&'static str, &'static str),
-    (kind, plural): (&'static str, &'static str),
-    labels: &'static str,
-    access: Access,
-) -> RelatedKind {
-    RelatedKind { group, version, kind, plural, labels, access }
-}
 
 static PLURAL: Plural = Plural {
     objects: "llamastackdistributions",
