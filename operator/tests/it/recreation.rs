@@ -307,3 +307,56 @@ async fn another_version_of_the_operator_recreates_one_deployment_at_a_time() {
         assert!(!workspace.contains("llama-cpp-runner:before"), "{workspace}");
     }
 }
+
+/// A changed InferenceProviderConfig decides which provider new deployments get. What runs was rendered without it, so a
+/// change of it alone makes no recreation necessary, and none is queued.
+#[tokio::test]
+async fn a_changed_provider_configuration_recreates_nothing() {
+    let Some(scene) = Scene::start().await else { return };
+    let operator = scene.options().flag("--recreate", "approve").start_ready(&scene.plane, "reconfigured").await;
+    let names = ["a", "b"];
+    scene.deploy(&names).await;
+    let before = scene.uids().await;
+    let namespace = &scene.namespace;
+    // Another provider, preferred for everything.
+    let spec = |engines: &[&str]| {
+        json!({
+            "capabilities": {"engines": engines, "servingModes": ["aggregated"], "gpuSupport": true, "cpuSupport": true},
+            "selectionRules": [{"condition": "true", "priority": 1000}],
+        })
+    };
+    let preferred = json!({"metadata": {"name": "preferred"}, "spec": spec(&["llamacpp"])});
+    namespace.apply(PROVIDER_CONFIG, &preferred).await.unwrap();
+    let now = k8s_openapi::jiff::Timestamp::now().to_string();
+    namespace.patch_status(PROVIDER_CONFIG, "preferred", &json!({"ready": true, "lastHeartbeat": now})).await;
+    let mut probes = 0;
+    eventually(LONG, "a new deployment of the preferred provider", async || {
+        probes += 1;
+        let name = format!("probe-{probes}");
+        let probe = json!({
+            "model": {"id": "org/phi"}, "engine": {"type": "llamacpp"},
+            "resources": {"gpu": {"count": 0}, "memory": "16Gi"}, "image": "ghcr.io/sozercan/llama-cpp-runner:latest",
+        });
+        namespace.deploy(&name, &probe).await;
+        namespace.until_condition(&name, "ProviderSelected", "True").await;
+        let chosen = namespace.get(DEPLOYMENT, &name).await["status"]["provider"].take();
+        if chosen["name"] == "preferred" { Ok(()) } else { Err(chosen.to_string()) }
+    })
+    .await;
+    // The built-in one can no longer run what it runs, until the operator puts its configuration back.
+    namespace.merge(PROVIDER_CONFIG, "kaito", &json!({"spec": spec(&["vllm"])})).await;
+    namespace.delete(PROVIDER_CONFIG, "preferred").await;
+    stays(Duration::from_secs(5), "unchanged", async || {
+        for name in names {
+            let deployment = namespace.get(DEPLOYMENT, name).await;
+            let status = &deployment["status"];
+            let runs_on = status["phase"] == "Running" && status["provider"]["name"] == "kaito";
+            if !runs_on || !state_of(&deployment).is_empty() {
+                return Err(format!("{status}\n{}", operator.end_of_log()));
+            }
+        }
+        let now = scene.uids().await;
+        if names.iter().all(|name| now.get(*name) == before.get(*name)) { Ok(()) } else { Err(format!("{now:?}")) }
+    })
+    .await;
+}

@@ -138,9 +138,12 @@ async fn break_conversion(client: &Client) {
         "conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/convert"},
     }});
     cluster.merge(kinds::CRD, WORKSPACES, &json!({"spec": {"versions": versions, "conversion": conversion}})).await;
+    let mut attempts = 0;
     eventually(LONG, "Workspaces that cannot be listed", async || {
-        let old = json!({"metadata": {"name": "stored-in-the-other-version"}});
-        // Refused until the apiserver serves the changed CRD.
+        attempts += 1;
+        // Until the apiserver serves the changed CRD, it stores the object in the version of before, and an object that is
+        // stored in that version cannot be applied in the other one afterwards. So each attempt has a name of its own.
+        let old = json!({"metadata": {"name": format!("stored-in-the-other-version-{attempts}")}});
         let stored = cluster.apply(OLD_WORKSPACE, &old).await.map(drop);
         match world::list(&cluster, kinds::WORKSPACE, "").await {
             Err(_) => Ok(()),
