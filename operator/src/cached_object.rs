@@ -2,10 +2,12 @@
 //!
 //! Ten thousand deployments and their objects stay in memory for the life of the process. As text an object takes a
 //! third of the memory of its tree, and compressed a small part of that. It is decompressed only when it is reconciled.
+//! An object in the answer to a request lives as long as one reconciliation, and is not compressed.
 
 mod compression;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -27,7 +29,7 @@ pub(crate) struct CachedObject {
     /// The metadata without labels, annotations and managed fields. The text keeps the labels and the reduced managed
     /// fields ([`reduce_managed_fields`]).
     pub(crate) metadata: ObjectMeta,
-    text: CompressedJson,
+    contents: Contents,
     /// The annotations without kubectl's last configuration. A slice takes a third of the memory of a map.
     annotations: Box<[(Box<str>, Box<str>)]>,
     /// The size of the annotations that are left out, keys and values, in bytes.
@@ -36,6 +38,13 @@ pub(crate) struct CachedObject {
     chosen: Option<Box<str>>,
     /// The condition `PendingRecreate`: the queue of a provider consists of those of all its deployments.
     recreation: Option<RecreationMark>,
+}
+
+/// The whole object.
+#[derive(Debug, Clone)]
+enum Contents {
+    Tree(Arc<Value>),
+    Text(CompressedJson),
 }
 
 /// The kinds whose status the controllers write.
@@ -74,7 +83,8 @@ fn keys_to_depth(tree: &Value, depth: usize) -> Value {
 }
 
 impl CachedObject {
-    /// Compresses an object without the parts that the operator never reads.
+    /// Reads an object without the parts that the operator never reads. It is not compressed, so it is for what the
+    /// apiserver answers, and not for a cache.
     ///
     /// # Errors
     /// When `metadata` is not an `ObjectMeta`.
@@ -84,10 +94,7 @@ impl CachedObject {
         let (chosen, recreation) = (status.provider().map(Box::from), RecreationMark::read(status));
         let mut omitted_annotation_bytes = 0;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            match managed_fields.as_slice() {
-                [] => metadata.remove("managedFields"),
-                _ => metadata.insert("managedFields".to_owned(), Value::Array(managed_fields)),
-            };
+            metadata.remove("managedFields");
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
                 // It repeats the whole object.
                 let removed = annotations.remove(server_fields::LAST_APPLIED);
@@ -99,34 +106,52 @@ impl CachedObject {
         let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
         let annotations = metadata.annotations.unwrap_or_default().into_iter();
         let annotations = annotations.map(|(key, value)| (key.into_boxed_str(), value.into_boxed_str())).collect();
-        let metadata = ObjectMeta { managed_fields: None, labels: None, annotations: None, ..metadata };
-        let text = CompressedJson::from_value(&object);
-        Ok(Self { metadata, text, annotations, omitted_annotation_bytes, chosen, recreation })
+        let metadata = ObjectMeta { labels: None, annotations: None, ..metadata };
+        // Added only now, since they would be the largest part of the metadata to read.
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+            && !managed_fields.is_empty()
+        {
+            metadata.insert("managedFields".to_owned(), Value::Array(managed_fields));
+        }
+        let contents = Contents::Tree(Arc::new(object));
+        Ok(Self { metadata, contents, annotations, omitted_annotation_bytes, chosen, recreation })
+    }
+
+    /// Compresses the object for a cache.
+    fn compressed(self) -> Self {
+        let contents = match self.contents {
+            Contents::Tree(object) => Contents::Text(CompressedJson::from_value(&object)),
+            text @ Contents::Text(_) => text,
+        };
+        Self { contents, ..self }
     }
 
     /// Adds `apiVersion` and `kind` if they are absent: the apiserver omits them in lists of built-in kinds.
     #[must_use]
     pub(crate) fn with_kind(self, resource: &ApiResource) -> Self {
-        let mut value = self.value();
+        let mut value = Arc::unwrap_or_clone(self.value());
         let Some(object) = value.as_object_mut().filter(|object| !object.contains_key("kind")) else { return self };
         object.insert("apiVersion".to_owned(), resource.api_version.as_str().into());
         object.insert("kind".to_owned(), resource.kind.as_str().into());
-        Self { text: CompressedJson::from_value(&value), ..self }
+        Self { contents: Contents::Tree(Arc::new(value)), ..self }.compressed()
     }
 
     /// Reduces the object to its `apiVersion`, `kind` and metadata.
     #[must_use]
     pub(crate) fn without_contents(self) -> Self {
-        let mut value = self.value();
+        let mut value = Arc::unwrap_or_clone(self.value());
         if let Some(object) = value.as_object_mut() {
             object.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
         }
-        Self { text: CompressedJson::from_value(&value), ..self }
+        Self { contents: Contents::Tree(Arc::new(value)), ..self }.compressed()
     }
 
     /// Returns the object as JSON, without the parts that [`Self::new`] drops.
-    pub(crate) fn value(&self) -> Value {
-        self.text.to_value()
+    pub(crate) fn value(&self) -> Arc<Value> {
+        match &self.contents {
+            Contents::Tree(object) => Arc::clone(object),
+            Contents::Text(text) => Arc::new(text.to_value()),
+        }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -189,7 +214,8 @@ impl CachedObject {
 
 impl<'de> Deserialize<'de> for CachedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+        // Watches deserialize what the caches keep.
+        Self::new(Value::deserialize(deserializer)?).map(Self::compressed).map_err(D::Error::custom)
     }
 }
 

@@ -57,6 +57,11 @@ impl<'o> ObjectView<'o> {
         text(&self.0["metadata"], "name")
     }
 
+    /// Returns the `resourceVersion` as a number; none where it is not a number.
+    pub(crate) fn version(self) -> Option<u64> {
+        text(&self.0["metadata"], "resourceVersion").parse().ok()
+    }
+
     pub(crate) fn generation(self) -> Option<i64> {
         self.0["metadata"]["generation"].as_i64()
     }

@@ -1,9 +1,9 @@
 //! Sends the requests of a reconciliation to the apiserver.
 
 use http::{Method, Request as HttpRequest};
-use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions, PropagationPolicy};
-use kube::core::{ApiResource, DynamicObject};
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::core::{self, ApiResource, DynamicObject};
+use kube::{Api, Resource as _};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -42,23 +42,24 @@ impl Executor<'_> {
                 let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
                 let resource = provider::resource(&object);
                 self.note_name(&resource, name);
-                let api = self.api(&resource);
-                answer(api.patch(name, &params, &Patch::Apply(&object)).await)
+                self.send(self.requests(&resource).patch(name, &params, &Patch::Apply(&object))).await
             }
             Request::Get { resource, name } => {
                 self.note_name(&resource, &name);
-                found(self.api(&resource).get_opt(&name).await)
+                found(self.send(self.requests(&resource).get(&name, &GetParams::default())).await)
             }
             Request::List { resource, labels } => {
                 self.reading.iter().for_each(|reading| reading.note_label(&resource, &labels));
-                let listed = self.api(&resource).list(&ListParams::default().labels(&labels)).await;
-                answer(listed.map(|list| list.items))
+                let listed = self.api(&resource).list(&ListParams::default().labels(&labels)).await?;
+                to_answer(&listed.items)
             }
             Request::MergePatch { manager, resource, name, patch } => {
                 let params = PatchParams { field_manager: Some(manager), ..PatchParams::default() };
-                answer(self.api(&resource).patch(&name, &params, &Patch::Merge(&patch)).await)
+                self.send(self.requests(&resource).patch(&name, &params, &Patch::Merge(&patch))).await
             }
-            Request::GetMetadata { resource, name } => found(self.api(&resource).get_metadata_opt(&name).await),
+            Request::GetMetadata { resource, name } => {
+                found(self.send(self.requests(&resource).get_metadata(&name, &GetParams::default())).await)
+            }
             Request::Delete { resource, name, uid, version } => {
                 let params = DeleteParams {
                     propagation_policy: Some(PropagationPolicy::Background),
@@ -73,13 +74,13 @@ impl Executor<'_> {
             }
             Request::ApplyStatus { manager, status, force } => self.apply_status(&manager, &status, force).await,
             Request::Publish { reason, message } => {
-                self.events.publish(self.deployment, reason, &message).await;
+                self.events.publish(self.deployment, self.resource, reason, &message).await;
                 Ok(None)
             }
             Request::TakeTurn { is_approved } => {
                 let now = status::now();
                 let turn = self.turns.map_or(Turn::Now, |turns| turns.take(self.deployment, is_approved, now));
-                serde_json::to_value(turn).map(Some).map_err(|error| RequestError::Failed(error.to_string()))
+                to_answer(&turn)
             }
             Request::Record(measurement) => {
                 self.record(measurement);
@@ -92,12 +93,20 @@ impl Executor<'_> {
         Api::namespaced_with(self.client.clone(), self.deployment.namespace(), resource)
     }
 
-    fn note_name(&self, resource: &ApiResource, name: &str) {
-        self.reading.iter().for_each(|reading| reading.note_name(resource, name));
+    /// Returns the builder of requests for objects of a kind in the deployment's namespace.
+    fn requests(&self, resource: &ApiResource) -> core::Request {
+        core::Request::new(DynamicObject::url_path(resource, Some(self.deployment.namespace())))
     }
 
-    fn deployments(&self) -> Api<DynamicObject> {
-        self.api(self.resource)
+    /// Sends a request, and returns the answer as it was sent: kube's `Api` would read it into a typed object, which would
+    /// have to be written and read again.
+    async fn send(&self, request: Result<HttpRequest<Vec<u8>>, core::request::Error>) -> Answer {
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        Ok(Some(self.client.request::<Value>(request).await?))
+    }
+
+    fn note_name(&self, resource: &ApiResource, name: &str) {
+        self.reading.iter().for_each(|reading| reading.note_name(resource, name));
     }
 
     /// Applies the status. The uid makes the apply fail if the deployment was deleted or replaced by one of the same
@@ -118,7 +127,8 @@ impl Executor<'_> {
             Some(_) => PatchParams { force: force == Force::Yes, ..PatchParams::apply(manager) },
             None => apply_params(manager, force),
         };
-        answer(self.deployments().patch_status(self.deployment.name(), &params, &Patch::Apply(&object)).await)
+        let (requests, name) = (self.requests(self.resource), self.deployment.name());
+        self.send(requests.patch_subresource("status", name, &params, &Patch::Apply(&object))).await
     }
 
     /// Changes the deployment or a subresource of it. kube's `Api` types JSON patches with a crate of its own, which the
@@ -128,14 +138,13 @@ impl Executor<'_> {
             DeploymentPatch::Json(patch) => ("application/json-patch+json", patch),
             DeploymentPatch::Merge(patch) => ("application/merge-patch+json", patch),
         };
-        let (url, name) = (self.deployments().resource_url().to_owned(), self.deployment.name());
+        let url = DynamicObject::url_path(self.resource, Some(self.deployment.namespace()));
         let request = HttpRequest::builder()
             .method(Method::PATCH)
-            .uri(format!("{url}/{name}{subresource}?fieldManager={manager}"))
+            .uri(format!("{url}/{}{subresource}?fieldManager={manager}", self.deployment.name()))
             .header(http::header::CONTENT_TYPE, content_type)
-            .body(body.to_string().into_bytes())
-            .map_err(kube::Error::HttpError)?;
-        answer(self.client.request::<Value>(request).await)
+            .body(body.to_string().into_bytes());
+        self.send(request.map_err(core::request::Error::BuildRequest)).await
     }
 
     fn record(&self, measurement: Measurement) {
@@ -166,11 +175,14 @@ fn apply_params(manager: &str, force: Force) -> PatchParams {
     PatchParams { force: force == Force::Yes, ..PatchParams::apply(manager).validation_strict() }
 }
 
-fn answer<T: Serialize>(result: Result<T, kube::Error>) -> Answer {
-    let object = result?;
-    serde_json::to_value(&object).map(Some).map_err(|error| RequestError::Failed(error.to_string()))
+fn to_answer(found: &impl Serialize) -> Answer {
+    serde_json::to_value(found).map(Some).map_err(|error| RequestError::Failed(error.to_string()))
 }
 
-fn found<T: Serialize>(result: Result<Option<T>, kube::Error>) -> Answer {
-    result?.map_or(Ok(None), |object| answer(Ok(object)))
+/// Returns the answer to a read: none for an object that does not exist.
+fn found(answer: Answer) -> Answer {
+    match answer {
+        Err(error) if error.has_code(404) => Ok(None),
+        answer => answer,
+    }
 }

@@ -55,7 +55,8 @@ impl Verdicts {
     }
 }
 
-/// Hashes the fields on which an evaluation depends: neither the status nor what the apiserver records of each write.
+/// Hashes the fields on which an evaluation depends: neither the status, nor what the apiserver records of each write, nor
+/// the finalizers, which controllers add.
 fn hash(deployment: &Value, prior: Option<&PriorChoice>) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(format!("{:?}\n", prior.map(|prior| (&prior.provider, &prior.reason))));
@@ -63,7 +64,7 @@ fn hash(deployment: &Value, prior: Option<&PriorChoice>) -> [u8; 32] {
         hash.update(name);
         match value.as_object().filter(|_| name == "metadata") {
             Some(metadata) => {
-                let recorded = ["managedFields", "resourceVersion", "generation"];
+                let recorded = ["managedFields", "resourceVersion", "generation", "finalizers"];
                 for (name, value) in metadata.iter().filter(|(name, _)| !recorded.contains(&name.as_str())) {
                     hash.update(format!("{name}={value}\n"));
                 }

@@ -18,7 +18,7 @@ use crate::observed::{ObjectView, StatusView};
 pub(crate) struct Observation {
     pub(crate) deployment: Arc<CachedObject>,
     /// The deployment as JSON.
-    pub(crate) value: Value,
+    pub(crate) value: Arc<Value>,
     pub(crate) api_group: &'static ApiGroup,
     /// The time of day in whole seconds, the precision of condition times.
     pub(crate) now: Time,

@@ -14,9 +14,9 @@ use super::exchange::Exchange;
 use super::memory::Memory;
 use super::observation::Observation;
 use super::request::{Answer, Measurement, Request};
-use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::names::condition;
+use crate::observed::ObjectView;
 use crate::status::{self, Force, StatusOwner, StatusUpdate};
 
 /// The fields of a provider's controller, as JSON pointers below `status`.
@@ -129,9 +129,7 @@ impl StatusWriter<'_> {
     fn accept(&self, answer: Answer) -> Result<Option<Value>, Error> {
         match answer {
             Ok(Some(stored)) => {
-                if let Ok(stored) = CachedObject::new(stored.clone()) {
-                    self.memory().record_write(&stored, self.observation.moment);
-                }
+                self.memory().record_write(ObjectView(&stored).version(), self.observation.moment);
                 Ok(Some(stored))
             }
             // The deployment was deleted, or replaced by one of the same name. Nothing is left to report.

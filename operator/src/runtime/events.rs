@@ -15,6 +15,7 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -194,8 +195,14 @@ impl Recorder {
         Self { client, instance: instance.into(), counts: Arc::default(), correlator: Arc::default() }
     }
 
-    /// Publishes an event about a deployment. A failure is logged, and does not fail the reconciliation.
-    pub(crate) async fn publish(&self, deployment: &CachedObject, reason: EventReason, message: &str) {
+    /// Publishes an event about a deployment of this kind. A failure is logged, and does not fail the reconciliation.
+    pub(crate) async fn publish(
+        &self,
+        deployment: &CachedObject,
+        resource: &ApiResource,
+        reason: EventReason,
+        message: &str,
+    ) {
         let verdict = {
             let mut correlator = self.correlator.lock().unwrap_or_else(PoisonError::into_inner);
             correlator.decide(deployment.uid(), reason.as_str(), message, Instant::now())
@@ -210,7 +217,7 @@ impl Recorder {
                 return;
             }
         };
-        let Err(error) = self.try_publish(deployment, reason, message, is_combined).await else { return };
+        let Err(error) = self.try_publish(deployment, resource, reason, message, is_combined).await else { return };
         let (error, reason) = (Error::from(RequestError::from(error)), reason.as_str());
         if error.is_waiting() {
             tracing::debug!(namespace, name, reason, %error, "publishing an event failed");
@@ -223,13 +230,14 @@ impl Recorder {
     async fn try_publish(
         &self,
         deployment: &CachedObject,
+        resource: &ApiResource,
         reason: EventReason,
         message: &str,
         is_combined: bool,
     ) -> Result<(), kube::Error> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), deployment.namespace());
         let now = microseconds();
-        let event = event(deployment, reason, message, is_combined, &self.instance, &now);
+        let event = event(deployment, resource, reason, message, is_combined, &self.instance, &now);
         let event: Event = serde_json::from_value(event).map_err(kube::Error::SerdeError)?;
         let name = event.metadata.name.clone().unwrap_or_default();
         let key = (deployment.namespace().to_owned(), name.clone());
@@ -271,13 +279,13 @@ impl Recorder {
 /// note cannot change, so it stays that of the first of them.
 fn event(
     deployment: &CachedObject,
+    resource: &ApiResource,
     reason: EventReason,
     message: &str,
     is_combined: bool,
     instance: &str,
     now: &str,
 ) -> Value {
-    let object = deployment.value();
     let note = if is_combined { format!("{COMBINED}{message}") } else { message.to_owned() };
     let note = truncated(&note, MAX_NOTE_BYTES);
     let mut hash = Sha256::new();
@@ -298,8 +306,8 @@ fn event(
         "reportingController": CONTROLLER,
         "reportingInstance": truncated(instance, 128),
         "regarding": {
-            "apiVersion": object["apiVersion"],
-            "kind": object["kind"],
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
             "namespace": deployment.namespace(),
             "name": deployment.name(),
             "uid": deployment.uid(),
@@ -320,7 +328,15 @@ fn microseconds() -> String {
 
 #[cfg(test)]
 mod tests {
+    use kube::core::GroupVersionKind;
+
     use super::*;
+
+    fn event_of(uid: &str, reason: EventReason, message: &str, is_combined: bool) -> Value {
+        let kind = GroupVersionKind::gvk("kubefoundry.ai", "v1alpha1", "ModelDeployment");
+        let resource = ApiResource::from_gvk(&kind);
+        event(&deployment(uid), &resource, reason, message, is_combined, "pod", &microseconds())
+    }
 
     fn deployment(uid: &str) -> CachedObject {
         CachedObject::new(json!({
@@ -333,7 +349,7 @@ mod tests {
     #[test]
     fn the_same_note_about_the_same_object_is_one_event() {
         let name = |uid, reason, message| {
-            let event = event(&deployment(uid), reason, message, false, "pod", &microseconds());
+            let event = event_of(uid, reason, message, false);
             // The apiserver accepts it.
             let _: Event = serde_json::from_value(event.clone()).unwrap();
             event["metadata"]["name"].as_str().unwrap().to_owned()
@@ -352,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_combined_event_is_one_for_all_messages_of_its_reason() {
-        let combined = |reason, message| event(&deployment("1"), reason, message, true, "pod", &microseconds());
+        let combined = |reason, message| event_of("1", reason, message, true);
         let (first, second) = (combined(EventReason::ProviderError, "a"), combined(EventReason::ProviderError, "b"));
         assert_eq!(first["metadata"]["name"], second["metadata"]["name"]);
         assert_eq!(first["note"], "(combined from similar events): a");
@@ -369,7 +385,7 @@ mod tests {
     fn a_note_is_truncated_between_characters() {
         assert_eq!(truncated("aé", 2), "a");
         assert_eq!(truncated("aé", 3), "aé");
-        let event = event(&deployment("1"), EventReason::ProviderError, &"é".repeat(600), false, "pod", "");
+        let event = event_of("1", EventReason::ProviderError, &"é".repeat(600), false);
         assert_eq!(event["note"].as_str().unwrap().len(), 1024);
     }
 

@@ -98,7 +98,7 @@ fn definition(object: &CachedObject, groups: &[&str], further: &[(&'static str, 
     if !groups.contains(&group) || object.is_terminating() {
         return None;
     }
-    let mut value = object.value();
+    let mut value = Arc::unwrap_or_clone(object.value());
     if !ObjectView(&value).status().condition("Established")?.is_true() {
         return None;
     }

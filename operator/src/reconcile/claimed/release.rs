@@ -9,8 +9,8 @@ use kubefoundry_compiler::cluster_snapshot::time::Time;
 use serde_json::{Value, json};
 
 use super::Reconciliation;
-use crate::cached_object::CachedObject;
 use crate::error::Error;
+use crate::observed::ObjectView;
 use crate::reconcile::Next;
 use crate::reconcile::finalizer;
 use crate::reconcile::request::{DeploymentPatch, Request};
@@ -69,8 +69,8 @@ impl Reconciliation<'_> {
 
     /// Remembers the object as stored, so that an older cached state is not taken for the present.
     fn remember(&self, stored: Option<&Value>) {
-        if let Some(Ok(stored)) = stored.cloned().map(CachedObject::new) {
-            self.memory().record_write(&stored, self.observation.base.moment);
+        if let Some(stored) = stored {
+            self.memory().record_write(ObjectView(stored).version(), self.observation.base.moment);
         }
     }
 

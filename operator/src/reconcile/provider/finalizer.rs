@@ -54,7 +54,7 @@ impl Reconciliation<'_> {
         let request = Request::PatchDeployment { manager: self.manager().to_owned(), patch };
         let Some(stored) = self.exchange.send(request).await? else { return Ok(None) };
         let stored = super::request::read(stored)?;
-        self.memory().record_write(&stored, self.moment());
+        self.memory().record_write(stored.version(), self.moment());
         Ok(Some(stored))
     }
 }

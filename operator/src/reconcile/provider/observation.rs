@@ -126,7 +126,7 @@ impl ProviderObservation {
             Step::Apply { .. } => observation.render(&observation.base.value, cluster),
             // The specification names another provider, which cannot be chosen: what runs, runs on.
             Step::Hold => {
-                let mut held = observation.base.value.clone();
+                let mut held = Value::clone(&observation.base.value);
                 // The recorded choice takes its place, with the reason that the running object bears.
                 if let Some(provider) = held.pointer_mut("/spec/provider").and_then(Value::as_object_mut) {
                     provider.remove("name");
