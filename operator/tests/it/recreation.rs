@@ -325,10 +325,7 @@ async fn a_changed_provider_configuration_recreates_nothing() {
             "selectionRules": [{"condition": "true", "priority": 1000}],
         })
     };
-    let preferred = json!({"metadata": {"name": "preferred"}, "spec": spec(&["llamacpp"])});
-    namespace.apply(PROVIDER_CONFIG, &preferred).await.unwrap();
-    let now = k8s_openapi::jiff::Timestamp::now().to_string();
-    namespace.patch_status(PROVIDER_CONFIG, "preferred", &json!({"ready": true, "lastHeartbeat": now})).await;
+    let _alive = namespace.register("preferred", &spec(&["llamacpp"])).await;
     let mut probes = 0;
     eventually(LONG, "a new deployment of the preferred provider", async || {
         probes += 1;

@@ -7,11 +7,21 @@ use kube::api::{
 };
 use kube::{Client, Error};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use super::eventually;
 
 /// Timeout for changes that usually take a moment. It is long because the machine may be busy.
 pub const SOON: Duration = Duration::from_secs(20);
+
+/// The controller of a provider of a third party, which writes heartbeats until it is dropped.
+pub struct Heartbeat(JoinHandle<()>);
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +178,28 @@ impl Namespace {
         let patch = Patch::Merge(json!({"status": status}));
         let patched = self.api(kind).patch_status(name, &PatchParams::default(), &patch).await;
         patched.unwrap_or_else(|error| panic!("status of {} {name}: {error}", kind.kind));
+    }
+
+    /// Registers a provider of a third party, whose controller is alive until what is returned is dropped. A single
+    /// heartbeat would be too old before a busy machine has decided about a deployment.
+    pub async fn register(&self, provider: &str, spec: &Value) -> Heartbeat {
+        let config = json!({"metadata": {"name": provider}, "spec": spec});
+        self.apply(kinds::PROVIDER_CONFIG, &config).await.unwrap();
+        let (api, name) = (self.api(kinds::PROVIDER_CONFIG), provider.to_owned());
+        let beat = async move || {
+            let now = k8s_openapi::jiff::Timestamp::now().to_string();
+            let status = json!({"ready": true, "version": format!("{name}:1"), "lastHeartbeat": now});
+            let patch = Patch::Merge(json!({"status": status}));
+            api.patch_status(&name, &PatchParams::default(), &patch).await.map(drop)
+        };
+        beat().await.unwrap();
+        Heartbeat(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                // The configuration may be deleted meanwhile.
+                let _ = beat().await;
+            }
+        }))
     }
 
     /// Deletes in the background, as `kubectl delete --wait=false` does.

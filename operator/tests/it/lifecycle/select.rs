@@ -80,18 +80,14 @@ async fn has_gives_the_verdict_of_the_command_line() {
     };
     let paths = ["serving.mode", "model.source", "engine.trustRemoteCode", "engine.contextLength", "scaling.replicas"];
     let rules: Vec<Value> = paths.into_iter().zip(1000..).map(|(path, priority)| rule(path, priority)).collect();
-    let config = json!({
-        "apiVersion": PROVIDER_CONFIG.api_version, "kind": PROVIDER_CONFIG.kind, "metadata": {"name": "has"},
-        "spec": {
-            "capabilities": {"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true},
-            "selectionRules": rules,
-        },
+    let spec = json!({
+        "capabilities": {"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true},
+        "selectionRules": rules,
     });
-    namespace.apply(PROVIDER_CONFIG, &config).await.unwrap();
-    let now = k8s_openapi::jiff::Timestamp::now().to_string();
-    namespace
-        .patch_status(PROVIDER_CONFIG, "has", &json!({"ready": true, "version": "has:1", "lastHeartbeat": now}))
-        .await;
+    let _alive = namespace.register("has", &spec).await;
+    let config = json!({
+        "apiVersion": PROVIDER_CONFIG.api_version, "kind": PROVIDER_CONFIG.kind, "metadata": {"name": "has"}, "spec": spec,
+    });
     until_rules_apply(&namespace).await;
     let mut selected = Vec::new();
     for path in paths {
@@ -158,15 +154,9 @@ async fn until_rules_apply(namespace: &Namespace) {
 #[tokio::test]
 async fn a_deployment_of_a_third_party_is_not_touched() {
     let Some(namespace) = namespace("third-party").await else { return };
-    let config = json!({
-        "metadata": {"name": "acme"},
-        "spec": {"capabilities": {"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true, "cpuSupport": true}},
-    });
-    namespace.apply(PROVIDER_CONFIG, &config).await.unwrap();
-    let now = k8s_openapi::jiff::Timestamp::now().to_string();
-    namespace
-        .patch_status(PROVIDER_CONFIG, "acme", &json!({"ready": true, "version": "acme:1", "lastHeartbeat": now}))
-        .await;
+    let capabilities =
+        json!({"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true, "cpuSupport": true});
+    let _alive = namespace.register("acme", &json!({"capabilities": capabilities})).await;
     let spec = json!({
         "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
         "provider": {"name": "acme"},

@@ -41,13 +41,8 @@ async fn a_status_that_another_client_updated_is_taken_back() {
 #[tokio::test]
 async fn a_deployment_moves_away_from_a_third_party_that_updates_the_status() {
     let Some(namespace) = namespace("moves-away").await else { return };
-    let config = json!({
-        "metadata": {"name": "thirdparty"},
-        "spec": {"capabilities": {"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true}},
-    });
-    namespace.apply(PROVIDER_CONFIG, &config).await.unwrap();
-    let now = k8s_openapi::jiff::Timestamp::now().to_string();
-    namespace.patch_status(PROVIDER_CONFIG, "thirdparty", &json!({"ready": true, "lastHeartbeat": now})).await;
+    let capabilities = json!({"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true});
+    let _alive = namespace.register("thirdparty", &json!({"capabilities": capabilities})).await;
     let spec = |provider: &str| {
         json!({
             "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
@@ -204,26 +199,25 @@ async fn a_deployment_whose_named_provider_cannot_be_chosen_is_still_observed() 
 #[tokio::test]
 async fn a_deployment_of_a_provider_that_is_gone_says_so() {
     let Some(namespace) = namespace("vanished").await else { return };
-    let config = json!({
-        "metadata": {"name": "vanishing"},
-        "spec": {"capabilities": {"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true}},
-    });
-    namespace.apply(PROVIDER_CONFIG, &config).await.unwrap();
-    let now = k8s_openapi::jiff::Timestamp::now().to_string();
-    namespace.patch_status(PROVIDER_CONFIG, "vanishing", &json!({"ready": true, "lastHeartbeat": now})).await;
+    let capabilities = json!({"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true});
+    let alive = namespace.register("vanishing", &json!({"capabilities": capabilities})).await;
     let spec = json!({
         "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
         "provider": {"name": "vanishing"},
     });
     namespace.deploy("phi", &spec).await;
     namespace.until_condition("phi", "ProviderSelected", "True").await;
+    drop(alive);
     namespace.delete(PROVIDER_CONFIG, "vanishing").await;
     namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"provider": null}})).await;
-    let deployment = namespace.until_phase("phi", "Pending").await;
-    assert_eq!(
-        deployment["status"]["message"],
-        "provider 'vanishing' is selected, but no longer registered; name another one in spec.provider.name"
-    );
+    // While its name was in the specification, another message was right.
+    let expected = "provider 'vanishing' is selected, but no longer registered; name another one in spec.provider.name";
+    namespace
+        .until(DEPLOYMENT, "phi", "without its provider", |deployment| {
+            let status = &deployment["status"];
+            expect_text(&status["phase"], "Pending").and_then(|()| expect_text(&status["message"], expected))
+        })
+        .await;
     // An answer to the advice.
     namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"provider": {"name": "dynamo"}}})).await;
     namespace.until_exists(GRAPH, "phi").await;
