@@ -10,7 +10,6 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 use serde::Serialize;
 
-use super::source_locator::SourceLocator;
 use super::{CommandError, Run};
 use crate::args::{ConfigArgs, FailOn, TextFormat};
 use crate::console::{self, Console};
@@ -47,7 +46,7 @@ pub(super) fn run(args: &ConfigArgs, console: &Console) -> Result<ExitStatus, Co
     let is_options =
         |(_, source): &(SourceId, &Source)| source.purpose == Purpose::Options && source.name != input::COMMAND_LINE;
     let files: Vec<(SourceId, &Source)> = run.sources.iter().filter(is_options).collect();
-    let mut locator = SourceLocator::new(&run.sources, &run.origins);
+    let mut locator = run.result().locator();
     let mut resolved: BTreeMap<String, ResolvedOption<'_>> = BTreeMap::new();
     for (id, source) in &files {
         for document in &yaml::parse(&source.text, &yaml::Limits::default()).documents {

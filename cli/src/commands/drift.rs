@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
 use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_reports::run::findings_json;
 use kubefoundry_yaml as yaml;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use super::{CommandError, Run, findings_json};
+use super::{CommandError, Run};
 use crate::args::{DriftArgs, FailOn, TextFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;

@@ -4,33 +4,15 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::import::{ImportReport, ImportSettings, RefusedObject, import_with};
-use kubefoundry_diagnostics::render::to_report;
+use kubefoundry_reports::import as report;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::printable;
-use serde::Serialize;
-use serde_json::Value;
 
-use super::{CommandError, exit_status, findings_json, format_findings, read_input};
+use super::{CommandError, exit_status, format_findings, read_input};
 use crate::args::{FailOn, ImportArgs, InputArgs, ObjectFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::output;
-
-#[derive(Serialize)]
-struct JsonReport<'r> {
-    version: u32,
-    imported: Vec<ImportEntry<'r>>,
-    refused: &'r [RefusedObject],
-    diagnostics: Vec<Value>,
-}
-
-#[derive(Serialize)]
-struct ImportEntry<'r> {
-    file: &'r str,
-    document: usize,
-    #[serde(flatten)]
-    imported: &'r kubefoundry_compiler::import::ImportedDeployment,
-}
 
 pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let input = InputArgs { paths: args.paths.clone(), config: args.config.clone(), ..InputArgs::default() };
@@ -42,14 +24,7 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, Co
     // With --strict, residue fails the run, and its warnings are not hidden.
     findings.retain(&mut import.diagnostics, if args.strict { FailOn::Warning } else { FailOn::Error });
     if args.output == ObjectFormat::Json && args.out_dir.is_none() {
-        let entries = import.imported.iter().map(|imported| ImportEntry {
-            file: &sources.get(imported.source).name,
-            document: imported.document,
-            imported,
-        });
-        let diagnostics = findings_json(&import.diagnostics, sources);
-        let report = JsonReport { version: 1, imported: entries.collect(), refused: &import.refused, diagnostics };
-        console::print([to_report(&report)])?;
+        console::print([report::json(&import, sources)])?;
     } else {
         let result = describe(&import);
         console::note(&format_findings(

@@ -10,11 +10,12 @@ use kubefoundry_diagnostics::render::to_report;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
+use kubefoundry_reports::run::findings_json;
 use kubefoundry_yaml as yaml;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{CommandError, exit_status, findings_json, format_findings, read_input};
+use super::{CommandError, exit_status, format_findings, read_input};
 use crate::args::{FailOn, MigrateArgs, MigrationFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;

@@ -11,14 +11,12 @@ mod import;
 mod init;
 mod lint;
 mod llamastack;
-mod located_decision;
 mod lsp;
 mod man;
 mod migrate;
 mod plan;
 mod render;
 mod schema;
-mod source_locator;
 mod status;
 mod watch;
 
@@ -33,14 +31,16 @@ use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, Report
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_reports::manifests::StreamError;
+use kubefoundry_reports::run::RunResult;
 use serde_json::{Map, Value};
 
 use crate::args::{BuildArgs, Command, Deferred, DiagnosticsArgs, FailOn, FindingArgs, InputArgs, ReportFormat};
 use crate::console::{self, Console, StdoutError};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input, InputError, Origins};
+use crate::output::OutDirError;
 use crate::output::input_changes::InputChangeError;
-use crate::output::{OutDirError, StreamError};
 use crate::progress::Progress;
 use crate::style;
 
@@ -264,19 +264,13 @@ impl<O: OutputForm> Run<O> {
         self.compilation.options.output.unwrap_or(OutputMode::Generated)
     }
 
-    /// Formats the findings. Text ends with a summary, and with a pointer to the page of the most severe finding.
-    fn report(&self, format: ReportFormat, style: TextStyle) -> String {
-        self.report_parts(format, style, &NOTED).collect()
+    /// Returns what reports are made from.
+    fn result(&self) -> RunResult<'_, O> {
+        RunResult { sources: &self.sources, origins: &self.origins, compilation: &self.compilation }
     }
 
-    /// Converts the findings to JSON, in the form that all JSON reports use.
-    fn findings_json(&self) -> Value {
-        let text = self.report(ReportFormat::Json, TextStyle::Plain);
-        let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
-        report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
-    }
-
-    /// Like [`Run::report`], but in parts. The text of ten thousand findings need not be in memory as a whole.
+    /// Formats the findings, in parts: the text of ten thousand findings need not be in memory as a whole. Text ends with a
+    /// summary, and with a pointer to the page of the most severe finding.
     fn report_parts(
         &self,
         format: ReportFormat,
@@ -448,13 +442,6 @@ fn exit_status(findings: &[Diagnostic], sources: &SourceSet, is_partial: bool) -
     } else {
         ExitStatus::Success
     }
-}
-
-/// Converts findings to JSON, in the form that all JSON reports use.
-fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
-    let mut report: Value = serde_json::from_str(&diagnostics::json(diagnostics, sources, &[])).unwrap_or_default();
-    let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
-    if let Value::Array(findings) = findings { findings } else { Vec::new() }
 }
 
 /// Returns the number of findings with a fix and how to apply it, like that of ruff.

@@ -6,32 +6,33 @@ use std::path::Path;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::options::render::OutputMode;
 use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
+use kubefoundry_reports::manifests::{self, StreamError};
 use serde_json::{Map, Value};
 
 use super::{CommandError, ReportScope, Run, watch};
 use crate::args::{ObjectFormat, RenderArgs};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::output::{self, DirectoryChanges, OutDirError, OutputObject, StreamError, WrittenFiles};
+use crate::output::{self, DirectoryChanges, OutDirError, OutputObject, WrittenFiles};
 
 pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     if args.files.watch {
         return match args.output {
-            ObjectFormat::Yaml => {
-                watch_input::<YamlText>(args, console, |run, mode| output::yaml(&run.sources, &run.compilation, mode))
-            }
+            ObjectFormat::Yaml => watch_input::<YamlText>(args, console, |run, mode| {
+                manifests::yaml(&run.sources, &run.compilation, mode)
+            }),
             ObjectFormat::Json => watch_input::<Value>(args, console, |run, mode| {
-                output::json(&run.sources, &run.compilation, mode).map(|text| vec![text.into()])
+                manifests::json(&run.sources, &run.compilation, mode).map(|text| vec![text.into()])
             }),
         };
     }
     match (&args.files.out_dir, args.output) {
         (Some(directory), format) => write_files(args, console, directory, format),
         (None, ObjectFormat::Yaml) => {
-            print_objects::<YamlText>(args, console, |run, mode| output::yaml(&run.sources, &run.compilation, mode))
+            print_objects::<YamlText>(args, console, |run, mode| manifests::yaml(&run.sources, &run.compilation, mode))
         }
         (None, ObjectFormat::Json) => print_objects::<Value>(args, console, |run, mode| {
-            Ok(vec![output::json(&run.sources, &run.compilation, mode)?.into()])
+            Ok(vec![manifests::json(&run.sources, &run.compilation, mode)?.into()])
         }),
     }
 }

@@ -8,8 +8,9 @@ use kubefoundry_compiler::status::{StalenessPolicy, StatusEntry, StatusReport, t
 use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle};
 use kubefoundry_model::status::{Replicas, StatusPart};
 use kubefoundry_model::wire::Phase;
+use kubefoundry_reports::run::findings_json;
 
-use super::{CommandError, findings_json};
+use super::CommandError;
 use crate::args::{Now, ReportFormat, StatusArgs, TextFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;

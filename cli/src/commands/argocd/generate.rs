@@ -13,7 +13,6 @@ use crate::commands::{CommandError, Run};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::input;
-use crate::output;
 
 pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     let mut values = read_parameters()?;
@@ -41,7 +40,7 @@ pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     }
     ServedVersions::reject_missing(&missing, &run.compilation).map_err(ArgoCdError::from)?;
     console::note(&served.warnings(&run.compilation));
-    console::print(output::yaml(&run.sources, &run.compilation, run.output_mode())?)?;
+    console::print(kubefoundry_reports::manifests::yaml(&run.sources, &run.compilation, run.output_mode())?)?;
     Ok(ExitStatus::Success)
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::graph::{Diagram, Edge, EdgeKind, Node, NodeRole, Stage};
 use super::label;
+use kubefoundry_reports::graph::{Diagram, Edge, EdgeKind, Node, NodeRole, Stage};
 
 /// Formats one graph with a cluster for each diagram.
 pub(super) fn dot(diagrams: &[Diagram]) -> String {

@@ -1,6 +1,6 @@
 //! Labels of `mermaid` and `dot` boxes, which do not wrap or scroll on their own.
 
-use super::graph::{EvaluatedRule, Node};
+use kubefoundry_reports::graph::{EvaluatedRule, Node};
 use kubefoundry_yaml::text::printable;
 
 /// Line width in characters; longer lines are wrapped at spaces.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::graph::{Diagram, Edge, EdgeKind, Node, NodeRole, Stage};
 use super::label;
+use kubefoundry_reports::graph::{Diagram, Edge, EdgeKind, Node, NodeRole, Stage};
 
 /// Mermaid's default `maxTextSize`, in bytes; GitHub does not change it.
 const MAX_TEXT_BYTES: usize = 50_000;

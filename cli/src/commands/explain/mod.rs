@@ -3,11 +3,9 @@
 mod code;
 mod dot;
 mod field;
-mod graph;
 mod html;
 mod label;
 mod mermaid;
-mod references;
 mod rules;
 mod text;
 mod trace;
@@ -18,16 +16,14 @@ use kubefoundry_compiler::selection_analysis::UnknownProvider;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::{TextStyle, to_report};
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_model::select::{CandidateAssessment, Selection};
+use kubefoundry_reports::{decisions, graph};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use code::CodeError;
 pub(crate) use field::FieldError;
 
-use super::located_decision::{LocatedDecision, locate_decisions, name_offsets};
-use super::source_locator::SourceLocator;
-use super::{CommandError, Run, fit};
+use super::{CommandError, Run};
 use crate::args::{ExplainArgs, ExplanationFormat, FailOn};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
@@ -42,30 +38,6 @@ pub(crate) enum ReportError {
     NoField { field: String, hint: String },
     #[error(transparent)]
     Provider(#[from] UnknownProvider),
-}
-
-/// The JSON report. `version` increases when a field is removed or changes its meaning.
-#[derive(Serialize)]
-struct ExplainReport<'r> {
-    version: u32,
-    decisions: Vec<ExplainedDecision<'r>>,
-    diagnostics: Value,
-}
-
-/// A decision with what is known about the memory of its workers.
-#[derive(Serialize)]
-struct ExplainedDecision<'r> {
-    #[serde(flatten)]
-    located: LocatedDecision<'r>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    workers: Vec<Map<String, Value>>,
-}
-
-impl<'r> From<LocatedDecision<'r>> for ExplainedDecision<'r> {
-    fn from(located: LocatedDecision<'r>) -> Self {
-        let workers = located.decision.workers.iter().map(fit::worker_to_json).collect();
-        Self { located, workers }
-    }
 }
 
 pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
@@ -107,8 +79,8 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         }
         return Ok(run.status(FailOn::Error));
     }
-    let mut locator = SourceLocator::new(&run.sources, &run.origins);
-    let mut decisions: Vec<_> = locate_decisions(&run, &mut locator).collect();
+    let mut locator = run.result().locator();
+    let mut decisions: Vec<_> = run.result().locate_decisions(&mut locator).collect();
     if let Some(note) = graph::omission_note(decisions.len()) {
         if !run.is_quiet {
             console::note(&note);
@@ -135,18 +107,13 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
 /// Prints the decisions as text or JSON. Neither shows the objects, so the run keeps none, and the text of one decision
 /// is printed before the next one is formatted.
 fn print_decisions(run: &Run<()>, args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let mut locator = SourceLocator::new(&run.sources, &run.origins);
-    let decisions = locate_decisions(run, &mut locator);
     if args.output == ExplanationFormat::Text {
+        let mut locator = run.result().locator();
+        let decisions = run.result().locate_decisions(&mut locator);
         console::print(text::text_parts(decisions, console.stdout_style()))?;
         run.note_findings(args.diagnostics.diagnostics, console);
     } else {
-        let report = ExplainReport {
-            version: 1,
-            decisions: decisions.map(ExplainedDecision::from).collect(),
-            diagnostics: run.findings_json(),
-        };
-        console::print([to_report(&report)])?;
+        console::print([decisions::json(run.result())])?;
     }
     Ok(run.status(FailOn::Error))
 }
@@ -168,7 +135,7 @@ fn locate_reports<T>(
     reports: Vec<T>,
     subject: impl Fn(&T) -> (SourceId, usize, &ObjectRef),
 ) -> Vec<LocatedReport<'_, T>> {
-    let (offsets, mut locator) = (name_offsets(run), SourceLocator::new(&run.sources, &run.origins));
+    let (offsets, mut locator) = (run.result().name_offsets(), run.result().locator());
     let located = reports.into_iter().filter_map(|report| {
         let (source, document, object) = subject(&report);
         let start = offsets.get(&(source, document, object)).copied()?;
@@ -190,18 +157,7 @@ impl<T> LocatedReport<'_, T> {
 /// Formats a report as JSON, together with the findings.
 fn to_json(name: &str, report: impl Serialize, run: &Run) -> String {
     let report = serde_json::to_value(report).unwrap_or_default();
-    let fields = [("version", Value::from(1)), (name, report), ("diagnostics", run.findings_json())];
+    let fields = [("version", Value::from(1)), (name, report), ("diagnostics", run.result().findings_json())];
     let object: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     to_report(&object)
-}
-
-/// Describes whether a candidate is eligible, and its priority.
-fn verdict(candidate: &CandidateAssessment, selection: &Selection) -> String {
-    match (&candidate.closed_gate, candidate.score) {
-        (Some(gate), _) => format!("not eligible: {gate}"),
-        (None, Some(score)) => format!("eligible, priority {score}"),
-        (None, None) if selection.explicit => "eligible".to_owned(),
-        (None, None) if candidate.rules.is_empty() => "eligible, but only if selected by name".to_owned(),
-        (None, None) => "eligible, but none of its rules is true".to_owned(),
-    }
 }

@@ -9,10 +9,11 @@ use kubefoundry_facts::fit::WorkerFit;
 use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_model::select::{CandidateAssessment, RuleValue, Selection};
 
-use super::{LocatedDecision, verdict};
 use crate::commands::fit;
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
+use kubefoundry_reports::graph::verdict;
+use kubefoundry_reports::run::LocatedDecision;
 
 /// Formats one block for each decision, one at a time, separated by empty lines.
 pub(super) fn text_parts<'r>(

@@ -1,6 +1,7 @@
 //! The words and numbers about one worker.
 
 use kubefoundry_facts::fit::{Assessment, Interval, WorkerFit};
+use kubefoundry_reports::fit::verdict;
 
 const MIB: u64 = 1 << 20;
 
@@ -50,11 +51,6 @@ impl Figures {
 /// Whether any bound is known.
 fn is_known(interval: Interval) -> bool {
     interval != Interval::UNKNOWN
-}
-
-/// Returns the word for the fit of a worker.
-pub(super) fn verdict(assessment: Option<Assessment>) -> &'static str {
-    assessment.map_or("unknown", |assessment| assessment.fit.as_str())
 }
 
 /// Formats the GPUs of a worker: `2 x 4 NVIDIA-H100-80GB-HBM3` of two replicas.

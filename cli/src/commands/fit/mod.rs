@@ -1,20 +1,18 @@
 //! `kubefoundry fit`: on which GPUs the models fit, and with how much context.
 
 mod figures;
-mod json;
 mod markdown;
 mod product;
 mod text;
 
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_facts::fit::WorkerFit;
+use kubefoundry_reports::fit as report;
+use kubefoundry_reports::run::LocatedDecision;
 use serde_json::Map;
 
 pub(super) use figures::format_parts;
-pub(super) use json::to_json as worker_to_json;
 
-use super::located_decision::{LocatedDecision, locate_decisions};
-use super::source_locator::SourceLocator;
 use super::{CommandError, Run};
 use crate::args::{FailOn, FitArgs, TableFormat};
 use crate::console::{self, Console};
@@ -40,15 +38,15 @@ impl FitRow<'_> {
 
 pub(super) fn run(args: &FitArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let run: Run<()> = Run::new(&args.input, &args.diagnostics.findings, Map::new(), Thoroughness::Everything)?;
-    let mut locator = SourceLocator::new(&run.sources, &run.origins);
-    let decisions: Vec<LocatedDecision<'_>> = locate_decisions(&run, &mut locator).collect();
+    let mut locator = run.result().locator();
+    let decisions: Vec<LocatedDecision<'_>> = run.result().locate_decisions(&mut locator).collect();
     let rows: Vec<FitRow<'_>> = decisions
         .iter()
         .flat_map(|located| located.decision.workers.iter().map(move |worker| FitRow { located, worker }))
         .collect();
     let report = match args.output {
         TableFormat::Text => text::text(&rows, console.stdout_style()),
-        TableFormat::Json => json::json(&rows, &run),
+        TableFormat::Json => report::json(run.result()),
         TableFormat::Markdown => markdown::markdown(&rows),
     };
     console::print([&report])?;

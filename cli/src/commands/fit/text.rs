@@ -6,10 +6,11 @@ use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_facts::fit::WorkerFit;
 
 use super::FitRow;
-use super::figures::{COLUMNS, Figures, verdict};
+use super::figures::{COLUMNS, Figures};
 use super::product::{Alternatives, alternatives};
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
+use kubefoundry_reports::fit::verdict;
 
 /// The column of the verdict among the figures.
 const FIT: usize = 2;

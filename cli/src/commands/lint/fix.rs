@@ -7,7 +7,7 @@ use kubefoundry_compiler::pipeline::compile_as;
 use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Fix};
-use kubefoundry_yaml as yaml;
+use kubefoundry_editor::fixes::breaks_syntax;
 use kubefoundry_yaml::edit::apply_groups;
 use similar::TextDiff;
 
@@ -67,12 +67,6 @@ fn collect_fixes(compilation: &Compilation<()>, input: &Input) -> BTreeMap<Sourc
         }
     }
     fixes_by_source
-}
-
-/// Whether a change makes a valid text unparsable. No fix should do that; this check protects the files of users.
-pub(in crate::commands) fn breaks_syntax(before: &str, after: &str) -> bool {
-    let fails = |text: &str| yaml::parse(text, &yaml::Limits::default()).failure.is_some();
-    fails(after) && !fails(before)
 }
 
 impl AppliedFixes {

@@ -1,7 +1,7 @@
 //! `kubefoundry lint`: reports the findings in the input, and fixes them.
 
 mod baseline;
-pub(super) mod fix;
+mod fix;
 
 use std::env;
 use std::iter::once;

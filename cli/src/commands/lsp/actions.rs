@@ -1,6 +1,7 @@
 //! Code actions: the fixes of `lint --fix`, one by one or all of a document at once.
 
 use kubefoundry_diagnostics as core;
+use kubefoundry_editor::fixes::{breaks_syntax, compatible_edits};
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::edit::{TextEdit, apply_edits};
 use lsp_types::{
@@ -13,7 +14,6 @@ use super::diagnostics::{is_in, to_diagnostic};
 use super::documents::OpenDocument;
 use super::position::Lines;
 use super::workspace::Compiled;
-use crate::commands::lint::fix::breaks_syntax;
 
 /// The kind of the action that fixes everything, for clients that run it when a document is saved.
 pub(super) const FIX_ALL: &str = "source.fixAll.kubefoundry";
@@ -52,7 +52,7 @@ pub(super) fn of_range(
             ..CodeAction::default()
         });
     }
-    let edits = compatible_edits(&document.text, &fixable);
+    let edits = compatible_edits(&document.text, fixable.iter().copied());
     if is_asked_for(FIX_ALL)
         && !edits.is_empty()
         && !breaks_syntax(&document.text, &apply_edits(&document.text, &edits))
@@ -70,18 +70,6 @@ pub(super) fn of_range(
 /// Returns whether a kind of action is one that was asked for: the same, or below it (`source` covers `source.fixAll`).
 fn is_same_or_below(kind: &str, asked: &str) -> bool {
     kind.strip_prefix(asked).is_some_and(|rest| asked.is_empty() || rest.is_empty() || rest.starts_with('.'))
-}
-
-/// Returns the edits of all fixes that can be applied together. The next request offers the others.
-fn compatible_edits(text: &str, fixable: &[&core::Diagnostic]) -> Vec<TextEdit> {
-    let mut chosen: Vec<TextEdit> = Vec::new();
-    for fix in fixable.iter().filter_map(|finding| finding.fix.as_ref()) {
-        let groups = [chosen.as_slice(), fix.edits.as_slice()];
-        if kubefoundry_yaml::edit::apply_groups(text, groups).1 == groups.len() {
-            chosen.extend(fix.edits.iter().cloned());
-        }
-    }
-    chosen
 }
 
 /// Converts edits of a document.

@@ -11,8 +11,8 @@ use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{self as yaml, FieldPart, Limits, Node, Span};
 
-use super::place;
 use crate::input::workspace;
+use kubefoundry_editor::place;
 
 /// How deep directories of resources may refer to each other.
 const MAX_DEPTH: usize = 32;

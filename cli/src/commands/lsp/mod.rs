@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! stdin ─ transport ─► server ─┬─ workspace (documents, folder, project) ─► diagnostics, actions, rendered, definition
-//!                              └─ place (the field at the cursor) ─► hover, completion (fields, flags, options)
+//!                              └─ kubefoundry_editor (the field at the cursor) ─► hover, completion
 //! ```
 //! The server has no state but texts: those of open documents, and those of the files in the workspace folders. Nothing
 //! outside of these folders is read.
@@ -13,12 +13,8 @@ mod completion;
 mod definition;
 mod diagnostics;
 mod documents;
-mod fields;
-mod flags;
 mod folder;
 mod hover;
-mod options;
-mod place;
 mod position;
 mod project;
 mod rendered;

@@ -7,7 +7,7 @@ use kubefoundry_compiler::plan::{
     Action, Capacity, CapacityChange, Cause, Change, ChangeClass, DeploymentPlan, GpuChange, InterfaceChange,
     MemoryChange, OutputChange, ProviderChoice, RemovedFlag, RuntimeChange,
 };
-use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_reports::plan::object_name;
 use serde_json::Value;
 
 use kubefoundry_yaml::text::printable;
@@ -125,7 +125,7 @@ pub(super) fn format_output(output: &OutputChange) -> (String, String) {
 pub(super) fn remaining_claims(deployment: &DeploymentPlan) -> impl Iterator<Item = String> {
     let claims = deployment.objects.iter().filter(|plan| &*plan.object.kind == "PersistentVolumeClaim");
     claims.map(|plan| {
-        let name = name(&plan.object);
+        let name = object_name(&plan.object);
         format!("PersistentVolumeClaim {name} and its data remain until you delete it; pruning deletes it, too")
     })
 }
@@ -140,22 +140,13 @@ pub(super) fn interface_lines(deployment: &DeploymentPlan) -> impl Iterator<Item
     })
 }
 
-/// Formats the namespace and name of an object: `prod/llama`.
-pub(super) fn name(object: &ObjectRef) -> String {
-    let name = match &object.namespace {
-        Some(namespace) => format!("{namespace}/{}", object.name),
-        None => object.name.to_string(),
-    };
-    printable(&name).into_owned()
-}
-
 /// Formats the name of a planned object, with its kind unless it is a ModelDeployment.
 pub(super) fn title(deployment: &DeploymentPlan) -> String {
     let DeploymentPlan { object, environment, .. } = deployment;
     let name = if &*object.kind == kubefoundry_model::wire::KIND {
-        name(object)
+        object_name(object)
     } else {
-        format!("{} {}", printable(&object.kind), name(object))
+        format!("{} {}", printable(&object.kind), object_name(object))
     };
     match environment {
         Some(environment) => format!("{name} ({})", printable(environment)),

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
 
+use super::format;
 use super::text::{by_severity, group_outputs, kept_lines, selection_lines, verdict};
-use super::{DeploymentLocation, PlanContext, differences, format, locate_deployments};
 use crate::markdown::{cell, code, html};
+use kubefoundry_reports::plan::{DeploymentLocation, PlanContext, format_diffs, locate_deployments, object_name};
 use kubefoundry_yaml::text::printable;
 
 /// Size limit of each table. GitHub limits a comment to 65,536 characters.
@@ -170,7 +171,7 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
             // The fields of one object that react alike have one source.
             for group in group_outputs(format::relevant_outputs(outputs)) {
                 let Some(first) = group.first() else { continue };
-                let object = format!("{} {}", printable(&first.object.kind), format::name(&first.object));
+                let object = format!("{} {}", printable(&first.object.kind), object_name(&first.object));
                 let _ = writeln!(block, "  - {}: {} ({})", code(&object), first.class, code(&first.source));
                 for output in group.iter().filter(|output| !output.path.is_empty()) {
                     let (path, how) = format::format_output(output);
@@ -180,7 +181,7 @@ fn format_details(context: &PlanContext<'_>, shown: &[&DeploymentPlan], room: us
             }
         }
         if context.diff {
-            block.push_str(&fenced(&differences::format_diffs(context, deployment)));
+            block.push_str(&fenced(&format_diffs(context, deployment)));
         }
         if block.is_empty() {
             continue;

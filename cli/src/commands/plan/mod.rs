@@ -1,40 +1,22 @@
 //! `kubefoundry plan`: shows what a change does to running models.
 
-mod differences;
 mod format;
 mod inputs;
-mod json;
 mod markdown;
 mod text;
 
-use std::collections::BTreeMap;
-
 use kubefoundry_compiler::pipeline::YamlText;
-use kubefoundry_compiler::plan::{self, Applier, ChangeClass, DeploymentPlan, Plan};
-use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
-use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_compiler::plan::{self, Applier, ChangeClass, Plan};
+use kubefoundry_diagnostics::Severity;
+use kubefoundry_reports::plan::{PlanContext, json, mark_new};
 
 pub(crate) use inputs::PlanUsageError;
 
-use super::located_decision::name_offsets;
-use super::source_locator::SourceLocator;
 use super::{CommandError, Run};
 use crate::args::{ApplierChoice, PlanArgs, PlanFailOn, ReportFormat, TableFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
 use crate::style::count;
-
-/// A plan with the runs that it compares.
-struct PlanContext<'r> {
-    plan: &'r Plan,
-    old: &'r Run<YamlText>,
-    new: &'r Run<YamlText>,
-    /// For each finding of NEW, whether OLD does not have it.
-    is_new: &'r [bool],
-    /// Whether to add diffs of the objects.
-    diff: bool,
-}
 
 pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let inputs::PlanInputs { mut old, mut new, old_name } = inputs::read(args)?;
@@ -67,10 +49,10 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, Comm
         ApplierChoice::Operator => Applier::Operator,
     };
     let plan = plan::plan(plan_run(&old), plan_run(&new), applier).map_err(PlanUsageError::from)?;
-    let context = PlanContext { plan: &plan, old: &old, new: &new, is_new: &is_new, diff: args.diff };
+    let context = PlanContext { plan: &plan, old: old.result(), new: new.result(), is_new: &is_new, diff: args.diff };
     let report = match args.output {
         TableFormat::Text => text::text(&context, console.stdout_style()),
-        TableFormat::Json => json::json(&context),
+        TableFormat::Json => json(&context),
         TableFormat::Markdown => markdown::markdown(&context),
     };
     console::print([&report])?;
@@ -89,31 +71,6 @@ fn plan_status(plan: &Plan, fail_on: PlanFailOn) -> ExitStatus {
         PlanFailOn::Never => return ExitStatus::Success,
     };
     if plan.class().is_some_and(|class| class >= threshold) { ExitStatus::Findings } else { ExitStatus::Success }
-}
-
-/// What makes two findings the same: one problem of one field, regardless of the line.
-type FindingKey = (&'static str, Option<ObjectRef>, String, Option<FieldPath>);
-
-fn finding_key(finding: &Diagnostic) -> FindingKey {
-    let path = finding.location.as_ref().map(|location| location.path.clone());
-    (finding.code.id, finding.object.clone(), finding.message.clone(), path)
-}
-
-/// Returns for each finding of one side whether the other side does not have it. Of equal findings, those beyond the number
-/// on the other side are new.
-fn mark_new(old: &[Diagnostic], new: &[Diagnostic]) -> Vec<bool> {
-    let mut counts: BTreeMap<FindingKey, usize> = BTreeMap::new();
-    for finding in old {
-        *counts.entry(finding_key(finding)).or_default() += 1;
-    }
-    let is_new = |finding: &Diagnostic| match counts.get_mut(&finding_key(finding)) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            false
-        }
-        _ => true,
-    };
-    new.iter().map(is_new).collect()
 }
 
 /// Removes the findings that both sides have, and returns their number in NEW. Errors of NEW stay, because they prevent the
@@ -140,45 +97,5 @@ fn note_findings(old: &Run<YamlText>, old_name: &str, new: &Run<YamlText>, forma
     }
     if !new.compilation.diagnostics.is_empty() || format == ReportFormat::Json {
         new.note_findings(format, console);
-    }
-}
-
-/// The location of a ModelDeployment: in NEW, or in OLD if NEW does not have it.
-#[derive(Clone)]
-struct DeploymentLocation<'r> {
-    file: &'r str,
-    document: usize,
-    line: usize,
-    column: usize,
-}
-
-/// Locates the deployments of a plan, in order.
-fn locate_deployments<'r>(context: &PlanContext<'r>) -> Vec<Option<DeploymentLocation<'r>>> {
-    let (mut old, mut new) = (DeploymentLocator::new(context.old), DeploymentLocator::new(context.new));
-    let locate = |deployment: &DeploymentPlan| match (deployment.new, deployment.old) {
-        (Some(position), _) => new.locate(position),
-        (None, Some(position)) => old.locate(position),
-        (None, None) => None,
-    };
-    context.plan.deployments.iter().map(locate).collect()
-}
-
-/// Locates the ModelDeployments of a run.
-struct DeploymentLocator<'r> {
-    run: &'r Run<YamlText>,
-    locator: SourceLocator<'r>,
-    offsets: BTreeMap<(SourceId, usize, &'r ObjectRef), usize>,
-}
-
-impl<'r> DeploymentLocator<'r> {
-    fn new(run: &'r Run<YamlText>) -> Self {
-        Self { run, locator: SourceLocator::new(&run.sources, &run.origins), offsets: name_offsets(run) }
-    }
-
-    fn locate(&mut self, position: usize) -> Option<DeploymentLocation<'r>> {
-        let decision = self.run.compilation.decisions.get(position)?;
-        let start = *self.offsets.get(&(decision.source, decision.document, &decision.object))?;
-        let (file, position) = self.locator.locate(decision.source, start);
-        Some(DeploymentLocation { file, document: decision.document, line: position.line, column: position.column })
     }
 }

@@ -9,8 +9,9 @@ use kubefoundry_compiler::plan::{
 };
 use kubefoundry_diagnostics::render::TextStyle;
 
-use super::{DeploymentLocation, PlanContext, differences, format, locate_deployments};
+use super::format;
 use crate::style::{Paint, count, paint, printable};
+use kubefoundry_reports::plan::{DeploymentLocation, PlanContext, format_diffs, locate_deployments, object_name};
 
 /// Formats the whole plan.
 pub(super) fn text(context: &PlanContext<'_>, style: TextStyle) -> String {
@@ -161,7 +162,7 @@ fn format_deployment(
         }
     }
     if context.diff {
-        out.push_str(&color_diff(&differences::format_diffs(context, deployment), style));
+        out.push_str(&color_diff(&format_diffs(context, deployment), style));
     }
     out
 }
@@ -169,7 +170,7 @@ fn format_deployment(
 /// Formats changed fields of one object, with their common class and its source.
 fn format_output_group(group: &[&OutputChange], style: TextStyle) -> String {
     let Some(first) = group.first() else { return String::new() };
-    let (kind, name) = (printable(&first.object.kind), format::name(&first.object));
+    let (kind, name) = (printable(&first.object.kind), object_name(&first.object));
     let mut out = format!("    {}  {kind} {name}\n", format_class(first.class, style));
     for output in group.iter().filter(|output| !output.path.is_empty()) {
         let (path, how) = format::format_output(output);

@@ -56,6 +56,15 @@ struct Writer {
     applied_by: PathBuf,
 }
 
+impl kubefoundry_reports::run::Origins for Origins {
+    fn trace_name(&self, sources: &SourceSet, id: SourceId, offset: usize) -> Option<Location> {
+        let documents = &self.built.get(&id)?.documents;
+        let document = documents.partition_point(|document| document.start <= offset).checked_sub(1)?;
+        let name = FieldPath::from(metadata().name());
+        self.trace(sources, &Location::new(id, document, Span::default(), name)).map(|(location, _)| location)
+    }
+}
+
 impl Origins {
     /// Whether no text was built.
     pub(crate) fn is_empty(&self) -> bool {
@@ -82,15 +91,6 @@ impl Origins {
             self.trace_finding(sources, finding);
         }
         merge_equal(findings);
-    }
-
-    /// Returns where the name of the object at an offset of a built text was written; `None` for a text that was not
-    /// built.
-    pub(crate) fn trace_name(&self, sources: &SourceSet, id: SourceId, offset: usize) -> Option<Location> {
-        let documents = &self.built.get(&id)?.documents;
-        let document = documents.partition_point(|document| document.start <= offset).checked_sub(1)?;
-        let name = FieldPath::from(metadata().name());
-        self.trace(sources, &Location::new(id, document, Span::default(), name)).map(|(location, _)| location)
     }
 
     fn trace_finding(&self, sources: &SourceSet, finding: &mut Diagnostic) {

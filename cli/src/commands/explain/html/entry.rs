@@ -7,8 +7,8 @@ use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
 
 use crate::commands::Run;
-use crate::commands::explain::graph::{Diagram, MAX_DEPLOYMENTS};
-use crate::commands::explain::{LocatedDecision, SourceLocator};
+use kubefoundry_reports::graph::{Diagram, MAX_DEPLOYMENTS};
+use kubefoundry_reports::run::{LocatedDecision, SourceLocator};
 
 /// A deployment: a row of the index and a section of the page.
 pub(super) struct Entry<'e> {

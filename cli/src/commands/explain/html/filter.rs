@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 
 use kubefoundry_diagnostics::Severity;
 
-use super::Text;
 use super::entry::Entry;
+use kubefoundry_reports::page::Text;
 
 /// A filter with more values is left out: it would be longer than what it filters.
 const MAX_VALUES: usize = 100;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 
-use super::Text;
-use crate::commands::explain::SourceLocator;
 use crate::style::count;
+use kubefoundry_reports::page::Text;
+use kubefoundry_reports::run::SourceLocator;
 
 /// Formats the number of findings of each severity as badges: `1 error`, `2 warnings`. `None` if there are none.
 pub(super) fn format_severities(findings: &[&Diagnostic]) -> Option<String> {

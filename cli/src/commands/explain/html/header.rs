@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use kubefoundry_diagnostics::Severity;
 
-use super::Text;
 use super::entry::Entry;
 use super::gpus::GpuSum;
 use crate::input::git;
 use crate::style::count;
+use kubefoundry_reports::page::Text;
 
 /// The number of paths that the header lists.
 const MAX_PATHS: usize = 8;

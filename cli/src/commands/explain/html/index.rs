@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::Decision;
 
-use super::Text;
 use super::entry::Entry;
 use super::filter::Filters;
 use super::findings::format_severities;
 use super::gpus::format_gpus;
 use crate::style::count;
+use kubefoundry_reports::page::Text;
 
 /// The columns; those of the style sheet have the same order.
 const COLUMNS: [&str; 6] = ["Name", "Provider", "Reason", "GPUs", "Objects", "Findings"];

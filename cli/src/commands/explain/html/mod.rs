@@ -3,46 +3,23 @@
 mod entry;
 mod filter;
 mod findings;
-mod flow;
 mod gpus;
 mod header;
 mod index;
-mod memory;
 mod section;
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use kubefoundry_reports::graph::{Diagram, omission_note};
+use kubefoundry_reports::page::{STYLE, Text};
+use kubefoundry_reports::run::{LocatedDecision, SourceLocator};
 use sha2::{Digest as _, Sha256};
 
-use super::graph::{Diagram, omission_note};
-use super::{LocatedDecision, Run, SourceLocator};
-use crate::style::printable;
+use super::Run;
 use filter::Filters;
-
-/// The style sheet of every page. The filters add a second one.
-const STYLE: &str = include_str!("style.css");
-
-/// Displays text escaped for HTML, for use between tags or in a quoted attribute.
-pub(super) struct Text<'t>(pub(super) &'t str);
-
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in printable(self.0).chars() {
-            match c {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                c => f.write_char(c)?,
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Formats the page: an index of all deployments, the findings that belong to none of them, and a section for each.
 pub(super) fn html<'r>(
@@ -103,8 +80,6 @@ fn policy(styles: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     /// With a wrong hash, browsers ignore the whole style sheet. This one is from `openssl dgst -sha256 -binary`.
@@ -113,21 +88,5 @@ mod tests {
         let hash = "'sha256-6hWWMOcF+mJesSJGYhmK2lkIIEw9Xc5XKGLPVzh8yxs='";
         let policy = policy(&["a{color:red}", "a{color:red}"]);
         assert!(policy.contains(&format!("style-src {hash} {hash};")), "{policy}");
-    }
-
-    #[test]
-    fn the_style_sheet_is_safe_to_inline() {
-        assert!(!STYLE.contains('<') && !STYLE.contains("url(") && !STYLE.contains("@import"));
-    }
-
-    proptest! {
-        /// Escaped text has no character of HTML syntax, and unescaping yields the original.
-        #[test]
-        fn escaped_text_round_trips(text in "\\PC{0,40}[<>&\"']{0,6}\\PC{0,10}") {
-            let written = Text(&text).to_string();
-            prop_assert!(!written.contains(['<', '>', '"', '\'']));
-            let read = written.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'");
-            prop_assert_eq!(read.replace("&amp;", "&"), printable(&text));
-        }
     }
 }

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use kubefoundry_compiler::Output;
 
 use super::Text;
-use crate::commands::explain::graph::{Diagram, Edge, Node, NodeRole, Stage};
+use crate::graph::{Diagram, Edge, Node, NodeRole, Stage};
 
 /// Writes the diagram.
-pub(super) fn write_flow(out: &mut String, diagram: &Diagram, outputs: &[Output]) {
+pub fn write_flow(out: &mut String, diagram: &Diagram, outputs: &[Output]) {
     let _ =
         writeln!(out, "<div class=\"flow\" role=\"group\" aria-label=\"How {} is rendered\">", Text(&diagram.title));
     let mut arrivals: BTreeMap<usize, Vec<&Edge>> = BTreeMap::new();

@@ -11,7 +11,7 @@ use super::Text;
 const WIDTH: u64 = 1000;
 
 /// Writes the memory of every worker of which the model, the split and the GPU are known.
-pub(super) fn write_memory(out: &mut String, decision: &Decision) {
+pub fn write_memory(out: &mut String, decision: &Decision) {
     let known: Vec<(&WorkerFit, Assessment)> =
         decision.workers.iter().filter_map(|worker| Some((worker, worker.assess()?))).collect();
     if known.is_empty() {

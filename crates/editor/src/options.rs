@@ -7,18 +7,18 @@ use kubefoundry_model::providers;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// Returns whether the keys of a mapping are codes.
-pub(super) fn is_code_key(kind: &DocumentedKind, mapping: &FieldPath) -> bool {
+pub(crate) fn is_code_key(kind: &DocumentedKind, mapping: &FieldPath) -> bool {
     is_render(kind) && *mapping == FieldPath::from(Render::path().severities())
 }
 
 /// Returns whether the keys of a mapping are providers.
-pub(super) fn is_provider_key(kind: &DocumentedKind, mapping: &FieldPath) -> bool {
+pub(crate) fn is_provider_key(kind: &DocumentedKind, mapping: &FieldPath) -> bool {
     let fields = [FieldPath::from(Render::path().runtimes()), FieldPath::from(Render::path().crd_versions())];
     is_render(kind) && fields.contains(mapping)
 }
 
 /// Returns the versions that options can choose at a path, the default first.
-pub(super) fn versions_at(kind: &DocumentedKind, path: &FieldPath) -> Vec<&'static str> {
+pub(crate) fn versions_at(kind: &DocumentedKind, path: &FieldPath) -> Vec<&'static str> {
     let provider = path.segments().last().and_then(Segment::as_key).and_then(providers::find);
     let Some(provider) = provider.filter(|_| is_render(kind)).map(Provider::info) else { return Vec::new() };
     let field = path.parent();

@@ -1,28 +1,37 @@
-//! Formats the report as JSON.
+//! The JSON report of `fit`.
 
 use kubefoundry_diagnostics::render::to_report;
-use kubefoundry_facts::fit::{Interval, WorkerFit};
+use kubefoundry_facts::fit::{Assessment, Interval, WorkerFit};
 use serde_json::{Map, Value, json};
 
-use super::FitRow;
-use super::figures::verdict;
-use crate::commands::Run;
+use crate::run::{LocatedDecision, RunResult};
 
-pub(super) fn json(rows: &[FitRow<'_>], run: &Run<()>) -> String {
-    let workers: Vec<Value> = rows.iter().map(located_worker).collect();
+/// Formats the fit of the workers of a run with
+/// [`Thoroughness::Everything`](kubefoundry_compiler::Thoroughness::Everything).
+pub fn json<O>(run: RunResult<'_, O>) -> String {
+    let mut locator = run.locator();
+    let decisions: Vec<LocatedDecision<'_>> = run.locate_decisions(&mut locator).collect();
+    let workers: Vec<Value> = decisions
+        .iter()
+        .flat_map(|located| located.decision.workers.iter().map(move |worker| located_worker(located, worker)))
+        .collect();
     to_report(&json!({"version": 1, "workers": workers, "diagnostics": run.findings_json()}))
 }
 
-fn located_worker(row: &FitRow<'_>) -> Value {
-    let located = row.located;
+/// Returns the word for the fit of a worker.
+pub fn verdict(assessment: Option<Assessment>) -> &'static str {
+    assessment.map_or("unknown", |assessment| assessment.fit.as_str())
+}
+
+fn located_worker(located: &LocatedDecision<'_>, fit: &WorkerFit) -> Value {
     let mut fields = Map::new();
     fields.insert("file".to_owned(), json!(located.file));
     fields.insert("document".to_owned(), json!(located.document));
     fields.insert("line".to_owned(), json!(located.line));
     fields.insert("column".to_owned(), json!(located.column));
     fields.insert("object".to_owned(), json!(located.decision.object));
-    fields.append(&mut to_json(row.worker));
-    let alternatives = row.worker.alternatives().into_iter().map(|it| {
+    fields.append(&mut worker(fit));
+    let alternatives = fit.alternatives().into_iter().map(|it| {
         let mut fields = Map::new();
         fields.insert("gpu".to_owned(), json!(it.gpu));
         fields.insert("memory".to_owned(), json!(it.memory));
@@ -36,7 +45,7 @@ fn located_worker(row: &FitRow<'_>) -> Value {
 }
 
 /// Returns what is known about a worker. Sizes are bytes of each GPU; what is not known is absent.
-pub(in crate::commands) fn to_json(worker: &WorkerFit) -> Map<String, Value> {
+pub fn worker(worker: &WorkerFit) -> Map<String, Value> {
     let mut fields = Map::new();
     let assessment = worker.assess();
     fields.insert("role".to_owned(), json!(worker.role));

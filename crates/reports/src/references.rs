@@ -4,17 +4,17 @@ use serde_json::Value;
 
 /// A reference to another object in the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Reference {
-    pub(super) kind: &'static str,
-    pub(super) name: String,
+pub(crate) struct Reference {
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
     /// How the object uses the other one: `mounts`.
-    pub(super) relation: &'static str,
+    pub(crate) relation: &'static str,
 }
 
 const CLAIM: &str = "PersistentVolumeClaim";
 
 /// Returns the references of an object, sorted and without duplicates.
-pub(super) fn find_references(object: &Value) -> Vec<Reference> {
+pub(crate) fn find_references(object: &Value) -> Vec<Reference> {
     let mut references = Vec::new();
     collect_references(object, &mut references);
     if let Some(config) = preset_config(object) {

@@ -1,4 +1,4 @@
-//! Converts decisions to graphs, from which `mermaid`, `dot` and `html` are written.
+//! Converts decisions to graphs, from which the formats of `explain` are written: Mermaid, Graphviz and HTML.
 //!
 //! Each ModelDeployment has one diagram in three stages: the deployment, the candidates with their gates and selection
 //! rules, and the rendered objects with their references. Texts are not escaped; each writer escapes them for its
@@ -11,15 +11,15 @@ use kubefoundry_compiler::{Compilation, Output};
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::select::{CandidateAssessment, Selection};
 
-use super::references::{Reference, find_references};
-use super::{LocatedDecision, verdict};
+use crate::references::{Reference, find_references};
+use crate::run::LocatedDecision;
 
 /// How many deployments a page or a picture shows. 2000 make a page of 13 MB, which browsers still open in a second; each
 /// more takes 28 kB of memory.
-pub(super) const MAX_DEPLOYMENTS: usize = 2000;
+pub const MAX_DEPLOYMENTS: usize = 2000;
 
 /// Returns the note about deployments that are left out, if there are any.
-pub(super) fn omission_note(deployments: usize) -> Option<String> {
+pub fn omission_note(deployments: usize) -> Option<String> {
     (deployments > MAX_DEPLOYMENTS).then(|| {
         format!(
             "kubefoundry: the first {MAX_DEPLOYMENTS} of {deployments} deployments are shown; explain fewer files at once, or \
@@ -30,50 +30,59 @@ pub(super) fn omission_note(deployments: usize) -> Option<String> {
 
 /// The diagram of one ModelDeployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Diagram {
+pub struct Diagram {
     /// `ModelDeployment default/llama-8b`.
-    pub(super) title: String,
+    pub title: String,
     /// In reading order; edges refer to nodes by index.
-    pub(super) nodes: Vec<Node>,
-    pub(super) edges: Vec<Edge>,
+    pub nodes: Vec<Node>,
+    /// The arrows between the nodes.
+    pub edges: Vec<Edge>,
     /// The same edges as a set, because a linear search for duplicates takes minutes with thousands of edges.
     edge_set: BTreeSet<Edge>,
 }
 
 /// A box of a diagram.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) stage: Stage,
-    pub(super) role: NodeRole,
+pub struct Node {
+    /// Where the box stands.
+    pub stage: Stage,
+    /// What the box represents.
+    pub role: NodeRole,
     /// The kind of an object or the name of a candidate: `Workspace`, `dynamo`.
-    pub(super) title: String,
+    pub title: String,
     /// Further facts, one on each line.
-    pub(super) lines: Vec<String>,
+    pub lines: Vec<String>,
     /// The evaluated selection rules of a candidate; empty for other nodes.
-    pub(super) rules: Vec<EvaluatedRule>,
+    pub rules: Vec<EvaluatedRule>,
     /// The rendered object, as an index of the outputs of the compilation.
-    pub(super) output: Option<usize>,
+    pub output: Option<usize>,
 }
 
 /// An evaluated selection rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct EvaluatedRule {
-    pub(super) value: RuleOutcome,
-    pub(super) priority: i32,
-    pub(super) condition: String,
+pub struct EvaluatedRule {
+    /// Its result.
+    pub value: RuleOutcome,
+    /// Its priority.
+    pub priority: i32,
+    /// Its CEL expression.
+    pub condition: String,
 }
 
 /// The result of a selection rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RuleOutcome {
+pub enum RuleOutcome {
+    /// The rule matches.
     True,
+    /// The rule does not match.
     False,
     /// The evaluation ended with an error.
     Failed,
 }
 
 impl RuleOutcome {
-    pub(super) const fn as_str(self) -> &'static str {
+    /// Returns the word for the result.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::True => "true",
             Self::False => "false",
@@ -84,16 +93,21 @@ impl RuleOutcome {
 
 /// The clusters of a diagram, in reading order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
+pub enum Stage {
+    /// The deployment.
     Input,
+    /// The providers.
     Candidates,
+    /// What is rendered.
     Objects,
 }
 
 impl Stage {
-    pub(super) const ALL: [Self; 3] = [Self::Input, Self::Candidates, Self::Objects];
+    /// All stages, in reading order.
+    pub const ALL: [Self; 3] = [Self::Input, Self::Candidates, Self::Objects];
 
-    pub(super) const fn title(self) -> &'static str {
+    /// Returns the heading of the stage.
+    pub const fn title(self) -> &'static str {
         match self {
             Self::Input => "Input",
             Self::Candidates => "Candidates",
@@ -104,7 +118,8 @@ impl Stage {
 
 /// What a node represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum NodeRole {
+pub enum NodeRole {
+    /// What the user wrote.
     Deployment,
     /// The selected candidate.
     Chosen,
@@ -124,16 +139,20 @@ pub(super) enum NodeRole {
 
 /// An arrow between two nodes, given by their indexes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Edge {
-    pub(super) from: usize,
-    pub(super) to: usize,
-    pub(super) label: String,
-    pub(super) kind: EdgeKind,
+pub struct Edge {
+    /// Where it begins.
+    pub from: usize,
+    /// Where it ends.
+    pub to: usize,
+    /// What the one node does to the other.
+    pub label: String,
+    /// What it represents.
+    pub kind: EdgeKind,
 }
 
 /// What an edge represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum EdgeKind {
+pub enum EdgeKind {
     /// From the deployment to the selected provider, and from there to the objects.
     Chosen,
     /// From the deployment to a candidate that was not selected.
@@ -143,7 +162,7 @@ pub(super) enum EdgeKind {
 }
 
 /// Builds one diagram for each decision, in the same order.
-pub(super) fn build_diagrams(decisions: &[LocatedDecision<'_>], compilation: &Compilation) -> Vec<Diagram> {
+pub fn build_diagrams(decisions: &[LocatedDecision<'_>], compilation: &Compilation) -> Vec<Diagram> {
     let mut outputs: BTreeMap<usize, Vec<(usize, &Output)>> = BTreeMap::new();
     for (position, output) in compilation.outputs.iter().enumerate() {
         outputs.entry(output.decision).or_default().push((position, output));
@@ -255,6 +274,17 @@ fn add_objects(diagram: &mut Diagram, located: &LocatedDecision<'_>, outputs: &[
     }
 }
 
+/// Describes whether a candidate is eligible, and its priority.
+pub fn verdict(candidate: &CandidateAssessment, selection: &Selection) -> String {
+    match (&candidate.closed_gate, candidate.score) {
+        (Some(gate), _) => format!("not eligible: {gate}"),
+        (None, Some(score)) => format!("eligible, priority {score}"),
+        (None, None) if selection.explicit => "eligible".to_owned(),
+        (None, None) if candidate.rules.is_empty() => "eligible, but only if selected by name".to_owned(),
+        (None, None) => "eligible, but none of its rules is true".to_owned(),
+    }
+}
+
 /// Returns the role that the node of a candidate has in the graph.
 fn candidate_role(candidate: &CandidateAssessment, selection: &Selection) -> NodeRole {
     if selection.provider.as_deref() == Some(&candidate.provider) {
@@ -295,7 +325,7 @@ impl Diagram {
     }
 
     /// Returns the nodes of a stage with their indexes in the graph.
-    pub(super) fn stage(&self, stage: Stage) -> impl Iterator<Item = (usize, &Node)> {
+    pub fn stage(&self, stage: Stage) -> impl Iterator<Item = (usize, &Node)> {
         self.nodes.iter().enumerate().filter(move |(_, node)| node.stage == stage)
     }
 }

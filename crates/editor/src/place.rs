@@ -15,33 +15,34 @@ const PLACEHOLDER: &str = "kfCompletedWord";
 
 /// A field in a document.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Place {
+pub struct Place {
     /// The identity of the document.
-    pub(super) header: Header,
+    pub header: Header,
     /// The document.
-    pub(super) document: serde_json::Value,
+    pub document: serde_json::Value,
     /// The field. For a key that is completed, the mapping that will contain it.
-    pub(super) path: FieldPath,
-    pub(super) part: FieldPart,
+    pub path: FieldPath,
+    /// Whether the key or the value of the field stands there.
+    pub part: FieldPart,
     /// The bytes of the key or the value.
-    pub(super) span: Span,
+    pub span: Span,
 }
 
 /// A place for a word that is being typed.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Blank {
-    pub(super) place: Place,
+pub(crate) struct Blank {
+    pub(crate) place: Place,
     /// The bytes of the word so far, which a completion replaces.
-    pub(super) word: Range<usize>,
+    pub(crate) word: Range<usize>,
     /// The keys that the mapping has already.
-    pub(super) siblings: Vec<String>,
+    pub(crate) siblings: Vec<String>,
     /// The form of the text around the word.
-    pub(super) form: Form,
+    pub(crate) form: Form,
 }
 
 /// What a completed word needs around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// A word alone: a value, or a key with a colon after it.
     Word,
     /// A value right after a colon, which needs a space.
@@ -53,7 +54,7 @@ pub(super) enum Form {
 }
 
 /// Finds the field whose key or value contains an offset. Returns `None` between fields, and in a text that is not YAML.
-pub(super) fn find(text: &str, offset: usize) -> Option<Place> {
+pub fn find(text: &str, offset: usize) -> Option<Place> {
     // If the text is broken below the line, what stands above it can still be read.
     [text, up_to_line_end(text, offset)].into_iter().find_map(|text| {
         yaml::documents(text, &Limits::default()).find_map(|document| {
@@ -90,7 +91,7 @@ fn descend(root: &Node<'_>, offset: usize) -> Option<(FieldPath, FieldPart, Span
 }
 
 /// Returns the places that the word at an offset can have, the likeliest first.
-pub(super) fn find_blanks(text: &str, offset: usize) -> Vec<Blank> {
+pub(crate) fn find_blanks(text: &str, offset: usize) -> Vec<Blank> {
     let word = word_at(text, offset);
     let (before, after) = (text.get(..word.start).unwrap_or_default(), text.get(word.end..).unwrap_or_default());
     let is_key_already = after.trim_start_matches(['"', '\'']).starts_with(':');

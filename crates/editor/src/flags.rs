@@ -12,10 +12,10 @@ use kubefoundry_model::wire::{EngineType, KIND, ModelDeployment};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use serde_json::Value;
 
-use super::fields::{named_provider, write_list};
+use crate::fields::{named_provider, write_list};
 
 /// The flags that a field of a deployment takes.
-pub(super) struct FieldFlags {
+pub(crate) struct FieldFlags {
     /// Outermost parser first.
     tables: Vec<FlagTable>,
     /// The runtime whose flags these are: `dynamo 1.4.0`. Empty if the newest known version of the engine is assumed.
@@ -30,7 +30,7 @@ enum FlagField {
 }
 
 /// Finds the flags that can be keys of the mapping, or items of the list, at a path. Returns `None` for every other field.
-pub(super) fn flags_at(
+pub(crate) fn flags_at(
     session: Option<&Session>,
     header: &Header,
     document: &Value,
@@ -85,7 +85,7 @@ fn engine_flags(session: Option<&Session>, document: &Value) -> Option<FieldFlag
 
 impl FieldFlags {
     /// Iterates over all flags. The outermost parser that knows a flag takes it.
-    pub(super) fn all(&self) -> impl Iterator<Item = (Flag, FlagTable)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Flag, FlagTable)> {
         let mut seen = std::collections::BTreeSet::new();
         let named = self.tables.iter().flat_map(|table| table.names().map(move |name| (name, *table)));
         named
@@ -94,13 +94,13 @@ impl FieldFlags {
     }
 
     /// Finds a flag by any of its names, with or without dashes.
-    pub(super) fn find(&self, name: &str) -> Option<(Flag, Spelling, FlagTable)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(Flag, Spelling, FlagTable)> {
         let name = name.trim_start_matches('-');
         self.tables.iter().find_map(|table| table.lookup(name).map(|(flag, spelling)| (flag, spelling, *table)))
     }
 
     /// Describes a flag in Markdown.
-    pub(super) fn describe(&self, flag: &Flag, table: &FlagTable) -> String {
+    pub(crate) fn describe(&self, flag: &Flag, table: &FlagTable) -> String {
         let mut text = format!("`--{}` *{}*\n\nFlag of {}", flag.name, type_of(flag), table.program());
         if !flag.uncertain {
             let _ = write!(text, " {}", table.version());
@@ -151,7 +151,7 @@ fn facts(flag: &Flag, table: &FlagTable) -> Vec<String> {
 }
 
 /// Returns the type of a flag's value.
-pub(super) fn type_of(flag: &Flag) -> &'static str {
+pub(crate) fn type_of(flag: &Flag) -> &'static str {
     match (flag.kind, flag.value_type) {
         (FlagKind::Switch | FlagKind::Pair, _) | (_, ValueType::Boolean) => "boolean",
         (_, ValueType::Text) => "string",
@@ -165,13 +165,13 @@ pub(super) fn type_of(flag: &Flag) -> &'static str {
 }
 
 /// Returns the words that a flag's value can be.
-pub(super) fn values_of(flag: &Flag) -> Vec<&'static str> {
+pub(crate) fn values_of(flag: &Flag) -> Vec<&'static str> {
     let words: Vec<&str> = flag.choices().chain(flag.known_values()).chain(flag.special_values()).collect();
     if words.is_empty() && type_of(flag) == "boolean" { vec!["true", "false"] } else { words }
 }
 
 /// Splits the path of a flag, or of its value, into the field that holds it and the name of the flag.
-pub(super) fn split_flag(path: &FieldPath) -> Option<(FieldPath, &str)> {
+pub(crate) fn split_flag(path: &FieldPath) -> Option<(FieldPath, &str)> {
     let name = path.segments().last().and_then(Segment::as_key)?;
     Some((path.parent(), name))
 }

@@ -28,14 +28,22 @@ const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 
 /// Reasons why the input cannot be copied to the output.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StreamError {
+pub enum StreamError {
+    /// A text cannot be read without losing a value.
     #[error("{file}: line {line} cannot be copied to the output: {message}")]
-    CannotCopy { file: String, line: usize, message: String },
+    CannotCopy {
+        /// The name of the text.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong there.
+        message: String,
+    },
 }
 
 /// One object of the merged output.
 #[derive(Debug)]
-pub(super) enum MergedObject<'c, O> {
+pub(crate) enum MergedObject<'c, O> {
     Generated(&'c O),
     /// A document copied from the input.
     Input(&'c InputDocument),
@@ -43,14 +51,14 @@ pub(super) enum MergedObject<'c, O> {
 
 /// The parsed texts of the input, from which documents are copied or converted to JSON.
 #[derive(Debug)]
-pub(super) struct InputTexts<'s> {
+pub(crate) struct InputTexts<'s> {
     sources: &'s SourceSet,
     parsed: BTreeMap<SourceId, ParsedText<'s>>,
 }
 
 impl<'s> InputTexts<'s> {
     /// Parses every text of the input. Fails for a text that is not valid YAML, which cannot be copied reliably.
-    pub(super) fn parse(sources: &'s SourceSet, limits: &yaml::Limits) -> Result<Self, StreamError> {
+    pub(crate) fn parse(sources: &'s SourceSet, limits: &yaml::Limits) -> Result<Self, StreamError> {
         let mut inputs = Self { sources, parsed: BTreeMap::new() };
         for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
             let parsed = yaml::parse(&source.text, limits);
@@ -63,7 +71,7 @@ impl<'s> InputTexts<'s> {
     }
 
     /// Returns the text of a document, or `None` for a list item, whose indentation and anchors depend on the list.
-    pub(super) fn verbatim(&self, input: &InputDocument) -> Option<&'s str> {
+    pub(crate) fn verbatim(&self, input: &InputDocument) -> Option<&'s str> {
         let document = self.document(input).filter(|document| document.span == input.span)?;
         self.sources.get(input.source).text.get(document.span.start..document.span.end)
     }
@@ -75,7 +83,7 @@ impl<'s> InputTexts<'s> {
 
     /// Converts a document or a list item to JSON. Fails if strict parsing found a problem in it, such as a duplicate
     /// key, because a value would be lost.
-    pub(super) fn value(&self, input: &InputDocument) -> Result<Value, StreamError> {
+    pub(crate) fn value(&self, input: &InputDocument) -> Result<Value, StreamError> {
         let Some(document) = self.document(input) else { return Ok(Value::Null) };
         let inside = |span: Span| input.span.start <= span.start && span.end <= input.span.end;
         if let Some(problem) = document.problems.iter().find(|it| it.kind.is_limit() || inside(it.span)) {
@@ -109,7 +117,7 @@ fn find_item<'n, 't>(list: &'n Node<'t>, span: Span) -> Option<&'n Node<'t>> {
 }
 
 /// Merges generated objects into the input, in input order. With `replace`, rendered ModelDeployments are dropped.
-pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<MergedObject<'_, O>> {
+pub(crate) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<MergedObject<'_, O>> {
     let generated: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &*output.identity).collect();
     let mut outputs = GeneratedObjects::new(compilation);
     let mut output_objects = Vec::new();
@@ -162,7 +170,7 @@ impl<'c, O> GeneratedObjects<'c, O> {
 }
 
 /// Drops input objects that are annotated as local configuration.
-pub(super) fn drop_local_objects<'c, O>(
+pub(crate) fn drop_local_objects<'c, O>(
     output_objects: Vec<MergedObject<'c, O>>,
     inputs: &InputTexts<'_>,
 ) -> Result<Vec<MergedObject<'c, O>>, StreamError> {

@@ -12,13 +12,13 @@ use serde_json::Value;
 
 /// A declared value: its shape, and the field that holds it unless it is the document, or an item of a list or a mapping.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Declared {
-    pub(super) shape: Shape,
-    pub(super) field: Option<FieldShape>,
+pub(crate) struct Declared {
+    pub(crate) shape: Shape,
+    pub(crate) field: Option<FieldShape>,
 }
 
 /// Finds the kind of a document. If `apiVersion` is still being typed, the kind alone decides.
-pub(super) fn kind_of(header: &Header) -> Option<&'static DocumentedKind> {
+pub(crate) fn kind_of(header: &Header) -> Option<&'static DocumentedKind> {
     let same_kind = || KINDS.iter().filter(|kind| *kind.name == *header.kind);
     same_kind()
         .find(|kind| (kind.versions)().iter().any(|version| **version == *header.api_version))
@@ -27,7 +27,7 @@ pub(super) fn kind_of(header: &Header) -> Option<&'static DocumentedKind> {
 
 /// Finds the declaration of the value at a path. The fields of `spec.provider.overrides` are those of the provider that
 /// `provider` names, or else of the one that the document names.
-pub(super) fn declared_at(
+pub(crate) fn declared_at(
     header: &Header,
     document: &Value,
     path: &FieldPath,
@@ -50,7 +50,7 @@ pub(super) fn declared_at(
 }
 
 /// Returns the provider that a ModelDeployment names.
-pub(super) fn named_provider(document: &Value) -> Option<String> {
+pub(crate) fn named_provider(document: &Value) -> Option<String> {
     let path = FieldPath::from(ModelDeployment::path().spec().provider().name());
     document.pointer(&path.json_pointer())?.as_str().map(str::to_owned)
 }
@@ -69,7 +69,7 @@ fn step(shape: &Shape, segment: &Segment) -> Option<Declared> {
 }
 
 /// Returns the object that a value of this shape is. Unlike [`nested_object`], it enters no list or mapping.
-pub(super) fn object_of(shape: &Shape) -> Option<&'static ObjectShape> {
+pub(crate) fn object_of(shape: &Shape) -> Option<&'static ObjectShape> {
     match shape {
         Shape::Object(object) => Some(object),
         Shape::OneOf(shapes) => shapes.iter().find_map(object_of),
@@ -78,7 +78,7 @@ pub(super) fn object_of(shape: &Shape) -> Option<&'static ObjectShape> {
 }
 
 /// Returns the words that a value can be, each with its description.
-pub(super) fn words_of(declared: &Declared) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn words_of(declared: &Declared) -> Vec<(&'static str, &'static str)> {
     let mut words = words_of_shape(&declared.shape);
     if let Some(allowed) = declared.field.and_then(|field| field.facets.allowed_values) {
         words.extend(allowed.iter().map(|word| (*word, "")));
@@ -96,7 +96,7 @@ fn words_of_shape(shape: &Shape) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Describes a field in Markdown: its path and type, its documentation, and what its value must be.
-pub(super) fn describe(kind: &DocumentedKind, path: &FieldPath, declared: &Declared) -> String {
+pub(crate) fn describe(kind: &DocumentedKind, path: &FieldPath, declared: &Declared) -> String {
     let mut text = format!("`{path}` *{}*", type_name(&declared.shape).replace('*', "\\*"));
     let doc = match &declared.field {
         Some(field) => field.doc,
@@ -118,14 +118,14 @@ pub(super) fn describe(kind: &DocumentedKind, path: &FieldPath, declared: &Decla
 }
 
 /// Adds a Markdown list after a text.
-pub(super) fn write_list(text: &mut String, items: impl IntoIterator<Item = String>) {
+pub(crate) fn write_list(text: &mut String, items: impl IntoIterator<Item = String>) {
     for (index, item) in items.into_iter().enumerate() {
         let _ = write!(text, "{}- {item}", if index == 0 { "\n\n" } else { "\n" });
     }
 }
 
 /// Joins the lines of documentation.
-pub(super) fn one_paragraph(doc: &str) -> String {
+pub(crate) fn one_paragraph(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -1,0 +1,19 @@
+//! What front ends print of a run: the manifests, the JSON reports, and the diagram of a decision.
+//!
+//! Everything here is a pure function of a run. The crate is internal: only the package `kubefoundry` promises a stable
+//! interface.
+
+pub mod run;
+
+pub mod graph;
+mod references;
+
+pub mod page;
+
+pub mod manifests;
+mod merge;
+
+pub mod decisions;
+pub mod fit;
+pub mod import;
+pub mod plan;
