@@ -1,0 +1,354 @@
+// The page: editors on one side, results on the other, and the engine in a worker between them.
+
+import { EditorSelection } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+
+import { Client } from './client.js';
+import { applyFix, editorState, offsetOf, showFindings, showText, viewer } from './editor.js';
+import { count, element } from './element.js';
+import { readFragment, writeFragment } from './link.js';
+import { markdown } from './markdown.js';
+import { decisionPanel, fitPanel, noManifests, planPanel } from './panels.js';
+
+/* Constants of the build: the examples, the program of the worker, and the style sheet of decisions. */
+const { examples, workerSource, pictureStyle } = BUILD;
+
+const OPTIONS = 'kubefoundry.yaml';
+const TABS = ['manifests', 'decision', 'fit', 'plan'];
+const FIRST_EXAMPLE = 'llama-8b';
+// After a pause of this length in milliseconds, the address holds the state, and screen readers hear the number of findings.
+const PAUSE = 400;
+
+const byId = (id) => document.getElementById(id);
+
+/** The texts: the manifests and the options. */
+let input = { files: [], options: '' };
+/** The texts that `plan` compares with. */
+let baseline = input;
+let activeFile = 0;
+let activeTab = 'manifests';
+/** Findings of the last answer. */
+let findings = [];
+/** The fragment that the page wrote itself. */
+let ownFragment = '';
+let isFirstAnswer = true;
+
+const client = new Client(workerSource, byId('engine').textContent.trim(), (message) => {
+  notify(`The engine failed (${message}) and was started again. Please report the text that caused it.`);
+  update();
+});
+byId('engine').remove();
+client.ready.then(({ version }) => {
+  byId('version').textContent = version;
+}, () => undefined);
+
+const requestOf = ({ files, options }) => ({ files, ...(options.trim() === '' ? {} : { options }) });
+
+/** Calls the engine about an offset of a text, in the state that the editors show. */
+const ask = (nameOfText) => (name, offset) => client.call(name, { request: requestOf(input), file: nameOfText(), offset }).catch(() => undefined);
+
+const manifestEditor = new EditorView({ parent: byId('manifest-editor') });
+const optionsEditor = new EditorView({ parent: byId('options-editor') });
+const manifestViewer = viewer(byId('manifests-text'), 'Rendered manifests');
+/** The states of the editors of files that are not shown. */
+let states = [];
+
+const fileState = ({ name, text }) =>
+  editorState(text, `Manifests, ${name}`, 'apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\n…', ask(() => input.files[activeFile].name), () => changed('file'));
+const optionsState = (text) =>
+  editorState(text, `Options, ${OPTIONS}`, 'apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n…', ask(() => OPTIONS), () => changed('options'));
+
+function changed(part) {
+  const started = performance.now();
+  if (part === 'options') input = { ...input, options: optionsEditor.state.doc.toString() };
+  else input = { ...input, files: input.files.map((file, at) => (at === activeFile ? { ...file, text: manifestEditor.state.doc.toString() } : file)) };
+  markExample();
+  update(started);
+}
+
+/** Compiles the present state and shows the answer. */
+function update(started = performance.now()) {
+  client.update(
+    () => ({ request: requestOf(input), baseline: requestOf(baseline), tab: activeTab, input, started }),
+    (answer, state) => {
+      // Texts that have changed since then get their own answer.
+      if (state.input !== input) return;
+      findings = answer.lint.diagnostics;
+      showEditorFindings();
+      showProblems();
+      if (state.tab === activeTab) SHOW[activeTab](answer.result);
+      performance.measure('answer', { start: state.started });
+      if (isFirstAnswer) {
+        isFirstAnswer = false;
+        performance.measure('first-answer', { start: 0 });
+      }
+      document.body.dataset.answered = String(Number(document.body.dataset.answered ?? 0) + 1);
+      settle();
+    },
+  );
+}
+
+const SHOW = {
+  manifests: (rendered) => {
+    const isShown = rendered.manifests !== null;
+    byId('manifests-text').hidden = !isShown;
+    byId('manifests-note').hidden = isShown;
+    byId('copy-manifests').disabled = !isShown;
+    byId('download-manifests').disabled = !isShown;
+    if (!isShown) {
+      byId('manifests-note').textContent = noManifests(rendered);
+      byId('manifests-count').textContent = '';
+      return;
+    }
+    showText(manifestViewer, rendered.manifests);
+    byId('manifests-count').textContent = rendered.manifests === '' ? 'no objects' : count(rendered.manifests.split('\n---\n').length, 'object');
+  },
+  decision: (html) => decisionPanel(byId('decision-picture'), html, pictureStyle),
+  fit: (report) => byId('fit-report').replaceChildren(...fitPanel(report)),
+  plan: (planned) => byId('plan-report').replaceChildren(...planPanel(planned)),
+};
+
+const isIn = (name) => (finding) => finding.file === name && finding.line !== undefined;
+
+function showEditorFindings() {
+  showFindings(manifestEditor, findings.filter(isIn(input.files[activeFile].name)));
+  showFindings(optionsEditor, findings.filter(isIn(OPTIONS)));
+}
+
+/** Shows a text at a place, and puts the cursor there. */
+function goTo({ file, line, column }) {
+  if (file !== OPTIONS) openFile(Math.max(0, input.files.findIndex(({ name }) => name === file)));
+  else byId('options').open = true;
+  const view = file === OPTIONS ? optionsEditor : manifestEditor;
+  const at = offsetOf(view.state.doc, line, column);
+  view.dispatch({ selection: EditorSelection.cursor(at), effects: EditorView.scrollIntoView(at, { y: 'center' }) });
+  view.focus();
+  return view;
+}
+
+const ICONS = { error: '✕', warning: '!', info: 'i' };
+
+function problem(finding) {
+  const hasPlace = finding.line !== undefined;
+  const place = hasPlace ? `${finding.file}:${finding.line}:${finding.column}` : '';
+  const title = [
+    element('span', { className: 'icon', 'aria-hidden': 'true' }, ICONS[finding.severity]),
+    element('span', { className: 'visually-hidden' }, `${finding.severity}: `),
+    element('span', { className: 'message' }, finding.message),
+    element('span', { className: 'place' }, ` ${place}`),
+  ];
+  return element('li', { className: finding.severity },
+    hasPlace
+      ? element('button', { type: 'button', className: 'problem', onclick: () => goTo(finding) }, ...title)
+      : element('p', { className: 'problem' }, ...title),
+    element('div', { className: 'more' },
+      finding.help && element('span', { className: 'help' }, finding.help),
+      element('button', { type: 'button', className: 'quiet-button', 'aria-label': `Explain ${finding.code}`, onclick: () => showCode(finding.code) }, finding.code),
+      finding.fix && element('button', { type: 'button', className: 'small primary fix', onclick: () => applyFix(goTo(finding), finding.fix) },
+        `Fix: ${finding.fix.title}`)));
+}
+
+let shownProblems = '';
+
+function totals() {
+  const of = (severity) => findings.filter((finding) => finding.severity === severity).length;
+  const parts = [[of('error'), 'error'], [of('warning'), 'warning'], [of('info'), 'note']].filter(([number]) => number > 0);
+  return parts.map(([number, noun]) => count(number, noun)).join(', ') || 'No findings';
+}
+
+function showProblems() {
+  const key = JSON.stringify(findings);
+  if (key === shownProblems) return;
+  shownProblems = key;
+  byId('problems-title').textContent = totals();
+  byId('problems-list').replaceChildren(...findings.map(problem));
+  byId('fix-all').hidden = findings.filter((finding) => finding.fix).length < 2;
+}
+
+async function fixAll() {
+  for (const name of new Set(findings.filter((finding) => finding.fix).map((finding) => finding.file))) {
+    const { text } = await client.call('fixAll', { request: requestOf(input), file: name });
+    const view = goTo(findings.find((finding) => finding.file === name));
+    showText(view, text);
+  }
+}
+
+async function showCode(code) {
+  const page = await client.call('codePage', code);
+  byId('code-page').replaceChildren(...markdown(page ?? `There is no page of ${code}.`, 2));
+  byId('code-dialog').showModal();
+}
+
+/** Says something in a line that screen readers announce. */
+function notify(text) {
+  byId('notice').textContent = text;
+  byId('notice').hidden = text === '';
+  clearTimeout(notify.timer);
+  notify.timer = setTimeout(() => notify(''), 4000);
+}
+
+let pause;
+
+/** Waits for a pause in typing, then announces the number of findings and writes the state into the address. */
+function settle() {
+  clearTimeout(pause);
+  pause = setTimeout(async () => {
+    if (byId('status').textContent !== totals()) byId('status').textContent = totals();
+    await writeAddress();
+  }, PAUSE);
+}
+
+async function writeAddress() {
+  const name = exampleOf(input);
+  const isUnchanged = name !== undefined && baseline === input && activeTab === 'manifests';
+  ownFragment = isUnchanged ? `#example=${name}` : await writeFragment({ input, baseline, tab: activeTab });
+  if (location.hash !== ownFragment) location.replace(ownFragment);
+  return location.href;
+}
+
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const exampleOf = (texts) => examples.find((example) => isSame(inputOf(example), texts))?.name;
+const inputOf = ({ files, options }) => ({ files, options });
+
+function markExample() {
+  const name = exampleOf(input);
+  byId('examples').value = name ?? '';
+  byId('about-example').textContent = examples.find((example) => example.name === name)?.title ?? '';
+}
+
+/** Shows a state: the texts, the baseline and the tab. */
+function load(state) {
+  input = state.input;
+  baseline = state.baseline ?? state.input;
+  activeFile = 0;
+  states = input.files.map(fileState);
+  manifestEditor.setState(states[0]);
+  optionsEditor.setState(optionsState(input.options));
+  byId('options').open = input.options.trim() !== '' || matchMedia('(min-width: 68rem)').matches;
+  showFileTabs();
+  markExample();
+  openTab(TABS.includes(state.tab) ? state.tab : activeTab);
+}
+
+function openExample(name) {
+  const example = examples.find((it) => it.name === name);
+  if (example) load({ input: inputOf(example) });
+}
+
+function showFileTabs() {
+  const isOne = input.files.length === 1;
+  const tabs = input.files.map(({ name }, at) =>
+    element('button', { type: 'button', role: 'tab', 'aria-selected': String(at === activeFile), 'aria-controls': 'manifest-editor', tabIndex: at === activeFile ? 0 : -1, onclick: () => openFile(at) }, name));
+  byId('files').replaceChildren(...(isOne ? [element('span', { className: 'file' }, input.files[0].name)] : tabs));
+  if (isOne) byId('files').removeAttribute('role');
+  else byId('files').setAttribute('role', 'tablist');
+}
+
+function openFile(at) {
+  if (at === activeFile) return;
+  states[activeFile] = manifestEditor.state;
+  activeFile = at;
+  manifestEditor.setState(states[at]);
+  showFileTabs();
+  showEditorFindings();
+}
+
+function openTab(name) {
+  activeTab = name;
+  for (const tab of TABS) {
+    byId(`tab-${tab}`).setAttribute('aria-selected', String(tab === name));
+    byId(`tab-${tab}`).tabIndex = tab === name ? 0 : -1;
+    byId(`panel-${tab}`).hidden = tab !== name;
+  }
+  update();
+}
+
+/** Moves between tabs with the arrow keys, Home and End, as the pattern for tabs asks. */
+function moveWithKeys(list) {
+  list.addEventListener('keydown', (event) => {
+    const tabs = [...list.querySelectorAll('[role=tab]')];
+    const at = tabs.indexOf(document.activeElement);
+    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (at < 0 || next === undefined) return;
+    event.preventDefault();
+    tabs.at(next % tabs.length).click();
+    [...list.querySelectorAll('[role=tab]')].at(next % tabs.length).focus();
+  });
+}
+
+async function copy(text, done) {
+  try {
+    await navigator.clipboard.writeText(text);
+    notify(done);
+  } catch {
+    notify('The browser does not allow this page to copy. Copy the address or the text yourself.');
+  }
+}
+
+function download() {
+  const link = element('a', { href: URL.createObjectURL(new Blob([manifestViewer.state.doc.toString()], { type: 'application/yaml' })), download: 'manifests.yaml' });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** Converts objects of providers, shows what a ModelDeployment cannot express, and opens the result. */
+async function importObjects() {
+  const { manifests, report } = await client.call('importObjects', { request: requestOf({ files: [{ name: 'objects.yaml', text: byId('import-text').value }], options: input.options }) });
+  const said = [
+    ...report.refused.map(({ object, reason }) => `${object.kind} ${object.name}: ${reason}`),
+    ...report.diagnostics.map(({ severity, message }) => `${severity}: ${message}`),
+  ];
+  byId('import-findings').replaceChildren(...said.map((text) => element('li', {}, text)));
+  byId('import-result').textContent = `${count(report.imported.length, 'object')} imported`;
+  byId('import-open').disabled = report.imported.length === 0;
+  byId('import-open').onclick = () => {
+    byId('import-dialog').close();
+    load({ input: { files: [{ name: 'model.yaml', text: manifests }], options: input.options } });
+    manifestEditor.focus();
+  };
+}
+
+const THEMES = ['system', 'light', 'dark'];
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId('theme').textContent = `Theme: ${theme}`;
+}
+
+function listExamples() {
+  const groups = [['Models', (name) => !/^(actor|llama-stack)-/.test(name)], ['Actors', (name) => name.startsWith('actor-')], ['Llama Stack', (name) => name.startsWith('llama-stack-')]];
+  const options = (matches) => examples.filter(({ name }) => matches(name)).map(({ name }) => element('option', { value: name }, name));
+  byId('examples').append(element('option', { value: '', disabled: true, hidden: true }, 'own text'), ...groups.map(([label, matches]) => element('optgroup', { label }, options(matches))));
+}
+
+async function readAddress() {
+  const name = location.hash.match(/^#example=([\w-]+)$/)?.[1];
+  const state = await readFragment(location.hash);
+  if (state) load(state);
+  else openExample(examples.some((example) => example.name === name) ? name : FIRST_EXAMPLE);
+}
+
+listExamples();
+setTheme('system');
+byId('examples').onchange = (event) => openExample(event.target.value);
+byId('theme').onclick = () => setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]);
+byId('share').onclick = async () => copy(await writeAddress(), 'The link is copied. It holds the texts themselves.');
+byId('fix-all').onclick = fixAll;
+byId('copy-manifests').onclick = () => copy(manifestViewer.state.doc.toString(), 'The manifests are copied.');
+byId('download-manifests').onclick = download;
+byId('set-baseline').onclick = () => {
+  baseline = input;
+  notify('The plan now compares with the present state.');
+  update();
+};
+byId('restore-baseline').onclick = () => load({ input: baseline, tab: 'plan' });
+byId('open-import').onclick = () => byId('import-dialog').showModal();
+byId('import-run').onclick = importObjects;
+for (const tab of TABS) byId(`tab-${tab}`).onclick = () => openTab(tab);
+for (const button of document.querySelectorAll('[data-close]')) button.onclick = () => button.closest('dialog').close();
+moveWithKeys(byId('tabs'));
+moveWithKeys(byId('files'));
+window.addEventListener('hashchange', () => {
+  if (location.hash !== ownFragment) readAddress();
+});
+readAddress();

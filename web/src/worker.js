@@ -1,0 +1,42 @@
+// The engine in a worker: the page stays responsive while it compiles.
+
+import { createEngine } from 'kubefoundry';
+
+let engine;
+
+/** Unpacks the module, which is compressed with gzip and written in base64. */
+async function unpack(packed) {
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).arrayBuffer();
+}
+
+/** What the result of a tab is computed from. */
+const TABS = {
+  manifests: ({ request }) => engine.render(request),
+  decision: ({ request }) => engine.picture(request),
+  fit: ({ request }) => engine.fit(request),
+  plan: ({ request, baseline }) => engine.plan(baseline, request, { diff: true }),
+};
+
+const CALLS = {
+  start: async (packed) => {
+    engine = await createEngine(await unpack(packed));
+    return { version: engine.version };
+  },
+  // One message for each change: the findings, and what the visible tab shows.
+  update: (state) => ({ lint: engine.lint(state.request), result: TABS[state.tab](state) }),
+  complete: ({ request, file, offset }) => engine.complete(request, file, offset),
+  hover: ({ request, file, offset }) => engine.hover(request, file, offset),
+  fixAll: ({ request, file }) => engine.fixAll(request, file),
+  importObjects: ({ request }) => engine.importObjects(request),
+  codePage: (code) => engine.codePage(code),
+};
+
+self.onmessage = async ({ data: { id, name, argument } }) => {
+  try {
+    self.postMessage({ id, value: await CALLS[name](argument) });
+  } catch (error) {
+    self.postMessage({ id, error: String(error.message ?? error), isTrap: !(error instanceof TypeError) });
+  }
+};
