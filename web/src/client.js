@@ -1,5 +1,7 @@
 // Calls of the engine in its worker.
 
+const failure = (message) => Object.assign(new Error(message), { isFailure: true });
+
 /** Starts the engine, and again after it failed. Calls wait until it is ready. */
 export class Client {
   #worker;
@@ -30,14 +32,18 @@ export class Client {
       waiting?.resolve(value);
       return;
     }
-    waiting?.reject(new Error(error));
-    if (isTrap) this.#restart(error);
+    if (isTrap) {
+      waiting?.reject(failure(error));
+      this.#restart(error);
+    } else {
+      waiting?.reject(new Error(error));
+    }
   }
 
   /** A failure leaves the memory of the module in an unknown state, so a new one replaces it. */
   #restart(message) {
     this.#worker.terminate();
-    for (const { reject } of this.#waiting.values()) reject(new Error(message));
+    for (const { reject } of this.#waiting.values()) reject(failure(message));
     this.#waiting.clear();
     this.onFailure(message);
     this.#start();
@@ -62,8 +68,9 @@ export class Client {
     try {
       const state = read();
       show(await this.call('update', state), state);
-    } catch {
-      // The failure was reported when the engine was restarted.
+    } catch (error) {
+      // A failure of the engine was reported when it was started again.
+      if (!error.isFailure) reportError(error);
     }
     this.#isBusy = false;
     if (this.#pending) {

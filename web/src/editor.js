@@ -1,6 +1,6 @@
 // The editors: YAML with findings, completion and descriptions from the engine.
 
-import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
+import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, pickedCompletion } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, isolateHistory } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import { HighlightStyle, bracketMatching, indentUnit, syntaxHighlighting } from '@codemirror/language';
@@ -119,13 +119,14 @@ function completions(ask) {
       label: it.label,
       type: TYPES[it.kind],
       detail: it.detail,
+      inserts: it.text,
       boost: -number / 100,
       info: it.documentation ? () => element('div', { className: 'prose' }, markdown(it.documentation)) : undefined,
       apply: (view, completion, start, end) => {
         view.dispatch({
           changes: { from: start, to: Math.max(end, to), insert: it.text },
           selection: { anchor: start + it.text.length },
-          annotations: Transaction.userEvent.of('input.complete'),
+          annotations: [Transaction.userEvent.of('input.complete'), pickedCompletion.of(completion)],
         });
       },
     }));
@@ -157,7 +158,7 @@ export function editorState(text, label, hint, ask, onChange) {
       highlightSelectionMatches(),
       indentUnit.of('  '),
       lintGutter(),
-      autocompletion({ override: [completions(ask)], icons: false, activateOnTypingDelay: 50 }),
+      autocompletion({ override: [completions(ask)], icons: false, activateOnTypingDelay: 50, activateOnCompletion: ({ inserts }) => inserts.endsWith(': ') }),
       description(ask),
       placeholder(hint),
       // Tab leaves the editor, unless a completion is offered.

@@ -3,6 +3,8 @@
 import { createEngine } from 'kubefoundry';
 
 let engine;
+/** Messages that arrive while the module is compiled wait for it. */
+let started = Promise.resolve();
 
 /** Unpacks the module, which is compressed with gzip and written in base64. */
 async function unpack(packed) {
@@ -20,10 +22,7 @@ const TABS = {
 };
 
 const CALLS = {
-  start: async (packed) => {
-    engine = await createEngine(await unpack(packed));
-    return { version: engine.version };
-  },
+  start: () => ({ version: engine.version }),
   // One message for each change: the findings, and what the visible tab shows.
   update: (state) => ({ lint: engine.lint(state.request), result: TABS[state.tab](state) }),
   complete: ({ request, file, offset }) => engine.complete(request, file, offset),
@@ -33,10 +32,19 @@ const CALLS = {
   codePage: (code) => engine.codePage(code),
 };
 
+async function start(packed) {
+  engine = await createEngine(await unpack(packed));
+}
+
+/** The module has failed, and its memory is in an unknown state. Other errors are about the call. */
+const isTrap = (error) => error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
+
 self.onmessage = async ({ data: { id, name, argument } }) => {
+  if (name === 'start') started = start(argument);
   try {
+    await started;
     self.postMessage({ id, value: await CALLS[name](argument) });
   } catch (error) {
-    self.postMessage({ id, error: String(error.message ?? error), isTrap: !(error instanceof TypeError) });
+    self.postMessage({ id, error: String(error.message ?? error), isTrap: isTrap(error) });
   }
 };

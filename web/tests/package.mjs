@@ -32,14 +32,14 @@ try {
   // A mistake in a call is an exception, and one in a text a finding.
   assert.throws(() => engine.lint({ files: 'x' }), /the request is malformed/);
   assert.throws(() => engine.complete(request, 'other.yaml', 0), /no text named "other.yaml"/);
-  assert.strictEqual(engine.lint({ files: [{ name: 'a', text: '[' }] }).diagnostics[0]?.code, 'KF0001');
+  assert.strictEqual(engine.lint({ files: [{ name: 'a', text: 'apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nspec: [' }] }).diagnostics[0]?.code, 'KF0001');
 
   // Without threads, a large input is compiled in one. Deep nesting must not exhaust the stack.
   const many = Array.from({ length: 2000 }, (_, number) => request.files[0].text.replaceAll('llama-8b', `llama-${number}`)).join('---\n');
   const rendered = engine.render({ files: [{ name: 'many.yaml', text: many }] });
   assert.strictEqual(rendered.manifests?.split('\n---\n').length, 2000);
   for (const [open, close] of [['[', ']'], ['{a: ', '}'], ['- ', '']]) {
-    const deep = engine.lint({ files: [{ name: 'deep.yaml', text: `# kubefoundry.ai\n${open.repeat(50_000)}1${close.repeat(50_000)}\n` }] });
+    const deep = engine.lint({ files: [{ name: 'deep.yaml', text: `apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nspec:\n  ${open.repeat(50_000)}1${close.repeat(50_000)}\n` }] });
     assert.ok(deep.diagnostics.length > 0, `${open}: ${JSON.stringify(deep)}`);
   }
   const rule = `${'('.repeat(2000)}true${')'.repeat(2000)}`;
