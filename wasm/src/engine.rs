@@ -50,18 +50,27 @@ pub type Answer = Result<String, CallError>;
 /// Answers requests. It keeps the results of documents, so that the next request compiles only what has changed.
 #[derive(Debug, Default)]
 pub struct Engine {
-    lint: Recompiler<()>,
     render: Recompiler<YamlText>,
     explain: Recompiler<Value>,
+    /// The last request that `explain` compiled. An editor asks for findings and for decisions of the same texts.
+    explained: Option<Explained>,
+}
+
+/// A request with what it was compiled to.
+#[derive(Debug)]
+struct Explained {
+    request: String,
+    sources: SourceSet,
+    compilation: Compilation,
 }
 
 impl Engine {
     /// Returns the findings of `lint`, as in schemas/diagnostics.json.
     pub fn lint(&mut self, request: &str) -> Answer {
-        let sources = read(request)?.sources(EmptyInput::Allowed);
-        let mut compilation = self.lint.compile(&sources, Thoroughness::EveryRule);
-        compilation.diagnostics.retain(|finding| !finding.suppressed);
-        Ok(findings(&compilation, &sources))
+        let Explained { sources, compilation, .. } = self.explained(request)?;
+        let reported: Vec<Diagnostic> =
+            compilation.diagnostics.iter().filter(|finding| !finding.suppressed).cloned().collect();
+        Ok(render::json(&reported, sources, &compilation.checked_schemas()))
     }
 
     /// Returns what `render` prints: `manifests`, which are `null` after an error, and the findings. `refusal` is the reason
@@ -97,9 +106,21 @@ impl Engine {
     }
 
     fn with_decisions(&mut self, request: &str, report: impl FnOnce(RunResult<'_>) -> String) -> Answer {
-        let sources = read(request)?.sources(EmptyInput::Allowed);
-        let compilation = self.explain.compile(&sources, Thoroughness::Everything);
-        Ok(report(RunResult { sources: &sources, origins: &AsWritten, compilation: &compilation }))
+        let Explained { sources, compilation, .. } = self.explained(request)?;
+        Ok(report(RunResult { sources, origins: &AsWritten, compilation }))
+    }
+
+    /// Compiles a request, unless it is the last one again.
+    fn explained(&mut self, request: &str) -> Result<&Explained, CallError> {
+        let explained = match self.explained.take() {
+            Some(explained) if explained.request == request => explained,
+            _ => {
+                let sources = read(request)?.sources(EmptyInput::Allowed);
+                let compilation = self.explain.compile(&sources, Thoroughness::Everything);
+                Explained { request: request.to_owned(), sources, compilation }
+            }
+        };
+        Ok(self.explained.insert(explained))
     }
 
     /// Compares two requests. Returns `plan`, as in schemas/plan.json, which is `null` if one of them has errors, and the
@@ -181,11 +202,10 @@ impl Engine {
 
     /// Returns a text with all fixes that can be applied together, and how many findings of it had one: `text`, `fixes`.
     pub fn fix_all(&mut self, request: &str, file: &str) -> Answer {
-        let request = read(request)?;
-        let text = request.text(file).ok_or_else(|| CallError::NoFile(file.to_owned()))?;
-        let sources = request.sources(EmptyInput::Allowed);
-        let source = request.source(&sources, file);
-        let compilation = self.lint.compile(&sources, Thoroughness::EveryRule);
+        let texts = read(request)?;
+        let text = texts.text(file).ok_or_else(|| CallError::NoFile(file.to_owned()))?;
+        let Explained { sources, compilation, .. } = self.explained(request)?;
+        let source = texts.source(sources, file);
         let is_here = |finding: &&Diagnostic| {
             !finding.suppressed && finding.location.as_ref().map(|location| location.source) == source
         };

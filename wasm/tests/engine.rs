@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kubefoundry::{Purpose, SourceSet};
 use kubefoundry_wasm::engine::{CallError, Engine, code_page};
 use serde_json::{Value, json};
 
@@ -82,6 +83,24 @@ fn every_report_has_the_shape_of_its_schema() {
         validate("diagnostics", &planned["oldDiagnostics"]);
         validate("import", &read(engine.import(&example, None, false))["report"]);
         previous = example;
+    }
+}
+
+/// Findings come from the run that also records every decision, which may not find more or less than `lint`.
+#[test]
+fn findings_are_those_of_lint() {
+    let mut engine = Engine::default();
+    for (folder, request) in examples() {
+        let mut sources = SourceSet::default();
+        if let Some(options) = request["options"].as_str() {
+            sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+        }
+        for file in request["files"].as_array().unwrap() {
+            sources.add(file["name"].as_str().unwrap(), file["text"].as_str().unwrap());
+        }
+        let compilation = kubefoundry::compile(&sources, kubefoundry::Thoroughness::EveryRule);
+        let expected = kubefoundry::report::json(&compilation.diagnostics, &sources, &[]);
+        assert_eq!(engine.lint(&request.to_string()).unwrap(), expected, "{folder:?}");
     }
 }
 

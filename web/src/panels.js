@@ -79,6 +79,7 @@ function fitWorker(worker, hasRoles) {
     element('h3', {}, nameOf(worker.object), hasRoles && `, ${worker.role}`, ' ', badge(verdict, kind)),
     memoryBar(worker),
     element('dl', { className: 'facts' }, rows),
+    !worker.gpu && note('It is not known which GPU runs this. Name one, for example with the node selector ', element('code', {}, 'nvidia.com/gpu.product: NVIDIA-L40S'), ', to see whether the model fits.'),
     alternatives(worker));
 }
 

@@ -8,7 +8,10 @@ let started = Promise.resolve();
 
 /** Unpacks the module, which is compressed with gzip and written in base64. */
 async function unpack(packed) {
-  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const text = atob(packed);
+  // Three million characters: `Uint8Array.from` with a function takes thirty times as long.
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Response(stream).arrayBuffer();
 }

@@ -17,11 +17,14 @@ const WIDTHS = [1440, 820, 390];
 
 // All files of the page, compressed with gzip, in bytes.
 const MAX_COMPRESSED = 4 * 1024 * 1024;
-// From the start of loading to the first answer, in milliseconds, and from a keystroke to its answer. A machine that
-// does other work at the same time takes longer, so the checks allow for a multiple; the medians are printed.
+// The goals in milliseconds: from the start of loading to the first answer, and from a keystroke to its answer. The checks
+// allow for a slower machine, and for the share of a processor that other programs leave; the medians are printed.
 const FIRST_ANSWER = 300;
 const KEYSTROKE = 16;
-const ALLOWANCE = 6;
+const ALLOWANCE = 4;
+
+// A model of which the engine knows the GPU, so that every part of the page has something to show.
+const PORTRAIT = 'deepseek-r1-two-nodes';
 
 const MISTAKE = 'contxtLength: 8192';
 const CORRECT = 'contextLength: 8192';
@@ -37,7 +40,8 @@ async function visit(browser, fragment = '', settings = {}) {
   });
   tab.on('console', (message) => problems.push(message.text()));
   tab.on('pageerror', (error) => problems.push(error.message));
-  if (settings.scheme) await tab.emulateMedia({ colorScheme: settings.scheme });
+  // Colors would be measured while they change.
+  await tab.emulateMedia({ colorScheme: settings.scheme ?? 'light', reducedMotion: 'reduce' });
   await tab.setViewportSize({ width: settings.width ?? WIDTHS[0], height: settings.height ?? 900 });
   await tab.goto(PAGE + fragment);
   await tab.waitForFunction(() => document.body.dataset.answered !== undefined);
@@ -212,8 +216,18 @@ async function staysText(browser) {
   await leave(tab, 'hostile text');
 }
 
+/** Returns how many times longer work takes because of other programs: elapsed time divided by processor time. */
+function contention() {
+  const [began, used] = [performance.now(), process.cpuUsage()];
+  let sum = 0;
+  for (let step = 0; step < 200_000_000; step += 1) sum = (sum + step) % 1_000_003;
+  const { user, system } = process.cpuUsage(used);
+  return Math.max(1, (performance.now() - began) / ((user + system) / 1000)) + (sum < 0 ? 1 : 0);
+}
+
 /** Measures the time to the first answer, and of keystrokes. */
 async function measures(browser) {
+  const before = contention();
   const first = [];
   for (let round = 0; round < 5; round += 1) {
     const tab = await visit(browser);
@@ -235,9 +249,10 @@ async function measures(browser) {
   }
   await leave(tab, 'keystrokes');
   const times = Object.entries(measured).map(([name, time]) => `${name} ${time.toFixed(1)}`).join(', ');
-  console.log(`ok   first answer ${median(first).toFixed(0)} ms after loading began (goal ${FIRST_ANSWER}); a keystroke is answered in ms: ${times} (goal ${KEYSTROKE})`);
-  assert.ok(Math.min(...first) < FIRST_ANSWER * ALLOWANCE, `the first answer takes ${first} ms`);
-  assert.ok(Object.values(measured).every((time) => time < KEYSTROKE * ALLOWANCE), `a keystroke takes ${times} ms`);
+  const allowance = ALLOWANCE * Math.max(before, contention());
+  console.log(`ok   first answer ${median(first).toFixed(0)} ms after loading began (goal ${FIRST_ANSWER}); a keystroke is answered in ms: ${times} (goal ${KEYSTROKE}); allowed is ${allowance.toFixed(1)} times as much`);
+  assert.ok(Math.min(...first) < FIRST_ANSWER * allowance, `the first answer takes ${first} ms`);
+  assert.ok(Object.values(measured).every((time) => time < KEYSTROKE * allowance), `a keystroke takes ${times} ms`);
 }
 
 /** Runs in the page: returns problems of its structure for keyboards and screen readers, and of its layout. */
@@ -295,13 +310,13 @@ async function looks(browser) {
   fs.mkdirSync(pictures, { recursive: true });
   for (const scheme of ['light', 'dark']) {
     for (const width of WIDTHS) {
-      const tab = await visit(browser, '#example=llama-70b-prefill-decode', { scheme, width });
+      const tab = await visit(browser, `#example=${PORTRAIT}`, { scheme, width });
       for (const name of ['manifests', 'decision', 'fit', 'plan']) {
         await answered(tab, () => tab.click(`#tab-${name}`));
         if (name === 'plan') {
-          await tab.click('#manifest-editor .cm-line:has-text("replicas")');
+          await tab.click('#manifest-editor .cm-line:has-text("servedName")');
           await tab.keyboard.press('End');
-          await answered(tab, () => tab.keyboard.type('0'));
+          await answered(tab, () => tab.keyboard.type('-2'));
         }
         assert.deepStrictEqual(await tab.evaluate(inspect), [], `${name} ${scheme} ${width}`);
         await tab.screenshot({ path: path.join(pictures, `playground-${name}-${scheme}-${width}.png`), fullPage: width < 1000 });
@@ -360,6 +375,6 @@ open(executablePath, async (browser) => {
   await imports(browser);
   await staysText(browser);
   await keyboard(browser);
-  await measures(browser);
   await looks(browser);
+  await measures(browser);
 });
