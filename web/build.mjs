@@ -82,7 +82,7 @@ function pictureStyle() {
     .replaceAll('@media (max-width: 56rem)', '@container (max-width: 44rem)')
     .replace(/@media print \{[^]*$/, '');
   if (changed.includes(':root') || changed.includes('prefers-color-scheme')) throw new Error('the style sheet of decisions has colors that the page does not replace');
-  return `${changed}\n@container (max-width: 60rem) { .flow { gap: 2.5rem 1.75rem; } .stage + .stage li:first-child::before { left: -1.75rem; width: 1.75rem; } .box { padding: .5rem .75rem; } }\nsection:first-of-type { margin-top: 0; padding-top: 0 !important; border: 0 !important; }\n.quiet { color: var(--quiet); }\n`;
+  return `${changed}\n@container (max-width: 60rem) { .flow { grid-template-columns: minmax(0, 2.9fr) minmax(0, 4.7fr) minmax(0, 4.4fr); gap: 2.5rem 1.75rem; } h4 { font-size: .875rem; letter-spacing: -.01em; } .rules code { font-size: .75rem; } .stage + .stage li:first-child::before { left: -1.75rem; width: 1.75rem; } .box { padding: .5rem .625rem; } }\nsection:first-of-type { margin-top: 0; padding-top: 0 !important; border: 0 !important; }\n.quiet { color: var(--quiet); }\n`;
 }
 
 const settings = {

@@ -146,6 +146,8 @@ function plannedDeployment(deployment) {
   return element('section', { className: 'card' },
     element('h3', {}, name, ' ', badge(label, kind)),
     selection && element('p', {}, `Selection: ${selection.before.provider} → ${selection.after.provider}. ${selection.after.reason}`),
+    [['Endpoint', deployment.endpoint], ['Model name in requests', deployment.modelName]].map(([what, change]) =>
+      change && element('p', {}, badge(...CLASSES[change.class]), ` ${what}: `, value(change.before ?? 'unknown'), ' → ', value(change.after ?? 'unknown'))),
     deployment.gpus.map((it) => element('p', {}, `${it.resource}: ${it.before} → ${it.after}`)),
     deployment.changes.length > 0 && element('ul', { className: 'changes' }, deployment.changes.map(changeItem)),
     deployment.diff && diffBlock(deployment.diff, name));
