@@ -180,7 +180,7 @@ fn all_fixes_of_a_text_are_applied_together() {
 #[test]
 fn a_malformed_request_is_refused() {
     let mut engine = Engine::default();
-    for malformed in ["", "[]", "{}", r#"{"files": [{"name": 1, "text": ""}]}"#, r#"{"files": [], "optons": ""}"#] {
+    for malformed in ["", "[]", "{}", r#"{"files": [{"name": 1, "text": ""}]}"#, r#"{"files": [], "flags": ""}"#] {
         assert!(matches!(engine.lint(malformed), Err(CallError::Request(_))), "{malformed}");
     }
     let error = engine.complete(&request(PHI), "other.yaml", 0).unwrap_err();

@@ -10,7 +10,7 @@ export class Client {
   #pending;
   #isBusy = false;
 
-  /** `source` is the program of the worker, `packed` the module, and `onFailure` is told when the engine is restarted. */
+  /** `source` is the program of the worker, `packed` the module, and `onFailure` is called when the engine is restarted. */
   constructor(source, packed, onFailure) {
     this.address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
     this.packed = packed;

@@ -144,7 +144,7 @@ const description = (ask) =>
 
 const APPEARANCE = [lineNumbers(), drawSelection(), syntaxHighlighting(COLORS), THEME, search({ top: true }), EditorView.lineWrapping];
 
-/** Creates the state of an editor. `ask` calls the engine at an offset of the text, and `onChange` is told about changes. */
+/** Creates the state of an editor. `ask` calls the engine at an offset of the text, and `onChange` is called after a change. */
 export function editorState(text, label, hint, ask, onChange) {
   return EditorState.create({
     doc: text,
