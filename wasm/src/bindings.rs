@@ -1,5 +1,6 @@
 //! The functions that JavaScript calls. npm/index.js wraps them; nothing else should call them.
 #![allow(missing_docs, reason = "the wrapper documents them: npm/index.d.ts")]
+#![allow(clippy::needless_pass_by_value, reason = "wasm-bindgen hands over owned values")]
 
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsError, JsValue};

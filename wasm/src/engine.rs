@@ -92,7 +92,7 @@ impl Engine {
 
     /// Returns the decisions of `explain`, as in schemas/decisions.json.
     pub fn explain(&mut self, request: &str) -> Answer {
-        self.with_decisions(request, |run| decisions::json(run))
+        self.with_decisions(request, decisions::json)
     }
 
     /// Returns the decisions as a part of an HTML page, for the style sheet of [`picture_style`].
@@ -102,7 +102,7 @@ impl Engine {
 
     /// Returns on which GPUs the models fit, as in schemas/fit.json.
     pub fn fit(&mut self, request: &str) -> Answer {
-        self.with_decisions(request, |run| fit::json(run))
+        self.with_decisions(request, fit::json)
     }
 
     fn with_decisions(&mut self, request: &str, report: impl FnOnce(RunResult<'_>) -> String) -> Answer {

@@ -1,5 +1,5 @@
 //! The functions that JavaScript calls, on the host.
-#![allow(clippy::disallowed_methods, reason = "tests read the examples")]
+#![allow(clippy::disallowed_methods, clippy::panic, clippy::unwrap_used, reason = "tests read the examples")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
