@@ -123,8 +123,10 @@ class Pod:
         for entry in sorted(Path("/").iterdir()):
             if entry.is_symlink():
                 lines.append(f"ln -s {shlex.quote(os.readlink(entry))} {root}{entry}")
-            elif entry.is_dir() and entry.name not in ("opt", "app", "lls-provider", "workspace", ".llama", "old_root", "lost+found"):
+            elif entry.is_dir() and entry.name not in ("opt", "app", "lls-provider", "workspace", ".llama", "old_root", "lost+found", "tmp"):
                 lines.append(f"mkdir {root}{entry}; mount --rbind {entry} {root}{entry}")
+        # A container has a /tmp of its own: the server of llama-stack 0.2.12 leaves its configuration there.
+        lines.append(f"mkdir -m 1777 {root}/tmp")
         mounts = [(Path(source), target, False) for target, source in image.files.items()]
         for mount in container.get("volumeMounts", []):
             mounts.append((self.directory / mount["name"], mount["mountPath"], mount.get("readOnly", False)))
@@ -483,13 +485,20 @@ def the_guide_works(binary, venv, version):
 
 def main():
     binary, cache = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    if os.geteuid() != 0:
+        sys.exit("the containers of a pod need mount namespaces: run this as root, or in `unshare --map-root-user --mount`")
+    # Checks leave pods, packages and copies of the example behind, also when one fails: all of them are removed at the end.
+    with tempfile.TemporaryDirectory(prefix="llamastack-") as scratch:
+        tempfile.tempdir = scratch
+        run_checks(binary, cache)
+
+
+def run_checks(binary, cache):
     began = time.monotonic()
 
     def done(text):
         print(f"{time.monotonic() - began:6.1f} s  {text}", flush=True)
 
-    if os.geteuid() != 0:
-        sys.exit("the containers of a pod need mount namespaces: run this as root, or in `unshare --map-root-user --mount`")
     new, old = environment(cache, NEW), environment(cache, OLD)
     done("environments of the servers are installed")
     wheels_are_of_their_sources(new)

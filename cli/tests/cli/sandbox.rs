@@ -142,16 +142,22 @@ pub(crate) fn skipped(why: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: {why}\n").as_bytes());
 }
 
-/// A directory with git alone, as the PATH of the binary.
+/// A directory with git alone, as the PATH of the binary. Its path is the same in every run: a value in a static is never
+/// dropped, so a temporary directory would stay behind.
 pub(crate) fn tools() -> &'static Path {
-    static TOOLS: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static TOOLS: OnceLock<PathBuf> = OnceLock::new();
     let create = || {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("git-alone");
+        fs::create_dir_all(&directory).unwrap();
+        let link = directory.join("git");
         let path = std::env::var_os("PATH").unwrap_or_default();
-        if let Some(git) = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|file| file.is_file()) {
-            std::os::unix::fs::symlink(git, directory.path().join("git")).unwrap();
+        if let Some(git) = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|file| file.is_file())
+            && fs::read_link(&link).ok().as_ref() != Some(&git)
+        {
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(git, link).unwrap();
         }
         directory
     };
-    TOOLS.get_or_init(create).path()
+    TOOLS.get_or_init(create)
 }
