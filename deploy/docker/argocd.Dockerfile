@@ -1,17 +1,18 @@
 # The sidecar of Argo CD's repo-server (docs/argocd.md): one static program in an empty image.
 #
-# The tests do not build this image. Instead, .ci/package runs the program as user 999 in an empty root.
+# The build context is an unpacked archive of a release, for any architecture:
 #
-# The build context is target/package/image, which .ci/package creates; `kubefoundry` in it is for x86-64.
-#
-#     docker build --file deploy/docker/argocd.Dockerfile --target plugin --tag kubefoundry-argocd:0.1.0 target/package/image
+#     docker build --file deploy/docker/argocd.Dockerfile --target plugin --tag kubefoundry-argocd:0.1.0 kubefoundry-0.1.0-x86_64-unknown-linux-gnu
 #
 # The build target plugin-with-kustomize also contains kustomize, for the parameter `kustomize`. Put a static one into the
 # context:
-# CGO_ENABLED=0 GOBIN=$PWD/target/package/image go install sigs.k8s.io/kustomize/kustomize/v5@v5.8.2
+# CGO_ENABLED=0 GOBIN=$PWD/kubefoundry-0.1.0-x86_64-unknown-linux-gnu go install sigs.k8s.io/kustomize/kustomize/v5@v5.8.2
+#
+# .ci/package builds the target plugin for x86_64 and aarch64, and runs it as user 999 in an otherwise empty root.
 FROM scratch AS base
 COPY --chmod=0755 kubefoundry /usr/local/bin/kubefoundry
-COPY LICENSE /LICENSE
+COPY LICENSE NOTICE /
+COPY sbom/kubefoundry.cdx.json /usr/local/share/sbom/
 ENV PATH=/usr/local/bin
 # By number: the image has no /etc/passwd. It is the user of the repo-server, which shares its sockets with the sidecar.
 USER 999:999

@@ -1,12 +1,13 @@
 # The KRM function (docs of kustomize and kpt): one static program in an empty image.
 #
-# The tests do not build this image. Instead, .ci/package runs the programs as user 999 in an empty root.
+# The build context is an unpacked archive of a release, for any architecture:
 #
-# The build context is target/package/image, which .ci/package creates; `kubefoundry-fn` in it is for x86-64.
+#     docker build --file deploy/docker/fn.Dockerfile --tag kubefoundry-fn:0.1.0 kubefoundry-0.1.0-x86_64-unknown-linux-gnu
 #
-#     docker build --file deploy/docker/fn.Dockerfile --tag kubefoundry-fn:0.1.0 target/package/image
+# .ci/package builds it for x86_64 and aarch64, and runs it as user 999 in an otherwise empty root.
 FROM scratch
 COPY --chmod=0755 kubefoundry-fn /usr/local/bin/kubefoundry-fn
-COPY LICENSE /LICENSE
+COPY LICENSE NOTICE /
+COPY sbom/kubefoundry.cdx.json /usr/local/share/sbom/
 USER 999:999
 ENTRYPOINT ["/usr/local/bin/kubefoundry-fn"]

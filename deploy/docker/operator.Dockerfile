@@ -1,13 +1,14 @@
 # The operator (docs/operator/install.md): one static program in an empty image.
 #
-# The tests do not build this image. Instead, .ci/package runs the programs as user 999 in an empty root.
+# The build context is an unpacked archive of a release, for any architecture:
 #
-# The build context is target/package/image, which .ci/package creates; `kubefoundry-operator` in it is for x86-64.
+#     docker build --file deploy/docker/operator.Dockerfile --tag kubefoundry-operator:0.1.0 kubefoundry-0.1.0-x86_64-unknown-linux-gnu
 #
-#     docker build --file deploy/docker/operator.Dockerfile --tag kubefoundry-operator:0.1.0 target/package/image
+# .ci/package builds it for x86_64 and aarch64, and runs it as user 65532 in an otherwise empty root.
 FROM scratch
 COPY --chmod=0755 kubefoundry-operator /usr/local/bin/kubefoundry-operator
-COPY LICENSE /LICENSE
+COPY LICENSE NOTICE /
+COPY sbom/kubefoundry-operator.cdx.json /usr/local/share/sbom/
 # By number: the image has no /etc/passwd, and pods that must not run as root are refused by name. The manifests say the same.
 USER 65532:65532
 ENTRYPOINT ["/usr/local/bin/kubefoundry-operator"]

@@ -14,6 +14,7 @@ mod generate;
 mod generated_files;
 mod import_corpus;
 mod instructions;
+mod packages;
 mod upstream;
 
 use std::process::ExitCode;
@@ -66,6 +67,13 @@ Tasks:
                     the runs whose names contain FILTER; fail when one takes 2 % more than benches/instructions.toml
                     says; needs valgrind
                     --update: write the counts to that file
+  packages labels --commit COMMIT
+                    print the labels of an image
+  packages nfpm FOLDER --architecture NAME --time TIME
+                    print the configuration with which nfpm packs the files of an unpacked archive for Debian and RPM
+  packages describe FOLDER --commit COMMIT --builder URI [--parameter NAME=VALUE]...
+                    write what belongs to the packages in FOLDER: the krew manifest, the formula for Homebrew, the
+                    provenance (in-toto, SLSA) and SHA256SUMS
 ";
 
 /// Why a task fails. Each variant has its own exit status.
@@ -107,6 +115,7 @@ fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["corpus", arguments @ ..] => corpus::run(arguments),
         ["import-corpus", arguments @ ..] => import_corpus::run(arguments),
         ["instructions", arguments @ ..] => instructions::run(arguments),
+        ["packages", arguments @ ..] => packages::run(arguments),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         [] => Err(Failure::Broken(format!("no task given\n\n{USAGE}"))),
         [task, ..] => Err(Failure::Broken(format!("unknown task or option in `{task} …`\n\n{USAGE}"))),
