@@ -121,8 +121,8 @@ def archives(release):
             run(["tar", "-xzf", release.archive(architecture), "-C", root.directory, "--strip-components=1"])
             before = root.contents()
             release.renders(root.run("/kubefoundry", "render", "/example"))
-            # Argo CD's sidecar starts the plugin in the application's directory.
-            release.renders(root.run("/kubefoundry", "argocd", "generate", "/example"))
+            # The plugin of Argo CD reads the directory in which it is started.
+            release.renders(root.run("/kubefoundry", "argocd", "generate"))
             release.functions(root.run("/kubefoundry-fn", input=RESOURCE_LIST))
             assert b"\nkind: Deployment\n" in root.run("/kubefoundry-operator", "manifests")
             assert root.contents() == before, "a program wrote into its root"
@@ -243,7 +243,7 @@ def pre_commit(release):
 def images(release):
     runs = {
         "kubefoundry": lambda start: release.renders(start("render", "/example")),
-        "kubefoundry-argocd": lambda start: release.renders(start("argocd", "generate", "/example")),
+        "kubefoundry-argocd": lambda start: release.renders(start("argocd", "generate")),
         "kubefoundry-fn": lambda start: release.functions(start(input=RESOURCE_LIST)),
         "kubefoundry-operator": lambda start: expect(b"\nkind: Deployment\n" in start("manifests")),
     }
@@ -282,7 +282,10 @@ def expect(condition):
 def krew(release):
     """Installs the plugin with krew, from the archive instead of its address, and runs it as kubectl does."""
     manifest = release.folder / "kubefoundry.krew.yaml"
-    run(["validate-krew-manifest", "-manifest", manifest, "-skip-install"])
+    with tempfile.TemporaryDirectory(prefix="package-") as directory:
+        # In krew's index, a manifest has the name of its plugin.
+        copy = shutil.copy(manifest, f"{directory}/kubefoundry.yaml")
+        run(["validate-krew-manifest", "-manifest", copy, "-skip-install"])
     for architecture in release.architectures:
         with tempfile.TemporaryDirectory(prefix="package-") as directory:
             directory = pathlib.Path(directory)
