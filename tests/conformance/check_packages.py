@@ -29,8 +29,8 @@ EXAMPLE = ROOT / "examples/llama-8b"
 NATIVE = platform.machine()
 # Architectures as rustc names them, and as Debian, Go and OCI do.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# What each package that people install by hand contains besides the program.
-COMPLETIONS = ["bash", "zsh", "fish"]
+# Completions below a folder such as /usr/share.
+COMPLETIONS = ["bash-completion/completions/kubefoundry", "zsh/site-functions/_kubefoundry", "fish/vendor_completions.d/kubefoundry.fish"]
 
 
 def run(command, **options):
@@ -166,8 +166,7 @@ def system_packages(release):
                 release.renders(root.run("/usr/bin/kubectl-kubefoundry", "render", "/example"))
                 release.functions(root.run("/usr/bin/kubefoundry-fn", input=RESOURCE_LIST))
                 share = root.directory / "usr/share"
-                completions = ["bash-completion/completions/kubefoundry", f"zsh/{zsh}/_kubefoundry", "fish/vendor_completions.d/kubefoundry.fish"]
-                has_documents(share, completions)
+                has_documents(share, [file.replace("site-functions", zsh) for file in COMPLETIONS])
                 assert (share / "doc/kubefoundry/sbom/kubefoundry.cdx.json").exists()
                 run([*program, *manager["remove"]])
                 left = [path for path in root.directory.rglob("*kubefoundry*") if "/var/lib/" not in str(path)]
@@ -187,8 +186,7 @@ def wheels(release):
                 options += ["--target", directory, "--platform", f"manylinux2014_{architecture}", "--only-binary=:all:"]
             run([directory / "bin/pip", "install", *options, "kubefoundry"])
             release.renders(run([*emulator(architecture), directory / "bin/kubefoundry", "render", EXAMPLE]))
-            completions = ["bash-completion/completions/kubefoundry", "zsh/site-functions/_kubefoundry", "fish/vendor_completions.d/kubefoundry.fish"]
-            has_documents(directory / "share", completions)
+            has_documents(directory / "share", COMPLETIONS)
             if architecture == NATIVE:
                 shown = run([directory / "bin/pip", "--disable-pip-version-check", "show", "kubefoundry"]).decode()
                 assert f"Version: {release.version}\n" in shown and "License" in shown, shown
@@ -271,8 +269,7 @@ def images(release):
                 local = root.directory / "usr/local"
                 assert list((local / "share/sbom").glob("*.cdx.json")), name
                 if name == "kubefoundry":
-                    completions = ["bash-completion/completions/kubefoundry", "zsh/site-functions/_kubefoundry", "fish/vendor_completions.d/kubefoundry.fish"]
-                    has_documents(local / "share", completions)
+                    has_documents(local / "share", COMPLETIONS)
 
 
 def expect(condition):
@@ -318,8 +315,7 @@ def homebrew(release):
             processor = {"x86_64": "intel", "aarch64": "arm"}[architecture]
             run(["ruby", ROOT / "tests/conformance/homebrew.rb", formula, release.folder, processor, directory])
             release.renders(run([*emulator(architecture), directory / "bin/kubefoundry", "render", EXAMPLE]))
-            completions = ["bash-completion/completions/kubefoundry", "zsh/site-functions/_kubefoundry", "fish/vendor_completions.d/kubefoundry.fish"]
-            has_documents(directory / "share", completions)
+            has_documents(directory / "share", COMPLETIONS)
 
 
 def npm(release):
@@ -358,10 +354,20 @@ def provenance(release):
     assert dependencies[0]["digest"]["gitCommit"] == head, dependencies
 
 
+def documented(release):
+    """Checks that docs/install.md lists every file."""
+    page = (ROOT / "docs/install.md").read_text()
+    for path in release.folder.iterdir():
+        name = path.name.replace(release.version, "VERSION")
+        name = re.sub(r"(x86_64|aarch64)-unknown-linux-gnu", "TARGET", name)
+        name = re.sub(r"py3-none-.*\.whl$", "py3-none-PLATFORM.whl", name)
+        assert f"`{name}`" in page or name == "images", name
+
+
 def main(folder):
     assert os.geteuid() == 0, "empty roots need root (chroot)"
     release = Release(pathlib.Path(folder).resolve())
-    for check in (archives, bills_of_materials, system_packages, wheels, pre_commit, images, krew, homebrew, npm, provenance):
+    for check in (archives, bills_of_materials, system_packages, wheels, pre_commit, images, krew, homebrew, npm, provenance, documented):
         began = time.monotonic()
         check(release)
         print(f"{check.__name__.replace('_', ' ')}: {time.monotonic() - began:.1f} s", flush=True)

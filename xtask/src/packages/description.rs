@@ -43,8 +43,10 @@ pub(super) fn read() -> Result<Description, Failure> {
 fn from_metadata(text: &[u8]) -> Result<Description, String> {
     let metadata: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let package =
-        packages.iter().find(|package| package["name"] == "kubefoundry-cli").ok_or("there is no package kubefoundry-cli")?;
+    let package = packages
+        .iter()
+        .find(|package| package["name"] == "kubefoundry-cli")
+        .ok_or("there is no package kubefoundry-cli")?;
     let field = |pointer: &str| {
         let value = package.pointer(pointer).and_then(Value::as_str).filter(|value| !value.is_empty());
         value.map(str::to_owned).ok_or_else(|| format!("the package has no {}", pointer.replace('/', " ").trim()))

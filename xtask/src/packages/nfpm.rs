@@ -69,6 +69,10 @@ fn contents(description: &Description, folder: &Path) -> Result<Vec<Value>, Fail
     for file in files(&folder.join("sbom"))? {
         add(&format!("sbom/{file}"), &format!("{documents}/sbom/{file}"), 0o644, None);
     }
+    // dpkg removes a folder with its last file, rpm only if the package has the folder.
+    for owned in [documents.clone(), format!("{documents}/sbom"), format!("/usr/share/licenses/{name}")] {
+        contents.push(json!({"dst": owned, "type": "dir", "file_info": {"mode": 0o755}, "packager": "rpm"}));
+    }
     // kubectl runs its plugins by this name.
     contents.push(json!({"src": name, "dst": format!("/usr/bin/kubectl-{name}"), "type": "symlink"}));
     Ok(contents)

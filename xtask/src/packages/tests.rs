@@ -80,7 +80,8 @@ fn homebrew_gets_no_windows_and_no_text_that_is_code() {
 #[test]
 fn the_sums_and_the_provenance_have_every_file_and_image() {
     let index = r#"{"manifests": [{"digest": "sha256:abc"}]}"#;
-    let folder = folder(&[(LINUX, "linux"), ("images/kubefoundry/index.json", index), ("images/kubefoundry/blobs/a", "")]);
+    let folder =
+        folder(&[(LINUX, "linux"), ("images/kubefoundry/index.json", index), ("images/kubefoundry/blobs/a", "")]);
     described(&folder).unwrap();
     let first = read(&folder, "SHA256SUMS");
     let names: Vec<&str> = first.lines().map(|line| line.split_once("  ").unwrap().1).collect();
@@ -109,8 +110,17 @@ fn an_archive_that_no_manager_would_install_is_refused() {
 #[test]
 fn every_file_of_the_archive_is_installed_once() {
     let files = [
-        "LICENSE", "NOTICE", "README.md", "CHANGELOG.md", "kubefoundry", "kubefoundry-fn", "man/kubefoundry.1",
-        "completions/_kubefoundry", "completions/kubefoundry.bash", "completions/kubefoundry.fish", "sbom/kubefoundry.cdx.json",
+        "LICENSE",
+        "NOTICE",
+        "README.md",
+        "CHANGELOG.md",
+        "kubefoundry",
+        "kubefoundry-fn",
+        "man/kubefoundry.1",
+        "completions/_kubefoundry",
+        "completions/kubefoundry.bash",
+        "completions/kubefoundry.fish",
+        "sbom/kubefoundry.cdx.json",
     ];
     let folder = folder(&files.map(|file| (file, "")));
     let text = nfpm::configuration(&description(), folder.path(), "arm64", "2026-11-27T00:00:00Z").unwrap();
