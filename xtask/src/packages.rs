@@ -9,6 +9,7 @@ mod krew;
 mod nfpm;
 mod provenance;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -56,7 +57,10 @@ fn labels(description: &Description, commit: &str) -> String {
         ("revision", commit),
         ("vendor", &description.maintainer),
     ];
-    labels.iter().map(|(name, value)| format!("org.opencontainers.image.{name}={value}\n")).collect()
+    labels.iter().fold(String::new(), |mut lines, (name, value)| {
+        let _ = writeln!(lines, "org.opencontainers.image.{name}={value}");
+        lines
+    })
 }
 
 /// Writes the manifest for krew and the formula for Homebrew, both of which name the archives in a folder, and then the
