@@ -277,6 +277,10 @@ pub(crate) struct ManArgs {
     /// Write all pages to DIR instead of standard output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "command")]
     pub(crate) out_dir: Option<PathBuf>,
+
+    /// Write the pages of docs/commands instead of man pages
+    #[arg(long, hide = true, requires = "out_dir")]
+    pub(crate) markdown: bool,
 }
 
 /// Whether a command line that clap rejected is meant for `fn`, which reports errors in its own format.

@@ -1,5 +1,7 @@
 //! `kubefoundry man`: prints man pages, one for each command.
 
+mod markdown;
+
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, Command, CommandFactory as _};
@@ -55,8 +57,9 @@ pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, CommandError> {
     match &args.out_dir {
         Some(directory) => {
             let mut replacement = FileReplacement::default();
-            for (name, page) in format_pages(&program) {
-                let path = directory.join(format!("{name}.1"));
+            let pages = if args.markdown { markdown::format_pages(&program) } else { format_pages(&program) };
+            for (name, page) in pages {
+                let path = directory.join(name);
                 std::fs::create_dir_all(directory)
                     .and_then(|()| replacement.stage(&path, &page, None))
                     .map_err(|source| ManError::Write { path, source })?;
@@ -83,9 +86,10 @@ fn find_command<'p>(program: &'p Command, names: &[String]) -> Result<&'p Comman
     })
 }
 
-/// Formats every page. Returns them with their names: `kubefoundry`, `kubefoundry-render`, `kubefoundry-argocd-generate`.
+/// Formats every page. Returns them with the names of their files: `kubefoundry.1`, `kubefoundry-argocd-generate.1`.
 fn format_pages(program: &Command) -> Vec<(String, String)> {
-    all_commands(program).into_iter().map(|command| (page_name(command), roff(program, command))).collect()
+    let pages = all_commands(program).into_iter();
+    pages.map(|command| (format!("{}.1", page_name(command)), roff(program, command))).collect()
 }
 
 /// Returns a command and all commands below it.
@@ -133,8 +137,7 @@ fn write_synopsis(sections: &mut Roff, command: &Command) {
 
 fn roff(program: &Command, command: &Command) -> String {
     let name = page_name(command);
-    // The text after the options in `--help` is split into sections: notes, exit status, examples.
-    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let (notes, examples) = split_after_help(command);
     let version = program.get_version().unwrap_or_default();
     let man =
         Man::new(command.clone()).title(name.to_uppercase()).section("1").source(format!("kubefoundry {version}"));
@@ -152,24 +155,20 @@ fn roff(program: &Command, command: &Command) -> String {
         let _ = man.render_subcommands_section(&mut out);
     }
     let mut sections = Roff::new();
-    let (notes, examples) = after.split_once("Examples:\n").unwrap_or(("", &after));
-    if !notes.trim().is_empty() {
+    if !notes.is_empty() {
         sections.control("SH", ["NOTES"]);
-        for paragraph in notes.trim().split("\n\n") {
-            sections.control("PP", []).text([roman(paragraph.replace('\n', " "))]);
+        for paragraph in notes {
+            sections.control("PP", []).text([roman(paragraph)]);
         }
     }
     write_definitions(&mut sections, "EXIT STATUS", EXIT_STATUS);
     write_definitions(&mut sections, "FILES", FILES);
     write_definitions(&mut sections, "ENVIRONMENT", ENVIRONMENT);
-    // An exit status after the examples is skipped: the section above describes it.
-    let lines: Vec<&str> = examples.lines().take_while(|line| !line.is_empty()).collect();
-    if !lines.is_empty() {
+    if !examples.is_empty() {
         sections.control("SH", ["EXAMPLES"]);
         sections.control("nf", []);
-        for line in lines {
-            // The lines after the first one of a command are indented.
-            sections.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+        for line in examples {
+            sections.text([roman(line)]);
         }
         sections.control("fi", []);
     }
@@ -177,6 +176,18 @@ fn roff(program: &Command, command: &Command) -> String {
     let mut text = String::from_utf8_lossy(&out).into_owned();
     text.push_str(&sections.to_roff());
     text
+}
+
+/// Splits the text after the options in `--help` into the paragraphs of the notes and the lines of the examples. An exit
+/// status after the examples is skipped: a section of its own describes it.
+fn split_after_help(command: &Command) -> (Vec<String>, Vec<String>) {
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let (notes, examples) = after.split_once("Examples:\n").unwrap_or(("", &after));
+    let notes = notes.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty());
+    // The lines after the first one of a command are indented.
+    let lines =
+        examples.lines().take_while(|line| !line.is_empty()).map(|line| line.strip_prefix("  ").unwrap_or(line));
+    (notes.map(|paragraph| paragraph.replace('\n', " ")).collect(), lines.map(str::to_owned).collect())
 }
 
 fn write_definitions(sections: &mut Roff, title: &str, rows: &[(&str, &str)]) {

@@ -1,5 +1,8 @@
 //! `man`: the manual. That groff formats it without a warning is checked in `tests/conformance/pictures`.
 
+use std::path::Path;
+use std::{env, fs};
+
 use crate::sandbox::Sandbox;
 
 /// The sections of a page, in their order.
@@ -88,6 +91,51 @@ fn the_synopsis_has_values() {
     assert!(lint.ends_with(" [PATH]...") && !lint.contains("--target"), "{lint}");
     assert!(synopsis("schema").contains(" [--upstream [GROUP/KIND]]"));
     assert!(synopsis("drift").ends_with(" <SPEC> <SNAPSHOT>"));
+}
+
+/// docs/commands has the same pages in Markdown. `REWRITE=1` writes them.
+#[test]
+fn pages_of_the_documentation_are_current() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/commands");
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.run(&["man", "--markdown", "--out-dir", "commands"]).exits(0).out, "");
+    let pages = sandbox.files("commands");
+    if env::var_os("REWRITE").is_some() {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        pages.iter().for_each(|page| fs::write(folder.join(page), sandbox.read(&format!("commands/{page}"))).unwrap());
+    }
+    let mut committed: Vec<String> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    committed.sort();
+    let command = "run `REWRITE=1 cargo test -p kubefoundry-cli --test cli man::`";
+    assert_eq!(committed, pages, "{command}");
+    for page in pages {
+        let text = fs::read_to_string(folder.join(&page)).unwrap();
+        assert_eq!(text, sandbox.read(&format!("commands/{page}")), "docs/commands/{page}: {command}");
+    }
+}
+
+/// A page has every option of `--help`, and links only to pages that exist.
+#[test]
+fn a_page_in_markdown_is_complete() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["man", "--markdown", "--out-dir", "commands"]).exits(0);
+    let lint = sandbox.read("commands/lint.md");
+    let help = sandbox.run(&["lint", "--help"]).exits(0).out;
+    let options = help.split_whitespace().filter_map(|word| word.strip_prefix("--"));
+    for option in options.map(|option| option.trim_end_matches(|c: char| !c.is_alphanumeric())) {
+        assert!(option == "help" || lint.contains(&format!("--{option}")), "{option}: {lint}");
+    }
+    for part in ["# kubefoundry lint\n", "\n## Examples\n\n```sh\nkubefoundry lint .\n", "- `-o, --output <FORMAT>`: "]
+    {
+        assert!(lint.contains(part), "{part}: {lint}");
+    }
+    let index = sandbox.read("commands/README.md");
+    for page in sandbox.files("commands").iter().filter(|page| *page != "README.md") {
+        assert!(index.contains(&format!("]({page})")), "{page}");
+    }
+    sandbox.run(&["man", "--markdown"]).exits(2);
 }
 
 #[test]
