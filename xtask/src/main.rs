@@ -15,6 +15,7 @@ mod generated_files;
 mod import_corpus;
 mod instructions;
 mod packages;
+mod site;
 mod upstream;
 
 use std::process::ExitCode;
@@ -74,6 +75,10 @@ Tasks:
   packages describe FOLDER --commit COMMIT --builder URI [--parameter NAME=VALUE]...
                     write what belongs to the packages in FOLDER: the krew manifest, the formula for Homebrew, the
                     provenance (in-toto, SLSA) and SHA256SUMS
+  site              change a book on standard input, as mdBook asks its preprocessor (site/book.toml): add the pages and
+                    files that docs/ links to, and rewrite the links
+  site --copy-files FOLDER
+                    copy the files that pages of the site link to, because they are large or no text, to FOLDER
 ";
 
 /// Why a task fails. Each variant has its own exit status.
@@ -116,6 +121,7 @@ fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["import-corpus", arguments @ ..] => import_corpus::run(arguments),
         ["instructions", arguments @ ..] => instructions::run(arguments),
         ["packages", arguments @ ..] => packages::run(arguments),
+        ["site", arguments @ ..] => site::run(arguments),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         [] => Err(Failure::Broken(format!("no task given\n\n{USAGE}"))),
         [task, ..] => Err(Failure::Broken(format!("unknown task or option in `{task} …`\n\n{USAGE}"))),
