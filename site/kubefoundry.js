@@ -1,0 +1,54 @@
+// What mdBook's page lacks: a link that skips the menu, two named color schemes that the playground follows, and charts.
+(() => {
+  const root = document.documentElement;
+  const main = document.querySelector('main');
+  main.id ||= 'main';
+  main.tabIndex = -1;
+  const skip = document.createElement('a');
+  skip.className = 'skip';
+  skip.href = `#${main.id}`;
+  skip.textContent = 'Skip to the text';
+  document.body.prepend(skip);
+
+  for (const scheme of ['rust', 'coal', 'ayu']) document.getElementById(`mdbook-theme-${scheme}`)?.parentElement.remove();
+  const dark = document.getElementById('mdbook-theme-navy');
+  if (dark) dark.textContent = 'Dark';
+  const isDark = () => root.classList.contains('navy');
+
+  // A wide table scrolls on its own; with the keyboard it needs a stop for that.
+  for (const box of document.querySelectorAll('.table-wrapper, main pre > code')) {
+    if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+  }
+
+  const playground = document.querySelector('iframe.try');
+  const follow = () => {
+    const page = playground?.contentDocument?.documentElement;
+    if (page) page.dataset.theme = isDark() ? 'dark' : 'light';
+  };
+  playground?.addEventListener('load', follow);
+
+  const charts = [...document.querySelectorAll('pre.mermaid')];
+  const sources = charts.map((chart) => chart.textContent);
+  const draw = async () => {
+    window.mermaid.initialize({ startOnLoad: false, securityLevel: 'strict', theme: isDark() ? 'dark' : 'neutral' });
+    charts.forEach((chart, at) => {
+      chart.removeAttribute('data-processed');
+      chart.textContent = sources[at];
+    });
+    await window.mermaid.run({ nodes: charts });
+  };
+  if (charts.length) {
+    const script = document.createElement('script');
+    script.src = `${path_to_root}mermaid.min.js`;
+    script.onload = draw;
+    document.head.append(script);
+  }
+
+  let before = isDark();
+  new MutationObserver(() => {
+    if (isDark() === before) return;
+    before = isDark();
+    follow();
+    if (window.mermaid) draw();
+  }).observe(root, { attributeFilter: ['class'] });
+})();
