@@ -9,9 +9,10 @@ use super::markdown;
 use crate::Failure;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
-/// The page that the README of the repository becomes.
 const README: &str = "README.md";
 const INDEX: &str = "index.md";
+/// What the site has in another form: the front page with the table of contents beside it.
+const FRONT: [&str; 2] = [README, SUMMARY];
 /// Larger files are copied instead of shown, in bytes.
 const MAX_SHOWN: u64 = 32 * 1024;
 
@@ -72,7 +73,7 @@ impl Contents {
             for link in markdown::links(&contents.read_text(&page)?) {
                 let Some((target, _)) = split(&page, &link) else { continue };
                 let Some(target) = contents.find(&target) else { continue };
-                if target == README || contents.is_known(&target) {
+                if FRONT.contains(&&*target) || contents.is_known(&target) {
                     continue;
                 }
                 contents.found.push(target.clone());
@@ -169,7 +170,7 @@ impl Contents {
         let Some((target, anchor)) = split(page, link) else { return Ok(None) };
         let from = site_path(page);
         let relative = |to: &Path, anchor: &str| Ok(Some(format!("{}{anchor}", relative(&from, to))));
-        if target == README {
+        if FRONT.contains(&&*target) {
             return relative(Path::new(INDEX), anchor);
         }
         let is_file = self.files.contains(&target) && !is_markdown(&target);
@@ -375,7 +376,10 @@ mod tests {
         ("docs/p.png", ""),
         ("docs/codes/README.md", "[1](K1.md) [2](K2.md)"),
         ("docs/codes/K1.md", "# K1: one"),
-        ("docs/codes/K2.md", "[home](../../README.md#top) [outside](https://example.com) [here](#k2)"),
+        (
+            "docs/codes/K2.md",
+            "[home](../../README.md#top) [outside](https://example.com) [here](#k2) [all](../SUMMARY.md)",
+        ),
         ("deploy/x/s.yaml", "a: 1\n"),
         ("deploy/x/in/t.json", "{}\n"),
         ("tool/README.md", "[example](examples/e/m.yaml) [in](inner/README.md) [all](examples) [f](examples/f)"),
@@ -414,6 +418,7 @@ mod tests {
             ("docs/a.md", "p.png", "p.png"),
             ("docs/codes/K2.md", "../../README.md#top", "../index.md#top"),
             ("docs/codes/K2.md", "../a.md", "../a.md"),
+            ("docs/codes/K2.md", "../SUMMARY.md", "../index.md"),
             ("docs/codes/K2.md", "README.md", "index.md"),
             ("tool/README.md", "examples/e/m.yaml", "examples/e/index.md#m.yaml"),
             ("tool/README.md", "../docs/a.md", "../a.md"),
