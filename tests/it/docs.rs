@@ -28,7 +28,8 @@ fn pages() -> Vec<PathBuf> {
         "krm/examples/kustomize/README.md",
     ];
     let mut pages: Vec<PathBuf> = own.iter().map(|page| root.join(page)).collect();
-    for folder in ["docs", "docs/design", "docs/operator", "examples"].map(|folder| root.join(folder)) {
+    for folder in ["docs", "docs/commands", "docs/design", "docs/operator", "examples"].map(|folder| root.join(folder))
+    {
         pages.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     }
     for provider in fs::read_dir(root.join("crates/model/src/providers")).unwrap() {
@@ -153,6 +154,61 @@ fn links_in_the_documentation_have_destinations() {
             assert!(page.parent().unwrap().join(link).exists(), "{} links to {link}", page.display());
         }
     }
+}
+
+/// Collects the Markdown files below a folder.
+fn markdown_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            markdown_below(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// `docs/SUMMARY.md` is the table of contents on a code host and of the site. A page is in it, or its folder's README is in
+/// it and lists the page, as that of the codes does.
+#[test]
+fn every_page_is_in_the_table_of_contents() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let mut listed: Vec<PathBuf> = links(&summary).map(|link| docs.join(link)).collect();
+    let indexes: Vec<PathBuf> = listed.iter().filter(|page| page.ends_with("README.md")).cloned().collect();
+    for index in indexes {
+        let text = fs::read_to_string(&index).unwrap();
+        listed.extend(links(&text).filter(|link| !link.contains('/')).map(|link| index.with_file_name(link)));
+    }
+    let mut pages = Vec::new();
+    markdown_below(&docs, &mut pages);
+    pages.retain(|page| !page.ends_with("SUMMARY.md"));
+    pages.sort();
+    let missing: Vec<_> =
+        pages.iter().filter(|page| !listed.contains(page)).map(|page| page.strip_prefix(&docs).unwrap()).collect();
+    assert!(missing.is_empty(), "add to docs/SUMMARY.md, or to the README of their folder: {missing:?}");
+    assert!(pages.len() > 300, "{} pages", pages.len());
+}
+
+/// The README begins with three ways in: a page, an installation and cargo; then there is a picture, and an input of ten lines.
+#[test]
+fn the_readme_fits_the_first_minute() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let (start, rest) = readme.split_once("[![").unwrap();
+    for way in [
+        ".ci/web --build",
+        "pip install kubefoundry",
+        "cargo run --locked --bin kubefoundry -- render examples/llama-8b",
+    ] {
+        assert!(start.contains(way), "{way}");
+    }
+    assert!(start.lines().count() <= 25, "{} lines before the picture", start.lines().count());
+    let (_, example) = yaml(rest).next().unwrap();
+    assert_eq!(example.lines().count(), 10);
+    let picture = links(rest).find(|link| Path::new(link).extension().is_some_and(|it| it == "png")).unwrap();
+    let size = fs::metadata(root.join(picture)).unwrap().len();
+    assert!((10_000..=200_000).contains(&size), "{picture} has {size} bytes");
 }
 
 /// Collects the files below a folder that may cite requirements and decision records.
