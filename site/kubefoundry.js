@@ -10,6 +10,16 @@
   skip.textContent = 'Skip to the text';
   document.body.prepend(skip);
 
+  // mdBook's switch of the sidebar is a label, which neither the keyboard nor a screen reader reaches.
+  const toggle = document.getElementById('mdbook-sidebar-toggle');
+  toggle.role = 'button';
+  toggle.tabIndex = 0;
+  toggle.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' && event.key !== ' ') return;
+    event.preventDefault();
+    toggle.click();
+  });
+
   for (const scheme of ['rust', 'coal', 'ayu']) document.getElementById(`mdbook-theme-${scheme}`)?.parentElement.remove();
   const dark = document.getElementById('mdbook-theme-navy');
   if (dark) dark.textContent = 'Dark';
@@ -27,28 +37,16 @@
   };
   playground?.addEventListener('load', follow);
 
-  const charts = [...document.querySelectorAll('pre.mermaid')];
-  const sources = charts.map((chart) => chart.textContent);
-  const draw = async () => {
-    window.mermaid.initialize({ startOnLoad: false, securityLevel: 'strict', theme: isDark() ? 'dark' : 'neutral' });
-    charts.forEach((chart, at) => {
-      chart.removeAttribute('data-processed');
-      chart.textContent = sources[at];
-    });
-    await window.mermaid.run({ nodes: charts });
-  };
+  const charts = document.querySelectorAll('pre.mermaid');
   if (charts.length) {
     const script = document.createElement('script');
     script.src = `${path_to_root}mermaid.min.js`;
-    script.onload = draw;
+    script.onload = () => {
+      window.mermaid.initialize({ startOnLoad: false, securityLevel: 'strict', theme: 'neutral' });
+      window.mermaid.run({ nodes: charts });
+    };
     document.head.append(script);
   }
 
-  let before = isDark();
-  new MutationObserver(() => {
-    if (isDark() === before) return;
-    before = isDark();
-    follow();
-    if (window.mermaid) draw();
-  }).observe(root, { attributeFilter: ['class'] });
+  new MutationObserver(follow).observe(root, { attributeFilter: ['class'] });
 })();
