@@ -113,13 +113,18 @@ async function useKeyboard(browser, base) {
   assert.strictEqual(await tab.evaluate(() => document.activeElement.tagName), 'MAIN');
 
   await tab.keyboard.press('/');
-  for (const [words, page] of [['KF0307', 'codes/KF0307.html'], ['--out-dir', 'commands/render.html'], ['maxReplicas', 'reference/model-deployment.html']]) {
-    await tab.locator('#mdbook-searchbar').fill(words);
+  const type = async (words) => {
+    await tab.locator('#mdbook-searchbar').fill('');
+    await tab.locator('#mdbook-searchbar').pressSequentially(words);
+  };
+  for (const [words, page] of [['KF0307', 'codes/KF0307.html'], ['--out-dir', 'commands/render.html'], ['priorityClassName', 'reference/model-deployment.html']]) {
+    await type(words);
     const results = tab.locator('#mdbook-searchresults a');
-    await tab.waitForFunction((page) => [...document.querySelectorAll('#mdbook-searchresults a')].some((link) => link.href.includes(page)), page);
+    await tab.waitForFunction((page) => [...document.querySelectorAll('#mdbook-searchresults a')].some((link) => link.href.includes(page)), page)
+      .catch(() => assert.fail(`${words}: the results lack ${page}`));
     if (words === 'KF0307') assert.ok((await results.first().getAttribute('href')).includes(page), `${words}: another page comes first`);
   }
-  await tab.locator('#mdbook-searchbar').fill('KF0307');
+  await type('KF0307');
   await tab.waitForFunction(() => document.querySelector('#mdbook-searchresults a')?.href.includes('KF0307'));
   await tab.keyboard.press('ArrowDown');
   await tab.keyboard.press('Enter');
