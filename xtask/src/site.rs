@@ -8,6 +8,7 @@ mod book;
 mod contents;
 mod markdown;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -140,7 +141,7 @@ fn copy_files(contents: &Contents, folder: &Path) -> Result<String, Failure> {
         let broken = |error: std::io::Error| Failure::Broken(format!("{}: {error}", target.display()));
         fs::create_dir_all(target.parent().unwrap_or(folder)).map_err(broken)?;
         fs::copy(project_root().join(&file), &target).map_err(broken)?;
-        report.push_str(&format!("copied {file}\n"));
+        let _ = writeln!(report, "copied {file}");
     }
     Ok(report)
 }

@@ -88,6 +88,7 @@ impl Contents {
         contents.drop_shown_twice();
         contents.choose_parents();
         contents.refuse_cycles()?;
+        contents.sort_as_linked()?;
         Ok(contents)
     }
 
@@ -97,6 +98,25 @@ impl Contents {
         let twice: BTreeSet<String> = self.found.iter().filter(|path| twice(path)).cloned().collect();
         self.found.retain(|path| !twice.contains(path));
         self.shown.retain(|path, _| !twice.contains(path));
+    }
+
+    /// Sorts the chapters below a page in the order in which the page links to them. Others come last.
+    fn sort_as_linked(&mut self) -> Result<(), String> {
+        let mut position = BTreeMap::new();
+        for page in self.pages.keys() {
+            for (at, link) in markdown::links(&self.read_text(page)?).iter().enumerate() {
+                let found = split(page, link).and_then(|(target, _)| self.find(&target));
+                position.entry((page.clone(), found)).or_insert(at);
+            }
+        }
+        let position_of = |path: &String| {
+            let parent = self.shown.get(path).or_else(|| self.pages.get(path)?.as_ref())?;
+            position.get(&(parent.clone(), Some(path.clone()))).copied()
+        };
+        let mut found = self.found.clone();
+        found.sort_by_cached_key(|path| position_of(path).unwrap_or(usize::MAX));
+        self.found = found;
+        Ok(())
     }
 
     /// Every chapter must be below a page of the table of contents.
@@ -223,12 +243,15 @@ impl Contents {
         None
     }
 
-    /// Returns the files that a page shows: those of a folder that no folder inside shows, without Markdown.
+    /// Returns the files that a page shows: those of a folder that no folder inside shows, without Markdown. What the tests
+    /// have written comes last.
     fn files_of(&self, shown: &str) -> Vec<&String> {
         if let Some(file) = self.files.get(shown) {
             return vec![file];
         }
-        self.files_in(shown).filter(|file| !is_markdown(file) && self.owner(file) == Some(shown)).collect()
+        let own = self.files_in(shown).filter(|file| !is_markdown(file) && self.owner(file) == Some(shown));
+        let (output, input): (Vec<_>, Vec<_>) = own.partition(|file| has_extension(file, "snap"));
+        [input, output].concat()
     }
 
     /// Returns the place of the page that shows a folder or a file.
@@ -275,14 +298,18 @@ impl Contents {
 }
 
 fn is_markdown(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension == "md")
+    has_extension(path, "md")
+}
+
+fn has_extension(path: &str, expected: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == expected)
 }
 
 /// Returns the language in which a file is highlighted.
 fn language(name: &str) -> &'static str {
     // The findings in a snapshot are text.
     match name.rsplit('/').next().unwrap_or(name).rsplit_once('.') {
-        Some(("output", "snap")) | Some((_, "yaml" | "yml")) => "yaml",
+        Some(("output", "snap") | (_, "yaml" | "yml")) => "yaml",
         Some((_, "json")) => "json",
         Some((_, "toml")) => "toml",
         Some((_, "py")) => "python",
@@ -374,7 +401,7 @@ mod tests {
             "[s](../deploy/x/s.yaml) [x](../deploy/x) [one](codes/K1.md) [p](p.png) [l](../LICENSE) [g](../tool/g.rs)",
         ),
         ("docs/p.png", ""),
-        ("docs/codes/README.md", "[1](K1.md) [2](K2.md)"),
+        ("docs/codes/README.md", "[2](K2.md) [1](K1.md)"),
         ("docs/codes/K1.md", "# K1: one"),
         (
             "docs/codes/K2.md",
@@ -386,6 +413,7 @@ mod tests {
         ("tool/examples/f/n.yaml", "n: 1\n"),
         ("tool/g.rs", "fn g() {}\n"),
         ("tool/examples/e/m.yaml", "m: 1\n"),
+        ("tool/examples/e/a.snap", "a\n"),
         ("tool/examples/e/output.snap", "---\nsource: t.rs\n---\no: 1\n"),
         ("tool/inner/README.md", ""),
     ];
@@ -404,10 +432,10 @@ mod tests {
         let (_root, contents) = repository(FILES);
         let contents = contents.expect("contents");
         assert_eq!(names(&contents, "docs/a.md"), ["deploy/x", "LICENSE"]);
-        assert_eq!(names(&contents, "docs/codes/README.md"), ["docs/codes/K1.md", "docs/codes/K2.md"]);
+        assert_eq!(names(&contents, "docs/codes/README.md"), ["docs/codes/K2.md", "docs/codes/K1.md"]);
         assert_eq!(
             names(&contents, "tool/README.md"),
-            ["tool/g.rs", "tool/examples/e", "tool/inner/README.md", "tool/examples", "tool/examples/f"]
+            ["tool/examples/e", "tool/inner/README.md", "tool/examples", "tool/examples/f", "tool/g.rs"]
         );
         let resolve = |page: &str, link: &str| contents.resolve(page, link);
         for (page, link, expected) in [
@@ -438,7 +466,7 @@ mod tests {
         let contents = contents.expect("contents");
         let page = contents.page_of_files("tool/examples/e").expect("a page");
         let expected = "# `tool/examples/e`\n\n## `m.yaml` {#m.yaml}\n\n```yaml\nm: 1\n```\n\n\
-                        ## `output.snap` {#output.snap}\n\n```yaml\no: 1\n```\n";
+                        ## `a.snap` {#a.snap}\n\n```text\na\n```\n\n## `output.snap` {#output.snap}\n\n```yaml\no: 1\n```\n";
         assert_eq!(page, expected);
         assert_eq!(contents.page_of_files("LICENSE").expect("a page"), "# `LICENSE`\n\n```text\nAll rights\n```\n");
         std::fs::write(root.path().join("LICENSE"), "a".repeat(40_000)).expect("a file");
