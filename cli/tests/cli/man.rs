@@ -103,7 +103,9 @@ fn pages_of_the_documentation_are_current() {
     if env::var_os("REWRITE").is_some() {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).unwrap();
-        pages.iter().for_each(|page| fs::write(folder.join(page), sandbox.read(&format!("commands/{page}"))).unwrap());
+        for page in &pages {
+            fs::write(folder.join(page), sandbox.read(&format!("commands/{page}"))).unwrap();
+        }
     }
     let mut committed: Vec<String> =
         fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
