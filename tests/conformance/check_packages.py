@@ -181,12 +181,14 @@ def wheels(release):
             directory = pathlib.Path(directory)
             run([sys.executable, "-m", "venv", directory])
             options = ["--quiet", "--disable-pip-version-check", "--no-index", "--find-links", release.folder]
+            installed = directory
             if architecture != NATIVE:
-                # pip installs for another machine only into a folder that it is told.
-                options += ["--target", directory, "--platform", f"manylinux2014_{architecture}", "--only-binary=:all:"]
+                # pip installs for another machine only into a folder that it is told, and replaces no folder in it.
+                installed = directory / "installed"
+                options += ["--target", installed, "--platform", f"manylinux2014_{architecture}", "--only-binary=:all:"]
             run([directory / "bin/pip", "install", *options, "kubefoundry"])
-            release.renders(run([*emulator(architecture), directory / "bin/kubefoundry", "render", EXAMPLE]))
-            has_documents(directory / "share", COMPLETIONS)
+            release.renders(run([*emulator(architecture), installed / "bin/kubefoundry", "render", EXAMPLE]))
+            has_documents(installed / "share", COMPLETIONS)
             if architecture == NATIVE:
                 shown = run([directory / "bin/pip", "--disable-pip-version-check", "show", "kubefoundry"]).decode()
                 assert f"Version: {release.version}\n" in shown and "License" in shown, shown
