@@ -183,7 +183,7 @@ def wheels(release):
             options = ["--quiet", "--disable-pip-version-check", "--no-index", "--find-links", release.folder]
             installed = directory
             if architecture != NATIVE:
-                # pip installs for another machine only into a folder that it is told, and replaces no folder in it.
+                # For another machine, pip installs only into the folder of --target, and replaces no folder in it.
                 installed = directory / "installed"
                 options += ["--target", installed, "--platform", f"manylinux2014_{architecture}", "--only-binary=:all:"]
             run([directory / "bin/pip", "install", *options, "kubefoundry"])
