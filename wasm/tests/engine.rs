@@ -18,7 +18,9 @@ fn example(folder: &Path) -> Value {
     files.sort();
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
     let text = |path: &PathBuf| fs::read_to_string(path).unwrap();
-    let is_manifest = |path: &&PathBuf| name(path).ends_with(".yaml") && name(path) != "kubefoundry.yaml";
+    let is_manifest = |path: &&PathBuf| {
+        path.extension().is_some_and(|extension| extension == "yaml") && name(path) != "kubefoundry.yaml"
+    };
     let manifests: Vec<Value> =
         files.iter().filter(is_manifest).map(|path| json!({"name": name(path), "text": text(path)})).collect();
     let mut request = json!({"files": manifests});
@@ -111,7 +113,7 @@ fn an_unchanged_state_has_a_plan_without_changes() {
     assert_eq!(planned["plan"]["summary"]["unchanged"], 1);
     let planned = read(engine.plan(&request(PHI), &request(&PHI.replace("count: 1", "count: 2")), true));
     assert_eq!(planned["plan"]["deployments"][0]["action"], "changed");
-    assert!(planned["plan"]["deployments"][0]["diff"].as_str().unwrap().contains("+"));
+    assert!(planned["plan"]["deployments"][0]["diff"].as_str().unwrap().lines().any(|line| line.starts_with("+ ")));
     let broken = read(engine.plan(&request(PHI), &request(&PHI.replace("vllm", "vlm")), false));
     let findings = broken["diagnostics"]["diagnostics"].as_array().unwrap();
     assert!(broken["plan"].is_null() && findings.iter().any(|finding| finding["severity"] == "error"), "{broken:#}");
