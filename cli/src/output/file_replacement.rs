@@ -10,7 +10,7 @@ use std::fs::{self, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
 
@@ -144,6 +144,8 @@ fn keep_owner(_: &fs::File, _: &Metadata) {}
 /// Starts a thread that removes the temporary files when a signal ends the program.
 #[cfg(unix)]
 fn watch_signals() {
+    use std::sync::Once;
+
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
