@@ -3,7 +3,9 @@
 Every program must render examples/llama-8b to the bytes of the program for this machine. Programs for another architecture
 run in QEMU. Needs root, and the tools that .ci/packages/tools installs.
 
-Usage: check_packages.py FOLDER
+Usage: check_packages.py FOLDER [ARCHITECTURE…]
+
+The operator is not expected for these architectures (`.ci/package --cross-profile`).
 """
 
 import contextlib
@@ -85,8 +87,8 @@ def has_documents(folder, completions):
 class Release:
     """The files of a release, and what the program for this machine renders."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, without_operator):
+        self.folder, self.without_operator = folder, without_operator
         archives = [path.name for path in folder.glob("kubefoundry-*-unknown-linux-gnu.tar.gz")]
         self.version = re.match(r"kubefoundry-(.+)-[^-]+-unknown-linux-gnu\.tar\.gz$", archives[0])[1]
         self.architectures = [it for it in ARCHITECTURES if self.archive(it).name in archives]
@@ -103,6 +105,10 @@ class Release:
         found = list(self.folder.glob(pattern))
         assert len(found) == 1, (pattern, found)
         return found[0]
+
+    def built_for(self, program):
+        """Returns the architectures that have a program."""
+        return [it for it in self.architectures if program != "kubefoundry-operator" or it not in self.without_operator]
 
     def renders(self, output):
         assert output == self.rendered, output[:500]
@@ -124,7 +130,10 @@ def archives(release):
             # The plugin of Argo CD reads the directory in which it is started.
             release.renders(root.run("/kubefoundry", "argocd", "generate"))
             release.functions(root.run("/kubefoundry-fn", input=RESOURCE_LIST))
-            assert b"\nkind: Deployment\n" in root.run("/kubefoundry-operator", "manifests")
+            has_operator = architecture in release.built_for("kubefoundry-operator")
+            assert (root.directory / "kubefoundry-operator").exists() == has_operator
+            if has_operator:
+                assert b"\nkind: Deployment\n" in root.run("/kubefoundry-operator", "manifests")
             assert root.contents() == before, "a program wrote into its root"
             for name in ("kubefoundry.bash", "_kubefoundry", "kubefoundry.fish"):
                 assert (root.directory / "completions" / name).stat().st_size > 0
@@ -133,8 +142,8 @@ def archives(release):
 
 
 def bills_of_materials(release):
-    for architecture in release.architectures:
-        for name, component in (("kubefoundry", "granit-parser"), ("kubefoundry-operator", "kube")):
+    for name, component in (("kubefoundry", "granit-parser"), ("kubefoundry-operator", "kube")):
+        for architecture in release.built_for(name):
             text = (release.folder / f"{name}-{release.version}-{architecture}-unknown-linux-gnu.cdx.json").read_text()
             bill = json.loads(text)
             invalid = JsonStrictValidator(SchemaVersion.from_version(bill["specVersion"])).validate_str(text)
@@ -252,8 +261,8 @@ def images(release):
         reference = f"oci:{release.folder / 'images' / name}:{release.version}"
         index = json.loads(run(["skopeo", "inspect", "--raw", reference]))
         built = {(it["platform"]["os"], it["platform"]["architecture"]) for it in index["manifests"]}
-        assert built == {("linux", ARCHITECTURES[it]) for it in release.architectures}, built
-        for architecture in release.architectures:
+        assert built == {("linux", ARCHITECTURES[it]) for it in release.built_for(name)}, built
+        for architecture in release.built_for(name):
             skopeo = ["skopeo", "--override-arch", ARCHITECTURES[architecture]]
             config = json.loads(run([*skopeo, "inspect", "--config", reference]))
             assert config["architecture"] == ARCHITECTURES[architecture], config
@@ -366,9 +375,9 @@ def documented(release):
         assert f"`{name}`" in page or name == "images", name
 
 
-def main(folder):
+def main(folder, *without_operator):
     assert os.geteuid() == 0, "empty roots need root (chroot)"
-    release = Release(pathlib.Path(folder).resolve())
+    release = Release(pathlib.Path(folder).resolve(), without_operator)
     for check in (archives, bills_of_materials, system_packages, wheels, pre_commit, images, krew, homebrew, npm, provenance, documented):
         began = time.monotonic()
         check(release)
