@@ -72,7 +72,7 @@ Tasks:
                     print the labels of an image
   packages nfpm FOLDER --architecture NAME --time TIME
                     print the configuration with which nfpm packs the files of an unpacked archive for Debian and RPM
-  packages describe FOLDER --commit COMMIT --builder URI [--parameter NAME=VALUE]...
+  packages describe FOLDER --commit COMMIT --builder URI [--tag TAG] [--parameter NAME=VALUE]...
                     write what belongs to the packages in FOLDER: the krew manifest, the formula for Homebrew, the
                     provenance (in-toto, SLSA) and SHA256SUMS
   site              change a book on standard input, as mdBook asks its preprocessor (site/book.toml): add the pages and

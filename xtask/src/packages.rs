@@ -18,7 +18,7 @@ use archive::Archive;
 use description::Description;
 
 const EXPECTED: &str = "expected `cargo xtask packages labels --commit COMMIT`, `… nfpm FOLDER --architecture NAME --time \
-                        TIME` or `… describe FOLDER --commit COMMIT --builder URI [--parameter NAME=VALUE]…`";
+                        TIME` or `… describe FOLDER --commit COMMIT --builder URI [--tag TAG] [--parameter NAME=VALUE]…`";
 
 pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
     let expected = || Failure::Broken(EXPECTED.to_owned());
@@ -28,8 +28,13 @@ pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["nfpm", folder, "--architecture", architecture, "--time", time] => {
             nfpm::configuration(&description, Path::new(folder), architecture, time)
         }
-        ["describe", folder, "--commit", commit, "--builder", builder, parameters @ ..] => {
-            let origin = provenance::Origin { commit, builder, parameters: pairs(parameters).ok_or_else(expected)? };
+        ["describe", folder, "--commit", commit, "--builder", builder, rest @ ..] => {
+            let (tag, parameters) = match rest {
+                ["--tag", tag, parameters @ ..] => (Some(*tag), parameters),
+                parameters => (None, parameters),
+            };
+            let parameters = pairs(parameters).ok_or_else(expected)?;
+            let origin = provenance::Origin { commit, tag, builder, parameters };
             describe(&description, Path::new(folder), &origin)
         }
         _ => Err(expected()),

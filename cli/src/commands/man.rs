@@ -39,8 +39,9 @@ const EXIT_STATUS: &[(&str, &str)] = &[
 
 const FILES: &[(&str, &str)] = &[(
     "kubefoundry.yaml",
-    "Options, a document of kind Render: CRD versions, runtime versions, image replacements, severities, limits. It is \
-     read if PATH is its directory and the only PATH. --config names another file, which overrides it; flags override both.",
+    "Options, a document of kind Render: CRD versions, runtime versions, image replacements, severities, limits. Each one \
+     in the directory of an input file or above it applies to that file, and the nearest wins. --config names another file, \
+     which overrides them; flags override all.",
 )];
 
 const ENVIRONMENT: &[(&str, &str)] = &[

@@ -14,6 +14,8 @@ use crate::Failure;
 /// What the files were built from, and by whom.
 pub(super) struct Origin<'a> {
     pub(super) commit: &'a str,
+    /// The tag of the commit, where it has one.
+    pub(super) tag: Option<&'a str>,
     /// The URI of what ran the build.
     pub(super) builder: &'a str,
     pub(super) parameters: Vec<(&'a str, &'a str)>,
@@ -36,7 +38,8 @@ pub(super) fn statement(
     let subject = |name: String, digest: &Digest| json!({"name": name, "digest": {"sha256": digest.sha256}});
     let files = files.iter().filter(|file| file.name != own).map(|file| subject(file.name.clone(), file));
     let images = images.iter().map(|image| subject(format!("images/{}", image.name), image));
-    let source = format!("git+{}@refs/tags/v{}", description.repository, description.version);
+    let tag = origin.tag.map(|tag| format!("@refs/tags/{tag}")).unwrap_or_default();
+    let source = format!("git+{}{tag}", description.repository);
     let mut dependencies = vec![json!({"uri": source, "digest": {"gitCommit": origin.commit}})];
     for name in PINNED {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
@@ -51,7 +54,7 @@ pub(super) fn statement(
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
-                "buildType": format!("{}/blob/v{}/.ci/package", description.repository, description.version),
+                "buildType": format!("{}/blob/{}/.ci/package", description.repository, origin.commit),
                 "externalParameters": parameters,
                 "resolvedDependencies": dependencies,
             },

@@ -31,7 +31,11 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn described(folder: &tempfile::TempDir) -> Result<String, crate::Failure> {
-    let origin = Origin { commit: COMMIT, builder: "urn:here", parameters: vec![("profile", "release")] };
+    described_as(folder, None)
+}
+
+fn described_as(folder: &tempfile::TempDir, tag: Option<&str>) -> Result<String, crate::Failure> {
+    let origin = Origin { commit: COMMIT, tag, builder: "urn:here", parameters: vec![("profile", "release")] };
     describe(&description(), folder.path(), &origin)
 }
 
@@ -97,6 +101,19 @@ fn the_sums_and_the_provenance_have_every_file_and_image() {
     // The statement is no subject of itself, and neither are the sums.
     described(&folder).unwrap();
     assert_eq!(read(&folder, "SHA256SUMS"), first);
+}
+
+#[test]
+fn the_provenance_names_a_tag_only_of_a_tagged_commit() {
+    let folder = folder(&[(LINUX, "linux")]);
+    let source = |tag| {
+        described_as(&folder, tag).unwrap();
+        let statement: Value = serde_json::from_str(&read(&folder, "kubefoundry-1.2.3.intoto.json")).unwrap();
+        let source = &statement["predicate"]["buildDefinition"]["resolvedDependencies"][0]["uri"];
+        source.as_str().unwrap().to_owned()
+    };
+    assert!(!source(None).contains("refs/"));
+    assert!(source(Some("v1.2.3")).ends_with("@refs/tags/v1.2.3"));
 }
 
 #[test]
