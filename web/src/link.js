@@ -2,6 +2,9 @@
 
 const VERSION = 1;
 
+/** Whether a fragment names or holds texts. Others are those of places of the page. */
+export const hasState = (fragment) => /^#(?:s|example)=/.test(fragment);
+
 async function pipe(bytes, stream) {
   return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
 }

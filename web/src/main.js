@@ -6,7 +6,7 @@ import { EditorView } from '@codemirror/view';
 import { Client } from './client.js';
 import { applyFix, editorState, offsetOf, showFindings, showText, viewer } from './editor.js';
 import { count, element } from './element.js';
-import { readFragment, writeFragment } from './link.js';
+import { hasState, readFragment, writeFragment } from './link.js';
 import { markdown } from './markdown.js';
 import { decisionPanel, fitPanel, noManifests, planPanel } from './panels.js';
 
@@ -348,7 +348,12 @@ for (const tab of TABS) byId(`tab-${tab}`).onclick = () => openTab(tab);
 for (const button of document.querySelectorAll('[data-close]')) button.onclick = () => button.closest('dialog').close();
 moveWithKeys(byId('tabs'));
 moveWithKeys(byId('files'));
+// As a link, it would put its own fragment in the place of the one that holds the texts.
+byId('skip').onclick = (event) => {
+  event.preventDefault();
+  byId('results-title').focus();
+};
 window.addEventListener('hashchange', () => {
-  if (location.hash !== ownFragment) readAddress();
+  if (hasState(location.hash) && location.hash !== ownFragment) readAddress();
 });
 readAddress();

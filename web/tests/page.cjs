@@ -1,7 +1,9 @@
 // Tests the playground in Chromium, as a file: it types, sees the finding, applies the fix, compares the manifests of every
 // example with those of the command line, and sends no request.
 //
-// usage: node page.cjs SITE KUBEFOUNDRY CHROMIUM FOLDER-FOR-SCREENSHOTS
+// usage: node page.cjs SITE KUBEFOUNDRY CHROMIUM FOLDER-FOR-SCREENSHOTS [CHECK...]
+//
+// CHECK is the name of a function at the end of this file; without one, all run.
 
 const assert = require('node:assert');
 const { spawnSync } = require('node:child_process');
@@ -11,7 +13,7 @@ const { pathToFileURL } = require('node:url');
 const { brotliCompressSync, gzipSync } = require('node:zlib');
 const { open } = require('../../tests/conformance/browser.cjs');
 
-const [site, program, executablePath, pictures] = process.argv.slice(2);
+const [site, program, executablePath, pictures, ...chosen] = process.argv.slice(2);
 const PAGE = pathToFileURL(path.resolve(site, 'index.html')).href;
 const WIDTHS = [1440, 820, 390];
 
@@ -191,6 +193,32 @@ async function opensTabs(browser) {
   console.log('ok   tabs, the plan against the last state, and a link that holds all of it');
 }
 
+/** Types a line at the end of the manifests, which makes a text that no example has. */
+async function typeLine(tab, line) {
+  await tab.click('#manifest-editor .cm-content');
+  await tab.keyboard.press('Control+End');
+  await answered(tab, () => tab.keyboard.insertText(`${line}\n`));
+}
+
+/** The link that skips the editors keeps their texts, and so does a fragment that is none of this page. */
+async function skips(browser) {
+  const tab = await visit(browser, '#example=actor-ray');
+  await typeLine(tab, '# my own text');
+  await tab.waitForFunction(() => location.hash.startsWith('#s='));
+  await tab.focus('#skip');
+  await tab.keyboard.press('Enter');
+  await tab.evaluate(() => {
+    location.hash = '#elsewhere';
+  });
+  await tab.waitForTimeout(500);
+  assert.match(await editorText(tab), /# my own text/);
+  await tab.focus('#skip');
+  await tab.keyboard.press('Enter');
+  assert.strictEqual(await tab.evaluate(() => document.activeElement.id), 'results-title');
+  await leave(tab, 'skip');
+  console.log('ok   the link that skips to the results keeps the texts');
+}
+
 /** Imports an object of a provider. */
 async function imports(browser) {
   const tab = await visit(browser);
@@ -366,15 +394,11 @@ function size() {
   console.log(`ok   the page has ${gzip} bytes with gzip, ${brotli} with brotli`);
 }
 
+const CHECKS = [
+  typesAndFixes, completes, rendersExamples, opensTabs, skips, imports, staysText, keyboard, looks, measures,
+];
+
 size();
 open(executablePath, async (browser) => {
-  await typesAndFixes(browser);
-  await completes(browser);
-  await rendersExamples(browser);
-  await opensTabs(browser);
-  await imports(browser);
-  await staysText(browser);
-  await keyboard(browser);
-  await looks(browser);
-  await measures(browser);
+  for (const check of CHECKS) if (chosen.length === 0 || chosen.includes(check.name)) await check(browser);
 });
