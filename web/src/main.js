@@ -18,6 +18,8 @@ const TABS = ['manifests', 'decision', 'fit', 'plan'];
 const FIRST_EXAMPLE = 'llama-8b';
 // After a pause of this length in milliseconds, the address holds the state, and screen readers hear the number of findings.
 const PAUSE = 400;
+// How long a notice is shown, in milliseconds.
+const NOTICE_TIME = 6000;
 
 const byId = (id) => document.getElementById(id);
 
@@ -31,6 +33,8 @@ let activeTab = 'manifests';
 let findings = [];
 /** The fragment that the page wrote itself. */
 let ownFragment = '';
+/** Whether the address is a link that cannot be read. It stays until the user changes something, so that it is not lost. */
+let isUnreadable = false;
 let isFirstAnswer = true;
 
 const client = new Client(workerSource, byId('engine').textContent.trim(), (message) => {
@@ -63,6 +67,7 @@ function changed(part) {
   if (part === 'options') input = { ...input, options: optionsEditor.state.doc.toString() };
   else input = { ...input, files: input.files.map((file, at) => (at === activeFile ? { ...file, text: manifestEditor.state.doc.toString() } : file)) };
   markExample();
+  releaseAddress();
   update(started);
 }
 
@@ -179,12 +184,12 @@ async function showCode(code) {
   byId('code-dialog').showModal();
 }
 
-/** Says something in a line that screen readers announce. */
-function notify(text) {
+/** Says something in a line that screen readers announce. It goes away by itself, unless it `lasts`. */
+function notify(text, { lasts = false } = {}) {
   byId('notice').textContent = text;
   byId('notice').hidden = text === '';
   clearTimeout(notify.timer);
-  notify.timer = setTimeout(() => notify(''), 4000);
+  if (!lasts) notify.timer = setTimeout(() => notify(''), NOTICE_TIME);
 }
 
 let pause;
@@ -194,16 +199,53 @@ function settle() {
   clearTimeout(pause);
   pause = setTimeout(async () => {
     if (byId('status').textContent !== totals()) byId('status').textContent = totals();
-    await writeAddress();
+    if (!isUnreadable) await writeAddress();
   }, PAUSE);
 }
 
-async function writeAddress() {
-  const name = exampleOf(input);
-  const isUnchanged = name !== undefined && baseline === input && activeTab === 'manifests';
-  ownFragment = isUnchanged ? `#example=${name}` : await writeFragment({ input, baseline, tab: activeTab });
-  if (location.hash !== ownFragment) location.replace(ownFragment);
-  return location.href;
+/** Writes the state into the address, in a new entry of the history if asked. Returns `undefined` if it does not fit. */
+async function writeAddress({ isNewEntry = false } = {}) {
+  const [name, written] = [exampleOf(input), input];
+  const isUnchanged = name !== undefined && isSame(baseline, input) && activeTab === 'manifests';
+  const fragment = isUnchanged ? `#example=${name}` : await writeFragment({ input, baseline, tab: activeTab });
+  // The texts may have changed while they were compressed.
+  if (input !== written) return writeAddress({ isNewEntry });
+  // The last fragment would be that of other texts.
+  ownFragment = fragment ?? '#';
+  if (location.hash !== (fragment ?? '')) {
+    if (isNewEntry) location.hash = ownFragment;
+    else location.replace(ownFragment);
+  }
+  return fragment === undefined ? undefined : location.href;
+}
+
+/** Lets the address follow the texts again after a link that cannot be read. */
+function releaseAddress() {
+  if (!isUnreadable) return;
+  isUnreadable = false;
+  notify('');
+}
+
+let replaced = Promise.resolve();
+
+/** Puts other texts in the place of the present ones, after those that were chosen before. */
+function replaceTexts(state) {
+  replaced = replaced.then(() => putInPlace(state)).catch(reportError);
+  return replaced;
+}
+
+/** Shows other texts. The present ones stay behind the Back button if they are nowhere else. */
+async function putInPlace(state) {
+  const isKept = isUnreadable || exampleOf(input) === undefined || !isSame(baseline, input);
+  if (isKept && !isUnreadable && (await writeAddress()) === undefined && !confirm('Your texts are too long for the address, so that they will be lost. Replace them?')) {
+    markExample();
+    return;
+  }
+  releaseAddress();
+  load(state);
+  if (!isKept) return;
+  await writeAddress({ isNewEntry: true });
+  notify('To return to your texts, go back in the browser.');
 }
 
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -230,10 +272,7 @@ function load(state) {
   openTab(TABS.includes(state.tab) ? state.tab : activeTab);
 }
 
-function openExample(name) {
-  const example = examples.find((it) => it.name === name);
-  if (example) load({ input: inputOf(example) });
-}
+const stateOfExample = (name) => ({ input: inputOf(examples.find((example) => example.name === name)) });
 
 function showFileTabs() {
   const isOne = input.files.length === 1;
@@ -301,9 +340,9 @@ async function importObjects() {
   byId('import-findings').replaceChildren(...said.map((text) => element('li', {}, text)));
   byId('import-result').textContent = `${count(report.imported.length, 'object')} imported`;
   byId('import-open').disabled = report.imported.length === 0;
-  byId('import-open').onclick = () => {
+  byId('import-open').onclick = async () => {
     byId('import-dialog').close();
-    load({ input: { files: [{ name: 'model.yaml', text: manifests }], options: input.options } });
+    await replaceTexts({ input: { files: [{ name: 'model.yaml', text: manifests }], options: input.options } });
     manifestEditor.focus();
   };
 }
@@ -322,17 +361,35 @@ function listExamples() {
 }
 
 async function readAddress() {
-  const name = location.hash.match(/^#example=([\w-]+)$/)?.[1];
-  const state = await readFragment(location.hash);
+  const fragment = location.hash;
+  const [, name] = fragment.match(/^#example=(.*)$/) ?? [];
+  const isExample = examples.some((example) => example.name === name);
+  let state;
+  try {
+    state = isExample ? stateOfExample(name) : await readFragment(fragment);
+  } catch {
+    // What is wrong with it does not help; it is told below.
+  }
+  // The address may have changed while it was unpacked.
+  if (fragment !== location.hash) return;
+  isUnreadable = state === undefined && hasState(fragment);
+  ownFragment = fragment;
   if (state) load(state);
-  else openExample(examples.some((example) => example.name === name) ? name : FIRST_EXAMPLE);
+  else if (input.files.length === 0) load(stateOfExample(FIRST_EXAMPLE));
+  if (isUnreadable) notify(name === undefined ? 'This link is damaged, or was made by another version.' : `There is no example "${name}".`, { lasts: true });
+  else notify('');
 }
 
 listExamples();
 setTheme('system');
-byId('examples').onchange = (event) => openExample(event.target.value);
+byId('examples').onchange = (event) => replaceTexts(stateOfExample(event.target.value));
 byId('theme').onclick = () => setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]);
-byId('share').onclick = async () => copy(await writeAddress(), 'The link is copied. It holds the texts themselves.');
+byId('share').onclick = async () => {
+  releaseAddress();
+  const address = await writeAddress();
+  if (address === undefined) notify('These texts are too long for a link.');
+  else await copy(address, 'The link is copied. It holds the texts themselves.');
+};
 byId('fix-all').onclick = fixAll;
 byId('copy-manifests').onclick = () => copy(manifestViewer.state.doc.toString(), 'The manifests are copied.');
 byId('download-manifests').onclick = download;
@@ -341,7 +398,7 @@ byId('set-baseline').onclick = () => {
   notify('The plan now compares with the present state.');
   update();
 };
-byId('restore-baseline').onclick = () => load({ input: baseline, tab: 'plan' });
+byId('restore-baseline').onclick = () => replaceTexts({ input: baseline, tab: 'plan' });
 byId('open-import').onclick = () => byId('import-dialog').showModal();
 byId('import-run').onclick = importObjects;
 for (const tab of TABS) byId(`tab-${tab}`).onclick = () => openTab(tab);
