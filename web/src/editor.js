@@ -114,7 +114,7 @@ function completions(ask) {
     // After a space that ends a key there may be words to choose from; elsewhere a space asks for nothing.
     if (!context.explicit && word.from === word.to && !/:\s$/.test(before)) return null;
     const found = await ask('complete', context.pos);
-    if (context.aborted || !found.length) return null;
+    if (context.aborted || !found?.length) return null;
     const [{ from, to }] = found;
     const options = found.map((it, number) => ({
       label: it.label,

@@ -37,9 +37,13 @@ let ownFragment = '';
 let isUnreadable = false;
 let isFirstAnswer = true;
 
-const client = new Client(workerSource, byId('engine').textContent.trim(), (message) => {
-  notify(`The engine failed (${message}) and was started again. Please report the text that caused it.`);
-  update();
+const client = new Client(workerSource, byId('engine').textContent.trim(), (message, isEnd) => {
+  const cause = isEnd ? `The engine does not run in this browser, or failed again and again (${message}). Reload the page to start it again; the address holds your texts.`
+    : `The engine failed (${message}) and was started again. It waits for a change of the texts. Please report the text that caused it.`;
+  notify(cause, { lasts: isEnd });
+  showNoManifests(cause);
+  // Another call may have failed, so that these texts still have no answer.
+  if (!isEnd) update();
 });
 byId('engine').remove();
 client.ready.then(({ version }) => {
@@ -49,7 +53,7 @@ client.ready.then(({ version }) => {
 const requestOf = ({ files, options }) => ({ files, ...(options.trim() === '' ? {} : { options }) });
 
 /** Calls the engine about an offset of a text, in the state that the editors show. */
-const ask = (nameOfText) => (name, offset) => client.call(name, { request: requestOf(input), file: nameOfText(), offset }).catch(() => undefined);
+const ask = (nameOfText) => (name, offset) => client.ask(name, { request: requestOf(input), file: nameOfText(), offset }).catch(() => undefined);
 
 const manifestEditor = new EditorView({ parent: byId('manifest-editor') });
 const optionsEditor = new EditorView({ parent: byId('options-editor') });
@@ -69,12 +73,14 @@ function changed(part) {
   markExample();
   releaseAddress();
   update(started);
+  // Without an engine there is no answer, and the address still has to hold the texts.
+  settle();
 }
 
 /** Compiles the present state and shows the answer. */
 function update(started = performance.now()) {
   client.update(
-    () => ({ request: requestOf(input), baseline: requestOf(baseline), tab: activeTab, input, started }),
+    () => ({ asked: { request: requestOf(input), baseline: requestOf(baseline), tab: activeTab }, input, started }),
     (answer, state) => {
       // Texts that have changed since then get their own answer.
       if (state.input !== input) return;
@@ -93,18 +99,27 @@ function update(started = performance.now()) {
   );
 }
 
+function setManifestsShown(isShown) {
+  byId('manifests-text').hidden = !isShown;
+  byId('manifests-note').hidden = isShown;
+  byId('copy-manifests').disabled = !isShown;
+  byId('download-manifests').disabled = !isShown;
+}
+
+/** Says why there are no manifests. */
+function showNoManifests(why) {
+  setManifestsShown(false);
+  byId('manifests-note').textContent = why;
+  byId('manifests-count').textContent = '';
+}
+
 const SHOW = {
   manifests: (rendered) => {
-    const isShown = rendered.manifests !== null;
-    byId('manifests-text').hidden = !isShown;
-    byId('manifests-note').hidden = isShown;
-    byId('copy-manifests').disabled = !isShown;
-    byId('download-manifests').disabled = !isShown;
-    if (!isShown) {
-      byId('manifests-note').textContent = noManifests(rendered);
-      byId('manifests-count').textContent = '';
+    if (rendered.manifests === null) {
+      showNoManifests(noManifests(rendered));
       return;
     }
+    setManifestsShown(true);
     showText(manifestViewer, rendered.manifests);
     byId('manifests-count').textContent = rendered.manifests === '' ? 'no objects' : count(rendered.manifests.split('\n---\n').length, 'object');
   },
@@ -148,7 +163,7 @@ function problem(finding) {
       : element('p', { className: 'problem' }, ...title),
     element('div', { className: 'more' },
       finding.help && element('span', { className: 'help' }, finding.help),
-      element('button', { type: 'button', className: 'quiet-button', 'aria-label': `Explain ${finding.code}`, onclick: () => showCode(finding.code) }, finding.code),
+      element('button', { type: 'button', className: 'quiet-button', 'aria-label': `Explain ${finding.code}`, onclick: () => attempt(() => showCode(finding.code)) }, finding.code),
       finding.fix && element('button', { type: 'button', className: 'small primary fix', onclick: () => applyFix(goTo(finding), finding.fix) },
         `Fix: ${finding.fix.title}`)));
 }
@@ -192,6 +207,15 @@ function notify(text, { lasts = false } = {}) {
   if (!lasts) notify.timer = setTimeout(() => notify(''), NOTICE_TIME);
 }
 
+/** Does something that calls the engine, and says so if that fails. A failure of the engine itself is told when it happens. */
+async function attempt(work) {
+  try {
+    await work();
+  } catch (error) {
+    if (!error.isFailure) notify(`This did not succeed: ${error.message}`);
+  }
+}
+
 let pause;
 
 /** Waits for a pause in typing, then announces the number of findings and writes the state into the address. */
@@ -199,7 +223,7 @@ function settle() {
   clearTimeout(pause);
   pause = setTimeout(async () => {
     if (byId('status').textContent !== totals()) byId('status').textContent = totals();
-    if (!isUnreadable) await writeAddress();
+    if (!isUnreadable) await writeAddress().catch(reportError);
   }, PAUSE);
 }
 
@@ -332,6 +356,8 @@ function download() {
 
 /** Converts objects of providers, shows what a ModelDeployment cannot express, and opens the result. */
 async function importObjects() {
+  byId('import-result').textContent = '';
+  byId('import-open').disabled = true;
   const { manifests, report } = await client.call('importObjects', { request: requestOf({ files: [{ name: 'objects.yaml', text: byId('import-text').value }], options: input.options }) });
   const said = [
     ...report.refused.map(({ object, reason }) => `${object.kind} ${object.name}: ${reason}`),
@@ -390,7 +416,7 @@ byId('share').onclick = async () => {
   if (address === undefined) notify('These texts are too long for a link.');
   else await copy(address, 'The link is copied. It holds the texts themselves.');
 };
-byId('fix-all').onclick = fixAll;
+byId('fix-all').onclick = () => attempt(fixAll);
 byId('copy-manifests').onclick = () => copy(manifestViewer.state.doc.toString(), 'The manifests are copied.');
 byId('download-manifests').onclick = download;
 byId('set-baseline').onclick = () => {
@@ -400,7 +426,7 @@ byId('set-baseline').onclick = () => {
 };
 byId('restore-baseline').onclick = () => replaceTexts({ input: baseline, tab: 'plan' });
 byId('open-import').onclick = () => byId('import-dialog').showModal();
-byId('import-run').onclick = importObjects;
+byId('import-run').onclick = () => attempt(importObjects);
 for (const tab of TABS) byId(`tab-${tab}`).onclick = () => openTab(tab);
 for (const button of document.querySelectorAll('[data-close]')) button.onclick = () => button.closest('dialog').close();
 moveWithKeys(byId('tabs'));

@@ -40,7 +40,7 @@ async function start(packed) {
 }
 
 /** The module has failed, and its memory is in an unknown state. Other errors are about the call. */
-const isTrap = (error) => error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
+const isTrap = (error) => ['RuntimeError', 'RangeError', 'InternalError'].includes(error?.name);
 
 self.onmessage = async ({ data: { id, name, argument } }) => {
   if (name === 'start') started = start(argument);
@@ -48,6 +48,6 @@ self.onmessage = async ({ data: { id, name, argument } }) => {
     await started;
     self.postMessage({ id, value: await CALLS[name](argument) });
   } catch (error) {
-    self.postMessage({ id, error: String(error.message ?? error), isTrap: isTrap(error) });
+    self.postMessage({ id, error: String(error?.message ?? error), isTrap: isTrap(error) });
   }
 };

@@ -33,9 +33,23 @@ const CORRECT = 'contextLength: 8192';
 
 const median = (values) => [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)];
 
+/** Runs in the page, before its own script: puts a program in front of that of the worker, and counts the workers. */
+function changeWorker(program) {
+  const [RealBlob, RealWorker] = [Blob, Worker];
+  window.Blob = function Blob(parts, options) {
+    return new RealBlob(options?.type === 'text/javascript' ? [program, '\n', ...parts] : parts, options);
+  };
+  window.workers = 0;
+  window.Worker = function Worker(address) {
+    window.workers += 1;
+    return new RealWorker(address);
+  };
+}
+
 /** Opens the page with a state in its fragment, and waits for the first answer. Everything that it asks for or says is a failure. */
 async function visit(browser, fragment = '', settings = {}) {
   const tab = await browser.newPage();
+  if (settings.worker) await tab.addInitScript(changeWorker, settings.worker);
   const problems = [];
   tab.on('request', (request) => {
     if (request.url().split('#')[0] !== PAGE && !request.url().startsWith('blob:')) problems.push(`a request to ${request.url().slice(0, 100)}`);
@@ -46,7 +60,7 @@ async function visit(browser, fragment = '', settings = {}) {
   await tab.emulateMedia({ colorScheme: settings.scheme ?? 'light', reducedMotion: 'reduce' });
   await tab.setViewportSize({ width: settings.width ?? WIDTHS[0], height: settings.height ?? 900 });
   await tab.goto(PAGE + fragment);
-  await tab.waitForFunction(() => document.body.dataset.answered !== undefined);
+  if (!settings.isSilent) await tab.waitForFunction(() => document.body.dataset.answered !== undefined);
   return Object.assign(tab, { problems });
 }
 
@@ -289,6 +303,67 @@ async function readsLinks(browser) {
   console.log('ok   links that cannot be read are told, and stay in the address');
 }
 
+// A program for `changeWorker`: an engine that fails at a text.
+const TRAPS = `const write = JSON.stringify; JSON.stringify = (value) => {
+  const text = write(value);
+  if (text.includes('TRAP')) throw new WebAssembly.RuntimeError('unreachable');
+  return text;
+};`;
+
+/** An engine that fails is started again, but not with the same texts, and not endlessly; the texts and the address stay. */
+async function survivesFailures(browser) {
+  const tab = await visit(browser, '#example=llama-8b', { worker: TRAPS });
+  const workers = () => tab.evaluate(() => window.workers);
+  await tab.click('#manifest-editor .cm-content');
+  await tab.keyboard.press('Control+End');
+  await tab.keyboard.insertText('# TRAP');
+  await tab.waitForFunction(() => window.workers > 1);
+  await tab.waitForTimeout(1500);
+  assert.strictEqual(await workers(), 2, 'the texts that the engine failed at were sent again');
+  assert.match(await tab.textContent('#notice'), /The engine failed \(unreachable\)/);
+  assert.match(await tab.textContent('#manifests-note'), /The engine failed/);
+  assert.match(await editorText(tab), /# TRAP/);
+  await answered(tab, () => tab.keyboard.press('Backspace'));
+  for (let key = 0; key < 3; key += 1) await answered(tab, () => tab.keyboard.press('Backspace'));
+  assert.ok(await tab.isVisible('#manifests-text'));
+  // Other calls fail, too: none of them may end as an unhandled rejection. The last restart is followed by no answer.
+  await tab.keyboard.insertText('TRAP');
+  for (let key = 0; key < 20 && !/failed again and again/.test(await tab.textContent('#manifests-note')); key += 1) {
+    const before = await workers();
+    await tab.keyboard.insertText('1');
+    await tab.waitForFunction((number) => window.workers > number || /failed again and again/.test(document.getElementById('manifests-note').textContent), before);
+  }
+  const last = await workers();
+  assert.ok(last < 15, `${last} workers`);
+  await tab.keyboard.press('Control+Space');
+  await tab.waitForFunction(() => /failed again and again/.test(document.getElementById('manifests-note').textContent));
+  for (const id of ['tab-plan', 'tab-fit', 'open-import', 'import-run']) await tab.click(`#${id}`);
+  await tab.keyboard.press('Escape');
+  await tab.waitForTimeout(600);
+  assert.strictEqual(await workers(), last, 'the engine was started again after it was given up');
+  const { hash } = new URL(tab.url());
+  await leave(tab, 'failures');
+  const other = await visit(browser, hash);
+  assert.match(await editorText(other), /# TRAP1+/);
+  await leave(other, 'after failures');
+
+  for (const [program, message] of Object.entries({
+    "WebAssembly.compile = () => Promise.reject(new WebAssembly.CompileError('no compiler'));": /no compiler/,
+    'delete self.DecompressionStream;': /DecompressionStream/,
+    'delete self.WebAssembly;': /WebAssembly/,
+    'throw new Error("no worker");': /no worker/,
+  })) {
+    const silent = await visit(browser, '', { worker: program, isSilent: true });
+    await silent.waitForFunction(() => document.getElementById('manifests-note').checkVisibility());
+    assert.match(await silent.textContent('#manifests-note'), message, program);
+    await silent.waitForTimeout(300);
+    // The browser reports an error of the last program, as it should.
+    if (program.startsWith('throw')) silent.problems.length = 0;
+    await leave(silent, program);
+  }
+  console.log('ok   a failing engine is started again, but not endlessly, and one that does not start says why');
+}
+
 /** Imports an object of a provider. */
 async function imports(browser) {
   const tab = await visit(browser);
@@ -461,7 +536,7 @@ function size() {
 }
 
 const CHECKS = [
-  typesAndFixes, completes, rendersExamples, opensTabs, skips, keepsTexts, readsLinks, imports, staysText, keyboard, looks, measures,
+  typesAndFixes, completes, rendersExamples, opensTabs, skips, keepsTexts, readsLinks, survivesFailures, imports, staysText, keyboard, looks, measures,
 ];
 
 size();
