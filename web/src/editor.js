@@ -68,19 +68,21 @@ export const changesOf = (doc, fix) =>
     insert: edit.replacement,
   }));
 
-/** Applies a fix as one step that can be undone. */
-export function applyFix(view, fix) {
+/** Applies a fix as one step that can be undone. Returns whether it could: its places are those of the document `found`. */
+export function applyFix(view, fix, found) {
+  if (!view.state.doc.eq(found)) return false;
   view.dispatch({
     changes: changesOf(view.state.doc, fix),
     annotations: [isolateHistory.of('full'), Transaction.userEvent.of('input.fix')],
     scrollIntoView: true,
   });
+  return true;
 }
 
 const capitalize = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Shows the findings of a text in its editor. */
-export function showFindings(view, findings) {
+/** Shows the findings of a text in its editor. `onStale` is called instead of a fix if the text has changed since. */
+export function showFindings(view, findings, onStale) {
   const { doc } = view.state;
   const diagnostics = findings.map((finding) => ({
     from: offsetOf(doc, finding.line, finding.column),
@@ -88,7 +90,7 @@ export function showFindings(view, findings) {
     severity: finding.severity,
     source: finding.code,
     message: finding.help ? `${finding.message}\nHelp: ${finding.help}` : finding.message,
-    actions: finding.fix ? [{ name: capitalize(finding.fix.title), apply: (at) => applyFix(at, finding.fix) }] : [],
+    actions: finding.fix ? [{ name: capitalize(finding.fix.title), apply: (at) => applyFix(at, finding.fix, doc) || onStale() }] : [],
   }));
   view.dispatch(setDiagnostics(view.state, diagnostics));
 }
@@ -115,6 +117,7 @@ function completions(ask) {
     if (!context.explicit && word.from === word.to && !/:\s$/.test(before)) return null;
     const found = await ask('complete', context.pos);
     if (context.aborted || !found?.length) return null;
+    // The editor moves both offsets with what is typed while the list is open.
     const [{ from, to }] = found;
     const options = found.map((it, number) => ({
       label: it.label,
@@ -125,13 +128,13 @@ function completions(ask) {
       info: it.documentation ? () => element('div', { className: 'prose' }, markdown(it.documentation)) : undefined,
       apply: (view, completion, start, end) => {
         view.dispatch({
-          changes: { from: start, to: Math.max(end, to), insert: it.text },
+          changes: { from: start, to: end, insert: it.text },
           selection: { anchor: start + it.text.length },
           annotations: [Transaction.userEvent.of('input.complete'), pickedCompletion.of(completion)],
         });
       },
     }));
-    return { from, options, validFor: /^[\w\-./]*$/ };
+    return { from, to, options, validFor: /^[\w\-./]*$/ };
   };
 }
 

@@ -29,8 +29,9 @@ let input = { files: [], options: '' };
 let baseline = input;
 let activeFile = 0;
 let activeTab = 'manifests';
-/** Findings of the last answer. */
+/** Findings of the last answer, and the texts that they are about. */
 let findings = [];
+let answeredInput;
 /** The fragment that the page wrote itself. */
 let ownFragment = '';
 /** Whether the address is a link that cannot be read. It stays until the user changes something, so that it is not lost. */
@@ -85,6 +86,7 @@ function update(started = performance.now()) {
       // Texts that have changed since then get their own answer.
       if (state.input !== input) return;
       findings = answer.lint.diagnostics;
+      answeredInput = state.input;
       showEditorFindings();
       showProblems();
       if (state.tab === activeTab) SHOW[activeTab](answer.result);
@@ -131,8 +133,22 @@ const SHOW = {
 const isIn = (name) => (finding) => finding.file === name && finding.line !== undefined;
 
 function showEditorFindings() {
-  showFindings(manifestEditor, findings.filter(isIn(input.files[activeFile].name)));
-  showFindings(optionsEditor, findings.filter(isIn(OPTIONS)));
+  // Those of older texts have other places; the answer follows.
+  if (answeredInput !== input) return;
+  showFindings(manifestEditor, findings.filter(isIn(input.files[activeFile].name)), refuseStale);
+  showFindings(optionsEditor, findings.filter(isIn(OPTIONS)), refuseStale);
+}
+
+const refuseStale = () => notify('The text has changed since this was found. Nothing was fixed; try again with the new findings.');
+
+/** Goes to a finding and applies its fix. */
+function fixAt(finding) {
+  if (answeredInput !== input) {
+    refuseStale();
+    return;
+  }
+  const view = goTo(finding);
+  applyFix(view, finding.fix, view.state.doc);
 }
 
 /** Shows a text at a place, and puts the cursor there. */
@@ -164,7 +180,7 @@ function problem(finding) {
     element('div', { className: 'more' },
       finding.help && element('span', { className: 'help' }, finding.help),
       element('button', { type: 'button', className: 'quiet-button', 'aria-label': `Explain ${finding.code}`, onclick: () => attempt(() => showCode(finding.code)) }, finding.code),
-      finding.fix && element('button', { type: 'button', className: 'small primary fix', onclick: () => applyFix(goTo(finding), finding.fix) },
+      finding.fix && element('button', { type: 'button', className: 'small primary fix', onclick: () => fixAt(finding) },
         `Fix: ${finding.fix.title}`)));
 }
 
@@ -186,11 +202,26 @@ function showProblems() {
 }
 
 async function fixAll() {
-  for (const name of new Set(findings.filter((finding) => finding.fix).map((finding) => finding.file))) {
-    const { text } = await client.call('fixAll', { request: requestOf(input), file: name });
-    const view = goTo(findings.find((finding) => finding.file === name));
-    showText(view, text);
+  const asked = input;
+  if (answeredInput !== asked) {
+    refuseStale();
+    return;
   }
+  const first = new Map();
+  for (const finding of findings) if (finding.fix && !first.has(finding.file)) first.set(finding.file, finding);
+  const fixed = await Promise.all([...first.keys()].map((file) => client.call('fixAll', { request: requestOf(asked), file })));
+  if (input !== asked) {
+    refuseStale();
+    return;
+  }
+  const unfixed = [];
+  for (const [at, [file, finding]] of [...first].entries()) {
+    const view = goTo(finding);
+    // The engine returns the text as it was if all fixes together would break its syntax.
+    if (view.state.doc.toString() === fixed[at].text) unfixed.push(file);
+    else showText(view, fixed[at].text);
+  }
+  if (unfixed.length > 0) notify(`The fixes of ${unfixed.join(', ')} together would break its syntax. Apply them one by one.`);
 }
 
 async function showCode(code) {

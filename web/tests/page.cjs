@@ -148,6 +148,22 @@ async function completes(browser) {
   await tab.waitForSelector('.hover');
   assert.match(await tab.textContent('.hover'), /spec\.engine\.contextLength/);
   await leave(tab, 'completion');
+
+  // In the middle of a word, the rest of the word is replaced, also after more of it was typed.
+  const middle = await visit(browser, '#example=llama-8b');
+  await middle.click('#manifest-editor .cm-content');
+  await middle.keyboard.press('Control+End');
+  await middle.keyboard.insertText('  pror');
+  await middle.keyboard.press('Escape');
+  await middle.keyboard.press('ArrowLeft');
+  await middle.keyboard.type('vid');
+  await middle.waitForSelector('.cm-tooltip-autocomplete li[aria-selected]');
+  await middle.waitForTimeout(100);
+  await middle.keyboard.type('e');
+  await middle.waitForTimeout(100);
+  await middle.keyboard.press('Enter');
+  assert.match(await editorText(middle), /\n {2}provider:\n? *$/);
+  await leave(middle, 'completion in a word');
   console.log('ok   the page completes fields and values, and describes them');
 }
 
@@ -209,6 +225,13 @@ async function typeLine(tab, line) {
   await tab.click('#manifest-editor .cm-content');
   await tab.keyboard.press('Control+End');
   await answered(tab, () => tab.keyboard.insertText(`${line}\n`));
+}
+
+/** Replaces the whole text of the editor of manifests. */
+async function writeText(tab, text) {
+  await tab.click('#manifest-editor .cm-content');
+  await tab.keyboard.press('Control+a');
+  await answered(tab, () => tab.keyboard.insertText(text));
 }
 
 /** The link that skips the editors keeps their texts, and so does a fragment that is none of this page. */
@@ -364,6 +387,56 @@ async function survivesFailures(browser) {
   console.log('ok   a failing engine is started again, but not endlessly, and one that does not start says why');
 }
 
+// A program for `changeWorker`: answers of some calls come late, and the text that `fixAll` returns can be unchanged.
+const SLOW = `let handler;
+Object.defineProperty(self, 'onmessage', { set: (value) => { handler = value; self.addEventListener('message', receive); } });
+const receive = async (event) => {
+  const { id, name, argument } = event.data;
+  const text = JSON.stringify(argument);
+  if (name === 'fixAll' && text.includes('BREAKS')) {
+    const { files } = argument.request;
+    self.postMessage({ id, value: { text: files[0].text, fixes: 2 } });
+    return;
+  }
+  if (name === 'fixAll' || (name === 'update' && text.includes('LATE')) || (name === 'complete' && text.includes('LATE'))) await new Promise((done) => setTimeout(done, 1500));
+  handler(event);
+};`;
+
+const MISTAKES = 'apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: x}\nspec:\n  modl:\n    id: meta-llama/Llama-3.1-8B-Instruct\n  engin: {type: vllm}\n';
+
+/** Fixes are for the text in which they were found; what is typed meanwhile is never overwritten. */
+async function fixesPresentText(browser) {
+  const tab = await visit(browser, '', { worker: SLOW });
+  await writeText(tab, MISTAKES);
+  await tab.waitForSelector('#problems-list .fix');
+
+  // The findings are those of the text before the new lines.
+  await tab.keyboard.press('Control+Home');
+  await tab.keyboard.insertText('# LATE\n# 2\n');
+  await tab.click('#problems-list .fix >> nth=0');
+  assert.match(await tab.textContent('#notice'), /has changed since/);
+  assert.strictEqual((await editorText(tab)).trimEnd(), `# LATE\n# 2\n${MISTAKES}`.trimEnd());
+  await tab.waitForTimeout(2000);
+
+  // What is typed while all are fixed stays.
+  await writeText(tab, MISTAKES);
+  await tab.click('#fix-all');
+  await tab.click('#manifest-editor .cm-content');
+  await tab.keyboard.press('Control+Home');
+  await answered(tab, () => tab.keyboard.insertText('# typed meanwhile\n'));
+  await tab.waitForFunction(() => /has changed since/.test(document.getElementById('notice').textContent));
+  assert.strictEqual((await editorText(tab)).trimEnd(), `# typed meanwhile\n${MISTAKES}`.trimEnd());
+  await answered(tab, () => tab.click('#fix-all'));
+  await tab.waitForFunction(() => !/modl|engin:/.test(document.querySelector('#manifest-editor').textContent));
+  assert.match(await editorText(tab), /# typed meanwhile\n[^]* {2}model:\n[^]* {2}engine:/);
+
+  await writeText(tab, `# BREAKS\n${MISTAKES}`);
+  await tab.click('#fix-all');
+  await tab.waitForFunction(() => /break its syntax/.test(document.getElementById('notice').textContent));
+  await leave(tab, 'fixes');
+  console.log('ok   fixes are not applied to a text that has changed since');
+}
+
 /** Imports an object of a provider. */
 async function imports(browser) {
   const tab = await visit(browser);
@@ -376,9 +449,7 @@ async function imports(browser) {
 /** A text of a user is shown as text, in the editor, the picture, the problems and the plan. */
 async function staysText(browser) {
   const tab = await visit(browser);
-  await tab.click('#manifest-editor .cm-content');
-  await tab.keyboard.press('Control+a');
-  await answered(tab, () => tab.keyboard.insertText('apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: x}\nspec:\n  model: {id: "<img src=x onerror=alert(1)>"}\n  "<script>alert(1)</script>": 1\n  engine: {type: vllm}\n'));
+  await writeText(tab, 'apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: x}\nspec:\n  model: {id: "<img src=x onerror=alert(1)>"}\n  "<script>alert(1)</script>": 1\n  engine: {type: vllm}\n');
   for (const name of ['decision', 'fit', 'plan']) await answered(tab, () => tab.click(`#tab-${name}`));
   const found = await tab.evaluate(() => document.querySelectorAll('img:not(.cm-widgetBuffer), main script').length + document.getElementById('decision-picture').shadowRoot.querySelectorAll('img, script').length);
   assert.strictEqual(found, 0);
@@ -536,7 +607,7 @@ function size() {
 }
 
 const CHECKS = [
-  typesAndFixes, completes, rendersExamples, opensTabs, skips, keepsTexts, readsLinks, survivesFailures, imports, staysText, keyboard, looks, measures,
+  typesAndFixes, completes, rendersExamples, opensTabs, skips, keepsTexts, readsLinks, survivesFailures, fixesPresentText, imports, staysText, keyboard, looks, measures,
 ];
 
 size();
