@@ -232,8 +232,9 @@ async function showCode(code) {
 
 /** Says something in a line that screen readers announce. It goes away by itself, unless it `lasts`. */
 function notify(text, { lasts = false } = {}) {
-  byId('notice').textContent = text;
-  byId('notice').hidden = text === '';
+  // While a dialog is open, the rest of the page is inert: only what the dialog says is heard.
+  const shown = document.querySelector('dialog[open] .notice') ?? byId('notice');
+  for (const notice of document.querySelectorAll('.notice')) notice.textContent = notice === shown ? text : '';
   clearTimeout(notify.timer);
   if (!lasts) notify.timer = setTimeout(() => notify(''), NOTICE_TIME);
 }
@@ -332,10 +333,19 @@ const stateOfExample = (name) => ({ input: inputOf(examples.find((example) => ex
 function showFileTabs() {
   const isOne = input.files.length === 1;
   const tabs = input.files.map(({ name }, at) =>
-    element('button', { type: 'button', role: 'tab', 'aria-selected': String(at === activeFile), 'aria-controls': 'manifest-editor', tabIndex: at === activeFile ? 0 : -1, onclick: () => openFile(at) }, name));
+    element('button', { type: 'button', role: 'tab', 'aria-selected': String(at === activeFile), 'aria-controls': 'manifest-editor', id: `file-${at}`, tabIndex: at === activeFile ? 0 : -1, onclick: () => openFile(at) }, name));
   byId('files').replaceChildren(...(isOne ? [element('span', { className: 'file' }, input.files[0].name)] : tabs));
-  if (isOne) byId('files').removeAttribute('role');
-  else byId('files').setAttribute('role', 'tablist');
+  // One file is no choice: neither tabs nor a panel of theirs.
+  setAttributes(byId('files'), { role: !isOne && 'tablist', 'aria-label': !isOne && 'Files' });
+  setAttributes(byId('manifest-editor'), { role: !isOne && 'tabpanel', 'aria-labelledby': !isOne && `file-${activeFile}` });
+}
+
+/** Sets attributes, and removes those that are `false`. */
+function setAttributes(at, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false) at.removeAttribute(name);
+    else at.setAttribute(name, value);
+  }
 }
 
 function openFile(at) {
@@ -406,9 +416,10 @@ async function importObjects() {
 
 const THEMES = ['system', 'light', 'dark'];
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  byId('theme').textContent = `Theme: ${theme}`;
+const presentTheme = () => document.documentElement.dataset.theme;
+
+function showTheme() {
+  byId('theme').textContent = `Theme: ${presentTheme()}`;
 }
 
 function listExamples() {
@@ -438,9 +449,13 @@ async function readAddress() {
 }
 
 listExamples();
-setTheme('system');
+showTheme();
+// A page that embeds this one sets its theme.
+new MutationObserver(showTheme).observe(document.documentElement, { attributeFilter: ['data-theme'] });
 byId('examples').onchange = (event) => replaceTexts(stateOfExample(event.target.value));
-byId('theme').onclick = () => setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]);
+byId('theme').onclick = () => {
+  document.documentElement.dataset.theme = THEMES[(THEMES.indexOf(presentTheme()) + 1) % THEMES.length];
+};
 byId('share').onclick = async () => {
   releaseAddress();
   const address = await writeAddress();
@@ -458,6 +473,12 @@ byId('set-baseline').onclick = () => {
 byId('restore-baseline').onclick = () => replaceTexts({ input: baseline, tab: 'plan' });
 byId('open-import').onclick = () => byId('import-dialog').showModal();
 byId('import-run').onclick = () => attempt(importObjects);
+for (const dialog of document.querySelectorAll('dialog')) {
+  dialog.onclose = () => {
+    const { textContent } = dialog.querySelector('.notice');
+    if (textContent !== '') notify(textContent);
+  };
+}
 for (const tab of TABS) byId(`tab-${tab}`).onclick = () => openTab(tab);
 for (const button of document.querySelectorAll('[data-close]')) button.onclick = () => button.closest('dialog').close();
 moveWithKeys(byId('tabs'));

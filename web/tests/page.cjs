@@ -598,6 +598,42 @@ async function keyboard(browser) {
   console.log('ok   Tab reaches every control');
 }
 
+/** What screen readers and forced colors need beyond names. */
+async function isAccessible(browser) {
+  const tab = await visit(browser, '#example=actor-ray');
+  const isRendered = (id) => tab.evaluate((it) => document.getElementById(it).checkVisibility() && document.getElementById(it).getAttribute('role') === 'status', id);
+  // A live region that appears together with its text is not announced.
+  assert.ok(await isRendered('notice'));
+  assert.strictEqual(await tab.locator('.bar [aria-label]:not([role])').count(), 0, 'a label without a role');
+  assert.strictEqual(await tab.getAttribute('#files', 'role'), null);
+  const input = { files: [{ name: 'a.yaml', text: '# a' }, { name: 'b.yaml', text: '# b' }], options: '' };
+  const two = await visit(browser, pack({ version: 1, input, baseline: input, tab: 'manifests' }));
+  await two.click('#files [role=tab] >> nth=1');
+  assert.strictEqual(await two.getAttribute('#manifest-editor', 'role'), 'tabpanel');
+  assert.strictEqual(await two.evaluate(() => document.getElementById(document.getElementById('manifest-editor').getAttribute('aria-labelledby')).textContent), 'b.yaml');
+  assert.deepStrictEqual(await two.evaluate(inspect), []);
+  await two.emulateMedia({ forcedColors: 'active' });
+  await two.click('#manifest-editor .cm-content');
+  assert.strictEqual(await two.evaluate(() => getComputedStyle(document.getElementById('manifest-editor')).outlineStyle), 'solid');
+  await leave(two, 'two files');
+
+  // An embedding page sets the theme: the button tells which one is shown.
+  await tab.evaluate(() => {
+    document.documentElement.dataset.theme = 'dark';
+  });
+  await tab.waitForFunction(() => document.getElementById('theme').textContent === 'Theme: dark');
+  await leave(tab, 'accessibility');
+
+  // While a dialog is open, the notice is in it.
+  const failing = await visit(browser, '', { worker: `${TRAPS}` });
+  await failing.click('#open-import');
+  await failing.fill('#import-text', 'TRAP');
+  await failing.click('#import-run');
+  await failing.waitForFunction(() => /The engine failed/.test(document.querySelector('#import-dialog .notice').textContent));
+  await leave(failing, 'a notice in a dialog');
+  console.log('ok   notices are announced, tabs of files have their panel, and the button tells the theme');
+}
+
 function size() {
   const files = fs.readdirSync(site, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => fs.readFileSync(path.join(entry.parentPath, entry.name)));
   const sum = (pack) => files.reduce((total, bytes) => total + pack(bytes).length, 0);
@@ -607,7 +643,7 @@ function size() {
 }
 
 const CHECKS = [
-  typesAndFixes, completes, rendersExamples, opensTabs, skips, keepsTexts, readsLinks, survivesFailures, fixesPresentText, imports, staysText, keyboard, looks, measures,
+  typesAndFixes, completes, rendersExamples, opensTabs, skips, keepsTexts, readsLinks, survivesFailures, fixesPresentText, imports, staysText, keyboard, isAccessible, looks, measures,
 ];
 
 size();
