@@ -104,9 +104,12 @@ const CLASSES = {
 
 const ACTIONS = { created: ['created', 'success'], deleted: ['deleted', 'error'], unchanged: ['unchanged', ''] };
 
+// Longer values are cut; the differences of the objects have them in full.
+const MAX_VALUE_CHARACTERS = 120;
+
 function value(it) {
-  const text = typeof it === 'string' ? it : JSON.stringify(it);
-  return element('code', {}, text.length > 120 ? `${text.slice(0, 120)}…` : text);
+  const text = typeof it === 'string' && it !== '' ? it : JSON.stringify(it);
+  return element('code', {}, text.length > MAX_VALUE_CHARACTERS ? `${text.slice(0, MAX_VALUE_CHARACTERS)}…` : text);
 }
 
 function changeOf({ before, after }) {
@@ -116,7 +119,7 @@ function changeOf({ before, after }) {
   return [value(before), ' → ', value(after)];
 }
 
-const CAUSES = { options: 'The options', providers: 'The providers', crds: 'The CRDs', objects: 'Other objects', unbuilt: 'A kustomization' };
+const CAUSES = { options: 'The options', providers: 'The provider configurations', crds: 'The CRDs', objects: 'Other objects of the input', unbuilt: 'A kustomization' };
 
 function changeItem(change) {
   const outputs = change.outputs.map((output) =>
@@ -125,6 +128,7 @@ function changeItem(change) {
       element('p', { className: 'quiet small' }, `${CLASSES[output.class][0]}${output.together ? ', together with other changes' : ''}; ${output.source}`)));
   return element('li', {},
     element('p', {}, badge(...CLASSES[change.class]), ' ', change.path ? element('code', { className: 'path' }, change.path) : CAUSES[change.cause], ' ', ...changeOf(change)),
+    outputs.length === 0 && change.cause !== 'unbuilt' && element('p', { className: 'quiet small' }, 'The output does not change.'),
     outputs.length > 0 && element('details', {}, element('summary', {}, `Effects (${outputs.length})`), element('ul', { className: 'plain' }, outputs)));
 }
 
@@ -139,27 +143,104 @@ function diffBlock(text, name) {
     element('pre', { className: 'diff', tabIndex: 0, role: 'region', 'aria-label': `Differences of the objects of ${name}` }, lines));
 }
 
+/** Formats the choice of a provider, with the selection rule that made it. */
+const choiceOf = ({ reason, rule }) => (rule ? [reason, `, by the selection rule with priority ${rule.priority}: `, value(rule.condition)] : [reason]);
+
+function selectionLines({ before, after, closedGate }) {
+  const isSame = before.provider === after.provider;
+  return [
+    element('p', {}, isSame ? `Provider: ${after.provider}, selected for another reason` : `Provider: ${before.provider} → ${after.provider}`),
+    element('ul', { className: 'plain' },
+      element('li', {}, 'Before: ', ...choiceOf(before)),
+      element('li', {}, 'After: ', ...choiceOf(after)),
+      closedGate && element('li', {}, `${before.provider} is no longer eligible: ${closedGate}`)),
+  ];
+}
+
+function keptLines({ provider, preferred }) {
+  return [
+    element('p', {}, `Provider: ${provider} stays; a new deployment would get ${preferred.provider}`),
+    element('ul', { className: 'plain' }, element('li', {}, 'Because: ', ...choiceOf(preferred))),
+  ];
+}
+
+const transition = (before, after) => (before === after ? `${after}` : `${before} → ${after}`);
+
+/** Formats GPUs of one type: `nvidia.com/gpu 2 → 4 (160 GiB → 320 GiB)`, or `2 nvidia.com/gpu` if they stay. */
+function gpusOf({ resource, before, after, memory }) {
+  const gibibytes = (number) => `${Math.floor(number / GIB)} GiB`;
+  const number = before === after ? `${after} ${resource}` : `${resource} ${before} → ${after}`;
+  return `${number}${memory ? ` (${transition(gibibytes(memory.before), gibibytes(memory.after))})` : ''}`;
+}
+
+/** Formats for how many sequences there is place; a deployment that is created or deleted has only one side. */
+function capacityOf({ before, after }, action) {
+  const side = (it) => (it ? range(it) : 'unknown');
+  if (action === 'created') return side(after);
+  return action === 'deleted' ? side(before) : `${side(before)} → ${side(after)}`;
+}
+
+/** Returns the claims that outlive their deployment. */
+const remainingClaims = ({ action, objects }) => (action === 'deleted' ? objects.filter(({ object }) => object.kind === 'PersistentVolumeClaim') : []);
+
+/** Formats the name of a planned object, with its kind unless it is a ModelDeployment, and with its environment. */
+function titleOf({ object, environment }) {
+  const name = object.kind === 'ModelDeployment' ? nameOf(object) : `${object.kind} ${nameOf(object)}`;
+  return environment === undefined ? name : `${name} (${environment})`;
+}
+
 function plannedDeployment(deployment) {
-  const [label, kind] = deployment.action === 'changed' ? CLASSES[deployment.class ?? 'none'] : ACTIONS[deployment.action];
-  const name = nameOf(deployment.object);
-  const { selection } = deployment;
+  const { action, selection, kept, capacity } = deployment;
+  const [label, kind] = action === 'changed' ? CLASSES[deployment.class ?? 'none'] : ACTIONS[action];
+  const name = titleOf(deployment);
   return element('section', { className: 'card' },
     element('h3', {}, name, ' ', badge(label, kind)),
-    selection && element('p', {}, `Selection: ${selection.before.provider} → ${selection.after.provider}. ${selection.after.reason}`),
+    (action === 'created' || action === 'deleted') && element('p', {}, `Provider: ${deployment.provider}`),
+    selection && selectionLines(selection),
     [['Endpoint', deployment.endpoint], ['Model name in requests', deployment.modelName]].map(([what, change]) =>
       change && element('p', {}, badge(...CLASSES[change.class]), ` ${what}: `, value(change.before ?? 'unknown'), ' → ', value(change.after ?? 'unknown'))),
-    deployment.gpus.map((it) => element('p', {}, `${it.resource}: ${it.before} → ${it.after}`)),
+    kept && keptLines(kept),
+    deployment.gpus.map((it) => element('p', {}, `GPUs: ${gpusOf(it)}`)),
+    capacity && element('p', {}, `Sequences of the full context: ${capacityOf(capacity, action)}`),
+    remainingClaims(deployment).map(({ object }) => element('p', {}, badge('stays', 'warning'), ` PersistentVolumeClaim ${nameOf(object)} and its data remain until you delete it; pruning deletes it, too.`)),
     deployment.changes.length > 0 && element('ul', { className: 'changes' }, deployment.changes.map(changeItem)),
     deployment.diff && diffBlock(deployment.diff, name));
 }
 
+/** Shows lines about all deployments under a title. */
+const overall = (title, lines) => lines.length > 0 && element('section', { className: 'card' }, element('h3', {}, title), element('ul', { className: 'plain' }, lines.map((line) => element('li', {}, line))));
+
+/** Formats a runtime that changes: whether releases are skipped, and the flags that the newer one lacks. */
+function runtimeLines({ provider, before, after, deployments, skipsMinorRelease, removedFlags }) {
+  const flagOf = ({ name, replacement }) => `--${name}${replacement ? ` (use ${replacement})` : ''}`;
+  return [
+    `${provider} ${before} → ${after} (${count(deployments, 'deployment')})`,
+    ...(skipsMinorRelease ? [`Warning: upstream supports upgrades of ${provider} to the next minor release only; upgrade one by one.`] : []),
+    ...removedFlags.map(({ engine, flags }) => `${engine} no longer has ${flags.map(flagOf).join(', ')}`),
+  ];
+}
+
+function imageLine({ before, after, deployments }) {
+  const change = before === undefined ? `+ ${after}` : after === undefined ? `- ${before}` : `${before} → ${after}`;
+  return `${change} (${count(deployments, 'deployment')})`;
+}
+
+/** Returns the GPUs by type, if the types or their memory tell more than the total, and if something changes. */
+function gpuLines(gpus) {
+  const isChanged = ({ before, after, memory }) => before !== after || (memory && memory.before !== memory.after);
+  const tellsMore = gpus.length > 1 || gpus.some(({ memory }) => memory);
+  return tellsMore && gpus.some(isChanged) ? gpus.map(gpusOf) : [];
+}
+
 /** Formats the numbers of a plan: `1 rolling restart, 2 unchanged; GPUs 1 → 2`. */
 function planSummary(summary) {
+  const { gpusBefore, gpusAfter, gpusAtMost, changed } = summary;
   const parts = [];
-  for (const [name, number] of Object.entries(summary.changed)) if (number > 0) parts.push(`${number} ${CLASSES[name][0]}`);
+  for (const [name, number] of Object.entries(changed)) if (number > 0) parts.push(`${number} ${CLASSES[name][0]}`);
   for (const name of ['created', 'deleted', 'unchanged']) if (summary[name] > 0) parts.push(`${summary[name]} ${name}`);
-  const gpus = summary.gpusBefore === summary.gpusAfter ? `GPUs ${summary.gpusAfter}` : `GPUs ${summary.gpusBefore} → ${summary.gpusAfter}`;
-  return `${parts.join(', ') || 'nothing to compare'}; ${gpus}`;
+  // Only these run the old and the new pods at the same time.
+  const isDoubled = gpusAtMost > Math.max(gpusBefore, gpusAfter) && changed['blue-green'] + changed.recreate > 0;
+  return `${parts.join(', ') || 'nothing to compare'}; GPUs ${transition(gpusBefore, gpusAfter)}${isDoubled ? `, up to ${gpusAtMost} meanwhile` : ''}`;
 }
 
 /** Shows what the change from the baseline to the present state does. */
@@ -170,7 +251,13 @@ export function planPanel({ plan, oldDiagnostics, diagnostics }) {
     return [note(isOld && !isNew ? 'The state to compare with has errors, so there is nothing to compare. Choose the present one.' : 'There is no plan until the errors are corrected.')];
   }
   const sorted = [...plan.deployments].sort((one, other) => (one.action === 'unchanged') - (other.action === 'unchanged'));
-  return [element('p', { className: 'lead' }, planSummary(plan.summary)), ...sorted.map(plannedDeployment)];
+  return [
+    element('p', { className: 'lead' }, planSummary(plan.summary)),
+    ...sorted.map(plannedDeployment),
+    overall('Runtimes', plan.runtimes.flatMap(runtimeLines)),
+    overall('Images', plan.images.map(imageLine)),
+    overall('GPUs', gpuLines(plan.gpus)),
+  ].filter(Boolean);
 }
 
 /** Says why there are no manifests. */

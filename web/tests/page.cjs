@@ -437,6 +437,51 @@ async function fixesPresentText(browser) {
   console.log('ok   fixes are not applied to a text that has changed since');
 }
 
+/** The facts of a plan on the command line that are not about a field, each as one text. */
+function factsOf(output) {
+  const [summary] = output.match(/; GPUs .*$/m) ?? [];
+  const sections = [...output.matchAll(/^(?:runtimes|images|GPUs)\n((?: .*\n)+)/gm)].flatMap(([, lines]) => lines.trimEnd().split('\n'));
+  const lines = output.split('\n').filter((line) => /no longer eligible|sequences of the full context|^ {2}GPUs: |remain until|selection rule/.test(line));
+  // The page lists all flags.
+  const normal = (text) => text.trim().replace(/ +/g, ' ').replace(/ and \d+ more$/, '').toLowerCase();
+  return [...lines, ...sections, summary].map(normal);
+}
+
+/** The plan has the facts that the command line prints: selection, GPUs, sequences, claims, runtimes and images. */
+async function plans(browser) {
+  const file = (...parts) => fs.readFileSync(path.join('testdata/plan', ...parts), 'utf8');
+  const sides = (name, more = {}) => {
+    const [old, fresh] = ['old', 'new'].map((side) => ({ files: [{ name: 'input.yaml', text: file(name, side, 'input.yaml') }], options: '' }));
+    return { old, fresh, args: [`testdata/plan/${name}/old`, `testdata/plan/${name}/new`], ...more };
+  };
+  const models = (name, { files = [], options = ['', ''], args }) => {
+    const model = { name: 'input.yaml', text: file(name, 'models/input.yaml') };
+    return { old: { files: [model], options: options[0] }, fresh: { files: [model, ...files], options: options[1] }, args: [`testdata/plan/${name}/models`, ...args] };
+  };
+  const runtime = (version) => `apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nruntimes: {dynamo: "${version}"}\n`;
+  const cases = {
+    'provider-flip': sides('provider-flip'),
+    'claims-deleted': sides('claims-deleted'),
+    'gpu-memory': sides('gpu-memory'),
+    'kuberay-blue-green': sides('kuberay-blue-green'),
+    'fleet-not-ready': models('fleet-not-ready', { files: [{ name: 'configs.yaml', text: file('fleet-not-ready/configs.yaml') }], args: ['--new-providers', 'testdata/plan/fleet-not-ready/configs.yaml'] }),
+    'fleet-runtime': models('fleet-runtime', { options: [runtime('1.2.0'), runtime('1.6.1')], args: ['--runtime', 'dynamo=1.2.0', '--new-runtime', 'dynamo=1.6.1'] }),
+  };
+  let number = 0;
+  for (const [name, { old, fresh, args }] of Object.entries(cases)) {
+    const run = spawnSync(program, ['plan', ...args], { encoding: 'utf8' });
+    const facts = factsOf(run.stdout);
+    const tab = await visit(browser, pack({ version: 1, input: fresh, baseline: old, tab: 'plan' }));
+    const shown = (await tab.textContent('#plan-report')).toLowerCase();
+    assert.deepStrictEqual(facts.filter((fact) => !shown.includes(fact)), [], `${name}: the plan lacks this\n${shown}\n${run.stderr}`);
+    number += facts.length;
+    assert.deepStrictEqual(await tab.evaluate(inspect), [], name);
+    await leave(tab, name);
+  }
+  assert.ok(number > 25, `${number} facts`);
+  console.log(`ok   the plan shows ${number} facts that the command line prints beside fields`);
+}
+
 /** Imports an object of a provider. */
 async function imports(browser) {
   const tab = await visit(browser);
@@ -643,7 +688,8 @@ function size() {
 }
 
 const CHECKS = [
-  typesAndFixes, completes, rendersExamples, opensTabs, skips, keepsTexts, readsLinks, survivesFailures, fixesPresentText, imports, staysText, keyboard, isAccessible, looks, measures,
+  typesAndFixes, completes, fixesPresentText, rendersExamples, opensTabs, plans, skips, keepsTexts, readsLinks, survivesFailures,
+  imports, staysText, keyboard, isAccessible, looks, measures,
 ];
 
 size();
