@@ -39,6 +39,7 @@ const THEME = EditorView.theme({
   '.cm-tooltip-autocomplete > ul > li[aria-selected]': { background: 'var(--accent) !important', color: 'var(--on-accent) !important' },
   '.cm-tooltip-autocomplete > ul > li[aria-selected] .cm-completionDetail': { color: 'inherit' },
   '.cm-completionDetail': { color: 'var(--quiet)', fontStyle: 'normal', marginInlineStart: '1rem' },
+  '.deprecated .cm-completionLabel': { textDecoration: 'line-through' },
   '.cm-completionMatchedText': { textDecoration: 'none', fontWeight: '700' },
   '.cm-completionInfo': { maxWidth: '24rem', padding: '.5rem .75rem !important', overflow: 'auto', maxHeight: '20rem' },
   '.cm-panels': { background: 'var(--surface)', color: 'var(--text)' },
@@ -122,7 +123,8 @@ function completions(ask) {
     const options = found.map((it, number) => ({
       label: it.label,
       type: TYPES[it.kind],
-      detail: it.detail,
+      detail: it.deprecated ? `${it.detail}, deprecated` : it.detail,
+      isDeprecated: it.deprecated,
       inserts: it.text,
       boost: -number / 100,
       info: it.documentation ? () => element('div', { className: 'prose' }, markdown(it.documentation)) : undefined,
@@ -162,7 +164,7 @@ export function editorState(text, label, hint, ask, onChange) {
       highlightSelectionMatches(),
       indentUnit.of('  '),
       lintGutter(),
-      autocompletion({ override: [completions(ask)], icons: false, activateOnTypingDelay: 50, activateOnCompletion: ({ inserts }) => inserts.endsWith(': ') }),
+      autocompletion({ override: [completions(ask)], icons: false, optionClass: ({ isDeprecated }) => (isDeprecated ? 'deprecated' : ''), activateOnTypingDelay: 50, activateOnCompletion: ({ inserts }) => inserts.endsWith(': ') }),
       description(ask),
       placeholder(hint),
       // Tab leaves the editor, unless a completion is offered.

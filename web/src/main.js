@@ -1,6 +1,6 @@
 // The page: editors on one side, results on the other, and the engine in a worker between them.
 
-import { EditorSelection } from '@codemirror/state';
+import { EditorSelection, Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 
 import { Client } from './client.js';
@@ -152,7 +152,7 @@ function fixAt(finding) {
 }
 
 /** Shows a text at a place, and puts the cursor there. */
-function goTo({ file, line, column }) {
+function goTo({ file, line = 1, column = 1 }) {
   if (file !== OPTIONS) openFile(Math.max(0, input.files.findIndex(({ name }) => name === file)));
   else byId('options').open = true;
   const view = file === OPTIONS ? optionsEditor : manifestEditor;
@@ -164,22 +164,38 @@ function goTo({ file, line, column }) {
 
 const ICONS = { error: '✕', warning: '!', info: 'i' };
 
+const placeOf = ({ file, line, column }) => (line === undefined ? (file ?? '') : `${file}:${line}:${column}`);
+
+/** Whether an editor has a place. */
+const isHere = ({ file, line }) => line !== undefined && (file === OPTIONS || input.files.some(({ name }) => name === file));
+
+function codeButton(code) {
+  return element('button', { type: 'button', className: 'quiet-button', 'aria-label': `Explain ${code}`, onclick: () => attempt(() => showCode(code)) }, code);
+}
+
+/** Shows another place of a finding, and goes there. */
+function relatedPlace(related) {
+  const text = `${related.message}: ${placeOf(related)}`;
+  return isHere(related)
+    ? element('button', { type: 'button', className: 'quiet-button related', onclick: () => goTo(related) }, text)
+    : element('span', { className: 'related' }, text);
+}
+
 function problem(finding) {
-  const hasPlace = finding.line !== undefined;
-  const place = hasPlace ? `${finding.file}:${finding.line}:${finding.column}` : '';
   const title = [
     element('span', { className: 'icon', 'aria-hidden': 'true' }, ICONS[finding.severity]),
     element('span', { className: 'visually-hidden' }, `${finding.severity}: `),
     element('span', { className: 'message' }, finding.message),
-    element('span', { className: 'place' }, ` ${place}`),
+    element('span', { className: 'place' }, ` ${placeOf(finding)}`),
   ];
   return element('li', { className: finding.severity },
-    hasPlace
+    isHere(finding)
       ? element('button', { type: 'button', className: 'problem', onclick: () => goTo(finding) }, ...title)
       : element('p', { className: 'problem' }, ...title),
     element('div', { className: 'more' },
       finding.help && element('span', { className: 'help' }, finding.help),
-      element('button', { type: 'button', className: 'quiet-button', 'aria-label': `Explain ${finding.code}`, onclick: () => attempt(() => showCode(finding.code)) }, finding.code),
+      codeButton(finding.code),
+      finding.related?.map(relatedPlace),
       finding.fix && element('button', { type: 'button', className: 'small primary fix', onclick: () => fixAt(finding) },
         `Fix: ${finding.fix.title}`)));
 }
@@ -395,16 +411,32 @@ function download() {
   URL.revokeObjectURL(link.href);
 }
 
+const IMPORTED = 'objects.yaml';
+
+/** Shows a finding about the objects that are imported; its place is selected in their text. */
+function importFinding(finding) {
+  const { severity, message, code, file, line, column, endLine, endColumn } = finding;
+  const select = () => {
+    const area = byId('import-text');
+    const doc = Text.of(area.value.split('\n'));
+    area.focus();
+    area.setSelectionRange(offsetOf(doc, line, column), offsetOf(doc, endLine, endColumn));
+  };
+  const place = placeOf(finding);
+  return element('li', { className: 'imported' }, `${severity}: ${message} `, codeButton(code),
+    file === IMPORTED && line !== undefined
+      ? element('button', { type: 'button', className: 'quiet-button', onclick: select }, place)
+      : element('span', { className: 'quiet' }, place));
+}
+
 /** Converts objects of providers, shows what a ModelDeployment cannot express, and opens the result. */
 async function importObjects() {
   byId('import-result').textContent = '';
   byId('import-open').disabled = true;
-  const { manifests, report } = await client.call('importObjects', { request: requestOf({ files: [{ name: 'objects.yaml', text: byId('import-text').value }], options: input.options }) });
-  const said = [
-    ...report.refused.map(({ object, reason }) => `${object.kind} ${object.name}: ${reason}`),
-    ...report.diagnostics.map(({ severity, message }) => `${severity}: ${message}`),
-  ];
-  byId('import-findings').replaceChildren(...said.map((text) => element('li', {}, text)));
+  const { manifests, report } = await client.call('importObjects', { request: requestOf({ files: [{ name: IMPORTED, text: byId('import-text').value }], options: input.options }) });
+  byId('import-findings').replaceChildren(
+    ...report.refused.map(({ object, reason }) => element('li', {}, `${object.kind} ${object.name}: ${reason}`)),
+    ...report.diagnostics.map(importFinding));
   byId('import-result').textContent = `${count(report.imported.length, 'object')} imported`;
   byId('import-open').disabled = report.imported.length === 0;
   byId('import-open').onclick = async () => {
@@ -449,6 +481,7 @@ async function readAddress() {
 }
 
 listExamples();
+if (/Mac|iPhone|iPad/.test(navigator.platform)) for (const key of document.querySelectorAll('kbd.command')) key.textContent = '⌘';
 showTheme();
 // A page that embeds this one sets its theme.
 new MutationObserver(showTheme).observe(document.documentElement, { attributeFilter: ['data-theme'] });

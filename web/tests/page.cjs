@@ -49,6 +49,7 @@ function changeWorker(program) {
 /** Opens the page with a state in its fragment, and waits for the first answer. Everything that it asks for or says is a failure. */
 async function visit(browser, fragment = '', settings = {}) {
   const tab = await browser.newPage();
+  if (settings.platform) await tab.addInitScript((platform) => Object.defineProperty(navigator, 'platform', { value: platform }), settings.platform);
   if (settings.worker) await tab.addInitScript(changeWorker, settings.worker);
   const problems = [];
   tab.on('request', (request) => {
@@ -437,6 +438,44 @@ async function fixesPresentText(browser) {
   console.log('ok   fixes are not applied to a text that has changed since');
 }
 
+/** A finding leads to its other places, one of an import to its text; deprecated words are told; keys are those of the system. */
+async function leadsToPlaces(browser) {
+  const tab = await visit(browser);
+  await writeText(tab, fs.readFileSync('testdata/golden/actor/binding-knative/input.yaml', 'utf8'));
+  await tab.click('.related:has-text("the target: ")');
+  const [line] = (await tab.textContent('.related:has-text("the target: ")')).match(/:(\d+):/).slice(1);
+  assert.strictEqual(await tab.textContent('.cm-activeLineGutter'), line);
+
+  await writeText(tab, 'apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: x}\nspec:\n  model: {id: a/b}\n  engine:\n    type: llamacpp\n    args:\n');
+  await tab.keyboard.type('      mloc');
+  await tab.waitForSelector('.cm-tooltip-autocomplete .deprecated:has-text("mlock")');
+  const option = tab.locator('.cm-tooltip-autocomplete .deprecated:has-text("mlock")');
+  assert.strictEqual(await option.locator('.cm-completionLabel').evaluate((it) => getComputedStyle(it).textDecorationLine), 'line-through');
+  assert.match(await option.textContent(), /deprecated/);
+  await tab.keyboard.press('Escape');
+
+  await tab.click('#open-import');
+  await tab.fill('#import-text', fs.readFileSync('testdata/import/dynamo-shell-preparation/input.yaml', 'utf8'));
+  await tab.click('#import-run');
+  await tab.click('#import-findings button:has-text("objects.yaml:")');
+  const selected = await tab.evaluate(() => {
+    const { value, selectionStart, selectionEnd } = document.getElementById('import-text');
+    return [value.slice(0, selectionStart).split('\n').length, value.slice(selectionStart, selectionEnd)];
+  });
+  const place = await tab.textContent('#import-findings button:has-text("objects.yaml:")');
+  assert.match(place, new RegExp(`^objects\\.yaml:${selected[0]}:`));
+  assert.ok(selected[1].length > 0);
+  await tab.click('#import-findings button:has-text("KF")');
+  assert.match(await tab.textContent('#code-page h2'), /^KF\d{4}: /);
+  assert.strictEqual(await tab.textContent('.hint .command'), 'Ctrl');
+  await leave(tab, 'places');
+
+  const mac = await visit(browser, '', { platform: 'MacIntel' });
+  assert.match(await mac.textContent('.hint'), /Ctrl Space completes, ⌘ \. fixes/);
+  await leave(mac, 'macOS');
+  console.log('ok   findings lead to their other places, and deprecated words are told');
+}
+
 /** The facts of a plan on the command line that are not about a field, each as one text. */
 function factsOf(output) {
   const [summary] = output.match(/; GPUs .*$/m) ?? [];
@@ -688,7 +727,7 @@ function size() {
 }
 
 const CHECKS = [
-  typesAndFixes, completes, fixesPresentText, rendersExamples, opensTabs, plans, skips, keepsTexts, readsLinks, survivesFailures,
+  typesAndFixes, completes, fixesPresentText, leadsToPlaces, rendersExamples, opensTabs, plans, skips, keepsTexts, readsLinks, survivesFailures,
   imports, staysText, keyboard, isAccessible, looks, measures,
 ];
 
