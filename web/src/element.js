@@ -17,3 +17,6 @@ export const count = (number, noun) => `${number} ${noun}${number === 1 ? '' : '
 
 /** Formats the namespace and name of an object. */
 export const nameOf = (object) => (object.namespace ? `${object.namespace}/${object.name}` : object.name);
+
+/** Formats the place of a finding or an object: its file, with the line and column if they are known. */
+export const placeOf = ({ file, line, column }) => (line === undefined ? (file ?? '') : `${file}:${line}:${column}`);

@@ -7,7 +7,7 @@ export const hasState = (fragment) => /^#(?:s|example)=/.test(fragment);
 
 // A link can be made to unpack to more than the memory of a browser.
 const MAX_STATE_BYTES = 8 * 1024 * 1024;
-// What browsers surely accept in an address.
+// What browsers surely accept in an address. Four characters of base64 hold three bytes.
 const MAX_FRAGMENT_CHARACTERS = 1_000_000;
 
 /** Returns the bytes that a stream makes of others, or `undefined` if they are more than `maximum`. */
@@ -26,10 +26,11 @@ async function pipe(bytes, stream, maximum) {
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
-/** Writes a state as a fragment: compressed JSON in base64 for addresses. Returns `undefined` for one that is too large. */
+/** Writes a state as a fragment: compressed JSON in base64 for addresses. Returns `undefined` for one that is too large, or if the browser cannot compress. */
 export async function writeFragment(state) {
+  if (typeof CompressionStream === 'undefined') return undefined;
   const json = new TextEncoder().encode(JSON.stringify({ version: VERSION, ...state }));
-  const packed = json.length > MAX_STATE_BYTES ? undefined : await pipe(json, new CompressionStream('deflate-raw'), MAX_FRAGMENT_CHARACTERS / 2);
+  const packed = json.length > MAX_STATE_BYTES ? undefined : await pipe(json, new CompressionStream('deflate-raw'), (MAX_FRAGMENT_CHARACTERS * 3) / 4);
   if (!packed) return undefined;
   const base64 = btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join(''));
   return `#s=${base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')}`;

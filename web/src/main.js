@@ -5,7 +5,7 @@ import { EditorView } from '@codemirror/view';
 
 import { Client } from './client.js';
 import { applyFix, editorState, offsetOf, showFindings, showText, viewer } from './editor.js';
-import { count, element } from './element.js';
+import { count, element, placeOf } from './element.js';
 import { hasState, readFragment, writeFragment } from './link.js';
 import { markdown } from './markdown.js';
 import { decisionPanel, fitPanel, noManifests, planPanel } from './panels.js';
@@ -164,8 +164,6 @@ function goTo({ file, line = 1, column = 1 }) {
 
 const ICONS = { error: '✕', warning: '!', info: 'i' };
 
-const placeOf = ({ file, line, column }) => (line === undefined ? (file ?? '') : `${file}:${line}:${column}`);
-
 /** Whether an editor has a place. */
 const isHere = ({ file, line }) => line !== undefined && (file === OPTIONS || input.files.some(({ name }) => name === file));
 
@@ -255,7 +253,7 @@ function notify(text, { lasts = false } = {}) {
   if (!lasts) notify.timer = setTimeout(() => notify(''), NOTICE_TIME);
 }
 
-/** Does something that calls the engine, and says so if that fails. A failure of the engine itself is told when it happens. */
+/** Does something that calls the engine, and says so if that fails. A failure of the engine itself is reported when it happens. */
 async function attempt(work) {
   try {
     await work();
@@ -308,7 +306,7 @@ function replaceTexts(state) {
 
 /** Shows other texts. The present ones stay behind the Back button if they are nowhere else. */
 async function putInPlace(state) {
-  const isKept = isUnreadable || exampleOf(input) === undefined || !isSame(baseline, input);
+  const isKept = !isSame(state.input, input) && (isUnreadable || exampleOf(input) === undefined || !isSame(baseline, input));
   if (isKept && !isUnreadable && (await writeAddress()) === undefined && !confirm('Your texts are too long for the address, so that they will be lost. Replace them?')) {
     markExample();
     return;
@@ -468,16 +466,16 @@ async function readAddress() {
   try {
     state = isExample ? stateOfExample(name) : await readFragment(fragment);
   } catch {
-    // What is wrong with it does not help; it is told below.
+    // What is wrong with it does not help a reader. The notice below says that it cannot be read.
   }
   // The address may have changed while it was unpacked.
   if (fragment !== location.hash) return;
+  releaseAddress();
   isUnreadable = state === undefined && hasState(fragment);
   ownFragment = fragment;
   if (state) load(state);
   else if (input.files.length === 0) load(stateOfExample(FIRST_EXAMPLE));
   if (isUnreadable) notify(name === undefined ? 'This link is damaged, or was made by another version.' : `There is no example "${name}".`, { lasts: true });
-  else notify('');
 }
 
 listExamples();
@@ -489,12 +487,12 @@ byId('examples').onchange = (event) => replaceTexts(stateOfExample(event.target.
 byId('theme').onclick = () => {
   document.documentElement.dataset.theme = THEMES[(THEMES.indexOf(presentTheme()) + 1) % THEMES.length];
 };
-byId('share').onclick = async () => {
+byId('share').onclick = () => attempt(async () => {
   releaseAddress();
   const address = await writeAddress();
   if (address === undefined) notify('These texts are too long for a link.');
   else await copy(address, 'The link is copied. It holds the texts themselves.');
-};
+});
 byId('fix-all').onclick = () => attempt(fixAll);
 byId('copy-manifests').onclick = () => copy(manifestViewer.state.doc.toString(), 'The manifests are copied.');
 byId('download-manifests').onclick = download;

@@ -1,6 +1,6 @@
 // The results: what each tab shows of an answer.
 
-import { count, element, nameOf } from './element.js';
+import { count, element, nameOf, placeOf } from './element.js';
 
 const GIB = 2 ** 30;
 
@@ -194,7 +194,7 @@ function plannedDeployment(deployment) {
   const [label, kind] = action === 'changed' ? CLASSES[deployment.class ?? 'none'] : ACTIONS[action];
   const name = titleOf(deployment);
   return element('section', { className: 'card' },
-    element('h3', {}, name, ' ', badge(label, kind)),
+    element('h3', {}, name, ' ', badge(label, kind), ' ', element('span', { className: 'place' }, placeOf(deployment))),
     (action === 'created' || action === 'deleted') && element('p', {}, `Provider: ${deployment.provider}`),
     selection && selectionLines(selection),
     [['Endpoint', deployment.endpoint], ['Model name in requests', deployment.modelName]].map(([what, change]) =>

@@ -265,6 +265,8 @@ async function importInto(tab) {
   await answered(tab, () => tab.click('#import-open'));
 }
 
+const OWN = { files: [{ name: 'm.yaml', text: '# own' }], options: '' };
+
 /** Everything that opens other texts leaves the old ones behind the Back button, also choosing with arrow keys. */
 async function keepsTexts(browser) {
   const choose = (tab) => tab.focus('#examples').then(() => tab.keyboard.press('ArrowDown')).then(() => answered(tab, () => tab.keyboard.press('ArrowDown')));
@@ -284,13 +286,18 @@ async function keepsTexts(browser) {
     assert.match(await editorText(tab), /# my own text/, name);
     await leave(tab, name);
   }
+  // Nothing is lost if the texts are those that are opened.
+  const same = await visit(browser, pack({ version: 1, input: OWN, baseline: OWN, tab: 'plan' }));
+  await answered(same, () => same.click('#restore-baseline'));
+  assert.strictEqual(await same.textContent('#notice'), '');
+  await leave(same, 'the same texts');
   console.log(`ok   ${Object.keys(ways).join(', ')}: the Back button returns to the texts`);
 }
 
 /** Writes a fragment as the page does, of any state. */
 const pack = (state) => `#s=${deflateRawSync(JSON.stringify(state)).toString('base64url')}`;
 
-/** A link that cannot be read is told apart from no link. It stays in the address until something is changed. */
+/** A link that cannot be read is not the same as no link. It stays in the address until something is changed. */
 async function readsLinks(browser) {
   const input = { files: [{ name: 'm.yaml', text: '# from a link\n', more: 1 }], options: '' };
   const good = { version: 1, input, baseline: input, tab: 'manifests' };
@@ -324,7 +331,7 @@ async function readsLinks(browser) {
   const written = JSON.parse(inflateRawSync(Buffer.from(new URL(tab.url()).hash.slice('#s='.length), 'base64url')));
   assert.deepStrictEqual(Object.keys(written.input.files[0]), ['name', 'text']);
   await leave(tab, 'good link');
-  console.log('ok   links that cannot be read are told, and stay in the address');
+  console.log('ok   the page says that a link cannot be read, and keeps it in the address');
 }
 
 // A program for `changeWorker`: an engine that fails at a text.
@@ -438,7 +445,7 @@ async function fixesPresentText(browser) {
   console.log('ok   fixes are not applied to a text that has changed since');
 }
 
-/** A finding leads to its other places, one of an import to its text; deprecated words are told; keys are those of the system. */
+/** A finding leads to its other places, one of an import to its text; deprecated words are struck through; keys are those of the system. */
 async function leadsToPlaces(browser) {
   const tab = await visit(browser);
   await writeText(tab, fs.readFileSync('testdata/golden/actor/binding-knative/input.yaml', 'utf8'));
@@ -473,7 +480,7 @@ async function leadsToPlaces(browser) {
   const mac = await visit(browser, '', { platform: 'MacIntel' });
   assert.match(await mac.textContent('.hint'), /Ctrl Space completes, ⌘ \. fixes/);
   await leave(mac, 'macOS');
-  console.log('ok   findings lead to their other places, and deprecated words are told');
+  console.log('ok   findings lead to their other places, and deprecated words are struck through');
 }
 
 /** The facts of a plan on the command line that are not about a field, each as one text. */
@@ -483,7 +490,8 @@ function factsOf(output) {
   const lines = output.split('\n').filter((line) => /no longer eligible|sequences of the full context|^ {2}GPUs: |remain until|selection rule/.test(line));
   // The page lists all flags.
   const normal = (text) => text.trim().replace(/ +/g, ' ').replace(/ and \d+ more$/, '').toLowerCase();
-  return [...lines, ...sections, summary].map(normal);
+  const places = [...output.matchAll(/\/(input\.yaml:\d+:\d+)$/gm)].map(([, place]) => place);
+  return [...lines, ...places, ...sections, summary].map(normal);
 }
 
 /** The plan has the facts that the command line prints: selection, GPUs, sequences, claims, runtimes and images. */
@@ -727,8 +735,8 @@ function size() {
 }
 
 const CHECKS = [
-  typesAndFixes, completes, fixesPresentText, leadsToPlaces, rendersExamples, opensTabs, plans, skips, keepsTexts, readsLinks, survivesFailures,
-  imports, staysText, keyboard, isAccessible, looks, measures,
+  typesAndFixes, completes, fixesPresentText, leadsToPlaces, rendersExamples, opensTabs, plans, skips, keepsTexts, readsLinks,
+  survivesFailures, imports, staysText, keyboard, isAccessible, looks, measures,
 ];
 
 size();
