@@ -7,6 +7,7 @@
 
 const assert = require('node:assert');
 const { spawnSync } = require('node:child_process');
+const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
@@ -529,6 +530,40 @@ async function plans(browser) {
   console.log(`ok   the plan shows ${number} facts that the command line prints beside fields`);
 }
 
+/** Texts that no address can hold are not lost without a question. */
+async function asksBeforeLoss(browser) {
+  const tab = await visit(browser, '#example=llama-8b');
+  // Random bytes cannot be compressed.
+  const long = randomBytes(1_000_000).toString('base64').replace(/.{1,200}/g, '# $&\n');
+  await tab.click('#manifest-editor .cm-content');
+  await tab.keyboard.press('Control+a');
+  // Typing as much would take minutes.
+  await answered(tab, () => tab.evaluate((text) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', text);
+    document.querySelector('#manifest-editor .cm-content').dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }, long));
+  await tab.waitForTimeout(600);
+  assert.strictEqual(new URL(tab.url()).hash, '');
+  await tab.click('#share');
+  await tab.waitForFunction(() => /too long for a link/.test(document.getElementById('notice').textContent));
+  const asked = [];
+  tab.on('dialog', (dialog) => {
+    asked.push(dialog.message());
+    return asked.length === 1 ? dialog.dismiss() : dialog.accept();
+  });
+  await tab.selectOption('#examples', 'gemma-cpu');
+  await tab.waitForFunction(() => document.getElementById('examples').value === '');
+  assert.match(await editorText(tab), /^# /);
+  await answered(tab, () => tab.selectOption('#examples', 'gemma-cpu'));
+  assert.strictEqual(asked.length, 2);
+  assert.match(asked[0], /too long for the address/);
+  assert.doesNotMatch(await editorText(tab), /^# [\w+/]{50}/);
+  await tab.waitForFunction(() => location.hash === '#example=gemma-cpu');
+  await leave(tab, 'long texts');
+  console.log('ok   texts that are too long for an address are not replaced without a question');
+}
+
 /** Imports an object of a provider. */
 async function imports(browser) {
   const tab = await visit(browser);
@@ -736,7 +771,7 @@ function size() {
 
 const CHECKS = [
   typesAndFixes, completes, fixesPresentText, leadsToPlaces, rendersExamples, opensTabs, plans, skips, keepsTexts, readsLinks,
-  survivesFailures, imports, staysText, keyboard, isAccessible, looks, measures,
+  asksBeforeLoss, survivesFailures, imports, staysText, keyboard, isAccessible, looks, measures,
 ];
 
 size();
