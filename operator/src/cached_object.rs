@@ -2,7 +2,7 @@
 //!
 //! Ten thousand deployments and their objects stay in memory for the life of the process. As text an object takes a
 //! third of the memory of its tree, and compressed a small part of that. It is decompressed only when it is reconciled.
-//! An object in the answer to a request lives as long as one reconciliation, and is not compressed.
+//! An object in an answer or a watch event lives for a moment, and is compressed only if a cache keeps it.
 
 mod compression;
 
@@ -83,8 +83,7 @@ fn keys_to_depth(tree: &Value, depth: usize) -> Value {
 }
 
 impl CachedObject {
-    /// Reads an object without the parts that the operator never reads. It is not compressed, so it is for what the
-    /// apiserver answers, and not for a cache.
+    /// Reads an object without the parts that the operator never reads. A cache has to compress it.
     ///
     /// # Errors
     /// When `metadata` is not an `ObjectMeta`.
@@ -118,7 +117,8 @@ impl CachedObject {
     }
 
     /// Compresses the object for a cache.
-    fn compressed(self) -> Self {
+    #[must_use]
+    pub(crate) fn compressed(self) -> Self {
         let contents = match self.contents {
             Contents::Tree(object) => Contents::Text(CompressedJson::from_value(&object)),
             text @ Contents::Text(_) => text,
@@ -129,11 +129,14 @@ impl CachedObject {
     /// Adds `apiVersion` and `kind` if they are absent: the apiserver omits them in lists of built-in kinds.
     #[must_use]
     pub(crate) fn with_kind(self, resource: &ApiResource) -> Self {
+        if self.value().get("kind").is_some() {
+            return self;
+        }
         let mut value = Arc::unwrap_or_clone(self.value());
-        let Some(object) = value.as_object_mut().filter(|object| !object.contains_key("kind")) else { return self };
+        let Some(object) = value.as_object_mut() else { return self };
         object.insert("apiVersion".to_owned(), resource.api_version.as_str().into());
         object.insert("kind".to_owned(), resource.kind.as_str().into());
-        Self { contents: Contents::Tree(Arc::new(value)), ..self }.compressed()
+        Self { contents: Contents::Tree(Arc::new(value)), ..self }
     }
 
     /// Reduces the object to its `apiVersion`, `kind` and metadata.
@@ -143,7 +146,7 @@ impl CachedObject {
         if let Some(object) = value.as_object_mut() {
             object.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
         }
-        Self { contents: Contents::Tree(Arc::new(value)), ..self }.compressed()
+        Self { contents: Contents::Tree(Arc::new(value)), ..self }
     }
 
     /// Returns the object as JSON, without the parts that [`Self::new`] drops.
@@ -214,8 +217,7 @@ impl CachedObject {
 
 impl<'de> Deserialize<'de> for CachedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Watches deserialize what the caches keep.
-        Self::new(Value::deserialize(deserializer)?).map(Self::compressed).map_err(D::Error::custom)
+        Self::new(Value::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

@@ -7,7 +7,7 @@ use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 
-use super::{follow, watch_config};
+use super::{compressed, follow, watch_config};
 use crate::cached_object::CachedObject;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::{Key, Lane, Queue};
@@ -23,6 +23,7 @@ pub(crate) async fn follow_claimed(
     let store = writer.as_reader();
     let what = format!("{}.{}", resource.plural, resource.group);
     follow(&what, &metrics, Api::all_with(client, &resource), watch_config(), |event| {
+        let event = compressed(event);
         writer.apply_watcher_event(&event);
         match &event {
             // A deleted object is queued, so that its controller forgets it.

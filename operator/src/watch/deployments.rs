@@ -11,7 +11,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 
-use super::{Queues, follow, watch_config};
+use super::{Queues, compressed, follow, watch_config};
 use crate::cached_object::CachedObject;
 use crate::runtime::metrics::Metrics;
 
@@ -38,6 +38,7 @@ pub(crate) async fn follow_deployments(
     let api = Api::all_with(client, &resource);
     follow(&what, &metrics, api, watch_config(), |event| {
         let before = if matches!(event, Event::InitDone) { store.state() } else { Vec::new() };
+        let event = compressed(event);
         writer.apply_watcher_event(&event);
         match &event {
             Event::Apply(deployment) => queues.push(deployment),

@@ -36,6 +36,7 @@ pub(crate) use queues::Queues;
 pub(crate) use related::{MARKS, Reading, Related};
 pub(crate) use upstream::{DeploymentGroup, Upstream, UpstreamObject, WatchedKind};
 
+use crate::cached_object::CachedObject;
 use crate::runtime::backoff::WatchBackoff;
 use crate::runtime::metrics::Metrics;
 
@@ -78,6 +79,15 @@ async fn follow<K>(
                 }
             }
         }
+    }
+}
+
+/// Compresses the object of an event for a store, which keeps it.
+fn compressed(event: Event<CachedObject>) -> Event<CachedObject> {
+    match event {
+        Event::Apply(object) => Event::Apply(object.compressed()),
+        Event::InitApply(object) => Event::InitApply(object.compressed()),
+        event @ (Event::Init | Event::InitDone | Event::Delete(_)) => event,
     }
 }
 

@@ -237,7 +237,7 @@ impl Upstream {
             // An object without an owning deployment only blocks its name, so its metadata are enough.
             let object = if wanted.group.is_empty() { object.with_kind(&resource) } else { object };
             let object = if self.owner(&object).is_some() { object } else { object.without_contents() };
-            UpstreamObject { resource: Arc::clone(&resource), object }
+            UpstreamObject { resource: Arc::clone(&resource), object: object.compressed() }
         };
         let api = Api::<CachedObject>::all_with(self.client.clone(), &resource);
         follow(what, &self.metrics, api, config, |event| {
