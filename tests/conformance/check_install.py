@@ -1,6 +1,7 @@
 """Runs the commands of docs/install.md: from source in this checkout, and from an archive like that of .ci/package.
 
-The installed programs must run. They are installed in a temporary folder.
+The installed programs must run. They are installed in a temporary folder. The commands for Homebrew do not run here,
+because they need Homebrew; .ci/package reads its formula.
 
 Usage: check_install.py FOLDER-OF-THE-PROGRAMS
 """
@@ -66,16 +67,23 @@ def as_plugin(commands, temporary):
     assert "kind: DynamoGraphDeployment" in rendered, rendered
 
 
+def commands_below(page, heading):
+    """The only shell commands between this heading and the next of its level."""
+    section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, re.S | re.M)
+    assert section, f"docs/install.md has no heading {heading!r}"
+    (commands,) = re.findall(r"^```sh\n(.*?)^```", section[1], re.S | re.M)
+    return commands
+
+
 def main(binaries):
     binaries = pathlib.Path(binaries).resolve()
     version = run(f"{binaries / 'kubefoundry'} --version", ROOT).split()[1]
     page = (ROOT / "docs/install.md").read_text()
-    source, archive, plugin = re.findall(r"^```sh\n(.*?)^```", page, re.S | re.M)
     with tempfile.TemporaryDirectory() as temporary:
         temporary = pathlib.Path(temporary)
-        from_source(source, version, temporary)
-        from_archive(archive, binaries, version, temporary)
-        as_plugin(plugin, temporary)
+        from_source(commands_below(page, "From source"), version, temporary)
+        from_archive(commands_below(page, "Release archives"), binaries, version, temporary)
+        as_plugin(commands_below(page, "As a kubectl plugin"), temporary)
     print("docs/install.md: its commands install programs that run, from source, from an archive and as a plugin of kubectl")
 
 
