@@ -105,24 +105,31 @@ async function bundle(entry, constants = {}) {
   return outputFiles[0].text;
 }
 
+/** Returns a script as it can stand in HTML, where some texts would end it. */
+async function script(entry, constants) {
+  return (await bundle(entry, constants)).replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
+}
+
 async function writeSite() {
-  const workerSource = await bundle('worker.js');
-  // In a script of HTML, this would end the script.
-  const script = (await bundle('main.js', { BUILD: { examples: listExamples(), workerSource, pictureStyle: pictureStyle() } })).replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
+  const scripts = {
+    START: await script('start.js', { BUILD: { workerSource: await bundle('worker.js') } }),
+    LOAD: await script('load.js'),
+    MAIN: await script('main.js', { BUILD: { examples: listExamples(), pictureStyle: pictureStyle() } }),
+  };
   const style = (await esbuild.transform(read('web/src/style.css'), { loader: 'css', minify: true, target: 'chrome123' })).code;
-  const engine = gzipSync(fs.readFileSync(path.join(packageFolder, 'engine_bg.wasm')), { level: constants.Z_BEST_COMPRESSION }).toString('base64');
-  const hash = createHash('sha256').update(script).digest('base64');
+  const module = gzipSync(fs.readFileSync(path.join(packageFolder, 'engine_bg.wasm')), { level: constants.Z_BEST_COMPRESSION }).toString('base64');
+  const hashes = Object.values(scripts).map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`);
   // The page loads nothing and sends nothing. The worker starts from a blob that the page itself made.
   const policy = [
     "default-src 'none'",
-    `script-src 'sha256-${hash}' 'wasm-unsafe-eval' blob:`,
+    `script-src ${hashes.join(' ')} 'wasm-unsafe-eval' blob:`,
     'worker-src blob:',
     "style-src 'unsafe-inline'",
     'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
   ].join('; ');
-  const parts = { POLICY: policy, STYLE: style, ENGINE: engine, SCRIPT: script };
+  const parts = { POLICY: policy, STYLE: style, MODULE: module, ...scripts };
   const page = read('web/src/index.html').replace(/%([A-Z]+)%/g, (_, name) => parts[name]);
   fs.rmSync(site, { recursive: true, force: true });
   fs.mkdirSync(site, { recursive: true });

@@ -20,27 +20,43 @@ export class Client {
   #failed;
   #failedRequest;
 
-  /**
-   * `source` is the program of the worker, and `packed` the module. `onFailure` is called with what failed, and with whether
-   * that is the end: the engine cannot be started, or fails whatever it is asked.
-   */
-  constructor(source, packed, onFailure) {
+  /** Failures before the page listens, in order. */
+  #unreported = [];
+  #onFailure = (...failure) => this.#unreported.push(failure);
+
+  /** Starts a worker with the program `source`. */
+  constructor(source) {
     this.address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
-    this.packed = packed;
-    this.onFailure = onFailure;
     this.#start();
+  }
+
+  /** Hands over the module. The worker compiles it while the page is still being read. */
+  load(packed) {
+    this.packed = packed;
+    this.#load();
+  }
+
+  /**
+   * Calls `onFailure` with what failed, and with whether that is the end: the engine cannot be started, or fails whatever it
+   * is asked.
+   */
+  listen(onFailure) {
+    this.#onFailure = onFailure;
+    for (const failed of this.#unreported.splice(0)) onFailure(...failed);
   }
 
   #start() {
     try {
       this.#worker = new Worker(this.address);
     } catch (error) {
-      this.ready = Promise.reject(failure(error.message));
-      this.ready.catch(() => this.#stop(error.message));
+      this.#stop(error.message);
       return;
     }
     this.#worker.onmessage = ({ data }) => this.#receive(data);
     this.#worker.onerror = ({ message }) => this.#restart(message ?? 'the worker does not start');
+  }
+
+  #load() {
     this.ready = this.call('start', this.packed);
     // A failure that is not reported as one of the running engine is one of its start, which would happen again.
     this.ready.catch((error) => !error.isFailure && this.#stop(error.message));
@@ -80,14 +96,15 @@ export class Client {
     }
     this.#clear(message);
     this.#start();
-    this.onFailure(message, false);
+    if (this.packed !== undefined) this.#load();
+    this.#onFailure(message, false);
   }
 
   #stop(message) {
     if (this.#end !== undefined) return;
     this.#end = message;
     this.#clear(message);
-    this.onFailure(message, true);
+    this.#onFailure(message, true);
   }
 
   call(name, argument) {

@@ -3,15 +3,14 @@
 import { EditorSelection, Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 
-import { Client } from './client.js';
 import { applyFix, editorState, offsetOf, showFindings, showText, viewer } from './editor.js';
 import { count, element, placeOf } from './element.js';
 import { hasState, readFragment, writeFragment } from './link.js';
 import { markdown } from './markdown.js';
 import { decisionPanel, fitPanel, noManifests, planPanel } from './panels.js';
 
-/* Constants of the build: the examples, the program of the worker, and the style sheet of decisions. */
-const { examples, workerSource, pictureStyle } = BUILD;
+/* Constants of the build: the examples, and the style sheet of decisions. */
+const { examples, pictureStyle } = BUILD;
 
 const OPTIONS = 'kubefoundry.yaml';
 const TABS = ['manifests', 'decision', 'fit', 'plan'];
@@ -38,7 +37,9 @@ let ownFragment = '';
 let isUnreadable = false;
 let isFirstAnswer = true;
 
-const client = new Client(workerSource, byId('engine').textContent.trim(), (message, isEnd) => {
+/** The engine, which start.js started when the page began to load. */
+const client = window.engine;
+client.listen((message, isEnd) => {
   const cause = isEnd ? `The engine does not run in this browser, or failed again and again (${message}). Reload the page to start it again; the address holds your texts.`
     : `The engine failed (${message}) and was started again. It waits for a change of the texts. Please report the text that caused it.`;
   notify(cause, { lasts: isEnd });
@@ -46,7 +47,7 @@ const client = new Client(workerSource, byId('engine').textContent.trim(), (mess
   // Another call may have failed, so that these texts still have no answer.
   if (!isEnd) update();
 });
-byId('engine').remove();
+byId('module').remove();
 client.ready.then(({ version }) => {
   byId('version').textContent = version;
 }, () => undefined);

@@ -380,7 +380,7 @@ async function survivesFailures(browser) {
   await leave(other, 'after failures');
 
   for (const [program, message] of Object.entries({
-    "WebAssembly.compile = () => Promise.reject(new WebAssembly.CompileError('no compiler'));": /no compiler/,
+    "WebAssembly.compileStreaming = () => Promise.reject(new WebAssembly.CompileError('no compiler'));": /no compiler/,
     'delete self.DecompressionStream;': /DecompressionStream/,
     'delete self.WebAssembly;': /WebAssembly/,
     'throw new Error("no worker");': /no worker/,
