@@ -4,7 +4,7 @@ import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, c
 import { defaultKeymap, history, historyKeymap, isolateHistory } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import { HighlightStyle, bracketMatching, indentUnit, syntaxHighlighting } from '@codemirror/language';
-import { forEachDiagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint';
+import { diagnosticCount, forEachDiagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint';
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search';
 import { EditorState, Transaction } from '@codemirror/state';
 import { EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, hoverTooltip, keymap, lineNumbers, placeholder } from '@codemirror/view';
@@ -84,6 +84,8 @@ const capitalize = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Shows the findings of a text in its editor. `onStale` is called instead of a fix if the text has changed since. */
 export function showFindings(view, findings, onStale) {
+  // Most keystrokes find nothing new in a text without findings, and an update of the editor costs a layout.
+  if (findings.length === 0 && diagnosticCount(view.state) === 0) return;
   const { doc } = view.state;
   const diagnostics = findings.map((finding) => ({
     from: offsetOf(doc, finding.line, finding.column),

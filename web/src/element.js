@@ -20,3 +20,24 @@ export const nameOf = (object) => (object.namespace ? `${object.namespace}/${obj
 
 /** Formats the place of a finding or an object: its file, with the line and column if they are known. */
 export const placeOf = ({ file, line, column }) => (line === undefined ? (file ?? '') : `${file}:${line}:${column}`);
+
+/** Sets attributes, and removes those that are `false`. */
+export function setAttributes(at, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false) at.removeAttribute(name);
+    else at.setAttribute(name, value);
+  }
+}
+
+/** Moves between tabs with the arrow keys, Home and End, as the pattern for tabs asks. */
+export function moveWithKeys(list) {
+  list.addEventListener('keydown', (event) => {
+    const tabs = [...list.querySelectorAll('[role=tab]')];
+    const at = tabs.indexOf(document.activeElement);
+    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (at < 0 || next === undefined) return;
+    event.preventDefault();
+    tabs.at(next % tabs.length).click();
+    [...list.querySelectorAll('[role=tab]')].at(next % tabs.length).focus();
+  });
+}

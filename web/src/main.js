@@ -1,13 +1,17 @@
 // The page: editors on one side, results on the other, and the engine in a worker between them.
 
-import { EditorSelection, Text } from '@codemirror/state';
+import { EditorSelection } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 
 import { applyFix, editorState, offsetOf, showFindings, showText, viewer } from './editor.js';
-import { count, element, placeOf } from './element.js';
+import { count, element, moveWithKeys, setAttributes } from './element.js';
+import { importObjects } from './importing.js';
 import { hasState, readFragment, writeFragment } from './link.js';
 import { markdown } from './markdown.js';
+import { attempt, keepNotices, notify } from './notices.js';
 import { decisionPanel, fitPanel, noManifests, planPanel } from './panels.js';
+import { problem, totals } from './problems.js';
+import { switchThemeWith } from './theme.js';
 
 /* Constants of the build: the examples, and the style sheet of decisions. */
 const { examples, pictureStyle } = BUILD;
@@ -17,8 +21,6 @@ const TABS = ['manifests', 'decision', 'fit', 'plan'];
 const FIRST_EXAMPLE = 'llama-8b';
 // After a pause of this length in milliseconds, the address holds the state, and screen readers hear the number of findings.
 const PAUSE = 400;
-// How long a notice is shown, in milliseconds.
-const NOTICE_TIME = 6000;
 
 const byId = (id) => document.getElementById(id);
 
@@ -163,56 +165,22 @@ function goTo({ file, line = 1, column = 1 }) {
   return view;
 }
 
-const ICONS = { error: '✕', warning: '!', info: 'i' };
-
 /** Whether an editor has a place. */
 const isHere = ({ file, line }) => line !== undefined && (file === OPTIONS || input.files.some(({ name }) => name === file));
 
-function codeButton(code) {
-  return element('button', { type: 'button', className: 'quiet-button', 'aria-label': `Explain ${code}`, onclick: () => attempt(() => showCode(code)) }, code);
-}
+const explain = (code) => attempt(() => showCode(code));
 
-/** Shows another place of a finding, and goes there. */
-function relatedPlace(related) {
-  const text = `${related.message}: ${placeOf(related)}`;
-  return isHere(related)
-    ? element('button', { type: 'button', className: 'quiet-button related', onclick: () => goTo(related) }, text)
-    : element('span', { className: 'related' }, text);
-}
-
-function problem(finding) {
-  const title = [
-    element('span', { className: 'icon', 'aria-hidden': 'true' }, ICONS[finding.severity]),
-    element('span', { className: 'visually-hidden' }, `${finding.severity}: `),
-    element('span', { className: 'message' }, finding.message),
-    element('span', { className: 'place' }, ` ${placeOf(finding)}`),
-  ];
-  return element('li', { className: finding.severity },
-    isHere(finding)
-      ? element('button', { type: 'button', className: 'problem', onclick: () => goTo(finding) }, ...title)
-      : element('p', { className: 'problem' }, ...title),
-    element('div', { className: 'more' },
-      finding.help && element('span', { className: 'help' }, finding.help),
-      codeButton(finding.code),
-      finding.related?.map(relatedPlace),
-      finding.fix && element('button', { type: 'button', className: 'small primary fix', onclick: () => fixAt(finding) },
-        `Fix: ${finding.fix.title}`)));
-}
+/** What the entries of findings lead to. */
+const ACTIONS = { isHere, goTo, fix: fixAt, explain };
 
 let shownProblems = '';
-
-function totals() {
-  const of = (severity) => findings.filter((finding) => finding.severity === severity).length;
-  const parts = [[of('error'), 'error'], [of('warning'), 'warning'], [of('info'), 'note']].filter(([number]) => number > 0);
-  return parts.map(([number, noun]) => count(number, noun)).join(', ') || 'No findings';
-}
 
 function showProblems() {
   const key = JSON.stringify(findings);
   if (key === shownProblems) return;
   shownProblems = key;
-  byId('problems-title').textContent = totals();
-  byId('problems-list').replaceChildren(...findings.map(problem));
+  byId('problems-title').textContent = totals(findings);
+  byId('problems-list').replaceChildren(...findings.map((finding) => problem(finding, ACTIONS)));
   byId('fix-all').hidden = findings.filter((finding) => finding.fix).length < 2;
 }
 
@@ -245,31 +213,13 @@ async function showCode(code) {
   byId('code-dialog').showModal();
 }
 
-/** Says something in a line that screen readers announce. It goes away by itself, unless it `lasts`. */
-function notify(text, { lasts = false } = {}) {
-  // While a dialog is open, the rest of the page is inert: only what the dialog says is heard.
-  const shown = document.querySelector('dialog[open] .notice') ?? byId('notice');
-  for (const notice of document.querySelectorAll('.notice')) notice.textContent = notice === shown ? text : '';
-  clearTimeout(notify.timer);
-  if (!lasts) notify.timer = setTimeout(() => notify(''), NOTICE_TIME);
-}
-
-/** Does something that calls the engine, and says so if that fails. A failure of the engine itself is reported when it happens. */
-async function attempt(work) {
-  try {
-    await work();
-  } catch (error) {
-    if (!error.isFailure) notify(`This did not succeed: ${error.message}`);
-  }
-}
-
 let pause;
 
 /** Waits for a pause in typing, then announces the number of findings and writes the state into the address. */
 function settle() {
   clearTimeout(pause);
   pause = setTimeout(async () => {
-    if (byId('status').textContent !== totals()) byId('status').textContent = totals();
+    if (byId('status').textContent !== totals(findings)) byId('status').textContent = totals(findings);
     if (!isUnreadable) await writeAddress().catch(reportError);
   }, PAUSE);
 }
@@ -355,14 +305,6 @@ function showFileTabs() {
   setAttributes(byId('manifest-editor'), { role: !isOne && 'tabpanel', 'aria-labelledby': !isOne && `file-${activeFile}` });
 }
 
-/** Sets attributes, and removes those that are `false`. */
-function setAttributes(at, attributes) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === false) at.removeAttribute(name);
-    else at.setAttribute(name, value);
-  }
-}
-
 function openFile(at) {
   if (at === activeFile) return;
   states[activeFile] = manifestEditor.state;
@@ -382,19 +324,6 @@ function openTab(name) {
   update();
 }
 
-/** Moves between tabs with the arrow keys, Home and End, as the pattern for tabs asks. */
-function moveWithKeys(list) {
-  list.addEventListener('keydown', (event) => {
-    const tabs = [...list.querySelectorAll('[role=tab]')];
-    const at = tabs.indexOf(document.activeElement);
-    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
-    if (at < 0 || next === undefined) return;
-    event.preventDefault();
-    tabs.at(next % tabs.length).click();
-    [...list.querySelectorAll('[role=tab]')].at(next % tabs.length).focus();
-  });
-}
-
 async function copy(text, done) {
   try {
     await navigator.clipboard.writeText(text);
@@ -408,49 +337,6 @@ function download() {
   const link = element('a', { href: URL.createObjectURL(new Blob([manifestViewer.state.doc.toString()], { type: 'application/yaml' })), download: 'manifests.yaml' });
   link.click();
   URL.revokeObjectURL(link.href);
-}
-
-const IMPORTED = 'objects.yaml';
-
-/** Shows a finding about the objects that are imported; its place is selected in their text. */
-function importFinding(finding) {
-  const { severity, message, code, file, line, column, endLine, endColumn } = finding;
-  const select = () => {
-    const area = byId('import-text');
-    const doc = Text.of(area.value.split('\n'));
-    area.focus();
-    area.setSelectionRange(offsetOf(doc, line, column), offsetOf(doc, endLine, endColumn));
-  };
-  const place = placeOf(finding);
-  return element('li', { className: 'imported' }, `${severity}: ${message} `, codeButton(code),
-    file === IMPORTED && line !== undefined
-      ? element('button', { type: 'button', className: 'quiet-button', onclick: select }, place)
-      : element('span', { className: 'quiet' }, place));
-}
-
-/** Converts objects of providers, shows what a ModelDeployment cannot express, and opens the result. */
-async function importObjects() {
-  byId('import-result').textContent = '';
-  byId('import-open').disabled = true;
-  const { manifests, report } = await client.call('importObjects', { request: requestOf({ files: [{ name: IMPORTED, text: byId('import-text').value }], options: input.options }) });
-  byId('import-findings').replaceChildren(
-    ...report.refused.map(({ object, reason }) => element('li', {}, `${object.kind} ${object.name}: ${reason}`)),
-    ...report.diagnostics.map(importFinding));
-  byId('import-result').textContent = `${count(report.imported.length, 'object')} imported`;
-  byId('import-open').disabled = report.imported.length === 0;
-  byId('import-open').onclick = async () => {
-    byId('import-dialog').close();
-    await replaceTexts({ input: { files: [{ name: 'model.yaml', text: manifests }], options: input.options } });
-    manifestEditor.focus();
-  };
-}
-
-const THEMES = ['system', 'light', 'dark'];
-
-const presentTheme = () => document.documentElement.dataset.theme;
-
-function showTheme() {
-  byId('theme').textContent = `Theme: ${presentTheme()}`;
 }
 
 function listExamples() {
@@ -481,13 +367,8 @@ async function readAddress() {
 
 listExamples();
 if (/Mac|iPhone|iPad/.test(navigator.platform)) for (const key of document.querySelectorAll('kbd.command')) key.textContent = '⌘';
-showTheme();
-// A page that embeds this one sets its theme.
-new MutationObserver(showTheme).observe(document.documentElement, { attributeFilter: ['data-theme'] });
 byId('examples').onchange = (event) => replaceTexts(stateOfExample(event.target.value));
-byId('theme').onclick = () => {
-  document.documentElement.dataset.theme = THEMES[(THEMES.indexOf(presentTheme()) + 1) % THEMES.length];
-};
+switchThemeWith(byId('theme'));
 byId('share').onclick = () => attempt(async () => {
   releaseAddress();
   const address = await writeAddress();
@@ -504,13 +385,15 @@ byId('set-baseline').onclick = () => {
 };
 byId('restore-baseline').onclick = () => replaceTexts({ input: baseline, tab: 'plan' });
 byId('open-import').onclick = () => byId('import-dialog').showModal();
-byId('import-run').onclick = () => attempt(importObjects);
-for (const dialog of document.querySelectorAll('dialog')) {
-  dialog.onclose = () => {
-    const { textContent } = dialog.querySelector('.notice');
-    if (textContent !== '') notify(textContent);
-  };
-}
+byId('import-run').onclick = () => attempt(() => importObjects({
+  convert: (files) => client.call('importObjects', { request: requestOf({ files, options: input.options }) }),
+  open: async (files) => {
+    await replaceTexts({ input: { files, options: input.options } });
+    manifestEditor.focus();
+  },
+  explain,
+}));
+keepNotices();
 for (const tab of TABS) byId(`tab-${tab}`).onclick = () => openTab(tab);
 for (const button of document.querySelectorAll('[data-close]')) button.onclick = () => button.closest('dialog').close();
 moveWithKeys(byId('tabs'));
