@@ -3,8 +3,10 @@
 //! Ten thousand deployments and their objects stay in memory for the life of the process. As text an object takes a
 //! third of the memory of its tree, and compressed a small part of that. It is decompressed only when it is reconciled.
 //! An object in an answer or a watch event lives for a moment, and is compressed only if a cache keeps it.
+//! Several controllers reconcile an object moments after it changed, so the trees that were used last are kept, too.
 
 mod compression;
+mod recent;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use self::compression::CompressedJson;
+use self::recent::{RecentTree, TREES};
 use crate::names::DEPLOYMENT_UID;
 use crate::observed::ObjectView;
 use crate::recreation::RecreationMark;
@@ -44,7 +47,7 @@ pub(crate) struct CachedObject {
 #[derive(Debug, Clone)]
 enum Contents {
     Tree(Arc<Value>),
-    Text(CompressedJson),
+    Text(CompressedJson, Arc<RecentTree>),
 }
 
 /// The kinds whose status the controllers write.
@@ -120,8 +123,8 @@ impl CachedObject {
     #[must_use]
     pub(crate) fn compressed(self) -> Self {
         let contents = match self.contents {
-            Contents::Tree(object) => Contents::Text(CompressedJson::from_value(&object)),
-            text @ Contents::Text(_) => text,
+            Contents::Tree(object) => Contents::Text(CompressedJson::from_value(&object), Arc::new(TREES.add(object))),
+            text @ Contents::Text(..) => text,
         };
         Self { contents, ..self }
     }
@@ -153,7 +156,7 @@ impl CachedObject {
     pub(crate) fn value(&self) -> Arc<Value> {
         match &self.contents {
             Contents::Tree(object) => Arc::clone(object),
-            Contents::Text(text) => Arc::new(text.to_value()),
+            Contents::Text(text, recent) => TREES.get_or_read(recent, || text.to_value()),
         }
     }
 

@@ -300,7 +300,7 @@ mod tests {
     }
 
     /// Decides with the built-in providers; `crds` is a dump of CRDs, empty where it is unknown which are installed.
-    fn decide(deployment: &Value, annotation: Option<&str>, prior: Option<&str>, crds: &str) -> Verdict {
+    fn decide(deployment: &Value, annotation: Option<&str>, prior: Option<&PriorChoice>, crds: &str) -> Verdict {
         let mut sources = SourceSet::default();
         if !crds.is_empty() {
             sources.add_for(Purpose::Crds, "installed", crds);
@@ -323,9 +323,11 @@ mod tests {
         let allowed = AllowList::parse("ml", annotation);
         let cluster =
             Cluster { session: &session, restrict: &restrict, allowed: &allowed, thoroughness: Thoroughness::Needed };
-        let prior =
-            prior.map(|provider| PriorChoice { provider: provider.to_owned(), reason: "chosen before".to_owned() });
-        cluster.decide(deployment, prior.as_ref())
+        cluster.decide(deployment, prior)
+    }
+
+    fn chosen_before(provider: &str) -> PriorChoice {
+        PriorChoice { provider: provider.to_owned(), reason: "chosen before".to_owned() }
     }
 
     fn summary(verdict: &Verdict) -> (Outcome, Option<&str>, &str) {
@@ -370,12 +372,31 @@ mod tests {
         assert_eq!(summary(&decide(&free, Some(""), None, "")), (Outcome::NotAllowed, None, refusal));
     }
 
+    /// The operator keeps a verdict for the choice that it made.
+    #[test]
+    fn a_choice_that_was_made_before_leads_to_the_same_objects() {
+        for (deployment, allowed) in [
+            (phi("", "vllm", 1), None),
+            (phi("", "vllm", 2), Some("kaito, kuberay")),
+            (phi("kuberay", "vllm", 1), None),
+            (phi("", "trtllm", 4), None),
+            (phi("dynamo", "sglang", 2), None),
+        ] {
+            let first = decide(&deployment, allowed, None, "");
+            assert_eq!(first.outcome, Outcome::Runs, "{deployment}");
+            let Verdict { evaluation, .. } = decide(&deployment, allowed, first.choice.as_ref(), "");
+            assert_eq!(evaluation.objects, first.evaluation.objects, "{deployment}");
+            assert_eq!(choice_of(&evaluation), first.choice, "{deployment}");
+        }
+    }
+
     #[test]
     fn a_choice_stays_until_the_user_names_another_provider() {
-        assert_eq!(summary(&decide(&phi("", "vllm", 1), None, Some("kaito"), "")).1, Some("kaito"));
-        assert_eq!(summary(&decide(&phi("dynamo", "vllm", 1), None, Some("kaito"), "")).1, Some("dynamo"));
+        let kaito = chosen_before("kaito");
+        assert_eq!(summary(&decide(&phi("", "vllm", 1), None, Some(&kaito), "")).1, Some("kaito"));
+        assert_eq!(summary(&decide(&phi("dynamo", "vllm", 1), None, Some(&kaito), "")).1, Some("dynamo"));
         // An allow list that came later forbids it, and does not select another one.
-        let forbidden = decide(&phi("", "vllm", 1), Some("dynamo"), Some("kaito"), "");
+        let forbidden = decide(&phi("", "vllm", 1), Some("dynamo"), Some(&kaito), "");
         assert_eq!((forbidden.outcome, summary(&forbidden).1), (Outcome::NotAllowed, Some("kaito")));
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use kubefoundry_compiler::verdict::{AllowList, Verdict};
+use kubefoundry_compiler::verdict::{AllowList, Outcome, Verdict};
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -22,7 +22,19 @@ struct Kept {
     /// The hash of what is evaluated. The generation would not do: it does not count changes of labels and annotations.
     hash: [u8; 32],
     allowed: AllowList,
+    /// The choice that was made before.
+    prior: Option<PriorChoice>,
     verdict: Arc<OnceLock<Arc<Verdict>>>,
+}
+
+impl Kept {
+    /// Whether this is the verdict with a choice that was made before. A verdict that made the same choice is: what follows
+    /// from a choice does not depend on when it was made. One that failed may have, at a rule of another provider.
+    fn is_with(&self, prior: Option<&PriorChoice>) -> bool {
+        let chooses = |verdict: &Verdict| verdict.outcome == Outcome::Runs && verdict.choice.as_ref() == prior;
+        self.prior.as_ref() == prior
+            || self.prior.is_none() && self.verdict.get().is_some_and(|verdict| chooses(verdict))
+    }
 }
 
 impl Verdicts {
@@ -35,14 +47,14 @@ impl Verdicts {
         prior: Option<&PriorChoice>,
         evaluate: impl FnOnce() -> Verdict,
     ) -> Arc<Verdict> {
-        let verdict = self.find(hash(deployment, prior), allowed);
+        let verdict = self.find(hash(deployment), allowed, prior);
         Arc::clone(verdict.get_or_init(|| Arc::new(evaluate())))
     }
 
-    fn find(&self, hash: [u8; 32], allowed: &AllowList) -> Arc<OnceLock<Arc<Verdict>>> {
+    fn find(&self, hash: [u8; 32], allowed: &AllowList, prior: Option<&PriorChoice>) -> Arc<OnceLock<Arc<Verdict>>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The newest ones are the most likely.
-        let known = kept.iter().rev().find(|kept| kept.hash == hash && kept.allowed == *allowed);
+        let known = kept.iter().rev().find(|kept| kept.hash == hash && kept.allowed == *allowed && kept.is_with(prior));
         if let Some(known) = known {
             return Arc::clone(&known.verdict);
         }
@@ -50,16 +62,16 @@ impl Verdicts {
             kept.pop_front();
         }
         let verdict = Arc::default();
-        kept.push_back(Kept { hash, allowed: allowed.clone(), verdict: Arc::clone(&verdict) });
+        let (allowed, prior) = (allowed.clone(), prior.cloned());
+        kept.push_back(Kept { hash, allowed, prior, verdict: Arc::clone(&verdict) });
         verdict
     }
 }
 
 /// Hashes the fields on which an evaluation depends: neither the status, nor what the apiserver records of each write, nor
 /// the finalizers, which controllers add.
-fn hash(deployment: &Value, prior: Option<&PriorChoice>) -> [u8; 32] {
+fn hash(deployment: &Value) -> [u8; 32] {
     let mut hash = Sha256::new();
-    hash.update(format!("{:?}\n", prior.map(|prior| (&prior.provider, &prior.reason))));
     for (name, value) in deployment.as_object().into_iter().flatten().filter(|(name, _)| *name != "status") {
         hash.update(name);
         match value.as_object().filter(|_| name == "metadata") {
@@ -131,6 +143,33 @@ mod tests {
         }
         decide(&phi(1), "dynamo,kaito");
         assert_eq!(evaluations.get(), 5 + MAX_VERDICTS);
+    }
+
+    #[test]
+    fn the_provider_takes_the_verdict_that_chose_it() {
+        let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+        let (verdicts, allowed) = (Verdicts::default(), AllowList::parse("ml", None));
+        let decide = |deployment: &Value, prior: Option<&PriorChoice>| {
+            let restrict = |_: &[String]| session.clone();
+            let thoroughness = Thoroughness::Needed;
+            let cluster = Cluster { session: &session, restrict: &restrict, allowed: &allowed, thoroughness };
+            verdicts.decide(deployment, &allowed, prior, || cluster.decide(deployment, prior))
+        };
+        let chosen = decide(&phi(1), None);
+        let choice = chosen.choice.clone().unwrap();
+        assert!(Arc::ptr_eq(&chosen, &decide(&phi(2), Some(&choice))));
+        // Another provider, or another reason, was chosen before.
+        for other in [
+            PriorChoice { provider: "kaito".to_owned(), ..choice.clone() },
+            PriorChoice { reason: "selected before".to_owned(), ..choice.clone() },
+        ] {
+            assert!(!Arc::ptr_eq(&chosen, &decide(&phi(2), Some(&other))), "{other:?}");
+        }
+        // A verdict about a provider is none about the choice among all.
+        let (phi, mut other) = (phi(1), phi(1));
+        other["metadata"]["name"] = json!("other");
+        assert!(!Arc::ptr_eq(&decide(&other, Some(&choice)), &decide(&other, None)));
+        assert!(Arc::ptr_eq(&decide(&phi, None), &chosen));
     }
 
     #[test]
