@@ -24,7 +24,7 @@ const MAX_COMPRESSED = 4 * 1024 * 1024;
 // allow for a slower machine, and for the share of a processor that other programs leave; the medians are printed.
 const FIRST_ANSWER = 300;
 const KEYSTROKE = 16;
-const ALLOWANCE = 4;
+const ALLOWANCE = 3;
 
 // A model of which the engine knows the GPU, so that every part of the page has something to show.
 const PORTRAIT = 'deepseek-r1-two-nodes';
@@ -595,12 +595,20 @@ function contention() {
 /** Measures the time to the first answer, and of keystrokes. */
 async function measures(browser) {
   const before = contention();
+  const firstAnswer = (tab) => tab.evaluate(() => performance.getEntriesByName('first-answer')[0].duration);
+  // A new window has a profile of its own: Chromium prepares its own pages while ours loads. A tab in a window that has
+  // been open for a moment is what users have.
+  const opened = await visit(browser);
+  const inNewWindow = await firstAnswer(opened);
   const first = [];
-  for (let round = 0; round < 5; round += 1) {
-    const tab = await visit(browser);
-    first.push(await tab.evaluate(() => performance.getEntriesByName('first-answer')[0].duration));
-    await leave(tab, 'first answer');
+  for (let round = 0; round < 7; round += 1) {
+    await opened.goto('about:blank');
+    await opened.waitForTimeout(300);
+    await opened.goto(PAGE);
+    await opened.waitForFunction(() => document.body.dataset.answered !== undefined);
+    first.push(await firstAnswer(opened));
   }
+  await leave(opened, 'first answer');
   const tab = await visit(browser, '#example=llama-8b');
   await tab.click('#manifest-editor .cm-line:has-text("contextLength")');
   await tab.keyboard.press('End');
@@ -617,7 +625,7 @@ async function measures(browser) {
   await leave(tab, 'keystrokes');
   const times = Object.entries(measured).map(([name, time]) => `${name} ${time.toFixed(1)}`).join(', ');
   const allowance = ALLOWANCE * Math.max(before, contention());
-  console.log(`ok   first answer ${median(first).toFixed(0)} ms after loading began (goal ${FIRST_ANSWER}); a keystroke is answered in ms: ${times} (goal ${KEYSTROKE}); allowed is ${allowance.toFixed(1)} times as much`);
+  console.log(`ok   first answer ${median(first).toFixed(0)} ms after loading began (goal ${FIRST_ANSWER}; in a new window ${inNewWindow.toFixed(0)}); a keystroke is answered in ms: ${times} (goal ${KEYSTROKE}); allowed is ${allowance.toFixed(1)} times as much`);
   assert.ok(Math.min(...first) < FIRST_ANSWER * allowance, `the first answer takes ${first} ms`);
   assert.ok(Object.values(measured).every((time) => time < KEYSTROKE * allowance), `a keystroke takes ${times} ms`);
 }
