@@ -101,7 +101,8 @@ async function typesAndFixes(browser) {
   await tab.keyboard.press('Escape');
   await answered(tab, () => tab.keyboard.type(MISTAKE.split(':')[0]));
   await tab.keyboard.press('Escape');
-  await tab.waitForSelector('#problems-list li.error');
+  // Answers to the first letters come before.
+  await tab.waitForSelector('#problems-list li.error:has-text("contxtLength")');
   const problem = await tab.textContent('#problems-list li.error');
   assert.match(problem, /contxtLength/);
   assert.match(problem, /KF0102/);
