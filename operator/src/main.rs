@@ -14,6 +14,7 @@ mod rights;
 mod role;
 mod runtime;
 
+mod mutex;
 mod names;
 mod observed;
 mod recreation;

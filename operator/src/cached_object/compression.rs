@@ -4,9 +4,11 @@
 //! managed fields. So the first objects of a kind become the dictionary of the later ones.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::Value;
+
+use crate::mutex::lock;
 
 /// Maximum size of a dictionary, which has to be read for each object that is compressed.
 const MAX_DICTIONARY_BYTES: usize = 16 * 1024;
@@ -52,7 +54,7 @@ impl CompressedJson {
 }
 
 fn dictionaries() -> MutexGuard<'static, Dictionaries> {
-    DICTIONARIES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&DICTIONARIES)
 }
 
 fn compress(text: &str, dictionary: &[u8]) -> Vec<u8> {

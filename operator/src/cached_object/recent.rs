@@ -1,9 +1,11 @@
 //! The trees of cached objects that were used last.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::Value;
+
+use crate::mutex::lock;
 
 /// Number of trees that are kept. Each takes tens of kilobytes. The controllers of a process reconcile an object within
 /// moments of its change, and few objects change in a moment.
@@ -29,7 +31,7 @@ impl RecentTrees {
 
     /// Returns the tree of an object. `read` is called if it is no longer there.
     pub(super) fn get_or_read(&self, recent: &RecentTree, read: impl FnOnce() -> Value) -> Arc<Value> {
-        let mut known = locked(&recent.0);
+        let mut known = lock(&recent.0);
         if let Some(tree) = known.upgrade() {
             return tree;
         }
@@ -41,17 +43,13 @@ impl RecentTrees {
     }
 
     fn keep(&self, tree: Arc<Value>) {
-        let mut trees = locked(&self.0);
+        let mut trees = lock(&self.0);
         let oldest = if trees.len() == MAX_TREES { trees.pop_front() } else { None };
         trees.push_back(tree);
         drop(trees);
         // Freed without the lock: it is a tree of many parts.
         drop(oldest);
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use kube::runtime::reflector::Store;
 use tokio::time::Instant;
 
 use super::execute::Executor;
-use super::{Memories, execute, locked};
+use super::{Memories, execute};
 use crate::args::Run;
 use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::evaluator::Snapshots;
+use crate::mutex::lock;
 use crate::reconcile::Next;
 use crate::reconcile::claimed::{self, ClaimedKind, ClaimedObservation};
 use crate::reconcile::exchange::{Coroutine, Exchange};
@@ -111,7 +112,7 @@ impl Reconciler for ClaimedReconciler {
         let Controller { context: ClaimedContext { kind, metrics, .. }, memories, .. } = &*self.0;
         metrics.observe_reconciliation(kind.name(), took);
         if result.is_ok() {
-            if !locked(&memories.of(object)).record_success(object, self.0.moment()) {
+            if !lock(&memories.of(object)).record_success(object, self.0.moment()) {
                 memories.forget(&Key::from_object(object));
             }
             metrics.record_success(kind.name(), object.namespace(), object.name());
@@ -120,7 +121,7 @@ impl Reconciler for ClaimedReconciler {
 
     fn error_policy(&self, object: &CachedObject, error: &Error) -> Action {
         let Controller { context: ClaimedContext { kind, metrics, .. }, memories, .. } = &*self.0;
-        let (delay, is_known) = locked(&memories.of(object)).record_failure(error);
+        let (delay, is_known) = lock(&memories.of(object)).record_failure(error);
         let (controller, namespace, name) = (kind.name(), object.namespace(), object.name());
         metrics.record_failure(controller, namespace, name, error.kind());
         if error.is_waiting() || is_known {

@@ -8,7 +8,7 @@ mod registry;
 mod turns;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kube::runtime::controller::Action;
@@ -21,6 +21,7 @@ pub(crate) use self::turns::Turns;
 use crate::cached_object::CachedObject;
 use crate::context::Context;
 use crate::error::Error;
+use crate::mutex::lock;
 use crate::reconcile::exchange::{Coroutine, Exchange, Progress};
 use crate::reconcile::memory::{Memory, Moment};
 use crate::reconcile::observation::{Observation, colleagues};
@@ -57,23 +58,19 @@ struct Memories(Mutex<BTreeMap<Key, Arc<Mutex<Memory>>>>);
 
 impl Memories {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Mutex<Memory>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Returns the memory of a deployment, which is created if it does not exist.
     fn of(&self, deployment: &CachedObject) -> Arc<Mutex<Memory>> {
         let memory = Arc::clone(self.lock().entry(Key::from_object(deployment)).or_default());
-        locked(&memory).begin(deployment.uid());
+        lock(&memory).begin(deployment.uid());
         memory
     }
 
     fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
-}
-
-fn locked(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RoleReconciler {
@@ -171,7 +168,7 @@ impl Reconciler for RoleReconciler {
     fn reconciled(&self, deployment: &CachedObject, result: &Result<Action, Error>, took: Duration, is_known: bool) {
         let Controller { name, context, memories, .. } = &*self.0;
         context.metrics.observe_reconciliation(name, took);
-        if result.is_ok() && !locked(&memories.of(deployment)).record_success(deployment, self.0.moment()) {
+        if result.is_ok() && !lock(&memories.of(deployment)).record_success(deployment, self.0.moment()) {
             memories.forget(&Key::from_object(deployment));
         }
         if result.is_ok() {
@@ -187,7 +184,7 @@ impl Reconciler for RoleReconciler {
     /// waits. The first failure of a kind is logged as a warning.
     fn error_policy(&self, deployment: &CachedObject, error: &Error) -> Action {
         let Controller { name: controller, context, memories, .. } = &*self.0;
-        let (delay, is_known) = locked(&memories.of(deployment)).record_failure(error);
+        let (delay, is_known) = lock(&memories.of(deployment)).record_failure(error);
         let (namespace, deployment) = (deployment.namespace(), deployment.name());
         context.metrics.record_failure(controller, namespace, deployment, error.kind());
         if error.is_waiting() || is_known {

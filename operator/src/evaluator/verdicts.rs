@@ -2,12 +2,14 @@
 //! share one evaluation.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use kubefoundry_compiler::verdict::{AllowList, Outcome, Verdict};
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+
+use crate::mutex::lock;
 
 /// Number of verdicts that are kept. The controllers reconcile a change within moments of each other, and each of their own
 /// writes brings them back. A verdict holds the rendered objects, so one for each of ten thousand deployments would take
@@ -52,7 +54,7 @@ impl Verdicts {
     }
 
     fn find(&self, hash: [u8; 32], allowed: &AllowList, prior: Option<&PriorChoice>) -> Arc<OnceLock<Arc<Verdict>>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         // The newest ones are the most likely.
         let known = kept.iter().rev().find(|kept| kept.hash == hash && kept.allowed == *allowed && kept.is_with(prior));
         if let Some(known) = known {

@@ -20,8 +20,9 @@ pub(crate) mod request;
 pub(crate) mod selector;
 pub(crate) mod status_writer;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use crate::mutex::lock;
 
 /// When a deployment is reconciled again after a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +43,4 @@ impl Next {
             (Self::After(other), delay) => Self::After(delay.map_or(other, |delay| delay.min(other))),
         }
     }
-}
-
-/// Locks the memory; a panic elsewhere does not make it unusable.
-fn lock(memory: &Mutex<memory::Memory>) -> MutexGuard<'_, memory::Memory> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

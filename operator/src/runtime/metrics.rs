@@ -10,7 +10,7 @@ mod scraped;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[cfg(test)]
@@ -29,6 +29,7 @@ use scraped::{Scraped, WatchState};
 use tokio::time::Instant;
 
 use super::queue::Queue;
+use crate::mutex::lock;
 
 /// Upper bounds in seconds. Most reconciliations send no request, few send seven.
 const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -285,11 +286,6 @@ fn register<C: prometheus::core::Collector + Clone + 'static>(
     let collector = collector.expect("names and labels are well-formed");
     registry.register(Box::new(collector.clone())).expect("every name is registered once");
     collector
-}
-
-/// Locks the metrics. A poisoned lock holds valid measurements, because each change is a single insertion.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the static string of a phase; an unknown phase becomes `Unknown`.
