@@ -26,6 +26,9 @@ const FIRST_ANSWER = 300;
 const KEYSTROKE = 16;
 const ALLOWANCE = 3;
 
+// Chromium ignores, without a word, what a page downloads after ten files within one second. In milliseconds.
+const DOWNLOAD_PAUSE = 120;
+
 // A model of which the engine knows the GPU, so that every part of the page has something to show.
 const PORTRAIT = 'deepseek-r1-two-nodes';
 
@@ -83,6 +86,7 @@ const editorText = (tab) => tab.evaluate(() => [...document.querySelectorAll('#m
 
 /** Copies the rendered manifests as the page downloads them, which is the whole text. */
 async function manifests(tab) {
+  await tab.waitForTimeout(DOWNLOAD_PAUSE);
   const waiting = tab.waitForEvent('download');
   await tab.click('#download-manifests');
   const stream = await (await waiting).createReadStream();
