@@ -1,5 +1,8 @@
 // Elements of the page. Texts become text nodes, so that no text of a user is ever read as HTML.
 
+/** Returns the element of the page with an id. */
+export const byId = (id) => document.getElementById(id);
+
 /** Creates an element with properties, attributes (`aria-…`, `data-…`, `role`, …) and children. */
 export function element(name, properties = {}, ...children) {
   const created = document.createElement(name);

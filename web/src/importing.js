@@ -3,12 +3,10 @@
 import { Text } from '@codemirror/state';
 
 import { offsetOf } from './editor.js';
-import { count, element, placeOf } from './element.js';
+import { byId, count, element, placeOf } from './element.js';
 import { codeButton } from './problems.js';
 
 const IMPORTED = 'objects.yaml';
-
-const byId = (id) => document.getElementById(id);
 
 /** Shows a finding about the objects that are imported; its place is selected in their text. */
 function importFinding(finding, explain) {

@@ -4,7 +4,7 @@ import { EditorSelection } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 
 import { applyFix, editorState, offsetOf, showFindings, showText, viewer } from './editor.js';
-import { count, element, moveWithKeys, setAttributes } from './element.js';
+import { byId, count, element, moveWithKeys, setAttributes } from './element.js';
 import { importObjects } from './importing.js';
 import { hasState, readFragment, writeFragment } from './link.js';
 import { markdown } from './markdown.js';
@@ -21,8 +21,6 @@ const TABS = ['manifests', 'decision', 'fit', 'plan'];
 const FIRST_EXAMPLE = 'llama-8b';
 // After a pause of this length in milliseconds, the address holds the state, and screen readers hear the number of findings.
 const PAUSE = 400;
-
-const byId = (id) => document.getElementById(id);
 
 /** The texts: the manifests and the options. */
 let input = { files: [], options: '' };
