@@ -332,7 +332,10 @@ impl Reconciliation<'_> {
     /// Returns the object as stored.
     pub(super) async fn apply_and_record(&self, object: &Value, force: Force) -> Result<CachedObject, Error> {
         let stored = self.apply(object, Mode::Real, force).await?;
-        self.memory().record_apply(&objects::key(object), &stored, self.moment());
+        // A claim is not watched, so no watch would ever show the write.
+        if is_watched(object) {
+            self.memory().record_apply(&objects::key(object), &stored, self.moment());
+        }
         tracing::info!(
             namespace = self.deployment().namespace(),
             deployment = self.deployment().name(),

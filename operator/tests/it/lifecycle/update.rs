@@ -1,6 +1,6 @@
 //! Updates by users, drift by other clients, and pauses.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -52,6 +52,27 @@ async fn another_model_recreates_the_object() {
         namespace.until_phase("phi", "Running").await;
     })
     .await;
+}
+
+/// The operator does not watch claims, so it must not wait for a watch to show the one that it created.
+#[tokio::test]
+async fn an_edit_right_after_a_claim_was_created_is_applied_at_once() {
+    let Some(namespace) = namespace("claim-edit").await else { return };
+    let volumes = json!([{"name": "cache", "purpose": "modelCache", "size": "300Gi"}]);
+    let spec = json!({
+        "model": {"id": "org/phi", "storage": {"volumes": volumes}},
+        "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+    });
+    namespace.deploy("phi", &spec).await;
+    namespace.until_condition("phi", "ResourceCreated", "True").await;
+    let edited = Instant::now();
+    namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"scaling": {"replicas": 2}}})).await;
+    namespace
+        .until(DEPLOYMENT, "phi", "observed", |deployment| {
+            equal_number(&deployment["status"]["observedGeneration"], 2)
+        })
+        .await;
+    assert!(edited.elapsed() < Duration::from_secs(2), "{:?}", edited.elapsed());
 }
 
 /// KAITO creates the workload of a template once, and ignores later changes (docs/plan.md).
