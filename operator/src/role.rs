@@ -6,6 +6,7 @@ use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers;
 
 use crate::reconcile::claimed::{CLAIMED_KINDS, ClaimedKind};
+use crate::runtime::limiter::Stage;
 
 /// The Lease of the selector. Core looks it up to find out whether a selector runs (OP-1.3).
 pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";
@@ -50,6 +51,14 @@ impl Role {
             Self::Selector => "selector",
             Self::Provider(provider) => provider.name(),
             Self::Claimed(kind) => kind.name(),
+        }
+    }
+
+    /// Returns where the controllers of the role stand on an object's way.
+    pub(crate) fn stage(self) -> Stage {
+        match self {
+            Self::Webhooks | Self::Core | Self::Selector => Stage::Decision,
+            Self::Provider(_) | Self::Claimed(_) => Stage::Application,
         }
     }
 

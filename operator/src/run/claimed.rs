@@ -12,8 +12,9 @@ use crate::evaluator::Snapshots;
 use crate::reconcile::claimed::ClaimedKind;
 use crate::rights::{Right, RightsChecker};
 use crate::role::Role;
-use crate::runtime::controller::{ConcurrencyLimiter, Controller};
+use crate::runtime::controller::Controller;
 use crate::runtime::events::Recorder;
+use crate::runtime::limiter::ConcurrencyLimiter;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::{Key, Lane, Queue};
 use crate::watch::{Related, filled, follow_claimed};
@@ -144,6 +145,7 @@ impl ClaimedGroup {
             store: context.objects.clone(),
             queue: Arc::clone(queue),
             limiter: Arc::clone(limiter),
+            stage: Role::Claimed(context.kind).stage(),
             concurrency,
         };
         // Another process may have led while objects changed, so all of them are queued.

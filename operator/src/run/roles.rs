@@ -14,8 +14,9 @@ use crate::controllers::{RoleReconciler, Turns};
 use crate::registration::Registration;
 use crate::rights::RightsChecker;
 use crate::role::Role;
-use crate::runtime::controller::{ConcurrencyLimiter, Controller};
+use crate::runtime::controller::Controller;
 use crate::runtime::lease::{LeaseManager, LeaseThread};
+use crate::runtime::limiter::ConcurrencyLimiter;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::shutdown::Shutdown;
 use crate::watch::{DeploymentGroup, filled};
@@ -148,6 +149,7 @@ impl RoleRunner {
                 store: group.deployments.clone(),
                 queue,
                 limiter: Arc::clone(&self.limiter),
+                stage: role.stage(),
                 concurrency: self.run.concurrency,
             };
             // Another process may have led while deployments changed, so all of them are queued.

@@ -3,12 +3,11 @@
 //! Corresponds to `kube::runtime::Controller`, and is built on its `applier`, which never runs two reconciliations of
 //! one object at a time and requeues by [`Action`]. `Controller` itself does not fit: it starts a watch for each
 //! controller, where here the controllers of all roles share one store of deployments, and it has no priorities
-//! ([`super::queue`]). [`Reconciler`] takes the place of its closures, [`ConcurrencyLimiter`] extends
-//! `Config::concurrency` to all controllers of the process.
+//! ([`super::queue`]). [`Reconciler`] takes the place of its closures, [`ConcurrencyLimiter`] that of
+//! `Config::concurrency`.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -16,41 +15,12 @@ use kube::core::ApiResource;
 use kube::runtime::applier;
 use kube::runtime::controller::{self, Action};
 use kube::runtime::reflector::Store;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
+use super::limiter::{ConcurrencyLimiter, Stage};
 use super::queue::{Key, Queue};
 use crate::cached_object::CachedObject;
 use crate::error::Error;
-
-/// Limits the reconciliations of all controllers together, and lets the process wait for them before it ends.
-pub(crate) struct ConcurrencyLimiter {
-    permits: Semaphore,
-    max: u32,
-    is_closed: AtomicBool,
-}
-
-impl ConcurrencyLimiter {
-    /// Creates a limiter that allows at most `max` reconciliations at a time.
-    pub(crate) fn new(max: u32) -> Self {
-        Self { permits: Semaphore::new(max as usize), max, is_closed: AtomicBool::new(false) }
-    }
-
-    /// Waits for a permit. Returns `None` once the limiter is closed.
-    ///
-    /// A tokio semaphore that is closed fails `acquire_many` too, so `close` could not wait for running
-    /// reconciliations. Hence the flag, which is checked after the permit is granted.
-    async fn acquire(&self) -> Option<SemaphorePermit<'_>> {
-        let permit = self.permits.acquire().await.ok()?;
-        (!self.is_closed.load(Ordering::Acquire)).then_some(permit)
-    }
-
-    /// Closes the limiter and waits up to `timeout` for running reconciliations; returns whether all finished.
-    pub(crate) async fn close(&self, timeout: Duration) -> bool {
-        self.is_closed.store(true, Ordering::Release);
-        tokio::time::timeout(timeout, self.permits.acquire_many(self.max)).await.is_ok()
-    }
-}
 
 /// A running reconciliation.
 pub(crate) type Reconciliation = Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>>;
@@ -83,6 +53,8 @@ pub(crate) struct Controller {
     pub(crate) store: Store<CachedObject>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) limiter: Arc<ConcurrencyLimiter>,
+    /// Where the controller stands on an object's way.
+    pub(crate) stage: Stage,
     /// Maximum number of objects that this controller reconciles at a time.
     pub(crate) concurrency: u16,
 }
@@ -93,13 +65,13 @@ const RECONCILE_TIMEOUT: Duration = Duration::from_secs(60);
 impl Controller {
     /// Reconciles the keys of the queue. Never returns.
     pub(crate) async fn run<R: Reconciler>(self, reconciler: R) {
-        let Self { resource, store, queue, limiter, concurrency } = self;
+        let Self { resource, store, queue, limiter, stage, concurrency } = self;
         let reconcile = |object: Arc<CachedObject>, reconciler: Arc<R>| {
             let (limiter, store) = (Arc::clone(&limiter), store.clone());
             let reference = Key::from_object(&object).reference(&resource);
             Box::pin(async move {
                 // During shutdown nothing is reconciled; the next leader does it.
-                let Some(_permit) = limiter.acquire().await else { return Ok(Action::await_change()) };
+                let Some(_permit) = limiter.acquire(stage).await else { return Ok(Action::await_change()) };
                 reconciler.check_ready(&object)?;
                 let started = Instant::now();
                 let result = tokio::time::timeout(RECONCILE_TIMEOUT, reconciler.reconcile(Arc::clone(&object))).await;
@@ -132,20 +104,5 @@ impl Controller {
                 std::future::ready(())
             })
             .await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_closed_limiter_waits_for_running_reconciliations_and_admits_no_other() {
-        let limiter = ConcurrencyLimiter::new(2);
-        let running = limiter.acquire().await.unwrap();
-        assert!(!limiter.close(Duration::from_millis(5)).await);
-        assert!(limiter.acquire().await.is_none());
-        drop(running);
-        assert!(limiter.close(Duration::from_secs(5)).await);
     }
 }

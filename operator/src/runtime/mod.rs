@@ -5,8 +5,10 @@
 //!
 //! - [`queue`]: keys that wait for a controller, changes before resyncs. Like `kube::runtime::scheduler` and
 //!   `kubert::requeue`; neither has priorities, nor hands out keys a few at a time.
-//! - [`controller`]: concurrency limit, timeout and retries of reconciliations. Like `kube::runtime::Controller`, whose
-//!   `applier` it uses; here all controllers share one store, one limit and one shutdown.
+//! - [`controller`]: timeout and retries of reconciliations. Like `kube::runtime::Controller`, whose `applier` it uses;
+//!   here all controllers share one store, one limit and one shutdown.
+//! - [`limiter`]: the number of reconciliations at a time. Like `Config::concurrency` of kube, but for all controllers, of
+//!   which the one that finishes objects comes first.
 //! - [`backoff`]: delays between attempts. Like `kube::runtime::utils::Backoff`; here also by the failures of an
 //!   object, and for contested writes.
 //! - [`lease`]: leader election. Like `kubert::lease`; independent of clocks, and renewed on a dedicated thread.
@@ -26,6 +28,7 @@ pub(crate) mod backoff;
 pub(crate) mod controller;
 pub(crate) mod events;
 pub(crate) mod lease;
+pub(crate) mod limiter;
 pub(crate) mod metrics;
 pub(crate) mod queue;
 pub(crate) mod server;

@@ -3,7 +3,7 @@
 //! Corresponds to `kubert::shutdown`: [`sigint_or_sigterm`] registers the signals, [`Shutdown`] is kubert's `Watch`,
 //! and [`signaled`] waits for it. kubert has one phase. The operator needs two: servers and watches stop when the
 //! signal arrives, but a lease is vacated only once no reconciliation is running
-//! ([`ConcurrencyLimiter::close`](super::controller::ConcurrencyLimiter::close)). Each phase is one channel of this
+//! ([`ConcurrencyLimiter::close`](super::limiter::ConcurrencyLimiter::close)). Each phase is one channel of this
 //! type.
 
 use tokio::signal::unix::{SignalKind, signal};
