@@ -16,6 +16,7 @@ use kubefoundry_model::providers::PROVIDERS;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub(crate) use self::verdicts::Decision;
 use self::verdicts::Verdicts;
 use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKind};
 

@@ -94,7 +94,7 @@ impl Controller {
     /// Observes a deployment and reconciles it.
     async fn reconcile(&self, deployment: Arc<CachedObject>) -> Result<Action, Error> {
         let memory = self.memories.of(&deployment);
-        let registry = ClusterRegistry::new(&self.context, deployment.namespace());
+        let registry = ClusterRegistry::new(&self.context, self.name, deployment.namespace());
         let observation = Observation::new(
             Arc::clone(&deployment),
             self.context.api_group,

@@ -10,7 +10,7 @@ use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::evaluator::Snapshot;
+use crate::evaluator::{Decision, Snapshot};
 use crate::reconcile::provider::ProviderCluster;
 use crate::reconcile::selector::Registry;
 use crate::watch::UpstreamObject;
@@ -19,15 +19,18 @@ use crate::watch::UpstreamObject;
 /// while it lasts.
 pub(super) struct ClusterRegistry<'r> {
     context: &'r Context,
+    /// The name of the controller, for metrics.
+    controller: &'static str,
     snapshot: Arc<Snapshot>,
     allowed: AllowList,
     has_selector: bool,
 }
 
 impl<'r> ClusterRegistry<'r> {
-    pub(super) fn new(context: &'r Context, namespace: &str) -> Self {
+    pub(super) fn new(context: &'r Context, controller: &'static str, namespace: &str) -> Self {
         Self {
             context,
+            controller,
             snapshot: Arc::clone(&context.snapshots.borrow()),
             allowed: context.namespaces.allow_list(namespace),
             has_selector: *context.has_selector.borrow(),
@@ -40,8 +43,9 @@ impl<'r> ClusterRegistry<'r> {
         candidates.filter(|candidate| candidate.ready != Some(false)).map(|candidate| candidate.name.as_str())
     }
 
-    /// Decides a deployment, unless a controller did in a moment before.
-    fn decide(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Arc<Verdict> {
+    /// Evaluates a deployment, which no controller did in a moment before.
+    fn evaluate(&self, deployment: &Value, prior: Option<&PriorChoice>) -> Verdict {
+        self.context.metrics.count_evaluation(self.controller);
         let restrict = |allowed: &[String]| self.snapshot.restricted_to(allowed);
         let cluster = Cluster {
             session: &self.snapshot.session,
@@ -49,13 +53,13 @@ impl<'r> ClusterRegistry<'r> {
             allowed: &self.allowed,
             thoroughness: Thoroughness::Needed,
         };
-        self.snapshot.verdicts.decide(deployment, &self.allowed, prior, || cluster.decide(deployment, prior))
+        cluster.decide(deployment, prior)
     }
 }
 
 impl Registry for ClusterRegistry<'_> {
-    fn decide(&self, deployment: &Value) -> Arc<Verdict> {
-        self.decide(deployment, None)
+    fn decide(&self, deployment: &Value) -> Decision {
+        self.snapshot.verdicts.decide(deployment, &self.allowed, |prior| self.evaluate(deployment, prior))
     }
 
     fn is_known(&self, provider: &str) -> bool {
@@ -81,7 +85,7 @@ impl ProviderCluster for ClusterRegistry<'_> {
     }
 
     fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict> {
-        self.decide(deployment, Some(prior))
+        self.snapshot.verdicts.decide_again(deployment, &self.allowed, prior, |prior| self.evaluate(deployment, prior))
     }
 
     fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {
@@ -111,11 +115,14 @@ mod tests {
             "metadata": {"name": "phi", "namespace": "ml", "uid": "u"},
             "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
         });
-        let decide = |phi: &Value| Registry::decide(&ClusterRegistry::new(&context, "ml"), phi);
-        let by_core = decide(&phi);
+        let decide = |controller, phi: &Value| Registry::decide(&ClusterRegistry::new(&context, controller, "ml"), phi);
+        let by_core = decide("core", &phi);
         // Core has written its status by the time at which the selector decides.
         phi["status"] = json!({"conditions": [{"type": "Validated", "status": "True"}]});
         phi["metadata"]["resourceVersion"] = json!("2");
-        assert!(Arc::ptr_eq(&by_core, &decide(&phi)));
+        assert_eq!(by_core.choice(), decide("selector", &phi).choice());
+        let counted = |controller: &str| format!("kubefoundry_evaluations_total{{provider=\"{controller}\"}} 1");
+        let metrics = context.metrics.text();
+        assert!(metrics.contains(&counted("core")) && !metrics.contains(&counted("selector")), "{metrics}");
     }
 }

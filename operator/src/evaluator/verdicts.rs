@@ -1,7 +1,7 @@
 //! The verdicts about the deployments that were decided last: the controllers of a process that see the same deployment
 //! share one evaluation.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use kubefoundry_compiler::verdict::{AllowList, Outcome, Verdict};
@@ -11,69 +11,175 @@ use sha2::{Digest as _, Sha256};
 
 use crate::mutex::lock;
 
-/// Number of verdicts that are kept. The controllers reconcile a change within moments of each other, and each of their own
-/// writes brings them back. A verdict holds the rendered objects, so one for each of ten thousand deployments would take
-/// too much memory.
+/// Number of verdicts that are kept. A verdict holds the rendered objects, so one for each of ten thousand deployments
+/// would take too much memory. Only the provider reads them, moments after the deployment was decided, and again after
+/// each of its own writes.
 const MAX_VERDICTS: usize = 256;
+/// Number of choices that are kept; then all are dropped. One takes some 30 bytes.
+const MAX_CHOICES: usize = 1 << 16;
+
+/// What core and the selector need to know of a verdict.
+#[derive(Debug, Clone)]
+pub(crate) enum Decision {
+    /// A provider runs the deployment.
+    Runs(Arc<PriorChoice>),
+    /// It has errors, or no provider runs it.
+    Other(Arc<Verdict>),
+}
+
+impl Decision {
+    pub(crate) fn new(verdict: Arc<Verdict>) -> Self {
+        match &verdict.choice {
+            Some(choice) if verdict.outcome == Outcome::Runs => Self::Runs(Arc::new(choice.clone())),
+            _ => Self::Other(verdict),
+        }
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Runs(_) => Outcome::Runs,
+            Self::Other(verdict) => verdict.outcome,
+        }
+    }
+
+    /// Returns the provider that the verdict chooses.
+    pub(crate) fn choice(&self) -> Option<&PriorChoice> {
+        match self {
+            Self::Runs(choice) => Some(choice),
+            Self::Other(verdict) => verdict.choice.as_ref(),
+        }
+    }
+}
 
 /// Verdicts with the options, provider configurations and CRDs of one snapshot.
 #[derive(Default)]
-pub(crate) struct Verdicts(Mutex<VecDeque<Kept>>);
+pub(crate) struct Verdicts {
+    recent: Mutex<VecDeque<Recent>>,
+    choices: Mutex<Choices>,
+}
 
-struct Kept {
-    /// The hash of what is evaluated. The generation would not do: it does not count changes of labels and annotations.
-    hash: [u8; 32],
-    allowed: AllowList,
+/// The hash of what an evaluation reads. The generation would not do: it does not count changes of labels and annotations.
+type Hash = [u8; 32];
+
+struct Recent {
+    hash: Hash,
     /// The choice that was made before.
     prior: Option<PriorChoice>,
     verdict: Arc<OnceLock<Arc<Verdict>>>,
 }
 
-impl Kept {
-    /// Whether this is the verdict with a choice that was made before. A verdict that made the same choice is: what follows
-    /// from a choice does not depend on when it was made. One that failed may have, at a rule of another provider.
-    fn is_with(&self, prior: Option<&PriorChoice>) -> bool {
-        let chooses = |verdict: &Verdict| verdict.outcome == Outcome::Runs && verdict.choice.as_ref() == prior;
-        self.prior.as_ref() == prior
-            || self.prior.is_none() && self.verdict.get().is_some_and(|verdict| chooses(verdict))
+/// The choices of the deployments that run.
+#[derive(Default)]
+struct Choices {
+    /// By the first half of the hash.
+    of: BTreeMap<u128, Arc<PriorChoice>>,
+    /// Each choice once: few providers are chosen for few reasons.
+    distinct: Vec<Arc<PriorChoice>>,
+}
+
+impl Choices {
+    fn get(&self, hash: Hash) -> Option<Arc<PriorChoice>> {
+        self.of.get(&half(hash)).cloned()
+    }
+
+    fn set(&mut self, hash: Hash, choice: &PriorChoice) {
+        if self.of.len() == MAX_CHOICES {
+            *self = Self::default();
+        }
+        let known = self.distinct.iter().find(|known| ***known == *choice).cloned();
+        let choice = known.unwrap_or_else(|| {
+            self.distinct.push(Arc::new(choice.clone()));
+            Arc::clone(&self.distinct[self.distinct.len() - 1])
+        });
+        self.of.insert(half(hash), choice);
     }
 }
 
+fn half(hash: Hash) -> u128 {
+    u128::from_le_bytes(std::array::from_fn(|at| hash[at]))
+}
+
 impl Verdicts {
-    /// Returns the verdict about a deployment in a namespace that allows these providers, with a choice that was made
-    /// before. It is evaluated if it is not known. A controller that asks during the evaluation waits for it.
+    /// Decides a deployment in a namespace that allows these providers, without regard to an earlier choice.
     pub(crate) fn decide(
         &self,
         deployment: &Value,
         allowed: &AllowList,
-        prior: Option<&PriorChoice>,
-        evaluate: impl FnOnce() -> Verdict,
-    ) -> Arc<Verdict> {
-        let verdict = self.find(hash(deployment), allowed, prior);
-        Arc::clone(verdict.get_or_init(|| Arc::new(evaluate())))
+        evaluate: impl FnOnce(Option<&PriorChoice>) -> Verdict,
+    ) -> Decision {
+        let hash = hash(deployment, allowed);
+        let known = lock(&self.choices).get(hash);
+        known.map_or_else(|| Decision::new(self.evaluate(hash, None, evaluate)), Decision::Runs)
     }
 
-    fn find(&self, hash: [u8; 32], allowed: &AllowList, prior: Option<&PriorChoice>) -> Arc<OnceLock<Arc<Verdict>>> {
-        let mut kept = lock(&self.0);
-        // The newest ones are the most likely.
-        let known = kept.iter().rev().find(|kept| kept.hash == hash && kept.allowed == *allowed && kept.is_with(prior));
-        if let Some(known) = known {
-            return Arc::clone(&known.verdict);
+    /// Returns the verdict about a deployment with a choice that was made before.
+    ///
+    /// A verdict that makes the same choice anew is that verdict too: what follows from a choice does not depend on when
+    /// it was made. One with an error is not, because the error may be at a rule of another provider.
+    pub(crate) fn decide_again(
+        &self,
+        deployment: &Value,
+        allowed: &AllowList,
+        prior: &PriorChoice,
+        evaluate: impl Fn(Option<&PriorChoice>) -> Verdict,
+    ) -> Arc<Verdict> {
+        let hash = hash(deployment, allowed);
+        let known = lock(&self.choices).get(hash);
+        if known.is_none_or(|known| *known == *prior) {
+            let verdict = self.evaluate(hash, None, &evaluate);
+            if verdict.outcome == Outcome::Runs && verdict.choice.as_ref() == Some(prior) {
+                return verdict;
+            }
         }
-        if kept.len() == MAX_VERDICTS {
-            kept.pop_front();
+        self.evaluate(hash, Some(prior), evaluate)
+    }
+
+    /// Returns a verdict. It is evaluated if it is not known. A controller that asks during the evaluation waits for it.
+    fn evaluate(
+        &self,
+        hash: Hash,
+        prior: Option<&PriorChoice>,
+        evaluate: impl FnOnce(Option<&PriorChoice>) -> Verdict,
+    ) -> Arc<Verdict> {
+        let place = self.find(hash, prior);
+        let verdict = place.get_or_init(|| {
+            let verdict = evaluate(prior);
+            if prior.is_none()
+                && verdict.outcome == Outcome::Runs
+                && let Some(choice) = &verdict.choice
+            {
+                lock(&self.choices).set(hash, choice);
+            }
+            Arc::new(verdict)
+        });
+        Arc::clone(verdict)
+    }
+
+    fn find(&self, hash: Hash, prior: Option<&PriorChoice>) -> Arc<OnceLock<Arc<Verdict>>> {
+        let mut recent = lock(&self.recent);
+        // The newest ones are the most likely.
+        let is_it = |known: &Recent| known.hash == hash && known.prior.as_ref() == prior;
+        if let Some(at) = recent.iter().rposition(is_it)
+            && let Some(known) = recent.remove(at)
+        {
+            let verdict = Arc::clone(&known.verdict);
+            recent.push_back(known);
+            return verdict;
+        }
+        if recent.len() == MAX_VERDICTS {
+            recent.pop_front();
         }
         let verdict = Arc::default();
-        let (allowed, prior) = (allowed.clone(), prior.cloned());
-        kept.push_back(Kept { hash, allowed, prior, verdict: Arc::clone(&verdict) });
+        recent.push_back(Recent { hash, prior: prior.cloned(), verdict: Arc::clone(&verdict) });
         verdict
     }
 }
 
 /// Hashes the fields on which an evaluation depends: neither the status, nor what the apiserver records of each write, nor
 /// the finalizers, which controllers add.
-fn hash(deployment: &Value) -> [u8; 32] {
+fn hash(deployment: &Value, allowed: &AllowList) -> Hash {
     let mut hash = Sha256::new();
+    hash.update(format!("{:?}\n", allowed.providers()));
     for (name, value) in deployment.as_object().into_iter().flatten().filter(|(name, _)| *name != "status") {
         hash.update(name);
         match value.as_object().filter(|_| name == "metadata") {
@@ -91,8 +197,6 @@ fn hash(deployment: &Value) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use kubefoundry_compiler::Thoroughness;
     use kubefoundry_compiler::session::{Providers, Session};
     use kubefoundry_compiler::verdict::Cluster;
@@ -110,88 +214,122 @@ mod tests {
         })
     }
 
+    /// The verdicts of one session, and how often it evaluated.
+    struct Counted {
+        session: Session,
+        verdicts: Verdicts,
+        evaluations: Mutex<usize>,
+    }
+
+    impl Counted {
+        fn new() -> Self {
+            let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+            Self { session, verdicts: Verdicts::default(), evaluations: Mutex::default() }
+        }
+
+        fn evaluate(&self, deployment: &Value, allowed: &AllowList, prior: Option<&PriorChoice>) -> Verdict {
+            *lock(&self.evaluations) += 1;
+            let restrict = |_: &[String]| self.session.clone();
+            let thoroughness = Thoroughness::Needed;
+            Cluster { session: &self.session, restrict: &restrict, allowed, thoroughness }.decide(deployment, prior)
+        }
+
+        /// Decides as core and the selector do.
+        fn decide(&self, deployment: &Value, allowed: Option<&str>) -> Decision {
+            let allowed = AllowList::parse("ml", allowed);
+            self.verdicts.decide(deployment, &allowed, |prior| self.evaluate(deployment, &allowed, prior))
+        }
+
+        /// Decides as a provider does.
+        fn decide_again(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict> {
+            let allowed = AllowList::parse("ml", None);
+            let evaluate = |prior: Option<&PriorChoice>| self.evaluate(deployment, &allowed, prior);
+            self.verdicts.decide_again(deployment, &allowed, prior, evaluate)
+        }
+
+        fn evaluations(&self) -> usize {
+            *lock(&self.evaluations)
+        }
+    }
+
+    fn renamed(name: &str) -> Value {
+        let mut renamed = phi(1);
+        renamed["metadata"]["name"] = json!(name);
+        renamed
+    }
+
     #[test]
     fn what_an_evaluation_does_not_read_leads_to_no_other_one() {
-        let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
-        let (verdicts, evaluations) = (Verdicts::default(), Cell::new(0));
-        let decide = |deployment: &Value, allowed: &str| {
-            let allowed = AllowList::parse("ml", Some(allowed));
-            verdicts.decide(deployment, &allowed, None, || {
-                evaluations.set(evaluations.get() + 1);
-                let restrict = |_: &[String]| session.clone();
-                let thoroughness = Thoroughness::Needed;
-                Cluster { session: &session, restrict: &restrict, allowed: &allowed, thoroughness }
-                    .decide(deployment, None)
-            })
-        };
-        let first = decide(&phi(1), "dynamo,kaito");
-        assert!(Arc::ptr_eq(&first, &decide(&phi(2), "dynamo,kaito")));
-        assert_eq!(evaluations.get(), 1);
-        assert!(!Arc::ptr_eq(&first, &decide(&phi(2), "kaito")));
-        for (path, value) in
+        let counted = Counted::new();
+        let allowed = Some("dynamo,kaito");
+        let first = counted.decide(&phi(1), allowed);
+        assert_eq!(first.choice(), counted.decide(&phi(2), allowed).choice());
+        assert_eq!(counted.evaluations(), 1);
+        assert_eq!(counted.decide(&phi(2), Some("kuberay")).outcome(), Outcome::NotAllowed);
+        assert_eq!(counted.evaluations(), 2);
+        for (number, (path, value)) in
             [("/metadata/labels", json!({"a": "b"})), ("/spec/resources", json!({"gpu": {"count": 2}}))]
+                .into_iter()
+                .enumerate()
         {
             let mut changed = phi(3);
             let (parent, name) = path.rsplit_once('/').unwrap();
             changed.pointer_mut(parent).unwrap()[name] = value;
-            assert!(!Arc::ptr_eq(&first, &decide(&changed, "dynamo,kaito")), "{path}");
+            counted.decide(&changed, allowed);
+            assert_eq!(counted.evaluations(), 3 + number, "{path}");
         }
-        assert_eq!(evaluations.get(), 4);
-        // The oldest ones are dropped.
+    }
+
+    #[test]
+    fn of_a_deployment_that_runs_the_choice_is_kept_longer_than_the_verdict() {
+        let counted = Counted::new();
+        let choice = counted.decide(&phi(1), None).choice().unwrap().clone();
+        let mut invalid = renamed("invalid");
+        invalid["spec"]["engine"]["args"] = json!({"tensor-parallel-size": "8"});
+        assert_eq!(counted.decide(&invalid, None).outcome(), Outcome::Invalid);
         for number in 0..MAX_VERDICTS {
-            let mut other = phi(1);
-            other["metadata"]["name"] = json!(format!("phi-{number}"));
-            decide(&other, "dynamo,kaito");
+            counted.decide(&renamed(&format!("phi-{number}")), None);
         }
-        decide(&phi(1), "dynamo,kaito");
-        assert_eq!(evaluations.get(), 5 + MAX_VERDICTS);
+        assert_eq!(counted.evaluations(), 2 + MAX_VERDICTS);
+        assert_eq!(counted.decide(&phi(1), None).choice(), Some(&choice));
+        assert_eq!(counted.evaluations(), 2 + MAX_VERDICTS);
+        // The provider needs the objects, and core the errors.
+        assert!(!counted.decide_again(&phi(1), &choice).evaluation.objects.is_empty());
+        assert_eq!(counted.decide(&invalid, None).outcome(), Outcome::Invalid);
+        assert_eq!(counted.evaluations(), 4 + MAX_VERDICTS);
+        assert_eq!(lock(&counted.verdicts.choices).distinct.len(), 1);
     }
 
     #[test]
     fn the_provider_takes_the_verdict_that_chose_it() {
-        let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
-        let (verdicts, allowed) = (Verdicts::default(), AllowList::parse("ml", None));
-        let decide = |deployment: &Value, prior: Option<&PriorChoice>| {
-            let restrict = |_: &[String]| session.clone();
-            let thoroughness = Thoroughness::Needed;
-            let cluster = Cluster { session: &session, restrict: &restrict, allowed: &allowed, thoroughness };
-            verdicts.decide(deployment, &allowed, prior, || cluster.decide(deployment, prior))
-        };
-        let chosen = decide(&phi(1), None);
-        let choice = chosen.choice.clone().unwrap();
-        assert!(Arc::ptr_eq(&chosen, &decide(&phi(2), Some(&choice))));
+        let counted = Counted::new();
+        let choice = counted.decide(&phi(1), None).choice().unwrap().clone();
+        let chosen = counted.decide_again(&phi(2), &choice);
+        assert_eq!(counted.evaluations(), 1);
         // Another provider, or another reason, was chosen before.
         for other in [
             PriorChoice { provider: "kaito".to_owned(), ..choice.clone() },
             PriorChoice { reason: "selected before".to_owned(), ..choice.clone() },
         ] {
-            assert!(!Arc::ptr_eq(&chosen, &decide(&phi(2), Some(&other))), "{other:?}");
+            let again = counted.decide_again(&phi(2), &other);
+            assert!(!Arc::ptr_eq(&chosen, &again), "{other:?}");
+            assert!(Arc::ptr_eq(&again, &counted.decide_again(&phi(3), &other)), "{other:?}");
         }
-        // A verdict about a provider is none about the choice among all.
-        let (phi, mut other) = (phi(1), phi(1));
-        other["metadata"]["name"] = json!("other");
-        assert!(!Arc::ptr_eq(&decide(&other, Some(&choice)), &decide(&other, None)));
-        assert!(Arc::ptr_eq(&decide(&phi, None), &chosen));
+        assert_eq!(counted.evaluations(), 3);
+        // Whoever asks first.
+        counted.decide_again(&renamed("other"), &choice);
+        assert_eq!(counted.decide(&renamed("other"), None).choice(), Some(&choice));
+        assert_eq!(counted.evaluations(), 4);
     }
 
     #[test]
     fn controllers_that_ask_at_the_same_time_evaluate_once() {
-        let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
-        let (verdicts, evaluations) = (Verdicts::default(), Mutex::new(0));
-        let allowed = AllowList::parse("ml", None);
+        let counted = Counted::new();
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| {
-                    verdicts.decide(&phi(1), &allowed, None, || {
-                        *evaluations.lock().unwrap() += 1;
-                        let restrict = |_: &[String]| session.clone();
-                        let thoroughness = Thoroughness::Needed;
-                        Cluster { session: &session, restrict: &restrict, allowed: &allowed, thoroughness }
-                            .decide(&phi(1), None)
-                    })
-                });
+                scope.spawn(|| counted.decide(&phi(1), None));
             }
         });
-        assert_eq!(*evaluations.lock().unwrap(), 1);
+        assert_eq!(counted.evaluations(), 1);
     }
 }

@@ -16,6 +16,7 @@ use super::request::{Measurement, Request};
 use super::selector::{self, NO_SELECTOR, Registry, truncate_message};
 use super::status_writer::{Authority, StatusWriter};
 use crate::error::Error;
+use crate::evaluator::Decision;
 use crate::names::{CORE_MANAGER, condition};
 use crate::observed::StatusView;
 use crate::runtime::metrics::Replicas;
@@ -53,28 +54,28 @@ pub(crate) async fn reconcile(
 
 /// Returns the status fields of core, and the reason why the deployment waits, if it does.
 fn status_update(observation: &Observation, registry: &dyn Registry) -> (StatusUpdate, Option<String>) {
-    let verdict = registry.decide(&observation.value);
-    let validated = match verdict.outcome {
-        Outcome::Invalid => {
-            Condition::new(condition::VALIDATED, false, "Invalid", truncate_message(&error_lines(&verdict)))
+    let decision = registry.decide(&observation.value);
+    let validated = match &decision {
+        Decision::Other(verdict) if verdict.outcome == Outcome::Invalid => {
+            Condition::new(condition::VALIDATED, false, "Invalid", truncate_message(&error_lines(verdict)))
         }
         _ => Condition::new(condition::VALIDATED, true, "Valid", "the specification has no error"),
     };
     let update = StatusUpdate::default().condition(validated);
-    let message = match observation.deployment.chosen() {
+    let message = match (observation.deployment.chosen(), &decision) {
         // Its provider writes the rest, if it still has a controller.
-        Some(chosen) if registry.is_known(chosen) || observation.named().is_some() => return (update, None),
-        Some(chosen) => {
+        (Some(chosen), _) if registry.is_known(chosen) || observation.named().is_some() => return (update, None),
+        (Some(chosen), _) => {
             format!("provider '{chosen}' is selected, but no longer registered; name another one in spec.provider.name")
         }
-        None => match verdict.outcome {
-            Outcome::Invalid => truncate_message(&verdict.message),
-            // Independent of the candidates: no selector runs.
-            _ if !registry.has_selector() && observation.named().is_none() => NO_SELECTOR.to_owned(),
-            Outcome::NoProvider | Outcome::NotAllowed => truncate_message(&verdict.message),
-            // The selector, or core in its place, reports it in a moment.
-            Outcome::Runs | Outcome::Incompatible => return (update, None),
-        },
+        (None, Decision::Other(verdict)) if verdict.outcome == Outcome::Invalid => truncate_message(&verdict.message),
+        // Independent of the candidates: no selector runs.
+        (None, _) if !registry.has_selector() && observation.named().is_none() => NO_SELECTOR.to_owned(),
+        (None, Decision::Other(verdict)) if matches!(verdict.outcome, Outcome::NoProvider | Outcome::NotAllowed) => {
+            truncate_message(&verdict.message)
+        }
+        // The selector, or core in its place, reports it in a moment.
+        (None, _) => return (update, None),
     };
     let generation = observation.generation();
     let update = update.field("phase", "Pending").field("message", &*message).field("observedGeneration", generation);

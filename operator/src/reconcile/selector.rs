@@ -1,9 +1,9 @@
 //! Selects the provider of a deployment (OP-2.3). A selection stays until the user names another provider.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use kubefoundry_compiler::codes;
-use kubefoundry_compiler::verdict::{Outcome, Verdict};
+use kubefoundry_compiler::verdict::Outcome;
 use kubefoundry_diagnostics::Code;
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
@@ -15,6 +15,7 @@ use super::observation::Observation;
 use super::request::{Measurement, Request};
 use super::status_writer::{Authority, StatusWriter};
 use crate::error::Error;
+use crate::evaluator::Decision;
 use crate::names::{SELECTOR_MANAGER, condition};
 use crate::observed::{ConditionView, StatusView};
 use crate::runtime::events::EventReason;
@@ -28,7 +29,7 @@ pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selecto
 /// The providers of a cluster, as the selector and core know them.
 pub(crate) trait Registry: Sync {
     /// Decides a deployment, with the allow list of its namespace and without regard to an earlier selection.
-    fn decide(&self, deployment: &Value) -> Arc<Verdict>;
+    fn decide(&self, deployment: &Value) -> Decision;
 
     /// Whether a provider is registered, or has a controller of ours.
     fn is_known(&self, provider: &str) -> bool;
@@ -79,12 +80,12 @@ pub(crate) async fn select(
         }
         return Ok(());
     }
-    let verdict = registry.decide(&observation.value);
+    let decision = registry.decide(&observation.value);
     let (namespace, name) = (observation.deployment.namespace(), observation.deployment.name());
-    match verdict.outcome {
+    match decision.outcome() {
         Outcome::Invalid => Ok(()),
         Outcome::Runs | Outcome::Incompatible if named.is_some() || may_choose => {
-            let Some(PriorChoice { provider, reason }) = verdict.choice.clone() else { return Ok(()) };
+            let Some(PriorChoice { provider, reason }) = decision.choice().cloned() else { return Ok(()) };
             if writer.write(&choice_update(&provider, &reason), Force::No).await? {
                 tracing::info!(
                     controller = "selector",
@@ -102,7 +103,7 @@ pub(crate) async fn select(
             Ok(())
         }
         _ => {
-            let (reason, message) = refusal(&verdict);
+            let (reason, message) = refusal(&decision);
             let message = truncate_message(&message);
             let selected = Condition::new(condition::PROVIDER_SELECTED, false, reason, &*message);
             let update = StatusUpdate::default().condition(selected);
@@ -127,12 +128,15 @@ pub(crate) async fn select(
 }
 
 /// Returns the reason and the message of the condition where no provider is selected.
-fn refusal(verdict: &Verdict) -> (&'static str, String) {
+fn refusal(decision: &Decision) -> (&'static str, String) {
     const REASONS: [(&Code, &str); 3] = [
         (&codes::NO_HEALTHY_PROVIDER, "NoHealthyProvider"),
         (&codes::NO_COMPATIBLE_PROVIDER, "NoCompatibleProvider"),
         (&codes::UNKNOWN_PROVIDER, "UnknownProvider"),
     ];
+    // A provider could run it, but no selector may choose it.
+    let not_installed = || ("SelectorNotInstalled", NO_SELECTOR.to_owned());
+    let Decision::Other(verdict) = decision else { return not_installed() };
     match verdict.outcome {
         Outcome::NotAllowed => ("NotAllowed", verdict.message.clone()),
         Outcome::NoProvider => {
@@ -140,8 +144,7 @@ fn refusal(verdict: &Verdict) -> (&'static str, String) {
             let known = first.and_then(|first| REASONS.iter().find(|(code, _)| code.id == first.code.id));
             (known.map_or("SelectionFailed", |(_, reason)| *reason), verdict.message.clone())
         }
-        // A provider could run it, but no selector may choose it.
-        _ => ("SelectorNotInstalled", NO_SELECTOR.to_owned()),
+        _ => not_installed(),
     }
 }
 

@@ -17,8 +17,9 @@ use std::time::Duration;
 pub(crate) use declared::METRICS;
 pub(crate) use declared::Metric;
 use declared::{
-    ADMISSION_DURATION, ADMISSIONS, BINDING_CONFLICTS, BUILD, DEPLOYMENTS, DURATION, ERRORS, HEARTBEAT_AGE, LEADER,
-    OLDEST_WAIT, PHASE, QUEUE_DEPTH, RECREATIONS, REPLICAS, REQUESTS, RIGHTS, SELECTION, TAKEOVERS, WATCH_UP,
+    ADMISSION_DURATION, ADMISSIONS, BINDING_CONFLICTS, BUILD, DEPLOYMENTS, DURATION, ERRORS, EVALUATIONS,
+    HEARTBEAT_AGE, LEADER, OLDEST_WAIT, PHASE, QUEUE_DEPTH, RECREATIONS, REPLICAS, REQUESTS, RIGHTS, SELECTION,
+    TAKEOVERS, WATCH_UP,
 };
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::wire::Phase;
@@ -62,6 +63,7 @@ pub(crate) struct Metrics {
     duration: HistogramVec,
     errors: IntCounterVec,
     selection: IntCounterVec,
+    evaluations: IntCounterVec,
     requests: IntCounterVec,
     leader: IntGaugeVec,
     takeovers: IntCounterVec,
@@ -94,6 +96,7 @@ impl Metrics {
             duration: register(&registry, histogram(&DURATION)),
             errors: register(&registry, IntCounterVec::new(options(&ERRORS), ERRORS.labels)),
             selection: register(&registry, IntCounterVec::new(options(&SELECTION), SELECTION.labels)),
+            evaluations: register(&registry, IntCounterVec::new(options(&EVALUATIONS), EVALUATIONS.labels)),
             requests: register(&registry, IntCounterVec::new(options(&REQUESTS), REQUESTS.labels)),
             leader: register(&registry, IntGaugeVec::new(options(&LEADER), LEADER.labels)),
             recreations: register(&registry, IntCounterVec::new(options(&RECREATIONS), RECREATIONS.labels)),
@@ -127,6 +130,11 @@ impl Metrics {
     /// Ends the wait of a deployment for a controller.
     pub(crate) fn record_success(&self, controller: &str, namespace: &str, name: &str) {
         self.scraped.end_wait(controller, namespace, name);
+    }
+
+    /// Counts an evaluation of a deployment.
+    pub(crate) fn count_evaluation(&self, controller: &str) {
+        self.evaluations.with_label_values(&[controller]).inc();
     }
 
     /// Counts a recreation that ended.
@@ -375,6 +383,7 @@ mod tests {
     fn sample_metrics() -> Metrics {
         let metrics = Metrics::new();
         metrics.observe_reconciliation("kaito", Duration::from_millis(3));
+        metrics.count_evaluation("core");
         metrics.count_takeover("kaito");
         metrics.count_binding_conflict("actors");
         metrics.count_recreation("kaito", false);

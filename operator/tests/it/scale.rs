@@ -25,6 +25,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 
 const NAMESPACES: usize = 10;
+const RECONCILIATIONS: &str = "kubefoundry_reconciliation_duration_seconds_count";
 
 fn setting(name: &str, default: usize) -> usize {
     env::var(name).map_or(default, |value| value.parse().unwrap())
@@ -79,9 +80,24 @@ struct Reading {
     plane: f64,
     requests: BTreeMap<String, u64>,
     events: f64,
+    reconciliations: f64,
+    evaluations: f64,
 }
 
 impl Reading {
+    /// The reading of an operator that starts now. `plane` is the CPU time of the control plane.
+    fn start(at: Instant, plane: f64) -> Self {
+        Self {
+            at,
+            operator: 0.0,
+            plane,
+            requests: BTreeMap::new(),
+            events: 0.0,
+            reconciliations: 0.0,
+            evaluations: 0.0,
+        }
+    }
+
     async fn now(operator: &Operator, plane: &ControlPlane) -> Self {
         Self {
             at: Instant::now(),
@@ -89,6 +105,8 @@ impl Reading {
             plane: cpu_seconds(plane.pid().unwrap()),
             requests: count_requests(operator).await,
             events: operator.metric("kubefoundry_api_requests_total", &[r#"resource="events""#]).await,
+            reconciliations: operator.metric(RECONCILIATIONS, &[]).await,
+            evaluations: operator.metric("kubefoundry_evaluations_total", &[]).await,
         }
     }
 }
@@ -135,12 +153,17 @@ async fn print_row(what: &str, each: usize, from: &Reading, operator: &Operator,
             println!("<!-- {request}: {count} -->");
         }
     }
+    println!(
+        "<!-- an object: {:.2} reconciliations, {:.2} evaluations -->",
+        (now.reconciliations - from.reconciliations) / each as f64,
+        (now.evaluations - from.evaluations) / each as f64
+    );
     now
 }
 
 /// The number of reconciliations of core, which handles every deployment.
 async fn reconciliations(operator: &Operator) -> f64 {
-    operator.metric("kubefoundry_reconciliation_duration_seconds_count", &[r#"provider="core""#]).await
+    operator.metric(RECONCILIATIONS, &[r#"provider="core""#]).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -193,7 +216,7 @@ async fn many_deployments() {
     let started = Instant::now();
     let (before, plane_before) = (Instant::now(), cpu_seconds(plane.pid().unwrap()));
     let mut operator = options.start_ready(&plane, "scale").await;
-    let cold = Reading { at: before, operator: 0.0, plane: plane_before, requests: BTreeMap::new(), events: 0.0 };
+    let cold = Reading::start(before, plane_before);
     eventually(limit, "all converged", async || {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let watched = watched.lock().unwrap();
@@ -261,7 +284,7 @@ async fn many_deployments() {
         if now >= count as f64 { Ok(()) } else { Err(format!("{now} of {count}")) }
     })
     .await;
-    let from = Reading { at: again, operator: 0.0, plane: before, requests: BTreeMap::new(), events: 0.0 };
+    let from = Reading::start(again, before);
     let restart = print_row("started again without a change", count, &from, &operator, &plane).await;
     let per_restart = total(&restart.requests) as f64 / count as f64;
     println!("\nall of it took {:.0} s", started.elapsed().as_secs_f64());

@@ -46,6 +46,12 @@ pub(super) const PHASE: Metric = Metric {
     labels: &["name", "namespace", "phase"],
     meaning: "1 for the current phase of a deployment; other phases have no series",
 };
+pub(super) const EVALUATIONS: Metric = Metric {
+    name: "kubefoundry_evaluations_total",
+    kind: "counter",
+    labels: &["provider"],
+    meaning: "Evaluations of ModelDeployments, by the controller that asked first; the others share the result",
+};
 pub(super) const REQUESTS: Metric = Metric {
     name: "kubefoundry_api_requests_total",
     kind: "counter",
@@ -134,6 +140,7 @@ pub(crate) const METRICS: &[Metric] = &[
     SELECTION,
     REPLICAS,
     PHASE,
+    EVALUATIONS,
     REQUESTS,
     LEADER,
     RIGHTS,

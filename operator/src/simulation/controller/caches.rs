@@ -9,6 +9,7 @@ use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 
 use super::Controllers;
+use crate::evaluator::Decision;
 use crate::reconcile::provider::ProviderCluster;
 use crate::reconcile::selector::Registry;
 use crate::watch::UpstreamObject;
@@ -19,8 +20,8 @@ pub(super) struct SimulatedRegistry<'c> {
 }
 
 impl Registry for SimulatedRegistry<'_> {
-    fn decide(&self, deployment: &Value) -> Arc<Verdict> {
-        self.controllers.decide(deployment, None)
+    fn decide(&self, deployment: &Value) -> Decision {
+        Decision::new(self.controllers.decide(deployment, None))
     }
 
     fn is_known(&self, provider: &str) -> bool {
