@@ -204,6 +204,15 @@ impl CachedObject {
         self.metadata.deletion_timestamp.is_some()
     }
 
+    /// Whether the object differs from an earlier state in its status, or in its labels, at most.
+    pub(crate) fn is_status_change_of(&self, before: &Self) -> bool {
+        let parts = |object: &Self| {
+            let ObjectMeta { uid, generation, deletion_timestamp, finalizers, .. } = &object.metadata;
+            (uid.clone(), *generation, deletion_timestamp.clone(), finalizers.clone())
+        };
+        parts(self) == parts(before) && self.annotations == before.annotations
+    }
+
     /// Returns the uid of the owner that is marked as the controller.
     pub(crate) fn controller_uid(&self) -> Option<&str> {
         let owners = self.metadata.owner_references.as_deref()?;

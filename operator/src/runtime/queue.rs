@@ -174,6 +174,12 @@ impl Queue {
         })
     }
 
+    /// Takes all keys, and returns their names in the order in which they are handed out.
+    #[cfg(test)]
+    pub(crate) fn order(&self) -> Vec<String> {
+        std::iter::from_fn(|| self.state().pop(usize::MAX)).map(|key| key.name.clone()).collect()
+    }
+
     /// The names of the waiting keys, sorted.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> Vec<String> {

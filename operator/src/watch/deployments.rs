@@ -37,11 +37,15 @@ pub(crate) async fn follow_deployments(
     let what = format!("{}.{}", resource.plural, resource.group);
     let api = Api::all_with(client, &resource);
     follow(&what, &metrics, api, watch_config(), |event| {
-        let before = if matches!(event, Event::InitDone) { store.state() } else { Vec::new() };
+        let before = match &event {
+            Event::InitDone => store.state(),
+            Event::Apply(deployment) => store.get(&reference(deployment, &resource)).into_iter().collect(),
+            _ => Vec::new(),
+        };
         let event = compressed(event);
         writer.apply_watcher_event(&event);
         match &event {
-            Event::Apply(deployment) => queues.push(deployment),
+            Event::Apply(deployment) => queues.push(deployment, before.first().map(|before| &**before)),
             Event::Delete(deployment) => metrics.forget(deployment.namespace(), deployment.name()),
             Event::InitDone => {
                 let known = relist(&store, &before, &resource, &queues, &metrics);
@@ -51,6 +55,10 @@ pub(crate) async fn follow_deployments(
         }
     })
     .await;
+}
+
+fn reference(object: &CachedObject, resource: &ApiResource) -> ObjectRef<CachedObject> {
+    ObjectRef::new_with(object.name(), resource.clone()).within(object.namespace())
 }
 
 /// Queues the deployments that a new list shows as changed. Returns the number of deployments.
@@ -65,8 +73,7 @@ fn relist(
     let mut old: BTreeMap<(&str, &str), _> = BTreeMap::new();
     for object in before {
         old.insert((object.namespace(), object.name()), version(object));
-        let reference = ObjectRef::new_with(object.name(), resource.clone()).within(object.namespace());
-        if store.get(&reference).is_none() {
+        if store.get(&reference(object, resource)).is_none() {
             metrics.forget(object.namespace(), object.name());
         }
     }

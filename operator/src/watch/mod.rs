@@ -137,7 +137,7 @@ fn is_too_old(error: &watcher::Error) -> bool {
 /// Returns the configuration of lists and watches: pages small enough to need little memory, and watches short enough
 /// that a connection which is dead without an error is noticed soon.
 fn watch_config() -> watcher::Config {
-    watcher::Config::default().page_size(200).timeout(WATCH_SECONDS)
+    watcher::Config::default().page_size(50).timeout(WATCH_SECONDS)
 }
 
 /// Duration of one watch request.

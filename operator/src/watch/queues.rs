@@ -34,19 +34,26 @@ impl Queues {
         self.all.iter().find(|(other, _)| *other == role).map(|(_, queue)| Arc::clone(queue))
     }
 
-    /// Queues a deployment that changed.
-    pub(crate) fn push(&self, deployment: &CachedObject) {
-        self.push_to_concerned(deployment, Lane::Urgent);
+    /// Queues a deployment that changed. `before` is its earlier state, if there was one.
+    ///
+    /// A provider has to act when a status changes. Core and the selector have decided already, and look at it once they
+    /// have the time: under load once for many changes, most of which are their own writes.
+    pub(crate) fn push(&self, deployment: &CachedObject, before: Option<&CachedObject>) {
+        let is_decided = before.is_some_and(|before| deployment.is_status_change_of(before));
+        self.push_to_concerned(deployment, |role| match role {
+            Role::Core | Role::Selector if is_decided => Lane::Routine,
+            _ => Lane::Urgent,
+        });
     }
 
     /// Queues deployments for a resync, or after a change that concerns many of them.
     pub(crate) fn extend<'d>(&self, deployments: impl Iterator<Item = &'d CachedObject>) {
-        deployments.for_each(|deployment| self.push_to_concerned(deployment, Lane::Routine));
+        deployments.for_each(|deployment| self.push_to_concerned(deployment, |_| Lane::Routine));
     }
 
-    fn push_to_concerned(&self, deployment: &CachedObject, lane: Lane) {
-        for (_, queue) in self.all.iter().filter(|(role, _)| self.concerns(*role, deployment)) {
-            queue.push(Key::from_object(deployment), lane);
+    fn push_to_concerned(&self, deployment: &CachedObject, lane: impl Fn(Role) -> Lane) {
+        for (role, queue) in self.all.iter().filter(|(role, _)| self.concerns(*role, deployment)) {
+            queue.push(Key::from_object(deployment), lane(*role));
         }
     }
 
@@ -104,5 +111,26 @@ mod tests {
         assert_eq!(waiting("kaito"), ["moved", "own"]);
         assert_eq!(waiting("dynamo"), ["moved"]);
         assert!(waiting("kuberay").is_empty());
+    }
+
+    #[tokio::test]
+    async fn core_looks_at_a_new_status_after_what_waits_for_a_decision() {
+        let queues = Queues::new(&API_GROUPS[0], &Role::all());
+        let changed = |name: &str, generation: i64, phase: &str| {
+            let metadata = json!({"name": name, "namespace": "ml", "uid": name, "generation": generation});
+            let status = json!({"phase": phase, "provider": {"name": "kaito"}});
+            CachedObject::new(json!({"metadata": metadata, "status": status})).unwrap()
+        };
+        let before = changed("running", 1, "Pending");
+        queues.push(&changed("running", 1, "Running"), Some(&before));
+        queues.push(&changed("edited", 2, "Pending"), Some(&changed("edited", 1, "Pending")));
+        queues.push(&changed("new", 1, ""), None);
+        let order = |role: &str| queues.get(Role::parse(role).unwrap()).unwrap().order();
+        // The first turn belongs to the routine lane.
+        queues.extend([changed("any", 1, "")].iter());
+        for role in ["core", "selector"] {
+            assert_eq!(order(role), ["running", "edited", "new", "any"], "{role}");
+        }
+        assert_eq!(order("kaito"), ["any", "running", "edited", "new"]);
     }
 }
