@@ -205,12 +205,13 @@ impl CachedObject {
     }
 
     /// Whether the object differs from an earlier state in its status, or in its labels, at most.
-    pub(crate) fn is_status_change_of(&self, before: &Self) -> bool {
-        let parts = |object: &Self| {
-            let ObjectMeta { uid, generation, deletion_timestamp, finalizers, .. } = &object.metadata;
-            (uid.clone(), *generation, deletion_timestamp.clone(), finalizers.clone())
-        };
-        parts(self) == parts(before) && self.annotations == before.annotations
+    pub(crate) fn is_status_change_of(&self, earlier: &Self) -> bool {
+        let (now, before) = (&self.metadata, &earlier.metadata);
+        now.uid == before.uid
+            && now.generation == before.generation
+            && now.deletion_timestamp == before.deletion_timestamp
+            && now.finalizers == before.finalizers
+            && self.annotations == earlier.annotations
     }
 
     /// Returns the uid of the owner that is marked as the controller.

@@ -54,7 +54,7 @@ impl Role {
         }
     }
 
-    /// Returns where the controllers of the role stand on an object's way.
+    /// Returns the stage of an object's processing that the role is responsible for.
     pub(crate) fn stage(self) -> Stage {
         match self {
             Self::Webhooks | Self::Core | Self::Selector => Stage::Decision,

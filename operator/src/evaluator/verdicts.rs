@@ -72,18 +72,18 @@ struct Recent {
 #[derive(Default)]
 struct Choices {
     /// By the first half of the hash.
-    of: BTreeMap<u128, Arc<PriorChoice>>,
+    by_hash: BTreeMap<u128, Arc<PriorChoice>>,
     /// Each choice once: few providers are chosen for few reasons.
     distinct: Vec<Arc<PriorChoice>>,
 }
 
 impl Choices {
     fn get(&self, hash: Hash) -> Option<Arc<PriorChoice>> {
-        self.of.get(&half(hash)).cloned()
+        self.by_hash.get(&half(hash)).cloned()
     }
 
     fn set(&mut self, hash: Hash, choice: &PriorChoice) {
-        if self.of.len() == MAX_CHOICES {
+        if self.by_hash.len() == MAX_CHOICES {
             *self = Self::default();
         }
         let known = self.distinct.iter().find(|known| ***known == *choice).cloned();
@@ -91,7 +91,7 @@ impl Choices {
             self.distinct.push(Arc::new(choice.clone()));
             Arc::clone(&self.distinct[self.distinct.len() - 1])
         });
-        self.of.insert(half(hash), choice);
+        self.by_hash.insert(half(hash), choice);
     }
 }
 
@@ -114,8 +114,8 @@ impl Verdicts {
 
     /// Returns the verdict about a deployment with a choice that was made before.
     ///
-    /// A verdict that makes the same choice anew is that verdict too: what follows from a choice does not depend on when
-    /// it was made. One with an error is not, because the error may be at a rule of another provider.
+    /// A verdict that comes to the same choice without it is that verdict too: what follows from a choice does not depend on
+    /// when it was made. One with an error is not, because the error may be at a rule of another provider.
     pub(crate) fn decide_again(
         &self,
         deployment: &Value,

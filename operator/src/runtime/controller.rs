@@ -53,7 +53,7 @@ pub(crate) struct Controller {
     pub(crate) store: Store<CachedObject>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) limiter: Arc<ConcurrencyLimiter>,
-    /// Where the controller stands on an object's way.
+    /// The stage of an object's processing that the controller is responsible for.
     pub(crate) stage: Stage,
     /// Maximum number of objects that this controller reconciles at a time.
     pub(crate) concurrency: u16,

@@ -1,9 +1,8 @@
 //! Limits how many reconciliations run at once, over all controllers of the process.
 //!
 //! Corresponds to `Config::concurrency` of `kube::runtime::Controller`, which limits one controller. A tokio semaphore
-//! would hand out permits in the order in which they are asked for. Here the controller at the end of an object's way
-//! comes first: of ten thousand new objects, each is finished before the next is begun, while its evaluation is still in
-//! memory.
+//! would hand out permits in the order of arrival. Here the later stage comes first, so that objects which were begun are
+//! finished before others are begun.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,7 +12,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::mutex::lock;
 
-/// The part of an object's way on which a controller brings it, in the order of the way.
+/// The stage in which a controller processes an object, in the order in which an object passes through them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Validation, and the selection of a provider.
@@ -32,7 +31,7 @@ pub(crate) struct ConcurrencyLimiter {
 
 struct State {
     free: u32,
-    /// Who waits, by stage and in the order of arrival. Nobody waits while a permit is free.
+    /// The reconciliations that wait, by stage and in the order of arrival. None waits while a permit is free.
     waiting: [VecDeque<oneshot::Sender<Permit>>; 2],
     granted: u64,
     is_closed: bool,
@@ -43,7 +42,7 @@ struct State {
 const FIRST_STAGE_SHARE: u64 = 8;
 
 impl State {
-    /// Removes the next of those who wait.
+    /// Removes the reconciliation that runs next.
     fn next(&mut self) -> Option<oneshot::Sender<Permit>> {
         let next = if self.granted.is_multiple_of(FIRST_STAGE_SHARE) {
             self.waiting.iter_mut().find_map(VecDeque::pop_front)
@@ -102,7 +101,7 @@ impl ConcurrencyLimiter {
                 None
             }
         };
-        // One who was cancelled while he waited. Dropping his permit hands it on; the lock has to be free for that.
+        // The reconciliation was cancelled while it waited. Dropping the permit hands it on, which needs the lock.
         drop(refused);
         self.returned.notify_one();
     }

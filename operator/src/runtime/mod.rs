@@ -7,8 +7,8 @@
 //!   `kubert::requeue`; neither has priorities, nor hands out keys a few at a time.
 //! - [`controller`]: timeout and retries of reconciliations. Like `kube::runtime::Controller`, whose `applier` it uses;
 //!   here all controllers share one store, one limit and one shutdown.
-//! - [`limiter`]: the number of reconciliations at a time. Like `Config::concurrency` of kube, but for all controllers, of
-//!   which the one that finishes objects comes first.
+//! - [`limiter`]: the number of reconciliations at a time. Like `Config::concurrency` of kube, but for all controllers
+//!   together, and with the later stages first.
 //! - [`backoff`]: delays between attempts. Like `kube::runtime::utils::Backoff`; here also by the failures of an
 //!   object, and for contested writes.
 //! - [`lease`]: leader election. Like `kubert::lease`; independent of clocks, and renewed on a dedicated thread.

@@ -75,12 +75,11 @@ pub(crate) enum Lane {
 const ROUTINE_SHARE: u64 = 8;
 
 impl State {
-    fn push(&mut self, key: Key, lane: Lane) {
+    fn push(&mut self, key: Arc<Key>, lane: Lane) {
         let current = self.waiting.get(&key).copied();
         if current == Some(lane) || current == Some(Lane::Urgent) {
             return;
         }
-        let key = Arc::new(key);
         self.waiting.insert(Arc::clone(&key), lane);
         match lane {
             Lane::Urgent => self.urgent.push_back(key),
@@ -127,9 +126,10 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a key. A key that waits in the routine lane is promoted to the urgent one, never the other way round.
-    pub(crate) fn push(&self, key: Key, lane: Lane) {
-        self.state().push(key, lane);
+    /// Adds a key, which several queues can share. A key that waits in the routine lane is promoted to the urgent one, never
+    /// the other way round.
+    pub(crate) fn push(&self, key: impl Into<Arc<Key>>, lane: Lane) {
+        self.state().push(key.into(), lane);
         // The stream is the only reader: when it is not waiting, `Notify` keeps the permit.
         self.changed.notify_one();
     }

@@ -36,8 +36,8 @@ impl Queues {
 
     /// Queues a deployment that changed. `before` is its earlier state, if there was one.
     ///
-    /// A provider has to act when a status changes. Core and the selector have decided already, and look at it once they
-    /// have the time: under load once for many changes, most of which are their own writes.
+    /// Only a provider has to act when a status changes. Core and the selector have decided, so they look at it when nothing
+    /// waits for a decision: under load once for several changes, most of which are their own writes.
     pub(crate) fn push(&self, deployment: &CachedObject, before: Option<&CachedObject>) {
         let is_decided = before.is_some_and(|before| deployment.is_status_change_of(before));
         self.push_to_concerned(deployment, |role| match role {
@@ -52,8 +52,10 @@ impl Queues {
     }
 
     fn push_to_concerned(&self, deployment: &CachedObject, lane: impl Fn(Role) -> Lane) {
+        // A resync queues every deployment for several roles.
+        let key = Arc::new(Key::from_object(deployment));
         for (role, queue) in self.all.iter().filter(|(role, _)| self.concerns(*role, deployment)) {
-            queue.push(Key::from_object(deployment), lane(*role));
+            queue.push(Arc::clone(&key), lane(*role));
         }
     }
 

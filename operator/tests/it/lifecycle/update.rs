@@ -68,9 +68,7 @@ async fn an_edit_right_after_a_claim_was_created_is_applied_at_once() {
     let edited = Instant::now();
     namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"scaling": {"replicas": 2}}})).await;
     namespace
-        .until(DEPLOYMENT, "phi", "observed", |deployment| {
-            equal_number(&deployment["status"]["observedGeneration"], 2)
-        })
+        .until(DEPLOYMENT, "phi", "observed", |deployment| equal_number(&deployment["status"]["observedGeneration"], 2))
         .await;
     assert!(edited.elapsed() < Duration::from_secs(2), "{:?}", edited.elapsed());
 }
