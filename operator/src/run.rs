@@ -52,8 +52,7 @@ enum End {
 }
 
 /// Number of threads that run the tasks of the process, however many cores the node has. An evaluation takes a third of a
-/// millisecond, so two threads are ahead of an apiserver. Further ones only take memory and time: on two cores, four took
-/// a quarter more CPU time than two.
+/// millisecond, so two threads are ahead of an apiserver. Further ones only take memory, and time at locks.
 const WORKER_THREADS: usize = 2;
 
 /// Runs until SIGTERM or SIGINT.

@@ -316,7 +316,7 @@ mod tests {
             assert!(Arc::ptr_eq(&again, &counted.decide_again(&phi(3), &other)), "{other:?}");
         }
         assert_eq!(counted.evaluations(), 3);
-        // Whoever asks first.
+        // The provider may also ask first.
         counted.decide_again(&renamed("other"), &choice);
         assert_eq!(counted.decide(&renamed("other"), None).choice(), Some(&choice));
         assert_eq!(counted.evaluations(), 4);
