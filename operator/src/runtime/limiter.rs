@@ -25,7 +25,7 @@ pub(crate) enum Stage {
 pub(crate) struct ConcurrencyLimiter {
     max: u32,
     state: Mutex<State>,
-    /// A permit was given back after the limiter was closed.
+    /// A permit was given back, for which a closed limiter waits.
     returned: Notify,
 }
 

@@ -30,6 +30,15 @@ pub fn time() -> &'static str {
     "2026-01-30T10:00:00Z"
 }
 
+/// The specification of a deployment whose weights are in a claim, `<name>-cache`.
+pub fn spec_with_claim() -> Value {
+    let volumes = json!([{"name": "cache", "purpose": "modelCache", "size": "300Gi"}]);
+    json!({
+        "model": {"id": "org/phi", "storage": {"volumes": volumes}},
+        "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+    })
+}
+
 pub fn cases() -> Vec<ProviderCase> {
     let gpu = json!({"gpu": {"count": 1}, "memory": "32Gi"});
     vec![

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::cases::{assert_owned, namespace, run, with_each_provider};
+use super::cases::{assert_owned, namespace, run, spec_with_claim, with_each_provider};
 use crate::harness::cluster::kinds::{CLAIM, DEPLOYMENT, GRAPH};
 use crate::harness::cluster::{SOON, expect_text, uid};
 use crate::harness::render::{kind_of, render};
@@ -66,11 +66,7 @@ async fn the_finalizer_is_removed_after_the_timeout() {
 #[tokio::test]
 async fn a_claim_outlives_its_deployment() {
     let Some(namespace) = namespace("claims").await else { return };
-    let volumes = json!([{"name": "cache", "purpose": "modelCache", "size": "300Gi"}]);
-    let spec = json!({
-        "model": {"id": "org/phi", "storage": {"volumes": volumes}},
-        "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
-    });
+    let spec = spec_with_claim();
     namespace.deploy("phi", &spec).await;
     let claim = namespace.until_exists(CLAIM, "phi-cache").await;
     assert!(claim["metadata"]["ownerReferences"].is_null(), "{claim}");

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::cases::{assert_owned, cases, edit, equal_number, namespace, run, until_replaced, with_each_provider};
+use super::cases::{
+    assert_owned, cases, edit, equal_number, namespace, run, spec_with_claim, until_replaced, with_each_provider,
+};
 use crate::harness::cluster::kinds::{CONFIG_MAP, DEPLOYMENT, WORKSPACE};
 use crate::harness::cluster::{SOON, expect_text, uid};
 use crate::harness::render::{difference, render};
@@ -58,11 +60,7 @@ async fn another_model_recreates_the_object() {
 #[tokio::test]
 async fn an_edit_right_after_a_claim_was_created_is_applied_at_once() {
     let Some(namespace) = namespace("claim-edit").await else { return };
-    let volumes = json!([{"name": "cache", "purpose": "modelCache", "size": "300Gi"}]);
-    let spec = json!({
-        "model": {"id": "org/phi", "storage": {"volumes": volumes}},
-        "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
-    });
+    let spec = spec_with_claim();
     namespace.deploy("phi", &spec).await;
     namespace.until_condition("phi", "ResourceCreated", "True").await;
     let edited = Instant::now();
