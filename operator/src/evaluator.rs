@@ -5,7 +5,7 @@ mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kubefoundry_compiler::session::{Providers, Session};
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::verdicts::Decision;
 use self::verdicts::Verdicts;
+use crate::mutex::lock;
 use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKind};
 
 /// The evaluation session for one state of the cluster.
@@ -88,7 +89,7 @@ impl Snapshot {
         let mut providers = providers.to_vec();
         providers.sort_unstable();
         providers.dedup();
-        let mut restricted = self.restricted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut restricted = lock(&self.restricted);
         if let Some(session) = restricted.get(&providers) {
             return session.clone();
         }

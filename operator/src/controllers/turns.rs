@@ -1,12 +1,13 @@
 //! The turns of a provider's recreations, from the conditions of all its deployments.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use kube::runtime::reflector::Store;
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 
 use crate::cached_object::CachedObject;
+use crate::mutex::lock;
 use crate::recreation::{RecreationMark, RecreationPolicy, RecreationState, Turn, failed_last, take_turn};
 
 /// Hands out turns, one deployment after the other.
@@ -78,7 +79,7 @@ impl Turns {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Returns the marks of the provider's deployments. They are read at most once a second, the precision of their

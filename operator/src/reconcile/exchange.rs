@@ -5,10 +5,11 @@
 //! function. `async` is used for the state machine that the compiler makes of it, not for input and output.
 
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use super::request::{Answer, Request};
+use crate::mutex::lock;
 
 /// The slot through which a reconciliation hands out requests and takes answers.
 #[derive(Debug, Default)]
@@ -28,7 +29,7 @@ impl Exchange {
     }
 
     fn lock(&self) -> MutexGuard<'_, Slot> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

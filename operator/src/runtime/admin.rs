@@ -4,7 +4,7 @@
 //! missing and why, and `/readyz` prints that.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -12,6 +12,7 @@ use http::{Method, StatusCode};
 
 use super::metrics::Metrics;
 use super::server::{Handler, Request, Response, method_not_allowed, response, text_response};
+use crate::mutex::lock;
 
 /// The conditions that hold before the program can do its work. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +44,7 @@ impl Readiness {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, Option<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -9,7 +9,7 @@
 mod correlator;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::jiff::Timestamp;
@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::cached_object::CachedObject;
 use crate::error::Error;
 use crate::hash::short_hex;
+use crate::mutex::lock;
 use crate::reconcile::request::RequestError;
 
 /// The reason of an event, with what follows from it.
@@ -204,7 +205,7 @@ impl Recorder {
         message: &str,
     ) {
         let verdict = {
-            let mut correlator = self.correlator.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut correlator = lock(&self.correlator);
             correlator.decide(deployment.uid(), reason.as_str(), message, Instant::now())
         };
         let (namespace, name) = (deployment.namespace(), deployment.name());
@@ -271,7 +272,7 @@ impl Recorder {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, String), i32>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.counts)
     }
 }
 

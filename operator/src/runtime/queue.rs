@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::Stream;
 use futures::stream;
@@ -17,6 +17,7 @@ use kube::runtime::reflector::ObjectRef;
 use tokio::sync::Notify;
 
 use crate::cached_object::CachedObject;
+use crate::mutex::lock;
 
 /// An object by namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,7 +124,7 @@ impl State {
 
 impl Queue {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adds a key, which several queues can share. A key that waits in the routine lane is promoted to the urgent one, never

@@ -9,7 +9,7 @@
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -30,6 +30,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::shutdown::{Shutdown, signaled};
+use crate::mutex::lock;
 
 /// A request whose body was read completely.
 #[derive(Debug)]
@@ -172,14 +173,14 @@ struct RunningSince {
 
 impl Activity {
     fn change(&self, change: impl FnOnce(u32) -> u32) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.0);
         let handlers = change(state.as_ref().map_or(0, |state| state.handlers));
         *state = Some(RunningSince { handlers, at: Instant::now() });
     }
 
     /// Returns the time since which the connection has waited for its client; none while a handler runs.
     fn waiting_since(&self, accepted: Instant) -> Option<Instant> {
-        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*lock(&self.0) {
             None => Some(accepted),
             Some(RunningSince { handlers: 0, at }) => Some(*at),
             Some(_) => None,

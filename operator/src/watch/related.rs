@@ -6,7 +6,7 @@
 //! applied for claimed ones, an index tells what may have to be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use kube::core::{ApiResource, DynamicObject, ObjectMeta, PartialObjectMeta};
 use kube::runtime::watcher::Event;
@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::{Definition, follow, watch_config};
 use crate::evaluator::Snapshot;
+use crate::mutex::lock;
 use crate::names::OWNER_UID;
 use crate::reconcile::claimed::{ClaimedKind, OwnedObject, RelatedKind};
 use crate::runtime::metrics::Metrics;
@@ -170,13 +171,13 @@ impl Reading {
         let subject = Subject { group, kind, namespace: self.key.namespace.clone(), selector };
         // Before the request, so that no change after it is missed.
         self.related.lock().interests.add(&self.key, subject.clone());
-        self.subjects.lock().unwrap_or_else(PoisonError::into_inner).insert(subject);
+        lock(&self.subjects).insert(subject);
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        let subjects = std::mem::take(&mut *self.subjects.lock().unwrap_or_else(PoisonError::into_inner));
+        let subjects = std::mem::take(&mut *lock(&self.subjects));
         self.related.lock().interests.replace(&self.key, &subjects);
     }
 }
@@ -193,7 +194,7 @@ impl Related {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Begins to note what the reconciliation of an object reads.

@@ -2,7 +2,7 @@
 //! back-off against a client that keeps removing it.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::certificates::{self, Bundle};
+use crate::mutex::lock;
 use crate::runtime::admin::Readiness;
 use crate::runtime::backoff::Backoff;
 use crate::runtime::metrics::Metrics;
@@ -209,7 +210,7 @@ impl CaBundleWriter {
     /// Records that an object has a bundle, or no field for one. Once all objects have the same bundle, the apiserver
     /// trusts it.
     fn record_bundle(&self, states: &Mutex<Vec<Bundle>>, index: usize, bundle: Arc<str>) {
-        let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = lock(states);
         if let Some(state) = states.get_mut(index) {
             *state = Some(bundle.clone());
         }
