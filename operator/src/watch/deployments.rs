@@ -37,21 +37,25 @@ pub(crate) async fn follow_deployments(
     let what = format!("{}.{}", resource.plural, resource.group);
     let api = Api::all_with(client, &resource);
     follow(&what, &metrics, api, watch_config(), |event| {
-        let before = match &event {
-            Event::InitDone => store.state(),
-            Event::Apply(deployment) => store.get(&reference(deployment, &resource)).into_iter().collect(),
-            _ => Vec::new(),
-        };
         let event = compressed(event);
-        writer.apply_watcher_event(&event);
+        let mut keep = || writer.apply_watcher_event(&event);
         match &event {
-            Event::Apply(deployment) => queues.push(deployment, before.first().map(|before| &**before)),
-            Event::Delete(deployment) => metrics.forget(deployment.namespace(), deployment.name()),
+            Event::Apply(deployment) => {
+                let before = store.get(&reference(deployment, &resource));
+                keep();
+                queues.push(deployment, before.as_deref());
+            }
+            Event::Delete(deployment) => {
+                keep();
+                metrics.forget(deployment.namespace(), deployment.name());
+            }
             Event::InitDone => {
+                let before = store.state();
+                keep();
                 let known = relist(&store, &before, &resource, &queues, &metrics);
                 tracing::info!(watch = what, known, "listed");
             }
-            Event::Init | Event::InitApply(_) => {}
+            Event::Init | Event::InitApply(_) => keep(),
         }
     })
     .await;
