@@ -7,6 +7,7 @@
 
 mod compression;
 mod recent;
+mod reduced;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,10 +19,11 @@ use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::server_fields;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use self::compression::CompressedJson;
+pub(crate) use self::compression::CompressedJson;
 use self::recent::{RecentTree, TREES};
+use self::reduced::ReducedObject;
 use crate::names::DEPLOYMENT_UID;
 use crate::observed::ObjectView;
 use crate::recreation::RecreationMark;
@@ -30,7 +32,7 @@ use crate::recreation::RecreationMark;
 #[derive(Debug, Clone)]
 pub(crate) struct CachedObject {
     /// The metadata without labels, annotations and managed fields. The text keeps the labels and the reduced managed
-    /// fields ([`reduce_managed_fields`]).
+    /// fields ([`reduced`]).
     pub(crate) metadata: ObjectMeta,
     contents: Contents,
     /// The annotations without kubectl's last configuration. A slice takes a third of the memory of a map.
@@ -54,35 +56,13 @@ enum Contents {
 const SOURCE_KINDS: [&str; 3] =
     [kubefoundry_model::wire::KIND, kubefoundry_actor::KIND, kubefoundry_llamastack::wire::KIND];
 
-/// Reduces the managed fields of an object to the manager, the time and the status fields.
-///
-/// Managed fields can be larger than the rest of the object. The operator needs the status fields of deployments by
-/// name, to see which ones each manager owns; of other objects, only whether an entry is about the status.
-fn reduce_managed_fields(object: &Value) -> Vec<Value> {
-    let is_source = SOURCE_KINDS.contains(&ObjectView(object).kind());
-    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let reduce = |entry: &Value| {
-        let mut reduced = Map::new();
-        for name in ["manager", "operation", "subresource", "time"] {
-            if let Some(value) = entry.get(name) {
-                reduced.insert(name.to_owned(), value.clone());
-            }
+/// Leaves only whether an entry of the managed fields is about the status.
+fn forget_status_fields(managed_fields: &mut Value) {
+    for entry in managed_fields.as_array_mut().into_iter().flatten() {
+        if let Some(status) = entry.pointer_mut("/fieldsV1/f:status") {
+            *status = json!({});
         }
-        if let Some(status) = entry.pointer("/fieldsV1/f:status") {
-            // Two levels reach the types of conditions: `f:conditions`, then `k:{"type":"Ready"}`.
-            let status = keys_to_depth(status, if is_source { 2 } else { 0 });
-            reduced.insert("fieldsV1".to_owned(), json!({"f:status": status}));
-        }
-        Value::Object(reduced)
-    };
-    entries.into_iter().flatten().map(reduce).collect()
-}
-
-/// Keeps only the keys of a tree, down to `depth` levels. Values and deeper subtrees become `{}`.
-fn keys_to_depth(tree: &Value, depth: usize) -> Value {
-    let fields = tree.as_object().filter(|_| depth > 0);
-    let keys_below = |(name, below): (&String, &Value)| (name.clone(), keys_to_depth(below, depth - 1));
-    Value::Object(fields.into_iter().flatten().map(keys_below).collect())
+    }
 }
 
 impl CachedObject {
@@ -90,13 +70,17 @@ impl CachedObject {
     ///
     /// # Errors
     /// When `metadata` is not an `ObjectMeta`.
-    pub(crate) fn new(mut object: Value) -> Result<Self, serde_json::Error> {
-        let managed_fields = reduce_managed_fields(&object);
-        let status = ObjectView(&object).status();
-        let (chosen, recreation) = (status.provider().map(Box::from), RecreationMark::read(status));
+    pub(crate) fn new(object: Value) -> Result<Self, serde_json::Error> {
+        ReducedObject::deserialize(object).and_then(Self::from_reduced)
+    }
+
+    fn from_reduced(ReducedObject(mut fields): ReducedObject) -> Result<Self, serde_json::Error> {
+        let kind = fields.get("kind").and_then(Value::as_str);
+        let is_source = kind.is_some_and(|kind| SOURCE_KINDS.contains(&kind));
+        let mut managed_fields = None;
         let mut omitted_annotation_bytes = 0;
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
+        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+            managed_fields = metadata.remove("managedFields");
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
                 // It repeats the whole object.
                 let removed = annotations.remove(server_fields::LAST_APPLIED);
@@ -105,16 +89,22 @@ impl CachedObject {
                 omitted_annotation_bytes = length.unwrap_or_default();
             }
         }
-        let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
+        let metadata = fields.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
         let annotations = metadata.annotations.unwrap_or_default().into_iter();
         let annotations = annotations.map(|(key, value)| (key.into_boxed_str(), value.into_boxed_str())).collect();
         let metadata = ObjectMeta { labels: None, annotations: None, ..metadata };
         // Added only now, since they would be the largest part of the metadata to read.
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
-            && !managed_fields.is_empty()
+        if let Some(mut managed_fields) = managed_fields
+            && let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut)
         {
-            metadata.insert("managedFields".to_owned(), Value::Array(managed_fields));
+            if !is_source {
+                forget_status_fields(&mut managed_fields);
+            }
+            metadata.insert("managedFields".to_owned(), managed_fields);
         }
+        let object = Value::Object(fields);
+        let status = ObjectView(&object).status();
+        let (chosen, recreation) = (status.provider().map(Box::from), RecreationMark::read(status));
         let contents = Contents::Tree(Arc::new(object));
         Ok(Self { metadata, contents, annotations, omitted_annotation_bytes, chosen, recreation })
     }
@@ -230,7 +220,7 @@ impl CachedObject {
 
 impl<'de> Deserialize<'de> for CachedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+        Self::from_reduced(ReducedObject::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -317,5 +307,28 @@ mod tests {
         );
         let value = cached.without_contents().value();
         assert_eq!((&value["kind"], value.get("spec")), (&json!("ModelDeployment"), None));
+    }
+
+    #[test]
+    fn of_other_kinds_only_whether_an_entry_is_about_the_status_is_kept() {
+        let object = json!({
+            "kind": "Workspace",
+            "metadata": {"managedFields": [
+                {"manager": "kaito", "subresource": "status", "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {"f:state": {}}}},
+                {"manager": "kubectl", "fieldsV1": {"f:spec": {"f:inference": {}}}},
+                {"manager": "kubectl", "fieldsV1": null},
+            ]},
+        });
+        assert_eq!(
+            CachedObject::new(object).unwrap().value()["metadata"]["managedFields"],
+            json!([
+                {"manager": "kaito", "subresource": "status", "fieldsV1": {"f:status": {}}},
+                {"manager": "kubectl"},
+                {"manager": "kubectl"},
+            ])
+        );
+        for without in [json!({"kind": "Workspace"}), json!({"metadata": {"managedFields": null}})] {
+            assert_eq!(CachedObject::new(without).unwrap().value().pointer("/metadata/managedFields"), None);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Compresses the JSON text of cached objects with LZ4, which costs little time for objects of a few kilobytes.
+//! Compresses the JSON text of objects that are kept with LZ4, which costs little time for objects of a few kilobytes.
 //!
 //! The objects of a kind resemble each other more than the parts of one object do: field names, images, arguments,
 //! managed fields. So the first objects of a kind become the dictionary of the later ones.
@@ -25,13 +25,13 @@ static DICTIONARIES: Mutex<Dictionaries> = Mutex::new(Dictionaries::new());
 
 /// Compressed JSON text.
 #[derive(Debug, Clone)]
-pub(super) struct CompressedJson {
+pub(crate) struct CompressedJson {
     bytes: Box<[u8]>,
     dictionary: Arc<[u8]>,
 }
 
 impl CompressedJson {
-    pub(super) fn from_value(object: &Value) -> Self {
+    pub(crate) fn from_value(object: &Value) -> Self {
         let text = object.to_string();
         let name = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let kind = (name("apiVersion"), name("kind"));
@@ -43,7 +43,7 @@ impl CompressedJson {
         Self { bytes: bytes.into_boxed_slice(), dictionary }
     }
 
-    pub(super) fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         // `from_value` wrote it, so neither step fails.
         let text = match &*self.dictionary {
             [] => lz4_flex::decompress_size_prepended(&self.bytes),
