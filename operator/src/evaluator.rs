@@ -16,8 +16,8 @@ use kubefoundry_model::providers::PROVIDERS;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-pub(crate) use self::verdicts::Decision;
 use self::verdicts::Verdicts;
+pub(crate) use self::verdicts::{Decision, Rendering};
 use crate::mutex::lock;
 use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKind};
 

@@ -130,6 +130,9 @@ impl Controller {
                     recreation: self.turns.policy(),
                 };
                 let observation = ProviderObservation::new(observation, identity.clone(), settings, &registry);
+                // A busy apiserver delivers its watches seconds late, and until then nothing is applied.
+                let is_behind = observation.is_behind(&mut lock(memory));
+                let observation = if is_behind { observation } else { observation.rendered(&registry) };
                 let run = provider::reconcile(&observation, memory, exchange);
                 execute(Coroutine::new(exchange, run), &executor).await
             }

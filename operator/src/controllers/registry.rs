@@ -10,7 +10,7 @@ use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::evaluator::{Decision, Snapshot};
+use crate::evaluator::{Decision, Rendering, Snapshot};
 use crate::reconcile::provider::ProviderCluster;
 use crate::reconcile::selector::Registry;
 use crate::watch::UpstreamObject;
@@ -84,8 +84,8 @@ impl ProviderCluster for ClusterRegistry<'_> {
         self.context.upstream.find(resource, namespace, name)
     }
 
-    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict> {
-        self.snapshot.verdicts.decide_again(deployment, &self.allowed, prior, |prior| self.evaluate(deployment, prior))
+    fn render(&self, deployment: &Value, prior: &PriorChoice) -> Rendering {
+        self.snapshot.verdicts.render(deployment, &self.allowed, prior, |prior| self.evaluate(deployment, prior))
     }
 
     fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {

@@ -9,12 +9,15 @@ use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::cached_object::CompressedJson;
 use crate::mutex::lock;
 
-/// Number of verdicts that are kept. A verdict holds the rendered objects, so one for each of ten thousand deployments
-/// would take too much memory. Only the provider reads them, moments after the deployment was decided, and again after
-/// each of its own writes.
-const MAX_VERDICTS: usize = 256;
+/// Number of verdicts that are kept. Each takes tens of kilobytes.
+const MAX_VERDICTS: usize = 128;
+/// Number of deployments whose rendered objects are kept compressed, in less than a kilobyte each. Only the provider reads
+/// them: after the deployment was decided, and again after each of its own writes. A busy apiserver delivers the watches
+/// seconds late, in which several hundred others are decided.
+const MAX_RENDERED: usize = 2048;
 /// Number of choices that are kept; then all are dropped. One takes some 30 bytes.
 const MAX_CHOICES: usize = 1 << 16;
 
@@ -51,10 +54,30 @@ impl Decision {
     }
 }
 
+/// What a provider needs to know of a verdict.
+#[derive(Debug)]
+pub(crate) enum Rendering {
+    /// The provider runs the deployment with these objects: supporting ones first, the main one last.
+    Objects(Vec<Value>),
+    /// It does not run it.
+    None(Arc<Verdict>),
+}
+
+impl Rendering {
+    pub(crate) fn new(verdict: Arc<Verdict>) -> Self {
+        match verdict.outcome {
+            Outcome::Runs => Self::Objects(verdict.evaluation.objects.clone()),
+            _ => Self::None(verdict),
+        }
+    }
+}
+
 /// Verdicts with the options, provider configurations and CRDs of one snapshot.
 #[derive(Default)]
 pub(crate) struct Verdicts {
     recent: Mutex<VecDeque<Recent>>,
+    /// What is left of verdicts that are no longer in `recent`.
+    rendered: Mutex<VecDeque<Rendered>>,
     choices: Mutex<Choices>,
 }
 
@@ -66,6 +89,22 @@ struct Recent {
     /// The choice that was made before.
     prior: Option<PriorChoice>,
     verdict: Arc<OnceLock<Arc<Verdict>>>,
+}
+
+/// The objects of a deployment that runs.
+struct Rendered {
+    hash: Hash,
+    choice: PriorChoice,
+    objects: CompressedJson,
+}
+
+impl Rendered {
+    fn new(recent: &Recent) -> Option<Self> {
+        // A verdict that is still evaluated is known to those who wait for it alone.
+        let verdict = recent.verdict.get().filter(|verdict| verdict.outcome == Outcome::Runs)?;
+        let objects = CompressedJson::from_value(&Value::Array(verdict.evaluation.objects.clone()));
+        Some(Self { hash: recent.hash, choice: verdict.choice.clone()?, objects })
+    }
 }
 
 /// The choices of the deployments that run.
@@ -112,26 +151,41 @@ impl Verdicts {
         known.map_or_else(|| Decision::new(self.evaluate(hash, None, evaluate)), Decision::Runs)
     }
 
-    /// Returns the verdict about a deployment with a choice that was made before.
+    /// Renders a deployment with a choice that was made before.
     ///
     /// A verdict that comes to the same choice without it is that verdict too: what follows from a choice does not depend on
     /// when it was made. One with an error is not, because the error may be at a rule of another provider.
-    pub(crate) fn decide_again(
+    pub(crate) fn render(
         &self,
         deployment: &Value,
         allowed: &AllowList,
         prior: &PriorChoice,
         evaluate: impl Fn(Option<&PriorChoice>) -> Verdict,
-    ) -> Arc<Verdict> {
+    ) -> Rendering {
         let hash = hash(deployment, allowed);
+        if let Some(objects) = self.rendered(hash, prior) {
+            return Rendering::Objects(objects);
+        }
         let known = lock(&self.choices).get(hash);
         if known.is_none_or(|known| *known == *prior) {
             let verdict = self.evaluate(hash, None, &evaluate);
             if verdict.outcome == Outcome::Runs && verdict.choice.as_ref() == Some(prior) {
-                return verdict;
+                return Rendering::new(verdict);
             }
         }
-        self.evaluate(hash, Some(prior), evaluate)
+        Rendering::new(self.evaluate(hash, Some(prior), evaluate))
+    }
+
+    /// Returns the objects of a verdict that is no longer kept itself.
+    fn rendered(&self, hash: Hash, choice: &PriorChoice) -> Option<Vec<Value>> {
+        let rendered = lock(&self.rendered);
+        let known = rendered.iter().rev().find(|known| known.hash == hash && known.choice == *choice)?;
+        let objects = known.objects.clone();
+        drop(rendered);
+        match objects.to_value() {
+            Value::Array(objects) => Some(objects),
+            _ => None,
+        }
     }
 
     /// Returns a verdict. It is evaluated if it is not known. A controller that asks during the evaluation waits for it.
@@ -166,11 +220,17 @@ impl Verdicts {
             recent.push_back(known);
             return verdict;
         }
-        if recent.len() == MAX_VERDICTS {
-            recent.pop_front();
-        }
+        let oldest = if recent.len() == MAX_VERDICTS { recent.pop_front() } else { None };
         let verdict = Arc::default();
         recent.push_back(Recent { hash, prior: prior.cloned(), verdict: Arc::clone(&verdict) });
+        drop(recent);
+        if let Some(oldest) = oldest.as_ref().and_then(Rendered::new) {
+            let mut rendered = lock(&self.rendered);
+            if rendered.len() == MAX_RENDERED {
+                rendered.pop_front();
+            }
+            rendered.push_back(oldest);
+        }
         verdict
     }
 }
@@ -240,11 +300,14 @@ mod tests {
             self.verdicts.decide(deployment, &allowed, |prior| self.evaluate(deployment, &allowed, prior))
         }
 
-        /// Decides as a provider does.
-        fn decide_again(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict> {
+        /// Renders as a provider does.
+        fn render(&self, deployment: &Value, prior: &PriorChoice) -> Vec<Value> {
             let allowed = AllowList::parse("ml", None);
             let evaluate = |prior: Option<&PriorChoice>| self.evaluate(deployment, &allowed, prior);
-            self.verdicts.decide_again(deployment, &allowed, prior, evaluate)
+            match self.verdicts.render(deployment, &allowed, prior, evaluate) {
+                Rendering::Objects(objects) => objects,
+                Rendering::None(verdict) => panic!("{}", verdict.message),
+            }
         }
 
         fn evaluations(&self) -> usize {
@@ -287,39 +350,65 @@ mod tests {
         let mut invalid = renamed("invalid");
         invalid["spec"]["engine"]["args"] = json!({"tensor-parallel-size": "8"});
         assert_eq!(counted.decide(&invalid, None).outcome(), Outcome::Invalid);
+        let rendered = counted.render(&phi(1), &choice);
         for number in 0..MAX_VERDICTS {
             counted.decide(&renamed(&format!("phi-{number}")), None);
         }
         assert_eq!(counted.evaluations(), 2 + MAX_VERDICTS);
         assert_eq!(counted.decide(&phi(1), None).choice(), Some(&choice));
+        assert_eq!(counted.render(&phi(2), &choice), rendered);
         assert_eq!(counted.evaluations(), 2 + MAX_VERDICTS);
-        // The provider needs the objects, and core the errors.
-        assert!(!counted.decide_again(&phi(1), &choice).evaluation.objects.is_empty());
+        // Core needs the errors.
         assert_eq!(counted.decide(&invalid, None).outcome(), Outcome::Invalid);
-        assert_eq!(counted.evaluations(), 4 + MAX_VERDICTS);
+        assert_eq!(counted.evaluations(), 3 + MAX_VERDICTS);
         assert_eq!(lock(&counted.verdicts.choices).distinct.len(), 1);
+    }
+
+    #[test]
+    fn after_many_others_a_deployment_is_rendered_again() {
+        let counted = Counted::new();
+        let choice = counted.decide(&phi(1), None).choice().unwrap().clone();
+        let rendered = counted.render(&phi(1), &choice);
+        for number in 0..MAX_VERDICTS + MAX_RENDERED {
+            counted.decide(&renamed(&format!("phi-{number}")), None);
+        }
+        let before = counted.evaluations();
+        assert_eq!(counted.render(&phi(1), &choice), rendered);
+        assert_eq!(counted.evaluations(), before + 1);
+        assert_eq!(lock(&counted.verdicts.rendered).len(), MAX_RENDERED);
     }
 
     #[test]
     fn the_provider_takes_the_verdict_that_chose_it() {
         let counted = Counted::new();
         let choice = counted.decide(&phi(1), None).choice().unwrap().clone();
-        let chosen = counted.decide_again(&phi(2), &choice);
+        let chosen = counted.render(&phi(2), &choice);
         assert_eq!(counted.evaluations(), 1);
         // Another provider, or another reason, was chosen before.
-        for other in [
+        let others = [
             PriorChoice { provider: "kaito".to_owned(), ..choice.clone() },
             PriorChoice { reason: "selected before".to_owned(), ..choice.clone() },
-        ] {
-            let again = counted.decide_again(&phi(2), &other);
-            assert!(!Arc::ptr_eq(&chosen, &again), "{other:?}");
-            assert!(Arc::ptr_eq(&again, &counted.decide_again(&phi(3), &other)), "{other:?}");
+        ];
+        for (number, other) in others.iter().enumerate() {
+            let again = counted.render(&phi(2), other);
+            assert_ne!(chosen, again, "{other:?}");
+            assert_eq!(again, counted.render(&phi(3), other), "{other:?}");
+            assert_eq!(counted.evaluations(), 2 + number);
         }
-        assert_eq!(counted.evaluations(), 3);
+        // They are kept apart also when nothing else of them is kept.
+        for number in 0..MAX_VERDICTS {
+            counted.decide(&renamed(&format!("phi-{number}")), None);
+        }
+        let before = counted.evaluations();
+        assert_eq!(counted.render(&phi(2), &choice), chosen);
+        for other in &others {
+            assert_ne!(counted.render(&phi(2), other), chosen, "{other:?}");
+        }
+        assert_eq!(counted.evaluations(), before);
         // The provider may also ask first.
-        counted.decide_again(&renamed("other"), &choice);
+        counted.render(&renamed("other"), &choice);
         assert_eq!(counted.decide(&renamed("other"), None).choice(), Some(&choice));
-        assert_eq!(counted.evaluations(), 4);
+        assert_eq!(counted.evaluations(), before + 1);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Evaluates a deployment: its desired objects, or why there are none.
 
 use kubefoundry_compiler::codes;
-use kubefoundry_compiler::verdict::{Outcome, Verdict};
+use kubefoundry_compiler::verdict::Outcome;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::Value;
 
 use super::objects;
+use crate::evaluator::Rendering;
 use crate::names::{DEPLOYMENT_UID, IDENTITY_HASH, RENDERED_HASH};
 use crate::observed::ObjectView;
 
@@ -54,20 +55,23 @@ pub(super) enum RenderResult {
 }
 
 impl RenderResult {
-    /// Takes the objects, or the reason why there are none, from a verdict. `identity` is the hash of the fields whose
-    /// change requires a new main object, `uid` that of the deployment.
-    pub(super) fn new(verdict: &Verdict, identity: String, uid: &str, api_group: &ApiGroup) -> Self {
-        let message = verdict.message.replace('\n', "; ");
-        match verdict.outcome {
-            Outcome::Runs => {}
-            Outcome::NotAllowed => return Self::NotAllowed(message),
-            Outcome::Invalid => return Self::Invalid(message),
-            Outcome::Incompatible | Outcome::NoProvider if verdict.has_error(&codes::CRD_NOT_INSTALLED) => {
-                return Self::Incompatible("CRDNotInstalled", message);
+    /// Takes the objects, or the reason why there are none. `identity` is the hash of the fields whose change requires a new
+    /// main object, `uid` that of the deployment.
+    pub(super) fn new(rendering: Rendering, identity: String, uid: &str, api_group: &ApiGroup) -> Self {
+        let rendered = match rendering {
+            Rendering::Objects(objects) => objects,
+            Rendering::None(verdict) => {
+                let message = verdict.message.replace('\n', "; ");
+                return match verdict.outcome {
+                    Outcome::NotAllowed => Self::NotAllowed(message),
+                    Outcome::Incompatible | Outcome::NoProvider if verdict.has_error(&codes::CRD_NOT_INSTALLED) => {
+                        Self::Incompatible("CRDNotInstalled", message)
+                    }
+                    Outcome::Incompatible | Outcome::NoProvider => Self::Incompatible("Incompatible", message),
+                    Outcome::Invalid | Outcome::Runs => Self::Invalid(message),
+                };
             }
-            Outcome::Incompatible | Outcome::NoProvider => return Self::Incompatible("Incompatible", message),
-        }
-        let rendered = verdict.evaluation.objects.clone();
+        };
         let hash = objects::rendered_hash(&rendered);
         let mut supporting = rendered.clone();
         let Some(mut main) = supporting.pop() else {

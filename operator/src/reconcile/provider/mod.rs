@@ -92,22 +92,12 @@ impl Reconciliation<'_> {
         &self.observation.owned
     }
 
-    /// Whether the caches lack an object that was just applied. Without it, a deployment that is deleted or given up now
-    /// would seem to have no objects.
-    fn misses_own_objects(&self) -> bool {
-        let find = |key: &str| {
-            let mut owned = self.owned().iter();
-            owned.find(|owned| objects::live_key(owned) == key).map(|owned| &owned.object)
-        };
-        self.memory().misses_objects(find, self.moment())
-    }
-
     async fn publish(&self, reason: EventReason, message: String) {
         self.exchange.send(Request::Publish { reason, message }).await.ok();
     }
 
     async fn run(&self) -> Result<Next, Error> {
-        let is_behind = self.memory().is_behind(self.deployment(), self.moment()) || self.misses_own_objects();
+        let is_behind = self.observation.is_behind(&mut self.memory());
         match self.observation.step(is_behind) {
             Step::Nothing => Ok(Next::OnChange),
             Step::CatchUp => Ok(Next::After(MAX_WATCH_LAG)),
@@ -122,7 +112,8 @@ impl Reconciliation<'_> {
 
     /// Applies the rendered objects, and reports the result.
     async fn render_and_apply(&self, force: Force) -> Result<Next, Error> {
-        let Some(rendered) = &self.observation.rendered else { return Ok(Next::OnChange) };
+        // The caches were behind a moment ago.
+        let Some(rendered) = &self.observation.rendered else { return Ok(Next::After(MAX_WATCH_LAG)) };
         if let RenderResult::Rendered(_) = rendered {
             self.check_secrets().await?;
         }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use kube::core::{ApiResource, GroupVersionKind};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
-use kubefoundry_compiler::verdict::Verdict;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::select::PriorChoice;
@@ -16,7 +15,9 @@ use super::desired::RenderResult;
 use super::ownership::{self, ChosenProvider, Situation, Step};
 use super::{finalizer, history, objects};
 use crate::cached_object::CachedObject;
+use crate::evaluator::Rendering;
 use crate::names;
+use crate::reconcile::memory::Memory;
 use crate::reconcile::observation::Observation;
 use crate::recreation::RecreationPolicy;
 use crate::status;
@@ -60,8 +61,8 @@ pub(crate) trait ProviderCluster {
     /// Returns a cached object, independent of its owner.
     fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<UpstreamObject>>;
 
-    /// Decides and renders a deployment.
-    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict>;
+    /// Renders a deployment with a provider that was chosen before.
+    fn render(&self, deployment: &Value, prior: &PriorChoice) -> Rendering;
 
     /// Returns the hash of the fields whose change requires a new main object.
     fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String>;
@@ -86,7 +87,7 @@ pub(crate) struct ProviderObservation {
 }
 
 impl ProviderObservation {
-    /// Collects what the caches contain. The deployment is rendered only where its next step needs it.
+    /// Collects what the caches contain. [`Self::rendered`] adds the rendered objects.
     pub(crate) fn new(
         base: Observation,
         identity: ProviderIdentity,
@@ -122,28 +123,44 @@ impl ProviderObservation {
         if observation.base.deployment.is_terminating() {
             observation.left_behind = observation.find_left_behind(cluster);
         }
-        let rendered = match observation.step(false) {
-            Step::Apply { .. } => observation.render(&observation.base.value, cluster),
+        observation
+    }
+
+    /// Renders the deployment if its next step needs that.
+    #[must_use]
+    pub(crate) fn rendered(mut self, cluster: &dyn ProviderCluster) -> Self {
+        let rendered = match self.step(false) {
+            Step::Apply { .. } => self.render(&self.base.value, cluster),
             // The specification names another provider, which cannot be chosen: what runs, runs on.
             Step::Hold => {
-                let mut held = Value::clone(&observation.base.value);
+                let mut held = Value::clone(&self.base.value);
                 // The recorded choice takes its place, with the reason that the running object bears.
                 if let Some(provider) = held.pointer_mut("/spec/provider").and_then(Value::as_object_mut) {
                     provider.remove("name");
                 }
-                observation.render(&held, cluster)
+                self.render(&held, cluster)
             }
-            _ => return observation,
+            _ => return self,
         };
         if let RenderResult::Rendered(desired) = &rendered {
-            let namespace = observation.base.deployment.namespace();
+            let namespace = self.base.deployment.namespace();
             for object in desired.objects() {
                 let found = cluster.find(&objects::resource(object), namespace, objects::name(object));
-                observation.found.extend(found.map(|found| (objects::key(object), found)));
+                self.found.extend(found.map(|found| (objects::key(object), found)));
             }
         }
-        observation.rendered = Some(rendered);
-        observation
+        Self { rendered: Some(rendered), ..self }
+    }
+
+    /// Whether the caches are older than the last writes: the deployment, or an object that was just applied. A deployment
+    /// that is deleted or given up now would seem to have no objects.
+    pub(crate) fn is_behind(&self, memory: &mut Memory) -> bool {
+        let find = |key: &str| {
+            let mut owned = self.owned.iter();
+            owned.find(|owned| objects::live_key(owned) == key).map(|owned| &owned.object)
+        };
+        let moment = self.base.moment;
+        memory.is_behind(&self.base.deployment, moment) || memory.misses_objects(find, moment)
     }
 
     /// Finds the main object that the status names, if this controller applied it and it has no owner any more.
@@ -168,9 +185,9 @@ impl ProviderObservation {
     fn render(&self, deployment: &Value, cluster: &dyn ProviderCluster) -> RenderResult {
         let provider = self.identity.provider.name();
         let reason = self.base.status().selected_reason().unwrap_or_default().to_owned();
-        let verdict = cluster.decide(deployment, &PriorChoice { provider: provider.to_owned(), reason });
+        let rendering = cluster.render(deployment, &PriorChoice { provider: provider.to_owned(), reason });
         let identity = cluster.identity_hash(deployment, provider).unwrap_or_default();
-        RenderResult::new(&verdict, identity, self.base.deployment.uid(), self.base.api_group)
+        RenderResult::new(rendering, identity, self.base.deployment.uid(), self.base.api_group)
     }
 
     /// Returns the cached object with the kind and name of a desired one.

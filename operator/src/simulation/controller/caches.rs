@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use kube::core::ApiResource;
-use kubefoundry_compiler::verdict::Verdict;
 use kubefoundry_model::providers;
 use kubefoundry_model::select::PriorChoice;
 use serde_json::Value;
 
 use super::Controllers;
-use crate::evaluator::Decision;
+use crate::evaluator::{Decision, Rendering};
 use crate::reconcile::provider::ProviderCluster;
 use crate::reconcile::selector::Registry;
 use crate::watch::UpstreamObject;
@@ -56,8 +55,8 @@ impl ProviderCluster for SimulatedCluster<'_> {
         self.children.iter().find(is_it).cloned()
     }
 
-    fn decide(&self, deployment: &Value, prior: &PriorChoice) -> Arc<Verdict> {
-        self.controllers.decide(deployment, Some(prior))
+    fn render(&self, deployment: &Value, prior: &PriorChoice) -> Rendering {
+        Rendering::new(self.controllers.decide(deployment, Some(prior)))
     }
 
     fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {

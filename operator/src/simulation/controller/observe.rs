@@ -42,7 +42,8 @@ impl Controllers {
                 let children =
                     key.children.iter().filter(|_| !forgets).map(|child| self.cached(store, *child)).collect();
                 let cluster = SimulatedCluster { controllers: self, children };
-                Observed::Provider(Box::new(ProviderObservation::new(base, identity, settings, &cluster)))
+                let observation = ProviderObservation::new(base, identity, settings, &cluster);
+                Observed::Provider(Box::new(observation.rendered(&cluster)))
             }
         };
         let observed = Arc::new(observed);
