@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::turns::Turns;
 use crate::cached_object::CachedObject;
 use crate::reconcile::provider;
-use crate::reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError};
+use crate::reconcile::request::{Answer, DeploymentPatch, Measurement, Mode, Request, RequestError, Stored};
 use crate::recreation::Turn;
 use crate::runtime::events::Recorder;
 use crate::runtime::metrics::Metrics;
@@ -105,6 +105,12 @@ impl Executor<'_> {
         Ok(Some(self.client.request::<Value>(request).await?))
     }
 
+    /// Sends a write of the deployment.
+    async fn write(&self, request: Result<HttpRequest<Vec<u8>>, core::request::Error>) -> Answer {
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        to_answer(&self.client.request::<Stored>(request).await?)
+    }
+
     fn note_name(&self, resource: &ApiResource, name: &str) {
         self.reading.iter().for_each(|reading| reading.note_name(resource, name));
     }
@@ -128,7 +134,7 @@ impl Executor<'_> {
             None => apply_params(manager, force),
         };
         let (requests, name) = (self.requests(self.resource), self.deployment.name());
-        self.send(requests.patch_subresource("status", name, &params, &Patch::Apply(&object))).await
+        self.write(requests.patch_subresource("status", name, &params, &Patch::Apply(&object))).await
     }
 
     /// Changes the deployment or a subresource of it. kube's `Api` types JSON patches with a crate of its own, which the
@@ -144,7 +150,7 @@ impl Executor<'_> {
             .uri(format!("{url}/{}{subresource}?fieldManager={manager}", self.deployment.name()))
             .header(http::header::CONTENT_TYPE, content_type)
             .body(body.to_string().into_bytes());
-        self.send(request.map_err(core::request::Error::BuildRequest)).await
+        self.write(request.map_err(core::request::Error::BuildRequest)).await
     }
 
     fn record(&self, measurement: Measurement) {

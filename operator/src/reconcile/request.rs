@@ -2,6 +2,7 @@
 //! them to an apiserver ([`crate::controllers`]), the simulation to one in memory.
 
 use kube::core::ApiResource;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -34,11 +35,11 @@ pub(crate) enum Request {
     /// Changes an object by a JSON merge patch, which names the version that it changes. Answered with the object as
     /// stored.
     MergePatch { manager: String, resource: ApiResource, name: String, patch: Value },
-    /// Changes the deployment outside of its status. Answered with the deployment as stored.
+    /// Changes the deployment outside of its status. Answered with [`Stored`].
     PatchDeployment { manager: String, patch: DeploymentPatch },
-    /// Applies the status of the deployment server-side. Answered with the deployment as stored.
+    /// Applies the status of the deployment server-side. Answered with [`Stored`].
     ApplyStatus { manager: String, status: Value, force: Force },
-    /// Changes the status of the deployment by a JSON patch. Answered with the deployment as stored.
+    /// Changes the status of the deployment by a JSON patch. Answered with [`Stored`].
     PatchStatus { manager: String, patch: Value },
     /// Publishes an event about the deployment. Never fails: an event is a courtesy.
     Publish { reason: EventReason, message: String },
@@ -77,6 +78,24 @@ pub(crate) enum Measurement {
     Takeover,
     /// Another client removed or changed what a binding added to a workload.
     BindingConflict,
+}
+
+/// The part of a written deployment that a reconciliation reads. The watch delivers the rest: to read the whole answer would
+/// take more time than to send the request.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    metadata: StoredMetadata,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredMetadata {
+    uid: String,
+    resource_version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deletion_timestamp: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    finalizers: Vec<String>,
 }
 
 /// The answer to a request: an object, none when the request returns none, or why the request failed.

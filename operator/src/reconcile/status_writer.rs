@@ -83,7 +83,7 @@ impl StatusWriter<'_> {
     pub(crate) async fn write(&self, update: &StatusUpdate, force: Force) -> Result<bool, Error> {
         let Observation { value, now, colleagues, .. } = self.observation;
         let Some(status) = update.patch(value, self.manager, *now) else {
-            self.remove_leftovers(value, update).await?;
+            self.remove_leftovers(update).await?;
             return Ok(false);
         };
         let may_overrule = self.authority != Authority::Leaving;
@@ -97,21 +97,18 @@ impl StatusWriter<'_> {
         if is_conflict {
             self.exchange.send(Request::Record(Measurement::Conflict)).await.ok();
         }
-        let Some(written) = self.accept(answer)? else { return Ok(true) };
-        if strangers || is_lasting {
+        if self.accept(answer)? && (strangers || is_lasting) {
             self.exchange.send(Request::Record(Measurement::Takeover)).await.ok();
         }
-        self.remove_leftovers(&written, update).await?;
+        // The watch delivers this write, and what is left over is removed then.
         Ok(true)
     }
 
     /// Removes fields of this controller that another client wrote, and that the update leaves out: server-side apply
     /// removes only what the manager itself owned.
-    async fn remove_leftovers(&self, deployment: &Value, update: &StatusUpdate) -> Result<(), Error> {
-        let Some(patch) = removal(deployment, update, self.authority, &self.observation.colleagues, self.manager)
-        else {
-            return Ok(());
-        };
+    async fn remove_leftovers(&self, update: &StatusUpdate) -> Result<(), Error> {
+        let Observation { value, colleagues, .. } = self.observation;
+        let Some(patch) = removal(value, update, self.authority, colleagues, self.manager) else { return Ok(()) };
         let request = Request::PatchStatus { manager: self.manager.to_owned(), patch };
         let answer = match self.exchange.send(request).await {
             // A test of the patch failed.
@@ -125,18 +122,18 @@ impl StatusWriter<'_> {
         Ok(())
     }
 
-    /// Remembers the deployment as stored, and returns it; none when it is gone.
-    fn accept(&self, answer: Answer) -> Result<Option<Value>, Error> {
+    /// Remembers the deployment as stored. Returns whether it still exists.
+    fn accept(&self, answer: Answer) -> Result<bool, Error> {
         match answer {
             Ok(Some(stored)) => {
                 self.memory().record_write(ObjectView(&stored).version(), self.observation.moment);
-                Ok(Some(stored))
+                Ok(true)
             }
             // The deployment was deleted, or replaced by one of the same name. Nothing is left to report.
-            Ok(None) => Ok(None),
-            Err(error) if error.has_code(404) => Ok(None),
+            Ok(None) => Ok(false),
+            Err(error) if error.has_code(404) => Ok(false),
             // The successor reports already.
-            Err(error) if error.has_code(409) && self.authority == Authority::Leaving => Ok(None),
+            Err(error) if error.has_code(409) && self.authority == Authority::Leaving => Ok(false),
             // A conflict: another controller has to give up its fields first.
             Err(error) if error.has_code(409) => {
                 Err(Error::Waiting("another controller still owns status fields".to_owned()))

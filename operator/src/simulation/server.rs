@@ -10,7 +10,7 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use super::fields::{self, Path};
-use crate::reconcile::request::{Answer, DeploymentPatch, Mode, Request, RequestError};
+use crate::reconcile::request::{Answer, DeploymentPatch, Mode, Request, RequestError, Stored};
 use crate::recreation::Turn;
 use crate::status::Force;
 
@@ -95,11 +95,14 @@ pub(super) fn execute(live: Option<&Value>, identity: Identity<'_>, request: &Re
         Request::ApplyStatus { manager, status, force } => {
             let Some(live) = live else { return refused(404, "not found") };
             let object = json!({"metadata": {"uid": uid}, "status": status});
-            apply(Some(live), identity, manager, &object, Part::Status, *force)
+            metadata_only(apply(Some(live), identity, manager, &object, Part::Status, *force))
         }
-        Request::PatchDeployment { manager, patch } => patch_object(live, identity, manager, patch, Part::Object),
+        Request::PatchDeployment { manager, patch } => {
+            metadata_only(patch_object(live, identity, manager, patch, Part::Object))
+        }
         Request::PatchStatus { manager, patch } => {
-            patch_object(live, identity, manager, &DeploymentPatch::Json(patch.clone()), Part::Status)
+            let patch = DeploymentPatch::Json(patch.clone());
+            metadata_only(patch_object(live, identity, manager, &patch, Part::Status))
         }
         Request::Get { .. } => (Effect::Nothing, Ok(live.cloned())),
         Request::MergePatch { manager, patch, .. } => {
@@ -115,6 +118,12 @@ pub(super) fn execute(live: Option<&Value>, identity: Identity<'_>, request: &Re
         // No controller of the simulation lists.
         Request::List { .. } | Request::Publish { .. } | Request::Record(_) => (Effect::Nothing, Ok(None)),
     }
+}
+
+/// Answers a write of the deployment as the controllers read it.
+fn metadata_only((effect, answer): (Effect, Answer)) -> (Effect, Answer) {
+    let stored = |object: Value| json!(serde_json::from_value::<Stored>(object).expect("metadata"));
+    (effect, answer.map(|object| object.map(stored)))
 }
 
 fn refused(code: u16, message: &str) -> (Effect, Answer) {
