@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use kube::core::ApiResource;
 use kube::runtime::applier;
 use kube::runtime::controller::{self, Action};
@@ -62,6 +63,19 @@ pub(crate) struct Controller {
 /// Timeout of one reconciliation. The next one resumes from the state in the cluster.
 const RECONCILE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Polls a future only after it was woken itself. kube's runner polls all its futures when one of them was woken, and a poll
+/// of a reconciliation goes down to the HTTP client.
+fn woken_alone<F: Future>(future: F) -> impl Future<Output = F::Output> + Unpin {
+    let mut alone = FuturesUnordered::from_iter([future]);
+    Box::pin(async move {
+        loop {
+            if let Some(output) = alone.next().await {
+                return output;
+            }
+        }
+    })
+}
+
 impl Controller {
     /// Reconciles the keys of the queue. Never returns.
     pub(crate) async fn run<R: Reconciler>(self, reconciler: R) {
@@ -69,7 +83,7 @@ impl Controller {
         let reconcile = |object: Arc<CachedObject>, reconciler: Arc<R>| {
             let (limiter, store) = (Arc::clone(&limiter), store.clone());
             let reference = Key::from_object(&object).reference(&resource);
-            Box::pin(async move {
+            woken_alone(async move {
                 // During shutdown nothing is reconciled; the next leader does it.
                 let Some(_permit) = limiter.acquire(stage).await else { return Ok(Action::await_change()) };
                 reconciler.check_ready(&object)?;
@@ -104,5 +118,33 @@ impl Controller {
                 std::future::ready(())
             })
             .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::poll_fn;
+    use std::task::Poll;
+
+    use futures::channel::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_future_is_not_polled_because_of_another_one() {
+        let (sender, mut receiver) = oneshot::channel();
+        let polls = Cell::new(0);
+        let mut alone = woken_alone(poll_fn(|context| {
+            polls.set(polls.get() + 1);
+            Pin::new(&mut receiver).poll(context)
+        }));
+        for _ in 0..3 {
+            assert_eq!(futures::poll!(&mut alone), Poll::Pending);
+        }
+        assert_eq!(polls.get(), 1);
+        sender.send(7).unwrap();
+        assert_eq!(alone.await, Ok(7));
+        assert_eq!(polls.get(), 2);
     }
 }
