@@ -51,9 +51,10 @@ enum End {
     Broken(String),
 }
 
-/// Number of threads that run the tasks of the process, however many cores the node has. An evaluation takes a third of a
-/// millisecond, so two threads are ahead of an apiserver. Further ones only take memory, and time at locks.
-const WORKER_THREADS: usize = 2;
+/// Number of threads that run the tasks of the process, however many cores the node has; decisions of webhooks have threads
+/// of their own. An object takes 4 ms, so one thread is ahead of an apiserver. A second one takes a third more CPU time,
+/// because the two wake each other for every answer (docs/performance.md).
+const WORKER_THREADS: usize = 1;
 
 /// Runs until SIGTERM or SIGINT.
 pub(crate) fn main(mut run: Run) -> ExitCode {
