@@ -6,7 +6,7 @@
 //! ```
 //! `SCALE` deployments (500) exist when the operator starts. Then `SCALE_RATE` of them change per minute (1000) for
 //! `SCALE_SECONDS` (60). Then everything is reconciled without a change, by a resync `SCALE_RESYNC` (`60s`) after the
-//! start.
+//! start. `.ci/scale` runs it with the released program (`KUBEFOUNDRY_OPERATOR`), whose CPU time and memory have limits, too.
 #![allow(clippy::cast_precision_loss, reason = "measurements are printed with two digits")]
 
 use std::collections::BTreeMap;
@@ -25,6 +25,10 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 
 const NAMESPACES: usize = 10;
+/// Maximum share of the API server's CPU time that the released operator takes for 500 deployments and for its start.
+const MAX_CPU_SHARE: f64 = 0.2;
+/// Maximum memory of the released operator with 500 deployments, in MB.
+const MAX_MEGABYTES: f64 = 75.0;
 const RECONCILIATIONS: &str = "kubefoundry_reconciliation_duration_seconds_count";
 
 fn setting(name: &str, default: usize) -> usize {
@@ -271,6 +275,7 @@ async fn many_deployments() {
     })
     .await;
     let quiet = print_row("resync without a change", count, &warm, &operator, &plane).await;
+    let (_, highest_memory) = memory(operator.process().pid());
     let per_resync = (total(&quiet.requests) - total(&warm.requests)) as f64 / count as f64;
 
     // A restart without pending changes.
@@ -289,8 +294,20 @@ async fn many_deployments() {
     let per_restart = total(&restart.requests) as f64 / count as f64;
     println!("\nall of it took {:.0} s", started.elapsed().as_secs_f64());
 
-    // The goals of the project (docs/performance.md).
-    assert!(per_create <= 10.0, "{per_create} requests on a create");
-    assert!(per_resync <= 1.0, "{per_resync} requests on a resync without a change");
-    assert!(per_restart <= 1.0, "{per_restart} requests on a start without a change");
+    let hold = |what: &str, value: f64, max: f64| {
+        println!("{what}: {value:.3}, at most {max}");
+        assert!(value <= max, "{what}: {value}, more than {max}");
+    };
+    // A build for tests competes with other tests, so deployments are decided before all providers are there.
+    let is_released = env::var_os("KUBEFOUNDRY_OPERATOR").is_some();
+    let limit = |released, debug| if is_released { released } else { debug };
+    hold("requests on a create", per_create, limit(7.0, 10.0));
+    hold("requests on a resync without a change", per_resync, limit(0.1, 1.0));
+    hold("requests on a start without a change", per_restart, limit(0.1, 1.0));
+    if is_released {
+        hold("evaluations on a create", cold.evaluations / count as f64, 1.5);
+        // The CPU time of the API server, which does the same work on the same cores, tells how fast these are.
+        hold("CPU time of a create, of the API server's", cold.operator / (cold.plane - plane_before), MAX_CPU_SHARE);
+        hold("memory in MB", highest_memory, MAX_MEGABYTES);
+    }
 }
