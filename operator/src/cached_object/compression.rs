@@ -43,6 +43,11 @@ impl CompressedJson {
         Self { bytes: bytes.into_boxed_slice(), dictionary }
     }
 
+    /// Returns the compressed size in bytes, without the dictionary.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     pub(crate) fn to_value(&self) -> Value {
         // `from_value` wrote it, so neither step fails.
         let text = match &*self.dictionary {

@@ -14,10 +14,10 @@ use crate::mutex::lock;
 
 /// Number of verdicts that are kept. Each takes tens of kilobytes.
 const MAX_VERDICTS: usize = 128;
-/// Number of deployments whose rendered objects are kept compressed, in less than a kilobyte each. Only the provider reads
-/// them: after the deployment was decided, and again after each of its own writes. A busy apiserver delivers the watches
-/// seconds late, in which several hundred others are decided.
-const MAX_RENDERED: usize = 2048;
+/// Maximum size of the compressed objects that are kept, in bytes: those of some thousands of deployments. Only the provider
+/// reads them: after the deployment was decided, and again after each of its own writes. A busy apiserver delivers the
+/// watches seconds late, in which several hundred others are decided.
+const MAX_RENDERED_BYTES: usize = 1 << 20;
 /// Number of choices that are kept; then all are dropped. One takes some 30 bytes.
 const MAX_CHOICES: usize = 1 << 16;
 
@@ -77,7 +77,7 @@ impl Rendering {
 pub(crate) struct Verdicts {
     recent: Mutex<VecDeque<Recent>>,
     /// What is left of verdicts that are no longer in `recent`.
-    rendered: Mutex<VecDeque<Rendered>>,
+    rendered: Mutex<RenderedDeployments>,
     choices: Mutex<Choices>,
 }
 
@@ -104,6 +104,36 @@ impl Rendered {
         let verdict = recent.verdict.get().filter(|verdict| verdict.outcome == Outcome::Runs)?;
         let objects = CompressedJson::from_value(&Value::Array(verdict.evaluation.objects.clone()));
         Some(Self { hash: recent.hash, choice: verdict.choice.clone()?, objects })
+    }
+
+    /// Returns the size in bytes.
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.objects.len() + self.choice.provider.len() + self.choice.reason.len()
+    }
+}
+
+/// The objects of the deployments that were decided last, the oldest first.
+#[derive(Default)]
+struct RenderedDeployments {
+    all: VecDeque<Rendered>,
+    bytes: usize,
+}
+
+impl RenderedDeployments {
+    fn push(&mut self, rendered: Rendered) {
+        self.bytes += rendered.size();
+        self.all.push_back(rendered);
+        while self.bytes > MAX_RENDERED_BYTES
+            && let Some(oldest) = self.all.pop_front()
+        {
+            self.bytes -= oldest.size();
+        }
+    }
+
+    fn find(&self, hash: Hash, choice: &PriorChoice) -> Option<CompressedJson> {
+        // The newest ones are the most likely.
+        let mut all = self.all.iter().rev();
+        all.find(|known| known.hash == hash && known.choice == *choice).map(|known| known.objects.clone())
     }
 }
 
@@ -178,10 +208,7 @@ impl Verdicts {
 
     /// Returns the objects of a verdict that is no longer kept itself.
     fn rendered(&self, hash: Hash, choice: &PriorChoice) -> Option<Vec<Value>> {
-        let rendered = lock(&self.rendered);
-        let known = rendered.iter().rev().find(|known| known.hash == hash && known.choice == *choice)?;
-        let objects = known.objects.clone();
-        drop(rendered);
+        let objects = lock(&self.rendered).find(hash, choice)?;
         match objects.to_value() {
             Value::Array(objects) => Some(objects),
             _ => None,
@@ -225,11 +252,7 @@ impl Verdicts {
         recent.push_back(Recent { hash, prior: prior.cloned(), verdict: Arc::clone(&verdict) });
         drop(recent);
         if let Some(oldest) = oldest.as_ref().and_then(Rendered::new) {
-            let mut rendered = lock(&self.rendered);
-            if rendered.len() == MAX_RENDERED {
-                rendered.pop_front();
-            }
-            rendered.push_back(oldest);
+            lock(&self.rendered).push(oldest);
         }
         verdict
     }
@@ -369,13 +392,19 @@ mod tests {
         let counted = Counted::new();
         let choice = counted.decide(&phi(1), None).choice().unwrap().clone();
         let rendered = counted.render(&phi(1), &choice);
-        for number in 0..MAX_VERDICTS + MAX_RENDERED {
-            counted.decide(&renamed(&format!("phi-{number}")), None);
+        let size = || lock(&counted.verdicts.rendered).bytes;
+        let mut others = 0;
+        let mut before = 0;
+        // Until the oldest are dropped.
+        while size() >= before {
+            before = size();
+            counted.decide(&renamed(&format!("phi-{others}")), None);
+            others += 1;
         }
+        assert!((1000..10_000).contains(&others) && size() <= MAX_RENDERED_BYTES, "{others} take {} bytes", size());
         let before = counted.evaluations();
         assert_eq!(counted.render(&phi(1), &choice), rendered);
         assert_eq!(counted.evaluations(), before + 1);
-        assert_eq!(lock(&counted.verdicts.rendered).len(), MAX_RENDERED);
     }
 
     #[test]
