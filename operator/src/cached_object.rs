@@ -19,7 +19,7 @@ use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::server_fields;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(crate) use self::compression::CompressedJson;
 use self::recent::{RecentTree, TREES};
@@ -52,19 +52,6 @@ enum Contents {
     Text(CompressedJson, Arc<RecentTree>),
 }
 
-/// The kinds whose status the controllers write.
-const SOURCE_KINDS: [&str; 3] =
-    [kubefoundry_model::wire::KIND, kubefoundry_actor::KIND, kubefoundry_llamastack::wire::KIND];
-
-/// Leaves only whether an entry of the managed fields is about the status.
-fn forget_status_fields(managed_fields: &mut Value) {
-    for entry in managed_fields.as_array_mut().into_iter().flatten() {
-        if let Some(status) = entry.pointer_mut("/fieldsV1/f:status") {
-            *status = json!({});
-        }
-    }
-}
-
 impl CachedObject {
     /// Reads an object without the parts that the operator never reads. A cache has to compress it.
     ///
@@ -75,8 +62,6 @@ impl CachedObject {
     }
 
     fn from_reduced(ReducedObject(mut fields): ReducedObject) -> Result<Self, serde_json::Error> {
-        let kind = fields.get("kind").and_then(Value::as_str);
-        let is_source = kind.is_some_and(|kind| SOURCE_KINDS.contains(&kind));
         let mut managed_fields = None;
         let mut omitted_annotation_bytes = 0;
         if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -94,12 +79,9 @@ impl CachedObject {
         let annotations = annotations.map(|(key, value)| (key.into_boxed_str(), value.into_boxed_str())).collect();
         let metadata = ObjectMeta { labels: None, annotations: None, ..metadata };
         // Added only now, since they would be the largest part of the metadata to read.
-        if let Some(mut managed_fields) = managed_fields
+        if let Some(managed_fields) = managed_fields
             && let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut)
         {
-            if !is_source {
-                forget_status_fields(&mut managed_fields);
-            }
             metadata.insert("managedFields".to_owned(), managed_fields);
         }
         let object = Value::Object(fields);
@@ -265,6 +247,8 @@ impl Resource for CachedObject {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

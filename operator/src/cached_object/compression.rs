@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::mutex::lock;
@@ -32,13 +33,20 @@ pub(crate) struct CompressedJson {
 
 impl CompressedJson {
     pub(crate) fn from_value(object: &Value) -> Self {
-        let text = object.to_string();
         let name = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let kind = (name("apiVersion"), name("kind"));
+        Self::new((name("apiVersion"), name("kind")), &object.to_string())
+    }
+
+    /// Compresses objects together. They share a dictionary with all others that are.
+    pub(crate) fn from_values(objects: &[Value]) -> Self {
+        Self::new(<(String, String)>::default(), &serde_json::to_string(objects).unwrap_or_default())
+    }
+
+    fn new(kind: (String, String), text: &str) -> Self {
         let dictionary = dictionaries().get(&kind).cloned().unwrap_or_default();
-        let bytes = compress(&text, &dictionary);
+        let bytes = compress(text, &dictionary);
         if bytes.len() * GOOD_RATIO > text.len() {
-            extend(kind, &dictionary, &text);
+            extend(kind, &dictionary, text);
         }
         Self { bytes: bytes.into_boxed_slice(), dictionary }
     }
@@ -49,7 +57,16 @@ impl CompressedJson {
     }
 
     pub(crate) fn to_value(&self) -> Value {
-        // `from_value` wrote it, so neither step fails.
+        self.read()
+    }
+
+    /// Returns what [`Self::from_values`] compressed.
+    pub(crate) fn to_values(&self) -> Vec<Value> {
+        self.read()
+    }
+
+    fn read<T: DeserializeOwned + Default>(&self) -> T {
+        // `new` wrote it, so neither step fails.
         let text = match &*self.dictionary {
             [] => lz4_flex::decompress_size_prepended(&self.bytes),
             dictionary => lz4_flex::block::decompress_size_prepended_with_dict(&self.bytes, dictionary),

@@ -10,12 +10,31 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
+/// The kinds whose status the controllers write.
+const SOURCE_KINDS: [&str; 3] =
+    [kubefoundry_model::wire::KIND, kubefoundry_actor::KIND, kubefoundry_llamastack::wire::KIND];
+
 /// The fields of an object, of whose managed fields the manager, the time and the status fields are left.
 pub(super) struct ReducedObject(pub(super) Map<String, Value>);
 
 impl<'de> Deserialize<'de> for ReducedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Fields::<Object>::deserialize(deserializer).map(|fields| Self(fields.0))
+        let Fields(mut fields, _) = Fields::<Object>::deserialize(deserializer)?;
+        let kind = fields.get("kind").and_then(Value::as_str);
+        if !kind.is_some_and(|kind| SOURCE_KINDS.contains(&kind)) {
+            forget_status_fields(&mut fields);
+        }
+        Ok(Self(fields))
+    }
+}
+
+/// Leaves only whether an entry of the managed fields is about the status.
+fn forget_status_fields(object: &mut Map<String, Value>) {
+    let entries = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("managedFields")?.as_array_mut());
+    for entry in entries.into_iter().flatten() {
+        if let Some(status) = entry.pointer_mut("/fieldsV1/f:status") {
+            *status = Value::Object(Map::new());
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Precond
 use kube::core::{self, ApiResource, DynamicObject};
 use kube::{Api, Resource as _};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::turns::Turns;
@@ -101,14 +102,19 @@ impl Executor<'_> {
     /// Sends a request, and returns the answer as it was sent: kube's `Api` would read it into a typed object, which would
     /// have to be written and read again.
     async fn send(&self, request: Result<HttpRequest<Vec<u8>>, core::request::Error>) -> Answer {
-        let request = request.map_err(kube::Error::BuildRequest)?;
-        Ok(Some(self.client.request::<Value>(request).await?))
+        self.request(request).await.map(Some)
     }
 
     /// Sends a write of the deployment.
     async fn write(&self, request: Result<HttpRequest<Vec<u8>>, core::request::Error>) -> Answer {
-        let request = request.map_err(kube::Error::BuildRequest)?;
-        to_answer(&self.client.request::<Stored>(request).await?)
+        to_answer(&self.request::<Stored>(request).await?)
+    }
+
+    async fn request<T: DeserializeOwned>(
+        &self,
+        request: Result<HttpRequest<Vec<u8>>, core::request::Error>,
+    ) -> Result<T, RequestError> {
+        Ok(self.client.request(request.map_err(kube::Error::BuildRequest)?).await?)
     }
 
     fn note_name(&self, resource: &ApiResource, name: &str) {

@@ -102,7 +102,7 @@ impl Rendered {
     fn new(recent: &Recent) -> Option<Self> {
         // A verdict that is still evaluated is known to those who wait for it alone.
         let verdict = recent.verdict.get().filter(|verdict| verdict.outcome == Outcome::Runs)?;
-        let objects = CompressedJson::from_value(&Value::Array(verdict.evaluation.objects.clone()));
+        let objects = CompressedJson::from_values(&verdict.evaluation.objects);
         Some(Self { hash: recent.hash, choice: verdict.choice.clone()?, objects })
     }
 
@@ -193,8 +193,9 @@ impl Verdicts {
         evaluate: impl Fn(Option<&PriorChoice>) -> Verdict,
     ) -> Rendering {
         let hash = hash(deployment, allowed);
-        if let Some(objects) = self.rendered(hash, prior) {
-            return Rendering::Objects(objects);
+        let rendered = lock(&self.rendered).find(hash, prior);
+        if let Some(objects) = rendered {
+            return Rendering::Objects(objects.to_values());
         }
         let known = lock(&self.choices).get(hash);
         if known.is_none_or(|known| *known == *prior) {
@@ -204,15 +205,6 @@ impl Verdicts {
             }
         }
         Rendering::new(self.evaluate(hash, Some(prior), evaluate))
-    }
-
-    /// Returns the objects of a verdict that is no longer kept itself.
-    fn rendered(&self, hash: Hash, choice: &PriorChoice) -> Option<Vec<Value>> {
-        let objects = lock(&self.rendered).find(hash, choice)?;
-        match objects.to_value() {
-            Value::Array(objects) => Some(objects),
-            _ => None,
-        }
     }
 
     /// Returns a verdict. It is evaluated if it is not known. A controller that asks during the evaluation waits for it.

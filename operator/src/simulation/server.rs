@@ -95,14 +95,14 @@ pub(super) fn execute(live: Option<&Value>, identity: Identity<'_>, request: &Re
         Request::ApplyStatus { manager, status, force } => {
             let Some(live) = live else { return refused(404, "not found") };
             let object = json!({"metadata": {"uid": uid}, "status": status});
-            metadata_only(apply(Some(live), identity, manager, &object, Part::Status, *force))
+            as_stored(apply(Some(live), identity, manager, &object, Part::Status, *force))
         }
         Request::PatchDeployment { manager, patch } => {
-            metadata_only(patch_object(live, identity, manager, patch, Part::Object))
+            as_stored(patch_object(live, identity, manager, patch, Part::Object))
         }
         Request::PatchStatus { manager, patch } => {
             let patch = DeploymentPatch::Json(patch.clone());
-            metadata_only(patch_object(live, identity, manager, &patch, Part::Status))
+            as_stored(patch_object(live, identity, manager, &patch, Part::Status))
         }
         Request::Get { .. } => (Effect::Nothing, Ok(live.cloned())),
         Request::MergePatch { manager, patch, .. } => {
@@ -121,7 +121,7 @@ pub(super) fn execute(live: Option<&Value>, identity: Identity<'_>, request: &Re
 }
 
 /// Answers a write of the deployment as the controllers read it.
-fn metadata_only((effect, answer): (Effect, Answer)) -> (Effect, Answer) {
+fn as_stored((effect, answer): (Effect, Answer)) -> (Effect, Answer) {
     let stored = |object: Value| json!(serde_json::from_value::<Stored>(object).expect("metadata"));
     (effect, answer.map(|object| object.map(stored)))
 }
