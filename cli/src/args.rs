@@ -23,6 +23,8 @@ use clap::{Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, S
 use clap_complete::Shell;
 use kubefoundry::schemas::SCHEMAS;
 
+use crate::confinement::{self, ConfinedArgs};
+
 pub(crate) use argocd::ArgoCdCommand;
 pub(crate) use config::ConfigArgs;
 pub(crate) use conversion::{ImportArgs, MigrateArgs, MigrationFormat};
@@ -136,6 +138,9 @@ pub(crate) enum Command {
     /// Print man pages
     #[command(after_help = MAN_EXAMPLES)]
     Man(Deferred<ManArgs>),
+    /// Give up the rights of this process, and become another program. Our own program starts itself in this way.
+    #[command(name = confinement::COMMAND, hide = true)]
+    Confined(Deferred<ConfinedArgs>),
 }
 
 const FIT_EXAMPLES: &str = "\

@@ -10,6 +10,8 @@ pub(crate) enum ExitStatus {
     Findings = 1,
     /// Wrong usage or options, or a file that could not be read or written, so that the input was not fully checked.
     Failure = 2,
+    /// Nothing isolates a program that must be isolated ([`crate::confinement`]). Only our own process sees this.
+    NotIsolated = crate::confinement::NOT_ISOLATED as isize,
 }
 
 impl ExitStatus {

@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod confinement;
 mod console;
 mod exit;
 mod input;

@@ -92,6 +92,12 @@ pub(crate) struct BuildArgs {
     /// Render Helm charts with helm instead of skipping their templates
     #[arg(long)]
     pub(crate) helm: bool,
+
+    /// Run kustomize, helm and what they start with the rights of the user
+    ///
+    /// Otherwise they reach no file but a copy of what they are given, and no network without --allow-remote.
+    #[arg(long)]
+    pub(crate) no_isolation: bool,
 }
 
 /// A `PROVIDER=VERSION` argument.

@@ -36,6 +36,7 @@ use kubefoundry_reports::run::RunResult;
 use serde_json::{Map, Value};
 
 use crate::args::{BuildArgs, Command, Deferred, DiagnosticsArgs, FailOn, FindingArgs, InputArgs, ReportFormat};
+use crate::confinement;
 use crate::console::{self, Console, StdoutError};
 use crate::exit::ExitStatus;
 use crate::input::{self, Input, InputError, Origins};
@@ -108,6 +109,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Function => Ok(ExitStatus::from_function(kubefoundry_krm::serve())),
         Command::Completions(Deferred(args)) => completions::run(args),
         Command::Man(Deferred(args)) => man::run(args),
+        Command::Confined(Deferred(args)) => Ok(confinement::run(args)),
     }
 }
 

@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 use super::environments::{Environments, OptionFiles};
 use super::files::lexical;
 use super::found_options::OptionsFinder;
-use super::kustomize::{BuiltSource, BuiltText, Outcome};
+use super::kustomize::{BuiltSource, BuiltText, Outcome, Place};
 use super::listing::{Charts, Entry, ListedFile, ListedRoot, Listing, NamedOptions, RelevantChart};
 use super::model_config::ModelConfig;
+use super::program::TimeBudget;
 use super::reader::Reader;
 use super::{COMMAND_LINE, InputError, flags_to_render, kustomize, model_config, templates, walk};
 use crate::args::InputArgs;
@@ -171,9 +172,27 @@ impl Reader {
         let file = self.read_input_file(Purpose::Origin, &root.file)?;
         let location = Some(Location::from_source(file));
         match root.outcome {
-            Outcome::Unbuilt(mut finding) | Outcome::Failed(mut finding) => {
+            Outcome::Unbuilt(mut finding) => {
                 finding.location = location;
                 self.input.findings.push((Some(environment), finding));
+            }
+            Outcome::Failed(findings) => {
+                for (place, mut finding) in findings {
+                    finding.location = match place {
+                        Some(Place { file, document, span }) => {
+                            let file = self.read_input_file(Purpose::Origin, &file)?;
+                            Some(Location::new(file, document, span, FieldPath::root()))
+                        }
+                        None => location.clone(),
+                    };
+                    // Several roots may include the file.
+                    if self.input.findings.iter().all(|(_, known)| *known != finding) {
+                        self.input.findings.push((Some(environment.clone()), finding));
+                    }
+                }
+            }
+            Outcome::Exhausted(reason) => {
+                self.input.unread.push(InputError::Unjudged(root.file.display().to_string(), reason));
             }
             Outcome::Built(built) => {
                 let BuiltText { text, mut documents } = built;
@@ -204,11 +223,17 @@ impl Reader {
         named: &NamedOptions,
         environments: &mut Environments,
     ) -> Result<(), InputError> {
+        let budget = TimeBudget::start();
         for RelevantChart { directory: chart, count, options } in charts.relevant(&self.files)? {
             let file = self.read_input_file(Purpose::Origin, &templates::chart_file(&chart))?;
             let mut finding = templates::skipped_chart(&chart, count);
             if named.permissions.helm {
-                match templates::render_chart(&chart, &self.files)? {
+                match templates::render_chart(&chart, &self.files, named.permissions, &budget)? {
+                    Err(error) if error.is_exhaustion() => {
+                        let reason = format!("helm {error}");
+                        self.input.unread.push(InputError::Unjudged(chart.display().to_string(), reason));
+                        continue;
+                    }
                     Ok(text) => {
                         let name = format!("{} (rendered by helm)", kustomize::name_of(&chart));
                         let id = self.input.sources.add(name, text);

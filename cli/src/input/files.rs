@@ -51,6 +51,14 @@ impl Files {
         }
     }
 
+    /// Returns the size of the file at a path, or of the one that a link leads to; `None` if there is none.
+    pub(super) fn size(&self, path: &Path) -> Option<u64> {
+        match self {
+            Self::Disk(_) => path.metadata().ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len()),
+            Self::Revision(tree) => tree.size(path),
+        }
+    }
+
     /// Reads a file; `None` if there is none.
     pub(super) fn read(&self, path: &Path) -> Result<Option<Rc<[u8]>>, InputError> {
         let tree = match self {

@@ -208,6 +208,12 @@ impl Tree {
         }
     }
 
+    /// Returns the size of the file at a path, if there is one. A missing object is reported when it is read.
+    pub(super) fn size(&self, path: &Path) -> Option<u64> {
+        let name = relative_to_current_dir(path).ok()?;
+        self.files.get(&name).map(|blob| blob.size.unwrap_or_default())
+    }
+
     /// Returns the path of a file itself, if a link leads to it.
     pub(super) fn link_target(&self, path: &Path) -> Option<&Path> {
         let name = relative_to_current_dir(path).ok()?;

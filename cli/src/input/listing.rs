@@ -13,7 +13,8 @@ use super::files::Files;
 use super::found_options::{
     FoundOptions, OptionsFinder, compile_patterns, holds_options, innermost_environment, is_matched,
 };
-use super::kustomize::{self, KnownBuilds, Outcome, Permissions, Root};
+use super::kustomize::{self, KnownBuilds, Outcome, Root};
+use super::program::Permissions;
 use super::{InputError, templates, walk, workspace};
 use crate::args::InputArgs;
 
@@ -51,6 +52,7 @@ impl NamedOptions {
             exec: args.build.enable_exec || config.enable_exec == Some(true),
             remote: args.build.allow_remote || config.allow_remote == Some(true),
             helm: args.build.helm || config.helm == Some(true),
+            unconfined: args.build.no_isolation,
         };
         Ok(named)
     }
@@ -252,7 +254,7 @@ impl Listing {
 }
 
 /// Returns the directory that a kustomization may not lead out of: the root of the repository.
-fn boundary_of(directory: &Path, files: &Files) -> PathBuf {
+pub(super) fn boundary_of(directory: &Path, files: &Files) -> PathBuf {
     files.directories_to(directory).into_iter().next().unwrap_or_default()
 }
 

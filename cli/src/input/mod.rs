@@ -40,7 +40,7 @@ use environments::{Environments, OptionFiles};
 use files::Files;
 use found_options::OptionsFinder;
 use git::{GitError, Tree};
-use listing::{Listing, NamedOptions};
+use listing::{ListedRoot, Listing, NamedOptions};
 use reader::{Reader, read_limited};
 
 pub(crate) use kustomize::{KnownBuilds, Origins};
@@ -71,6 +71,10 @@ pub(crate) enum InputError {
     DanglingLink(String),
     #[error("{0}: {1}")]
     Pattern(String, ignore::Error),
+    #[error("{0}: not judged, because {1}")]
+    Unjudged(String, String),
+    #[error("parameter kustomize is true, but the directory has no kustomization.yaml")]
+    NoKustomization,
     #[error("no temporary directory for kustomize: {0}")]
     Temporary(io::Error),
     #[error("{0}: not read, because it is outside of the application's directory")]
@@ -203,13 +207,17 @@ pub(crate) fn read_options(args: &ConfigArgs) -> Result<Input, InputError> {
 }
 
 /// Reads the directory of an Argo CD application, which is the working directory: its options, up to the root of the
-/// repository, and then either the output of kustomize or the files that `render` would read without building kustomizations.
-/// Files outside of the directory are rejected, even if a link leads to them.
+/// repository, and then either what its kustomization builds, if `builds` says so, or the files that `render` would read
+/// without building kustomizations. Files outside of the directory are rejected, even if a link leads to them; a
+/// kustomization may include others of the repository.
+///
+/// # Errors
+/// [`InputError::NoKustomization`] if there is nothing to build.
 pub(crate) fn read_application(
     repository: Option<&Path>,
     config: Option<&Path>,
     options: Map<String, Value>,
-    kustomize_output: Option<(&str, String)>,
+    builds: bool,
 ) -> Result<Input, InputError> {
     let directory = Path::new(".");
     let root = directory.canonicalize().map_err(|error| InputError::Read(directory.display().to_string(), error))?;
@@ -221,10 +229,10 @@ pub(crate) fn read_application(
     let mut reader = Reader { files: Files::on_disk(repository.map(Path::to_owned).as_slice()), ..Reader::default() };
     let named = NamedOptions::of_application(config)?;
     let mut finder = OptionsFinder::default();
-    let listing = if kustomize_output.is_none() {
-        Some(Listing::of(&[directory.to_owned()], &reader.files, &mut finder, &named)?)
-    } else {
+    let listing = if builds {
         None
+    } else {
+        Some(Listing::of(&[directory.to_owned()], &reader.files, &mut finder, &named)?)
     };
     let found: Vec<PathBuf> = match &listing {
         Some(listing) => listing.option_files().collect::<OptionFiles>().into_iter().collect(),
@@ -237,6 +245,21 @@ pub(crate) fn read_application(
         reader.input.sources.set_found(options, true);
         environments.options.insert(file, options);
     }
+    if builds {
+        let folder = Path::new("");
+        let boundary = listing::boundary_of(folder, &reader.files);
+        let built = kustomize::build_directory(folder, &reader.files, boundary)?.ok_or(InputError::NoKustomization)?;
+        for (file, text) in built.function_options() {
+            let id = reader.input.sources.add_for(Purpose::Options, file.display().to_string(), text);
+            reader.input.sources.set_found(id, true);
+        }
+        let options = finder.find(folder, &reader.files)?;
+        reader.read_root(ListedRoot { root: built, options, environment: String::new() }, &mut environments)?;
+        // What is not built is not deployed, and there is no flag to allow it.
+        for (_, finding) in &mut reader.input.findings {
+            finding.severity = Severity::Error;
+        }
+    }
     reader.root = Some(root);
     if let Some(file) = config {
         let options = reader.read_file(Purpose::Options, file)?;
@@ -247,13 +270,9 @@ pub(crate) fn read_application(
         reader.input.sources.add_for(Purpose::Options, PARAMETERS, render);
     }
     reader.read_named_model_configs()?;
-    match (kustomize_output, listing) {
-        (Some((name, text)), _) => drop(reader.input.sources.add(name, text)),
-        (None, Some(listing)) => {
-            reader.read_listing(listing, Vec::new(), &named, &mut environments)?;
-            environments.apply(&mut reader.input.sources, &reader.model_configs);
-        }
-        (None, None) => {}
+    if let Some(listing) = listing {
+        reader.read_listing(listing, Vec::new(), &named, &mut environments)?;
+        environments.apply(&mut reader.input.sources, &reader.model_configs);
     }
     Ok(reader.input)
 }

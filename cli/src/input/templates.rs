@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use kubefoundry_compiler::codes::input as codes;
 use kubefoundry_diagnostics::Diagnostic;
@@ -10,10 +9,10 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::one_line;
 
-use super::InputError;
+use super::{InputError, MAX_BYTES};
 use super::files::Files;
 use super::kustomize::name_of;
-use super::program::{self, ProgramError};
+use super::program::{self, Permissions, ProgramError, TimeBudget};
 
 /// The file that makes a directory a Helm chart, and the directory of its templates.
 const CHART_FILE: &str = "Chart.yaml";
@@ -98,28 +97,38 @@ pub(super) fn skipped_template() -> Diagnostic {
         .help("pass what is rendered from it on standard input, or exclude the file in kubefoundry.yaml")
 }
 
-/// Renders a chart with helm. The chart of a revision is written to a temporary directory first.
-pub(super) fn render_chart(chart: &Path, files: &Files) -> Result<Result<String, ProgramError>, InputError> {
+/// Renders a copy of a chart with helm.
+pub(super) fn render_chart(
+    chart: &Path,
+    files: &Files,
+    permissions: Permissions,
+    budget: &TimeBudget,
+) -> Result<Result<String, ProgramError>, InputError> {
     let Some(helm) = program::find("helm") else {
         return Ok(Err(ProgramError::Failed("helm is not on the PATH".to_owned())));
     };
     let name = chart.file_name().and_then(|name| name.to_str()).unwrap_or("release");
-    let mut command = Command::new(helm);
-    // An argument that starts with a dash would be an option.
-    command.args(["template", "--", name]);
-    if files.revision().is_none() {
-        let path = if chart.as_os_str().is_empty() { Path::new(".") } else { chart };
-        return Ok(program::run(command.arg(path)));
+    let workspace = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(InputError::Temporary)?;
+    let copy = workspace.path().join("chart");
+    for folder in ["home", "tmp", "chart"] {
+        fs::create_dir(workspace.path().join(folder)).map_err(InputError::Temporary)?;
     }
-    let copy = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(InputError::Temporary)?;
+    let mut size = 0;
     for file in files.list_all(chart).into_iter().chain([PathBuf::from(".helmignore")]) {
         let Some(bytes) = files.read(&chart.join(&file))? else { continue };
-        let target = copy.path().join(file);
-        let written =
-            fs::create_dir_all(target.parent().unwrap_or(copy.path())).and_then(|()| fs::write(target, bytes));
+        size += bytes.len();
+        if u64::try_from(size).is_ok_and(|size| size > MAX_BYTES) {
+            return Ok(Err(ProgramError::TooMuchInput));
+        }
+        let target = copy.join(file);
+        let written = fs::create_dir_all(target.parent().unwrap_or(&copy)).and_then(|()| fs::write(target, bytes));
         written.map_err(InputError::Temporary)?;
     }
-    Ok(program::run(command.arg(copy.path())))
+    // An argument that starts with a dash would be an option.
+    let command = program::confined(&helm, workspace.path(), permissions);
+    Ok(command.and_then(|mut command| {
+        program::run(command.args(["template", "--", name]).arg(&copy).current_dir(workspace.path()), budget)
+    }))
 }
 
 #[cfg(test)]

@@ -7,30 +7,24 @@ use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::YamlText;
 
 use super::served_versions::ServedVersions;
-use super::{ArgoCdError, kustomize, parameters, read_parameters};
+use super::{ArgoCdError, parameters, read_parameters};
 use crate::args::{FailOn, FindingArgs, ReportFormat};
 use crate::commands::{CommandError, Run};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input;
+use crate::input::{self, workspace};
 
 pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     let mut values = read_parameters()?;
     let served = ServedVersions::from_env();
     let missing = served.choose_crd_versions(&mut values).map_err(ArgoCdError::from)?;
-    let kustomize_output = if values.get("kustomize").is_some_and(|value| value == true) {
-        Some(("<kustomize build>", kustomize::build().map_err(ArgoCdError::from)?))
-    } else {
-        if kustomize::has_kustomization() {
-            console::note(
-                "kubefoundry: kustomization.yaml is ignored; set the parameter kustomize: true to apply it\n",
-            );
-        }
-        None
-    };
+    let builds = values.get("kustomize").is_some_and(|value| value == true);
+    if !builds && workspace::kustomizations_of(Path::new("")).any(|file| file.is_file()) {
+        console::note("kubefoundry: kustomization.yaml is ignored; set the parameter kustomize: true to apply it\n");
+    }
     let config = values.get("config").and_then(|value| value.as_str()).filter(|name| !name.is_empty()).map(Path::new);
     let options = parameters::options(&values);
-    let input = input::read_application(repository_root().as_deref(), config, options, kustomize_output)?;
+    let input = input::read_application(repository_root().as_deref(), config, options, builds)?;
     let mut run: Run<YamlText> = Run::from_input(input, &FindingArgs::default(), Thoroughness::Needed)?;
     // One line for each finding: if the command fails, Argo CD's UI shows the beginning of standard error.
     run.compilation.diagnostics.sort_by_key(|finding| finding.severity);

@@ -4,7 +4,6 @@
 //! output, and shows standard error only when the command fails.
 
 mod generate;
-mod kustomize;
 mod parameters;
 mod served_versions;
 
@@ -26,8 +25,6 @@ pub(crate) enum ArgoCdError {
     #[error(transparent)]
     Parameter(#[from] parameters::ParameterError),
     #[error(transparent)]
-    Kustomize(#[from] kustomize::KustomizeError),
-    #[error(transparent)]
     CrdVersion(#[from] served_versions::CrdVersionError),
 }
 
@@ -44,7 +41,7 @@ pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatu
 /// A file with a syntax error counts, so that `generate` reports the error. Without it, Argo CD would silently treat
 /// the application as one that does not need the plugin.
 fn print_renderable_files() -> Result<ExitStatus, CommandError> {
-    let input = input::read_application(None, None, Map::new(), None)?;
+    let input = input::read_application(None, None, Map::new(), false)?;
     let is_renderable =
         |source: &Source| source.purpose == Purpose::Input && composition::may_hold_source(&source.text);
     let files = input.sources.iter().filter(|(_, source)| is_renderable(source));

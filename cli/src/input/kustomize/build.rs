@@ -1,24 +1,25 @@
 //! Builds a kustomization: copies what it leads to into a temporary directory, and runs kustomize there.
 //!
-//! The copy holds nothing else of the repository, and no links, so a kustomization can neither read nor publish other
-//! files. Our own function is taken out of the copy: its result is what kubefoundry renders anyway.
+//! The copy holds nothing else of the repository, and no links, and its kustomizations are written anew ([`super::closure`]),
+//! so a kustomization can neither read nor publish other files. Our own function is taken out of the copy: its result is what
+//! kubefoundry renders anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::text::printable_json;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::closure::{Closure, FunctionInput, Kustomization};
 use crate::input::InputError;
 use crate::input::files::{Files, absolute, lexical};
-use crate::input::program::{self, ProgramError};
+use crate::input::program::{self, Permissions, ProgramError, TimeBudget};
 
 /// The annotation in which kustomize names the file of a resource.
 const ORIGIN: &str = "config.kubernetes.io/origin";
@@ -65,24 +66,6 @@ impl Builder {
     }
 }
 
-/// What a kustomization may do beyond reading its files, because the user allows it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::input) struct Permissions {
-    /// Run programs.
-    pub(in crate::input) exec: bool,
-    /// Read from the network.
-    pub(in crate::input) remote: bool,
-    /// Run helm.
-    pub(in crate::input) helm: bool,
-}
-
-impl Permissions {
-    /// Whether the child needs the environment of the user: programs to run, and how to reach the network.
-    fn need_environment(self) -> bool {
-        self.exec || self.remote || self.helm
-    }
-}
-
 /// A copy of the files of a kustomization, ready to be built.
 #[derive(Debug)]
 pub(in crate::input) struct Workspace {
@@ -121,27 +104,31 @@ impl Workspace {
     ) -> Result<Self, InputError> {
         let directory = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(temporary)?;
         let mut workspace = Self { directory, added: BTreeMap::new() };
+        for folder in ["home", "tmp"] {
+            fs::create_dir(workspace.directory.path().join(folder)).map_err(temporary)?;
+        }
         let boundary_path = absolute(boundary);
+        let inside = |file: &Path| absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
         if permissions.exec || permissions.helm {
             for file in files.list_all(boundary) {
                 workspace.copy(&boundary.join(&file), &file, files)?;
             }
         }
-        for file in closure.files().collect::<BTreeSet<_>>() {
-            let inside = absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
-            workspace.copy(file, &inside, files)?;
+        for file in closure.resources.iter().chain(&closure.patches).chain(&closure.others) {
+            workspace.copy(file, &inside(file), files)?;
+        }
+        for (file, text) in &closure.plugins {
+            workspace.write(&Path::new(TREE).join(inside(file)), text.as_bytes())?;
         }
         for kustomization in &closure.kustomizations {
-            let inside =
-                |file: &Path| absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
             let file = inside(&kustomization.file);
-            if let Some((text, deployments)) = without_own_functions(kustomization, closure) {
-                workspace.write(&Path::new(TREE).join(&file), text.as_bytes())?;
-                for GeneratedResource { name, text, origin } in deployments {
-                    let name = file.with_file_name(name);
-                    workspace.write(&Path::new(TREE).join(&name), text.as_bytes())?;
-                    workspace.added.insert(name, inside(&origin));
-                }
+            let (handed, deployments) = without_own_functions(kustomization, closure);
+            let text = printable_json(handed.to_string());
+            workspace.write(&Path::new(TREE).join(&file), text.as_bytes())?;
+            for GeneratedResource { name, text, origin } in deployments {
+                let name = file.with_file_name(name);
+                workspace.write(&Path::new(TREE).join(&name), text.as_bytes())?;
+                workspace.added.insert(name, inside(&origin));
             }
         }
         let root = closure.kustomizations.last().map(|it| absolute(&it.directory)).unwrap_or_default();
@@ -182,23 +169,23 @@ impl Workspace {
         &self,
         builder: &Builder,
         permissions: Permissions,
+        budget: &TimeBudget,
         kept: &BTreeSet<&'static str>,
     ) -> Result<BuiltText, ProgramError> {
         let home = self.directory.path();
-        let mut command = if permissions.need_environment() {
-            Command::new(builder.path())
-        } else {
-            program::isolated(builder.path(), home)
-        };
+        let mut command = program::confined(builder.path(), home, permissions)?;
         command.arg(builder.subcommand());
         if permissions.exec {
             command.args(["--enable-alpha-plugins", "--enable-exec"]);
         }
         if permissions.helm {
             command.arg("--enable-helm");
+            if let Some(helm) = program::find("helm") {
+                command.arg("--helm-command").arg(helm);
+            }
         }
         // A program is named relative to the directory in which kustomize runs, which is usually the repository's.
-        let output = program::run(command.arg(home.join(WRAPPER)).current_dir(home.join(TREE)));
+        let output = program::run(command.arg(home.join(WRAPPER)).current_dir(home.join(TREE)), budget);
         let built = output.map(|text| {
             let mut built = strip(&text, kept);
             for origin in built.documents.iter_mut().filter_map(|document| document.origin.as_mut()) {
@@ -246,17 +233,14 @@ struct GeneratedResource {
     origin: PathBuf,
 }
 
-/// Returns the text of a kustomization without our own function, if it has it. A ModelDeployment that is a generator
-/// becomes a resource, whose file and text are returned, too.
-fn without_own_functions(kustomization: &Kustomization, closure: &Closure) -> Option<(String, Vec<GeneratedResource>)> {
+/// Returns what kustomize is handed of a kustomization, without our own function. A ModelDeployment that is a generator
+/// becomes a resource, which is returned, too.
+fn without_own_functions(kustomization: &Kustomization, closure: &Closure) -> (Value, Vec<GeneratedResource>) {
+    let mut handed = kustomization.handed.clone();
     let functions: Vec<_> =
         closure.functions.iter().filter(|function| function.kustomization == kustomization.file).collect();
-    if functions.is_empty() {
-        return None;
-    }
-    let mut root = kustomization.root.to_json();
     for field in ["generators", "transformers", "validators"] {
-        let Some(Value::Array(entries)) = root.get_mut(field) else { continue };
+        let Some(Value::Array(entries)) = handed.get_mut(field) else { continue };
         let mut position = 0;
         entries.retain(|_| {
             let is_own = functions.iter().any(|function| function.field == field && function.position == position);
@@ -264,26 +248,22 @@ fn without_own_functions(kustomization: &Kustomization, closure: &Closure) -> Op
             !is_own
         });
     }
-    let deployments: Vec<GeneratedResource> = functions
-        .iter()
-        .enumerate()
-        .filter_map(|(number, function)| match &function.input {
-            FunctionInput::Deployment(text) => Some(GeneratedResource {
-                name: format!("kubefoundry-generator-{number}.yaml"),
-                text: text.clone(),
-                origin: function.file.clone(),
-            }),
-            FunctionInput::Options(_) => None,
-        })
-        .collect();
-    if let Some(fields) = root.as_object_mut()
-        && !deployments.is_empty()
+    let generated = functions.iter().enumerate().filter_map(|(number, function)| match &function.input {
+        FunctionInput::Deployment(text) => Some(GeneratedResource {
+            name: format!("kubefoundry-generator-{number}.yaml"),
+            text: text.clone(),
+            origin: function.file.clone(),
+        }),
+        FunctionInput::Options(_) => None,
+    });
+    let generated: Vec<GeneratedResource> = generated.collect();
+    if let Some(fields) = handed.as_object_mut()
+        && !generated.is_empty()
+        && let Value::Array(resources) = fields.entry("resources").or_insert_with(|| json!([]))
     {
-        let resources = fields.entry("resources").or_insert_with(|| json!([]));
-        let added = deployments.iter().map(|it| Value::from(it.name.as_str()));
-        resources.as_array_mut()?.extend(added);
+        resources.extend(generated.iter().map(|it| Value::from(it.name.as_str())));
     }
-    Some((root.to_string(), deployments))
+    (handed, generated)
 }
 
 /// Splits the output of kustomize into documents, and takes the annotations out that say where they come from.

@@ -1,24 +1,27 @@
-//! Follows a kustomization to every file that kustomize reads for it, before kustomize runs.
+//! Follows a kustomization to every file that kustomize reads for it, and writes anew what kustomize is handed.
 //!
-//! Kustomize has no switch that keeps it off the network or from running programs, so the references decide: what
-//! needs either is an [`Obstacle`].
+//! Kustomize reads more spellings than it documents and has no switch that keeps it off the network or inside of a
+//! directory. So it never sees a kustomization itself, but what was understood of it: known fields in their exact spelling,
+//! with references that name files of the copy. What is not understood is a [`Refusal`]; what needs a permission is an
+//! [`Obstacle`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::options::render;
 use kubefoundry_compiler::pipeline;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::Node;
+use kubefoundry_yaml::text::{closest, is_same_word};
+use kubefoundry_yaml::{Node, Span};
+use serde_json::Value;
 
+use super::expansion::Expansion;
+use super::schema::{self, HELM_GENERATOR, Reference, Shape};
 use crate::input::InputError;
 use crate::input::files::{Files, absolute, lexical};
 
 /// The names of kustomization files.
 pub(in crate::input) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
-/// The maximum number of files that one kustomization may lead to.
-const MAX_FILES: usize = 20_000;
 
 /// The annotation with which kustomize recognizes the configuration of a function.
 const FUNCTION: &str = "config.kubernetes.io/function";
@@ -29,10 +32,10 @@ const OWN_FUNCTION: &str = "kubefoundry-fn";
 /// The API version of the plugins that are part of kustomize.
 const BUILTIN: &str = "builtin";
 
-/// The plugin of kustomize that runs helm.
-const HELM_GENERATOR: &str = "HelmChartInflationGenerator";
+/// The directory of charts, if `chartHome` does not name another.
+const CHARTS: &str = "charts";
 
-/// A reason why kustomize is not run.
+/// A reason why kustomize is not run without a permission.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::input) enum Obstacle {
     /// It would read from the network.
@@ -41,10 +44,24 @@ pub(in crate::input) enum Obstacle {
     Plugin(String),
     /// It would run helm.
     Helm,
-    /// A path leads out of the repository.
-    Outside(String),
-    /// There is too much to read.
-    TooMany,
+}
+
+/// A reason why a kustomization cannot be handed to kustomize.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::input) struct Refusal {
+    pub(in crate::input) place: Place,
+    pub(in crate::input) reason: String,
+    pub(in crate::input) help: String,
+    /// Whether the permission to read from the network lifts it.
+    pub(in crate::input) is_remote: bool,
+}
+
+/// A place in a file that kustomize reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::input) struct Place {
+    pub(in crate::input) file: PathBuf,
+    pub(in crate::input) document: usize,
+    pub(in crate::input) span: Span,
 }
 
 /// A kustomization file.
@@ -53,6 +70,8 @@ pub(in crate::input) struct Kustomization {
     pub(in crate::input) directory: PathBuf,
     pub(in crate::input) file: PathBuf,
     pub(in crate::input) root: Node<'static>,
+    /// What kustomize is handed instead of the file.
+    pub(in crate::input) handed: Value,
 }
 
 /// What a configuration of our own function is.
@@ -88,11 +107,15 @@ pub(in crate::input) struct Closure {
     pub(in crate::input) patches: BTreeSet<PathBuf>,
     /// Other files, such as the content of generated ConfigMaps.
     pub(in crate::input) others: BTreeSet<PathBuf>,
+    /// The files with configurations of plugins, and what kustomize is handed instead of them.
+    pub(in crate::input) plugins: BTreeMap<PathBuf, String>,
     pub(in crate::input) functions: Vec<OwnFunction>,
     pub(in crate::input) obstacles: BTreeSet<Obstacle>,
+    pub(in crate::input) refusals: Vec<Refusal>,
+    /// What kustomize makes of it.
+    pub(in crate::input) expansion: Expansion,
     /// Whether it leads to objects of kubefoundry.
     pub(in crate::input) has_models: bool,
-    visited: BTreeSet<PathBuf>,
 }
 
 /// Returns the kustomization file of a directory.
@@ -104,14 +127,17 @@ impl Closure {
     /// Follows the kustomization in a directory. Nothing outside of `boundary` is read.
     pub(in crate::input) fn of(directory: &Path, boundary: &Path, files: &Files) -> Result<Self, InputError> {
         let mut closure = Self::default();
-        Walker { files, boundary: absolute(boundary), closure: &mut closure }.visit(&lexical(directory))?;
+        let boundary = absolute(boundary);
+        let mut walker = Walker { files, boundary, closure: &mut closure, expansions: BTreeMap::new(), open: Vec::new() };
+        let expansion = walker.visit(&lexical(directory), None)?;
+        closure.expansion.add(expansion);
         Ok(closure)
     }
 
     /// Returns every file that kustomize reads.
     pub(in crate::input) fn files(&self) -> impl Iterator<Item = &PathBuf> {
         let kustomizations = self.kustomizations.iter().map(|it| &it.file);
-        kustomizations.chain(&self.resources).chain(&self.patches).chain(&self.others)
+        kustomizations.chain(&self.resources).chain(&self.patches).chain(&self.others).chain(self.plugins.keys())
     }
 
     /// Returns the number of patches, in files or not.
@@ -141,193 +167,419 @@ struct Walker<'w> {
     /// The absolute path of the directory that nothing may lead out of.
     boundary: PathBuf,
     closure: &'w mut Closure,
+    /// What kustomize makes of each kustomization that was followed.
+    expansions: BTreeMap<PathBuf, Expansion>,
+    /// The kustomizations that are being followed, each including the next.
+    open: Vec<PathBuf>,
+}
+
+/// Where a value is written.
+struct Position<'p> {
+    /// The directory that references are relative to.
+    directory: &'p Path,
+    file: &'p Path,
+    document: usize,
+    /// The place of the text, if it is written in a string of the file.
+    text: Option<Span>,
+}
+
+impl Position<'_> {
+    fn place(&self, span: Span) -> Place {
+        Place { file: self.file.to_owned(), document: self.document, span: self.text.unwrap_or(span) }
+    }
 }
 
 impl Walker<'_> {
-    fn visit(&mut self, directory: &Path) -> Result<(), InputError> {
-        if !self.closure.visited.insert(directory.to_owned()) || !self.is_allowed(directory) {
-            return Ok(());
+    /// Follows the kustomization in a directory that is named at a place. Returns what kustomize makes of it.
+    fn visit(&mut self, directory: &Path, named_at: Option<Place>) -> Result<Expansion, InputError> {
+        if let Some(known) = self.expansions.get(directory) {
+            return Ok(*known);
         }
-        let Some(file) = file_in(directory, self.files) else { return Ok(()) };
-        let Some(text) = self.read(&file)? else { return Ok(()) };
+        let Some(file) = file_in(directory, self.files) else {
+            if let Some(place) = named_at {
+                self.refuse(place, format!("{} has no kustomization.yaml", directory.display()), "");
+            }
+            return Ok(Expansion::default());
+        };
+        if self.open.iter().any(|open| open == directory) {
+            let place = named_at.unwrap_or(Place { file, document: 0, span: Span::default() });
+            self.refuse(place, "it includes itself".to_owned(), "remove one of the references that form the circle");
+            return Ok(Expansion::default());
+        }
+        self.open.push(directory.to_owned());
+        let expansion = self.follow(directory, &file)?;
+        self.open.pop();
+        self.expansions.insert(directory.to_owned(), expansion);
+        Ok(expansion)
+    }
+
+    fn follow(&mut self, directory: &Path, file: &Path) -> Result<Expansion, InputError> {
+        let mut expansion = Expansion::default();
+        let start = |span: Span| Place { file: file.to_owned(), document: 0, span };
+        if FILE_NAMES.iter().filter(|name| self.files.is_file(&directory.join(name))).count() > 1 {
+            self.refuse(start(Span::default()), "the directory has several kustomizations".to_owned(), "keep one");
+        }
+        let Some(text) = self.read(file)? else { return Ok(expansion) };
         let parsed = yaml::parse(&text, &yaml::Limits::default());
-        let Some(root) = parsed.documents.first().map(|document| document.root.to_owned_node()) else { return Ok(()) };
-        self.follow_resources(directory, &root)?;
-        self.follow_patches(directory, &root);
-        self.follow_generators(directory, &root);
-        for field in ["generators", "transformers", "validators"] {
-            self.follow_plugins(directory, &file, field, &root)?;
+        let first = parsed.documents.first();
+        let failures = first.map(|document| document.problems.as_slice()).unwrap_or_default();
+        let unread = parsed.failure.iter().filter(|failure| first.is_none_or(|it| failure.span.start <= it.span.end));
+        for failure in unread.chain(failures) {
+            self.refuse(start(failure.span), failure.sentence(), "");
         }
-        if root.get("helmCharts").is_some_and(|charts| !charts.items().is_empty())
-            || root.get("helmChartInflationGenerator").is_some()
-        {
-            self.closure.obstacles.insert(Obstacle::Helm);
-        }
-        self.closure.kustomizations.push(Kustomization { directory: directory.to_owned(), file, root });
-        Ok(())
+        let Some(document) = first else { return Ok(expansion) };
+        let root = document.root.to_owned_node();
+        let position = Position { directory, file, document: document.index, text: None };
+        let handed = self.write(&root, &schema::KUSTOMIZATION, "", &position, &mut expansion)?;
+        let charts = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
+        let home = root.get("helmGlobals").and_then(|globals| globals.get("chartHome"));
+        charts("helmCharts").iter().for_each(|chart| self.add_chart(directory, chart, home));
+        charts("helmChartInflationGenerator").iter().for_each(|chart| self.add_chart(directory, chart, home));
+        expansion.close(&root);
+        let (directory, file) = (directory.to_owned(), file.to_owned());
+        self.closure.kustomizations.push(Kustomization { directory, file, root, handed });
+        Ok(expansion)
     }
 
-    fn follow_resources(&mut self, directory: &Path, root: &Node<'_>) -> Result<(), InputError> {
-        for entry in strings(root, &["resources", "bases", "components"]) {
-            let path = lexical(&directory.join(entry));
-            if has_scheme(entry) {
-                self.closure.obstacles.insert(Obstacle::Remote(entry.to_owned()));
-            } else if self.files.is_file(&path) {
-                self.add_resource(path)?;
-            } else if self.files.is_directory(&path) {
-                self.visit(&path)?;
-            } else {
-                self.check_missing(entry, &path);
-            }
-        }
-        Ok(())
-    }
-
-    fn add_resource(&mut self, path: PathBuf) -> Result<(), InputError> {
-        if self.closure.resources.contains(&path) || !self.is_allowed(&path) {
-            return Ok(());
-        }
-        if let Some(text) = self.read(&path)? {
-            self.closure.has_models |= pipeline::may_hold_input(&text);
-            self.closure.resources.insert(path);
-        }
-        Ok(())
-    }
-
-    fn follow_patches(&mut self, directory: &Path, root: &Node<'_>) {
-        let items = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
-        let with_path = ["patches", "patchesJson6902", "replacements"].into_iter().flat_map(items);
-        let paths = with_path.filter_map(|entry| entry.get("path")).chain(items("patchesStrategicMerge"));
-        for entry in paths.filter_map(Node::as_str).filter(|path| !path.contains('\n')) {
-            if let Some(path) = self.find_file(directory, entry) {
-                self.closure.patches.insert(path);
-            }
-        }
-        let openapi = root.get("openapi").and_then(|openapi| openapi.get("path")).and_then(Node::as_str);
-        for entry in strings(root, &["crds", "configurations"]).chain(openapi) {
-            self.add_other(directory, entry);
-        }
-    }
-
-    /// Adds the files whose content goes into generated ConfigMaps and Secrets: `path` or `key=path`.
-    fn follow_generators(&mut self, directory: &Path, root: &Node<'_>) {
-        let generators = ["configMapGenerator", "secretGenerator"].iter().filter_map(|field| root.get(field));
-        for generator in generators.flat_map(Node::items) {
-            let env = generator.get("env").and_then(Node::as_str);
-            for entry in strings(generator, &["files", "envs"]).chain(env) {
-                self.add_other(directory, after_key(entry));
-            }
-        }
-    }
-
-    /// Follows the configurations of plugins: those of kustomize itself run as they are, our own function is recorded,
-    /// and any other would run a program.
-    fn follow_plugins(
+    /// Writes a value of a kustomization anew, and follows what it names. `field` is the field of the kustomization.
+    fn write(
         &mut self,
-        directory: &Path,
-        kustomization: &Path,
+        node: &Node<'_>,
+        shape: &'static Shape,
         field: &'static str,
-        root: &Node<'_>,
-    ) -> Result<(), InputError> {
-        let entries = root.get(field).map(Node::items).unwrap_or_default();
-        for (position, entry) in entries.iter().filter_map(Node::as_str).enumerate() {
-            let (file, text) = if entry.contains('\n') {
-                (kustomization.to_owned(), entry.to_owned())
-            } else {
-                let path = lexical(&directory.join(entry));
-                if self.files.is_directory(&path) {
-                    self.visit(&path)?;
-                    continue;
+        position: &Position<'_>,
+        expansion: &mut Expansion,
+    ) -> Result<Value, InputError> {
+        match (shape, &node.value) {
+            (_, yaml::Value::Null) => return Ok(Value::Null),
+            (Shape::Data, _) => return Ok(node.to_json()),
+            (Shape::Fields(_) | Shape::AllFields(_), yaml::Value::Mapping(entries)) => {
+                let mut written = serde_json::Map::new();
+                for entry in entries {
+                    let Some((name, shape)) = shape.fields().find(|(name, _)| *name == entry.key) else {
+                        self.refuse_field(&entry.key, shape, field, position.place(entry.key_span));
+                        continue;
+                    };
+                    let field = if field.is_empty() { name } else { field };
+                    let value = self.write(&entry.node, shape, field, position, expansion)?;
+                    written.insert((*name).to_owned(), value);
                 }
-                let Some(path) = self.find_file(directory, entry) else { continue };
-                let Some(text) = self.read(&path)? else { continue };
-                self.closure.others.insert(path.clone());
-                (path, text)
-            };
-            for document in &yaml::parse(&text, &yaml::Limits::default()).documents {
-                self.add_plugin(directory, kustomization, (field, position), &file, &text, &document.root);
+                return Ok(Value::Object(written));
             }
+            (Shape::List(Shape::Reference(Reference::Plugin)), yaml::Value::Sequence(items)) => {
+                let numbered = items.iter().enumerate();
+                let written = numbered.map(|(number, item)| self.write_plugin(item, (field, number), position, expansion));
+                return written.collect::<Result<Vec<Value>, _>>().map(Value::Array);
+            }
+            (Shape::List(item), yaml::Value::Sequence(items)) => {
+                let written = items.iter().map(|node| self.write(node, item, field, position, expansion));
+                return written.collect::<Result<Vec<Value>, _>>().map(Value::Array);
+            }
+            (Shape::Reference(reference), yaml::Value::String(text)) => {
+                let place = position.place(node.span);
+                let written = self.write_reference(text, *reference, position.directory, place, expansion)?;
+                return Ok(written.map_or(Value::Null, Value::String));
+            }
+            _ => {}
         }
+        let expected = match shape {
+            Shape::List(_) => "a list",
+            Shape::Reference(_) => "a string",
+            _ => "a mapping",
+        };
+        let reason = format!("{} is {}, expected {expected}", describe(field), node.describe());
+        self.refuse(position.place(node.span), reason, "");
+        Ok(Value::Null)
+    }
+
+    fn refuse_field(&mut self, key: &str, shape: &'static Shape, field: &str, place: Place) {
+        let names = || shape.fields().map(|(name, _)| *name);
+        let same = names().find(|name| is_same_word(name, key));
+        let meant = same.or_else(|| closest(key, names())).map(|name| format!("did you mean {name}?"));
+        let reason = format!("{key:?} is no field of {}", describe(field));
+        self.refuse(place, reason, &meant.unwrap_or_default());
+    }
+
+    /// Follows a reference, and returns how kustomize is handed it. Without one, the reference was refused.
+    fn write_reference(
+        &mut self,
+        text: &str,
+        reference: Reference,
+        directory: &Path,
+        place: Place,
+        expansion: &mut Expansion,
+    ) -> Result<Option<String>, InputError> {
+        match reference {
+            Reference::Resource | Reference::Component => self.write_resource(text, directory, place, expansion),
+            Reference::PatchOrText => match inline_documents(text) {
+                Some(documents) => Ok(Some(documents)),
+                None => self.write_file(text, text, directory, place, true, expansion),
+            },
+            Reference::Patch => self.write_file(text, text, directory, place, true, expansion),
+            Reference::File => self.write_file(text, text, directory, place, false, expansion),
+            Reference::KeyedFile => match text.split_once('=') {
+                Some((key, path)) if !key.is_empty() && !path.contains('=') => {
+                    let written = self.write_file(path, text, directory, place, false, expansion)?;
+                    Ok(written.map(|path| format!("{key}={path}")))
+                }
+                Some(_) => {
+                    self.refuse(place, format!("{text:?} is no file, expected PATH or KEY=PATH"), "");
+                    Ok(None)
+                }
+                None => self.write_file(text, text, directory, place, false, expansion),
+            },
+            Reference::HelmPath => {
+                let path = lexical(&directory.join(text));
+                if has_scheme(text) {
+                    self.refuse_remote(text, place);
+                    return Ok(Some(text.to_owned()));
+                }
+                Ok(self.check_inside(text, &path, &place).then(|| relative(text)))
+            }
+            Reference::Chart => {
+                let is_name = Path::new(text).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+                if !is_name {
+                    self.refuse(place, format!("{text:?} is no name of a chart"), "");
+                }
+                Ok(is_name.then(|| text.to_owned()))
+            }
+            // Those of a list have their positions in it.
+            Reference::Plugin => Ok(None),
+        }
+    }
+
+    fn write_resource(
+        &mut self,
+        text: &str,
+        directory: &Path,
+        place: Place,
+        expansion: &mut Expansion,
+    ) -> Result<Option<String>, InputError> {
+        let path = lexical(&directory.join(text));
+        if has_scheme(text) {
+            // Kustomize takes it as a URL, even if a file has that name.
+            self.closure.obstacles.insert(Obstacle::Remote(text.to_owned()));
+            return Ok(Some(text.to_owned()));
+        }
+        if self.files.is_file(&path) {
+            if self.check_inside(text, &path, &place) {
+                self.add_resource(&path, expansion)?;
+            }
+        } else if self.files.is_directory(&path) {
+            if self.check_inside(text, &path, &place) {
+                expansion.add(self.visit(&path, Some(place))?);
+            }
+        } else if is_remote(text) {
+            self.closure.obstacles.insert(Obstacle::Remote(text.to_owned()));
+            return Ok(Some(text.to_owned()));
+        } else if self.check_inside(text, &path, &place) {
+            self.refuse(place, format!("{text} does not exist"), "");
+        }
+        Ok(Some(relative(text)))
+    }
+
+    fn add_resource(&mut self, path: &Path, expansion: &mut Expansion) -> Result<(), InputError> {
+        let Some(text) = self.read(path)? else { return Ok(()) };
+        expansion.add_resources(&text);
+        self.closure.has_models |= pipeline::may_hold_input(&text);
+        self.closure.resources.insert(path.to_owned());
         Ok(())
     }
 
-    fn add_plugin(
+    /// Follows a reference to a file. `entry` is what is written, of which the file is all or the last part.
+    fn write_file(
         &mut self,
-        directory: &Path,
-        kustomization: &Path,
-        (field, position): (&'static str, usize),
-        file: &Path,
         text: &str,
-        config: &Node<'_>,
-    ) {
-        let string = |key: &str| config.get(key).and_then(Node::as_str).unwrap_or_default();
-        let annotations = config.get("metadata").and_then(|metadata| metadata.get("annotations"));
-        let function = annotations.and_then(|annotations| annotations.get(FUNCTION)).and_then(Node::as_str);
-        if string("kind") == HELM_GENERATOR {
-            self.closure.obstacles.insert(Obstacle::Helm);
-        } else if string("apiVersion") == BUILTIN {
-            let mut named = Vec::new();
-            strings_below(config, &mut named);
-            for entry in named.into_iter().map(after_key).filter(|entry| !entry.contains('\n')) {
-                if has_scheme(entry) || self.files.is_file(&directory.join(entry)) {
-                    self.add_other(directory, entry);
-                }
-            }
-        } else if let Some(input) =
-            function.filter(|it| it.contains(OWN_FUNCTION)).and_then(|_| function_input(text, config))
+        entry: &str,
+        directory: &Path,
+        place: Place,
+        is_patch: bool,
+        expansion: &mut Expansion,
+    ) -> Result<Option<String>, InputError> {
+        let path = lexical(&directory.join(text));
+        if has_scheme(text) || (is_remote(text) && !self.files.is_file(&path)) {
+            self.refuse_remote(entry, place);
+            return Ok(Some(text.to_owned()));
+        }
+        if !self.check_inside(text, &path, &place) {
+            return Ok(None);
+        }
+        let Some(size) = self.files.size(&path) else {
+            self.refuse(place, format!("{text} is no file"), "");
+            return Ok(None);
+        };
+        expansion.add_bytes(size);
+        self.closure.expansion.add_file();
+        let files = if is_patch { &mut self.closure.patches } else { &mut self.closure.others };
+        files.insert(path);
+        Ok(Some(relative(text)))
+    }
+
+    /// Writes a configuration of a plugin anew, which is a file or the text itself. Those of kustomize itself run as they
+    /// are, our own function is recorded, and any other would run a program.
+    fn write_plugin(
+        &mut self,
+        node: &Node<'_>,
+        (field, number): (&'static str, usize),
+        position: &Position<'_>,
+        expansion: &mut Expansion,
+    ) -> Result<Value, InputError> {
+        let place = position.place(node.span);
+        let Some(entry) = node.as_str() else {
+            self.refuse(place, format!("{field}[{number}] is {}, expected a string", node.describe()), "");
+            return Ok(Value::Null);
+        };
+        let directory = position.directory;
+        if inline_documents(entry).is_some() {
+            let position = Position { text: Some(place.span), ..*position };
+            let text = self.write_configurations(entry, (field, number), &position, position.file, expansion)?;
+            return Ok(Value::String(text));
+        }
+        let path = lexical(&directory.join(entry));
+        if !has_scheme(entry) && self.files.is_directory(&path) {
+            // What a kustomization builds could be any plugin.
+            self.closure.obstacles.insert(Obstacle::Plugin(format!("what {entry} builds")));
+            self.write_resource(entry, directory, place, expansion)?;
+            return Ok(Value::String(relative(entry)));
+        }
+        let Some(written) = self.write_file(entry, entry, directory, place, false, expansion)? else {
+            return Ok(Value::Null);
+        };
+        self.closure.others.remove(&path);
+        if let Some(text) = self.read(&path)?
+            && !has_scheme(entry)
         {
+            let inner = Position { directory, file: &path, document: 0, text: None };
+            let text = self.write_configurations(&text, (field, number), &inner, position.file, expansion)?;
+            self.closure.plugins.insert(path, text);
+        }
+        Ok(Value::String(written))
+    }
+
+    /// Writes the configurations in a text anew, as JSON documents.
+    fn write_configurations(
+        &mut self,
+        text: &str,
+        plugin: (&'static str, usize),
+        position: &Position<'_>,
+        kustomization: &Path,
+        expansion: &mut Expansion,
+    ) -> Result<String, InputError> {
+        let parsed = yaml::parse(text, &yaml::Limits::default());
+        let problems = parsed.documents.iter().flat_map(|document| &document.problems);
+        for failure in parsed.failure.iter().chain(problems) {
+            self.refuse(position.place(failure.span), failure.sentence(), "");
+        }
+        let mut written: Vec<String> = Vec::new();
+        for document in &parsed.documents {
+            let position = Position { document: document.index, ..*position };
+            let config = self.write_configuration(text, plugin, &document.root, &position, kustomization, expansion)?;
+            written.push(config.to_string());
+        }
+        Ok(written.join("\n---\n"))
+    }
+
+    fn write_configuration(
+        &mut self,
+        text: &str,
+        (field, number): (&'static str, usize),
+        config: &Node<'_>,
+        position: &Position<'_>,
+        kustomization: &Path,
+        expansion: &mut Expansion,
+    ) -> Result<Value, InputError> {
+        let string = |key: &str| config.get(key).and_then(Node::as_str).unwrap_or_default();
+        let (kind, version) = (string("kind"), string("apiVersion"));
+        let metadata = config.get("metadata");
+        let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
+        let function = annotations.and_then(|annotations| annotations.get(FUNCTION)).and_then(Node::as_str);
+        if version == BUILTIN {
+            if metadata.and_then(|metadata| metadata.get("name")).and_then(Node::as_str).is_none_or(str::is_empty) {
+                self.refuse(position.place(config.span), format!("the {kind} has no metadata.name"), "");
+            }
+            let Some(shape) = schema::plugin(kind) else {
+                self.refuse(position.place(config.span), format!("kustomize has no plugin {kind:?}"), "");
+                return Ok(Value::Null);
+            };
+            if kind == HELM_GENERATOR {
+                self.add_chart(position.directory, config, config.get("chartHome"));
+            }
+            return self.write(config, shape, field, position, expansion);
+        }
+        if let Some(input) = function.filter(|it| it.contains(OWN_FUNCTION)).and_then(|_| function_input(text, config)) {
             self.closure.has_models |= matches!(input, FunctionInput::Deployment(_));
-            let (kustomization, file) = (kustomization.to_owned(), file.to_owned());
-            self.closure.functions.push(OwnFunction { kustomization, field, position, file, input });
+            let (kustomization, file) = (kustomization.to_owned(), position.file.to_owned());
+            self.closure.functions.push(OwnFunction { kustomization, field, position: number, file, input });
         } else {
-            let (kind, version) = (string("kind"), string("apiVersion"));
             self.closure.obstacles.insert(Obstacle::Plugin(format!("{kind} of {version}")));
         }
+        Ok(config.to_json())
     }
 
-    fn add_other(&mut self, directory: &Path, entry: &str) {
-        if let Some(path) = self.find_file(directory, entry) {
-            self.closure.others.insert(path);
-        }
-    }
-
-    /// Returns the file that an entry names. Kustomize reports one that does not exist.
-    fn find_file(&mut self, directory: &Path, entry: &str) -> Option<PathBuf> {
-        let path = lexical(&directory.join(entry));
-        if has_scheme(entry) || !self.files.is_file(&path) {
-            self.check_missing(entry, &path);
-            return None;
-        }
-        self.is_allowed(&path).then_some(path)
-    }
-
-    /// Records why an entry leads to no file, if that is an obstacle.
-    fn check_missing(&mut self, entry: &str, path: &Path) {
-        if is_remote(entry) {
-            self.closure.obstacles.insert(Obstacle::Remote(entry.to_owned()));
-        } else {
-            self.is_allowed(path);
+    /// Records what a chart needs: helm, and the network if the chart is not in the repository.
+    fn add_chart(&mut self, directory: &Path, chart: &Node<'_>, home: Option<&Node<'_>>) {
+        self.closure.obstacles.insert(Obstacle::Helm);
+        let string = |keys: [&str; 2]| keys.iter().find_map(|key| chart.get(key)).and_then(Node::as_str);
+        let home = home.or_else(|| chart.get("chartHome")).and_then(Node::as_str).unwrap_or(CHARTS);
+        let home = directory.join(home);
+        let name = string(["name", "chartName"]).unwrap_or_default();
+        let version = string(["version", "chartVersion"]).unwrap_or_default();
+        let places = [home.join(name), home.join(format!("{name}-{version}")).join(name)];
+        if let Some(repository) = string(["repo", "chartRepoUrl"])
+            && !places.iter().any(|place| self.files.is_directory(&lexical(place)))
+        {
+            self.closure.obstacles.insert(Obstacle::Remote(repository.to_owned()));
         }
     }
 
     fn read(&mut self, path: &Path) -> Result<Option<String>, InputError> {
-        let count = self.closure.files().count();
-        if count >= MAX_FILES {
-            self.closure.obstacles.insert(Obstacle::TooMany);
+        self.closure.expansion.add_file();
+        if self.closure.expansion.has_too_many_files() {
             return Ok(None);
         }
         Ok(self.files.read(path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Whether a path is inside of the boundary, links included. If not, that is an obstacle.
-    fn is_allowed(&mut self, path: &Path) -> bool {
-        let is_inside = absolute(path).starts_with(&self.boundary)
+    /// Whether a path is relative and inside of the boundary, links included. If not, it is refused.
+    fn check_inside(&mut self, text: &str, path: &Path, place: &Place) -> bool {
+        let is_inside = Path::new(text).is_relative()
+            && absolute(path).starts_with(&self.boundary)
             && (self.files.revision().is_some() || is_below_with_links(path, &self.boundary));
         if !is_inside {
-            self.closure.obstacles.insert(Obstacle::Outside(path.display().to_string()));
+            let reason = format!("{text} leads out of the repository");
+            self.refuse(place.clone(), reason, "keep everything that it includes in the repository");
         }
         is_inside
     }
+
+    fn refuse_remote(&mut self, text: &str, place: Place) {
+        let help = "keep a copy in the repository, or use --allow-remote if you allow this".to_owned();
+        let reason = format!("{text} is in the network");
+        self.closure.refusals.push(Refusal { place, reason, help, is_remote: true });
+    }
+
+    fn refuse(&mut self, place: Place, reason: String, help: &str) {
+        self.closure.refusals.push(Refusal { place, reason, help: help.to_owned(), is_remote: false });
+    }
+}
+
+/// Returns how a message names a field of a kustomization, or the kustomization itself.
+fn describe(field: &str) -> &str {
+    if field.is_empty() { "a kustomization" } else { field }
+}
+
+/// Returns a relative path as kustomize cannot take it for anything else, such as a URL.
+fn relative(text: &str) -> String {
+    format!("./{text}")
+}
+
+/// Returns the documents of a text as JSON, if it is not the name of a file but holds objects itself.
+fn inline_documents(text: &str) -> Option<String> {
+    let parsed = yaml::parse(text, &yaml::Limits::default());
+    let is_collection = |node: &Node<'_>| matches!(node.value, yaml::Value::Mapping(_) | yaml::Value::Sequence(_));
+    let is_inline = parsed.documents.first().is_some_and(|document| is_collection(&document.root));
+    let documents = parsed.documents.iter().map(|document| document.root.to_json().to_string());
+    is_inline.then(|| documents.collect::<Vec<_>>().join("\n---\n"))
 }
 
 /// Whether a path is below a directory after links are followed. What does not exist leads nowhere.
@@ -347,24 +599,6 @@ fn function_input(text: &str, config: &Node<'_>) -> Option<FunctionInput> {
         (_, kubefoundry_model::KIND) => Some(FunctionInput::Deployment(text.to_owned())),
         _ => None,
     }
-}
-
-/// Collects every string in a node.
-fn strings_below<'n>(node: &'n Node<'_>, strings: &mut Vec<&'n str>) {
-    strings.extend(node.as_str());
-    node.items().iter().for_each(|item| strings_below(item, strings));
-    node.entries().iter().for_each(|entry| strings_below(&entry.node, strings));
-}
-
-/// Returns the strings in lists of a node.
-fn strings<'n>(node: &'n Node<'_>, fields: &[&str]) -> impl Iterator<Item = &'n str> {
-    let lists: Vec<&Node<'_>> = fields.iter().filter_map(|field| node.get(field)).collect();
-    lists.into_iter().flat_map(Node::items).filter_map(Node::as_str)
-}
-
-/// Returns the path in an entry of a generator: `path` or `key=path`.
-fn after_key(entry: &str) -> &str {
-    entry.split_once('=').map_or(entry, |(_, path)| path)
 }
 
 /// Whether kustomize takes an entry as a URL, even if a file has that name.

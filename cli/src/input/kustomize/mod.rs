@@ -1,13 +1,16 @@
 //! Builds the kustomizations that lead to objects of kubefoundry, so that what is judged is what is applied.
 //!
 //! ```text
-//! files ─ kustomizations ─ closure of each ─ roots ─┬─ copied, built by kustomize ─ text + origins
+//! files ─ kustomizations ─ closure of each ─ roots ─┬─ written anew, built by kustomize ─ text + origins
+//!                                                   ├─ refusals: an error, nothing is built
 //!                                                   └─ obstacle: not built, its files are read as they are
 //! ```
 
 mod build;
 mod closure;
+mod expansion;
 mod origins;
+mod schema;
 mod selector;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,11 +25,13 @@ use rayon::prelude::*;
 
 use super::InputError;
 use super::files::Files;
-use super::program::ProgramError;
+use super::program::{self, Permissions, ProgramError, TimeBudget};
 use build::{Builder, Workspace, requested_annotations};
 use closure::{Closure, FunctionInput, Obstacle};
+use expansion::Spent;
 
-pub(super) use build::{BuiltText, Permissions};
+pub(super) use build::BuiltText;
+pub(super) use closure::Place;
 pub(super) use closure::{FILE_NAMES, file_in};
 pub(super) use origins::name_of;
 pub(crate) use origins::{BuiltSource, Origins};
@@ -48,8 +53,10 @@ pub(super) enum Outcome {
     Built(BuiltText),
     /// It was not built; the finding says why.
     Unbuilt(Diagnostic),
-    /// Kustomize could not build it.
-    Failed(Diagnostic),
+    /// It cannot be built. Without a place, the finding is about its kustomization file.
+    Failed(Vec<(Option<Place>, Diagnostic)>),
+    /// The machine had no more time or memory for it, so it was not judged.
+    Exhausted(String),
 }
 
 /// What became of the roots of an earlier input. A root whose files are the same is not built again.
@@ -105,21 +112,42 @@ pub(super) fn build_roots(
     permissions: Permissions,
     boundary: &dyn Fn(&Path) -> PathBuf,
     builds: &mut dyn FnMut(&Path) -> Result<bool, InputError>,
+    known: Option<&mut KnownBuilds>,
+) -> Result<Vec<Root>, InputError> {
+    build_candidates(find_roots(kustomizations, files, boundary, builds)?, files, permissions, known)
+}
+
+/// Builds the kustomization of a directory, whether or not it leads to objects of kubefoundry; `None` if there is none.
+pub(super) fn build_directory(
+    directory: &Path,
+    files: &Files,
+    boundary: PathBuf,
+) -> Result<Option<Root>, InputError> {
+    let Some(file) = file_in(directory, files) else { return Ok(None) };
+    let closure = Closure::of(directory, &boundary, files)?;
+    let candidate = Candidate { directory: directory.to_owned(), file, boundary, closure };
+    Ok(build_candidates(vec![candidate], files, Permissions::default(), None)?.pop())
+}
+
+fn build_candidates(
+    candidates: Vec<Candidate>,
+    files: &Files,
+    permissions: Permissions,
     mut known: Option<&mut KnownBuilds>,
 ) -> Result<Vec<Root>, InputError> {
-    let candidates = find_roots(kustomizations, files, boundary, builds)?;
     let builder = Builder::find();
+    let (mut spent, budget) = (Spent::default(), TimeBudget::start());
     let mut workspaces = Vec::new();
     let mut fingerprints = Vec::new();
     for Candidate { directory, boundary, closure, .. } in &candidates {
         let fingerprint = if known.is_some() { fingerprint(closure, files, permissions)? } else { None };
         let same = known.as_deref().zip(fingerprint.as_deref());
         let same = same.and_then(|(known, fingerprint)| known.find(directory, fingerprint));
-        workspaces.push(match (builder, refuse(closure, directory, permissions), same) {
-            (_, _, Some(outcome)) => Err(outcome.clone()),
-            (None, ..) => Err(Outcome::Unbuilt(unbuilt(directory, closure, "kustomize is not on the PATH", MISSING))),
-            (Some(_), Some(finding), _) => Err(Outcome::Unbuilt(finding)),
-            (Some(builder), None, _) => Ok((builder, Workspace::create(closure, boundary, files, permissions)?)),
+        let refused = || refuse(closure, directory, permissions, &mut spent);
+        workspaces.push(match (same.cloned().or_else(refused), builder) {
+            (Some(outcome), _) => Err(outcome),
+            (None, None) => Err(Outcome::Unbuilt(unbuilt(directory, closure, "kustomize is not on the PATH", MISSING))),
+            (None, Some(builder)) => Ok((builder, Workspace::create(closure, boundary, files, permissions)?)),
         });
         fingerprints.push(fingerprint);
     }
@@ -133,14 +161,18 @@ pub(super) fn build_roots(
                 Err(outcome) => return outcome,
             };
             let kept = closure.kustomizations.last().map(requested_annotations).unwrap_or_default();
-            match workspace.build(builder, permissions, &kept) {
+            match workspace.build(builder, permissions, &budget, &kept) {
                 Ok(text) => Outcome::Built(text),
+                Err(error) if error.is_exhaustion() => Outcome::Exhausted(format!("kustomize {error}")),
+                Err(error @ ProgramError::NotIsolated) => {
+                    Outcome::Unbuilt(unbuilt(directory, closure, &error.to_string(), ALLOW_UNCONFINED))
+                }
                 // Without our function, a patch of what it renders has no target.
                 Err(error) if !closure.functions.is_empty() => {
                     let reason = format!("it cannot be built without kubefoundry-fn: {error}");
                     Outcome::Unbuilt(unbuilt(directory, closure, &one_line(&reason), USE_FUNCTION))
                 }
-                Err(error) => Outcome::Failed(failure(directory, &error)),
+                Err(error) => Outcome::Failed(vec![(None, failure(directory, &error))]),
             }
         })
         .collect();
@@ -180,10 +212,20 @@ fn find_roots(
     }
     let included: BTreeSet<PathBuf> =
         all.values().flat_map(|candidate| candidate.closure.included().map(Path::to_owned)).collect();
+    // Kustomizations that include each other in a circle have no root, so the first of them is taken.
+    let mut reached: BTreeSet<PathBuf> = BTreeSet::new();
+    for (directory, Candidate { closure, .. }) in all.iter().filter(|(directory, _)| !included.contains(*directory)) {
+        reached.insert(directory.clone());
+        reached.extend(closure.included().map(Path::to_owned));
+    }
     let mut roots = Vec::new();
     for candidate in all.into_values() {
         let Candidate { directory, closure, .. } = &candidate;
-        let is_root = !included.contains(directory) && !closure.is_component();
+        let is_first_of_circle = reached.insert(directory.clone());
+        if is_first_of_circle {
+            reached.extend(closure.included().map(Path::to_owned));
+        }
+        let is_root = (is_first_of_circle || !included.contains(directory)) && !closure.is_component();
         if is_root && (closure.has_models || !closure.functions.is_empty()) && builds(directory)? {
             roots.push(candidate);
         }
@@ -196,9 +238,22 @@ const USE_FUNCTION: &str = "if it patches rendered objects, check what kustomize
 const MISSING: &str =
     "install kustomize or kubectl, or build the manifests and pass them: kustomize build DIR | kubefoundry lint -";
 
-/// Returns why a kustomization is not built, if it is not.
-fn refuse(closure: &Closure, directory: &Path, permissions: Permissions) -> Option<Diagnostic> {
-    let refused = closure.obstacles.iter().find_map(|obstacle| match obstacle {
+const ALLOW_UNCONFINED: &str = "use --no-isolation if you trust what it starts, or build the manifests elsewhere";
+
+/// Returns what becomes of a kustomization that is not built.
+fn refuse(closure: &Closure, directory: &Path, permissions: Permissions, spent: &mut Spent) -> Option<Outcome> {
+    let refusals = closure.refusals.iter().filter(|refusal| !(refusal.is_remote && permissions.remote));
+    let refused = refusals.map(|refusal| {
+        let message = one_line(&format!("{}, so the kustomization is not built", refusal.reason));
+        let finding = Diagnostic::new(&codes::FAILED_BUILD, message);
+        let help = if refusal.help.is_empty() { HAND_OVER } else { &refusal.help };
+        (Some(refusal.place.clone()), finding.help(help))
+    });
+    let refused: Vec<_> = refused.collect();
+    if !refused.is_empty() {
+        return Some(Outcome::Failed(refused));
+    }
+    let obstacle = closure.obstacles.iter().find_map(|obstacle| match obstacle {
         Obstacle::Remote(entry) if !permissions.remote => Some((
             format!("it reads {entry} from the network"),
             "use --allow-remote if you allow this, or keep a copy in the repository",
@@ -211,14 +266,22 @@ fn refuse(closure: &Closure, directory: &Path, permissions: Permissions) -> Opti
             "it renders Helm charts".to_owned(),
             "use --helm if you allow this, or build the manifests and pass them on standard input",
         )),
-        Obstacle::Outside(path) => {
-            Some((format!("{path} is outside of the repository"), "keep everything that it includes in the repository"))
+        Obstacle::Helm if program::find("helm").is_none() => {
+            Some(("helm is not on the PATH".to_owned(), "install helm, or build the manifests elsewhere"))
         }
-        Obstacle::TooMany => Some(("it leads to too many files".to_owned(), "exclude it in kubefoundry.yaml")),
         _ => None,
     });
-    refused.map(|(reason, help)| unbuilt(directory, closure, &reason, help))
+    if let Some((reason, help)) = obstacle {
+        return Some(Outcome::Unbuilt(unbuilt(directory, closure, &one_line(&reason), help)));
+    }
+    let reason = spent.spend(closure.expansion).err()?;
+    let message = format!("the kustomization {} is too large: {reason}", name_of(directory));
+    Some(Outcome::Failed(vec![(None, Diagnostic::new(&codes::FAILED_BUILD, message).help(DIVIDE))]))
 }
+
+const HAND_OVER: &str = "write it as the documentation of kustomize does";
+
+const DIVIDE: &str = "check it in a run of its own, or divide it";
 
 /// Creates the finding about a kustomization that is not built.
 fn unbuilt(directory: &Path, closure: &Closure, reason: &str, help: &str) -> Diagnostic {
@@ -235,5 +298,5 @@ fn unbuilt(directory: &Path, closure: &Closure, reason: &str, help: &str) -> Dia
 fn failure(directory: &Path, error: &ProgramError) -> Diagnostic {
     let message = one_line(&format!("kustomize cannot build {}: {error}", name_of(directory)));
     Diagnostic::new(&codes::FAILED_BUILD, message)
-        .help("run `kustomize build` there, or exclude the directory in kubefoundry.yaml")
+        .help("run `kustomize build` there")
 }
