@@ -169,17 +169,20 @@ def refusals():
     disguised = {"a/m.yaml": MODEL, "a/kustomization.yaml": f"resources: [m.yaml]\npatches: [{{path: '{url}'}}]\n", f"a/{url.replace('//', '/')}": HEAD}
     with Repository(disguised) as repository:
         out = repository.run("lint", ".", "-o", "concise")[1]
-        report.check("a file that looks like a URL is not fetched", "KF0013" in out and not requests, out)
+        report.check("a file that looks like a URL is not fetched", "KF0014" in out and not requests, out)
     server.shutdown()
     plugin = "apiVersion: example.com/v1\nkind: Touch\nmetadata:\n  name: t\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./touch.sh}\n"
     with Repository({"a/m.yaml": MODEL, "a/kustomization.yaml": "resources: [m.yaml]\ntransformers: [t.yaml]\n", "a/t.yaml": plugin}) as repository:
         marker = repository.path.with_suffix(".ran")
-        repository.write({"a/touch.sh": f"#!/bin/sh\ntouch {marker}\ncat\n"})
+        repository.write({"a/touch.sh": f"#!/bin/sh\ntouch {marker} 2>/dev/null\ncat\n"})
         (repository.path / "a/touch.sh").chmod(0o755)
         status, out, err = repository.run("lint", ".", "-o", "concise")
         report.check("a program is not run", status == 0 and "KF0013" in out and not marker.exists(), out + err)
         status, out, err = repository.run("lint", ".", "-o", "concise", "--enable-exec")
-        report.check("--enable-exec runs it", status == 0 and "KF0013" not in out and marker.exists(), out + err)
+        ran = status == 0 and "KF0013" not in out
+        report.check("--enable-exec runs it, and it writes nothing elsewhere", ran and not marker.exists(), out + err)
+        status, out, err = repository.run("lint", ".", "-o", "concise", "--enable-exec", "--no-isolation")
+        report.check("--no-isolation lets it", status == 0 and "KF0013" not in out and marker.exists(), out + err)
         marker.unlink(missing_ok=True)
     secret = {"a/m.yaml": MODEL, "a/kustomization.yaml": "resources: [m.yaml]\nconfigMapGenerator: [{name: c, files: [link]}]\n"}
     with Repository(secret) as repository:

@@ -229,11 +229,8 @@ pub(crate) fn read_application(
     let mut reader = Reader { files: Files::on_disk(repository.map(Path::to_owned).as_slice()), ..Reader::default() };
     let named = NamedOptions::of_application(config)?;
     let mut finder = OptionsFinder::default();
-    let listing = if builds {
-        None
-    } else {
-        Some(Listing::of(&[directory.to_owned()], &reader.files, &mut finder, &named)?)
-    };
+    let listing =
+        if builds { None } else { Some(Listing::of(&[directory.to_owned()], &reader.files, &mut finder, &named)?) };
     let found: Vec<PathBuf> = match &listing {
         Some(listing) => listing.option_files().collect::<OptionFiles>().into_iter().collect(),
         None => finder.find(directory, &reader.files)?.files.clone(),

@@ -9,10 +9,10 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::one_line;
 
-use super::{InputError, MAX_BYTES};
 use super::files::Files;
 use super::kustomize::name_of;
 use super::program::{self, Permissions, ProgramError, TimeBudget};
+use super::{InputError, MAX_BYTES};
 
 /// The file that makes a directory a Helm chart, and the directory of its templates.
 const CHART_FILE: &str = "Chart.yaml";

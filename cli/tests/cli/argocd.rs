@@ -262,7 +262,9 @@ fn the_page_lists_the_parameters() {
 #[test]
 fn runs_kustomize_without_a_shell() {
     use std::os::unix::fs::PermissionsExt as _;
-    let script = format!("#!/bin/sh\n[ \"$*\" = 'build .' ] || exit 9\ncat <<'END'\n{}END\n", model("built"));
+    // It has no PATH, and so no other program.
+    let script =
+        format!("#!/bin/sh\n[ \"$1 ${{2##*/}}\" = 'build build' ] || exit 9\nprintf %s '{}'\n", model("built"));
     let sandbox = Sandbox::new()
         .with("kubefoundry.yaml", PINNED)
         .with("kustomization.yaml", "resources: [a.yaml]\nnamePrefix: x-\n")
@@ -279,10 +281,15 @@ fn runs_kustomize_without_a_shell() {
     let on = ("ARGOCD_ENV_KUSTOMIZE", "true");
     let built = argocd(&sandbox, "generate", &[("PATH", &path("bin")), on]).exits(0);
     assert!(built.out.contains("name: built"), "{}", built.out);
-    let failed = argocd(&sandbox, "generate", &[("PATH", &path("failing")), on]).exits(2);
-    assert_eq!(failed.err, "kubefoundry: kustomize build failed: no such file\n");
-    let absent = argocd(&sandbox, "generate", &[("PATH", "/nowhere"), on]).exits(2);
-    assert!(absent.err.starts_with("kubefoundry: cannot run kustomize: "), "{}", absent.err);
+    let failed = argocd(&sandbox, "generate", &[("PATH", &path("failing")), on]).exits(1);
+    let reason = "kustomization.yaml:1:1: error[KF0014] kustomize cannot build .: no such file\n";
+    assert!(failed.err.contains(reason), "{}", failed.err);
+    let absent = argocd(&sandbox, "generate", &[("PATH", "/nowhere"), on]).exits(1);
+    assert!(
+        absent.err.contains("error[KF0013]") && absent.err.contains("kustomize is not on the PATH"),
+        "{}",
+        absent.err
+    );
     let off = argocd(&sandbox, "generate", &[]).exits(0);
     assert!(off.out.contains("name: a\n") && off.err.contains("kustomization.yaml is ignored"), "{off:#?}");
     assert_eq!((failed.out.as_str(), absent.out.as_str()), ("", ""));

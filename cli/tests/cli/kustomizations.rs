@@ -58,28 +58,184 @@ fn a_kustomization_without_models_is_not_built() {
     assert_eq!(sandbox.run(&["lint", ".", "-o", "concise"]).exits(0).out, "");
 }
 
-/// The obstacles are found before kustomize runs: it would fetch, run or read what is named.
+/// A repository whose kustomize must not run.
+fn with_unused_kustomize(sandbox: Sandbox) -> Sandbox {
+    let sandbox = sandbox.with("bin/kustomize", "#!/bin/sh\necho must not run >&2\nexit 1\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(sandbox.path("bin/kustomize"), mode).unwrap();
+    sandbox
+}
+
+fn lint_with_own_path(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = sandbox.command(arguments).env("PATH", sandbox.path("bin")).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+/// The obstacles are found before kustomize runs: it would fetch or run what is named.
 #[test]
 fn what_a_kustomization_may_not_do_is_found_before_it_runs() {
     let plugin = "apiVersion: example.com/v1\nkind: Plugin\nmetadata: {name: p, annotations: {config.kubernetes.io/function: 'exec: {path: ./p}'}}\n";
     for (extra, reason) in [
         ("resources: [m.yaml, 'https://example.com/x.yaml']\n", "it reads https://example.com/x.yaml from the network"),
-        ("resources: [m.yaml]\npatches: [{path: 'https://example.com/x.yaml'}]\n", "from the network"),
         ("resources: [m.yaml, 'github.com/org/repo//x?ref=v1']\n", "from the network"),
+        ("resources: [m.yaml]\ncomponents: ['https://example.com/org/repo//c']\n", "from the network"),
         ("resources: [m.yaml]\ntransformers: [plugin.yaml]\n", "it runs a program: Plugin of example.com/v1"),
+        ("resources: [m.yaml]\ntransformers: [plugins]\n", "it runs a program: what plugins builds"),
         ("resources: [m.yaml]\nhelmCharts: [{name: x}]\n", "it renders Helm charts"),
-        ("resources: [m.yaml, ../../../etc]\n", "../../etc is outside of the repository"),
-        ("resources: [m.yaml]\nconfigMapGenerator: [{name: x, files: [/etc/passwd]}]\n", "/etc/passwd is outside"),
     ] {
-        let sandbox = Sandbox::new().with("bin/kustomize", "#!/bin/sh\necho must not run >&2\nexit 1\n");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(sandbox.path("bin/kustomize"), mode).unwrap();
-        let sandbox =
-            sandbox.with("a/kustomization.yaml", extra).with("a/m.yaml", model("m")).with("a/plugin.yaml", plugin);
-        let output =
-            sandbox.command(&["lint", "a", "-o", "concise"]).env("PATH", sandbox.path("bin")).output().unwrap();
+        let sandbox = with_unused_kustomize(Sandbox::new())
+            .with("a/kustomization.yaml", extra)
+            .with("a/m.yaml", model("m"))
+            .with("a/plugin.yaml", plugin)
+            .with("a/plugins/kustomization.yaml", "resources: [../plugin.yaml]\n");
+        let (status, text) = lint_with_own_path(&sandbox, &["lint", "a", "-o", "concise"]);
+        assert!(text.contains("warning[KF0013]") && text.contains(reason), "{extra}: {text}");
+        assert_eq!(status, Some(0), "{text}");
+        let (status, text) = lint_with_own_path(&sandbox, &["lint", "a", "-o", "concise", "--strict"]);
+        assert_eq!(status, Some(1), "what is not judged is an error under --strict: {text}");
+    }
+}
+
+/// What is not understood exactly is never handed to kustomize, which reads keys without regard to case and the last of
+/// equal ones (A1).
+#[test]
+fn what_is_not_understood_is_an_error_at_its_place() {
+    let url = "http://127.0.0.1:9/x";
+    let cases = [
+        ("Resources: [m.yaml]\n".to_owned(), "2:1: ", "\"Resources\" is no field of a kustomization"),
+        ("re\u{17f}ources: [m.yaml]\n".to_owned(), "2:1: ", "is no field of a kustomization"),
+        ("bases: []\nresources: [m.yaml]\n".to_owned(), "3:1: ", "resources"),
+        (
+            format!("configMapGenerator:\n- {{name: c, Files: ['k={url}']}}\n"),
+            "3:13: ",
+            "\"Files\" is no field of configMapGenerator",
+        ),
+        (format!("configMapGenerator: [{{name: c, files: ['k={url}']}}]\n"), "2:40: ", "is in the network"),
+        (format!("secretGenerator: [{{name: c, envs: ['{url}']}}]\n"), "2:36: ", "is in the network"),
+        (format!("secretGenerator: [{{name: c, env: '{url}'}}]\n"), "2:34: ", "is in the network"),
+        (format!("patches: [{{path: '{url}'}}]\n"), "2:18: ", "is in the network"),
+        (format!("patches: [{{Path: '{url}'}}]\n"), "2:12: ", "\"Path\" is no field of patches"),
+        (format!("patchesStrategicMerge: ['{url}']\n"), "2:25: ", "is in the network"),
+        (
+            format!("patchesJson6902: [{{target: {{kind: X, name: x}}, path: '{url}'}}]\n"),
+            "2:54: ",
+            "is in the network",
+        ),
+        (format!("replacements: [{{path: '{url}'}}]\n"), "2:23: ", "is in the network"),
+        (format!("crds: ['{url}']\n"), "2:8: ", "is in the network"),
+        (format!("openapi: {{path: '{url}'}}\n"), "2:17: ", "is in the network"),
+        (format!("openAPI: {{path: '{url}'}}\n"), "2:1: ", "\"openAPI\" is no field"),
+        (format!("configurations: ['{url}']\n"), "2:18: ", "is in the network"),
+        (format!("validators: ['{url}']\n"), "2:14: ", "is in the network"),
+        (
+            format!(
+                "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {{name: p}}\n  path: {url}\n"
+            ),
+            "3:3: ",
+            "is in the network",
+        ),
+        (
+            format!(
+                "generators:\n- |\n  apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {{name: p}}\n  FILES: [{url}]\n"
+            ),
+            "3:3: ",
+            "\"FILES\" is no field of generators",
+        ),
+        ("patches: [{path: ../../../etc/hostname}]\n".to_owned(), "2:18: ", "leads out of the repository"),
+        ("components: [../..]\n".to_owned(), "2:14: ", "leads out of the repository"),
+        ("configMapGenerator: [{name: c, files: [/etc/passwd]}]\n".to_owned(), "2:40: ", "leads out of the repository"),
+        ("patches: [{path: link}]\n".to_owned(), "2:18: ", "leads out of the repository"),
+        ("replacements: [{path: absent.yaml}]\n".to_owned(), "2:23: ", "absent.yaml is no file"),
+        ("namePrefix: {a: b}\nlabels: {a: b}\n".to_owned(), "3:9: ", "labels is a mapping, expected a list"),
+        ("components: [../b]\n".to_owned(), "../b/kustomization.yaml:1:13: ", "it includes itself"),
+    ];
+    for (extra, place, reason) in cases {
+        let sandbox = with_unused_kustomize(Sandbox::new())
+            .with("a/kustomization.yaml", format!("resources: [m.yaml]\n{extra}"))
+            .with("a/m.yaml", model("m"))
+            .with("b/kustomization.yaml", "resources: [../a]\n");
+        std::fs::create_dir(sandbox.path(".git")).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", sandbox.path("a/link")).unwrap();
+        let (status, text) = lint_with_own_path(&sandbox, &["lint", "a", "-o", "concise"]);
+        let start = place.strip_prefix("../").map_or_else(|| format!("a/kustomization.yaml:{place}"), str::to_owned);
+        assert!(text.starts_with(&format!("{start}error[KF0014] ")) && text.contains(reason), "{extra}: {text}");
+        assert_eq!(status, Some(1), "{extra}: {text}");
+        // The permission does not help what no permission is about.
+        if !reason.contains("network") {
+            assert_eq!(lint_with_own_path(&sandbox, &["lint", "a", "--allow-remote"]).0, Some(1), "{extra}");
+        }
+    }
+}
+
+/// Kustomizations that include each other have no root, and are no less wrong for it (A9).
+#[test]
+fn a_circle_is_an_error() {
+    let sandbox = with_unused_kustomize(Sandbox::new())
+        .with("x/kustomization.yaml", "resources: [m.yaml, ../y]\n")
+        .with("x/m.yaml", model("m"))
+        .with("y/kustomization.yaml", "resources:\n- ../z\n")
+        .with("z/kustomization.yaml", "resources:\n- ../x\n");
+    let (status, text) = lint_with_own_path(&sandbox, &["lint", ".", "-o", "concise"]);
+    assert_eq!((status, text.matches("KF0014").count()), (Some(1), 1), "{text}");
+    assert!(text.starts_with("z/kustomization.yaml:2:3: error[KF0014] it includes itself"), "{text}");
+}
+
+/// What kustomize would take hours for is counted, and not started (A5).
+#[test]
+fn a_kustomization_that_multiplies_is_counted() {
+    let mut sandbox = with_unused_kustomize(Sandbox::new())
+        .with("l0/kustomization.yaml", "resources: [m.yaml]\n")
+        .with("l0/m.yaml", model("m"));
+    for level in 1..15 {
+        let below = level - 1;
+        sandbox = sandbox
+            .with(&format!("l{level}/kustomization.yaml"), "resources: [a, b]\n")
+            .with(&format!("l{level}/a/kustomization.yaml"), format!("namePrefix: a-\nresources: [../../l{below}]\n"))
+            .with(&format!("l{level}/b/kustomization.yaml"), format!("namePrefix: b-\nresources: [../../l{below}]\n"));
+    }
+    let (status, text) = lint_with_own_path(&sandbox, &["lint", ".", "-o", "concise"]);
+    let start = "l14/kustomization.yaml:1:1: error[KF0014] the kustomization l14 is too large: it has ";
+    assert!(status == Some(1) && text.starts_with(start) && text.contains(" steps to build"), "{text}");
+    let files = "k=big.txt, ".repeat(40).split(", ").enumerate().fold(String::new(), |list, (number, entry)| {
+        if entry.is_empty() { list } else { format!("{list}{number}{entry}, ") }
+    });
+    let sandbox = with_unused_kustomize(Sandbox::new())
+        .with(
+            "kustomization.yaml",
+            format!("resources: [m.yaml]\nconfigMapGenerator: [{{name: c, files: [{files}]}}]\n"),
+        )
+        .with("m.yaml", model("m"))
+        .with("big.txt", "x".repeat(2 << 20));
+    let (status, text) = lint_with_own_path(&sandbox, &["lint", ".", "-o", "concise"]);
+    assert!(status == Some(1) && text.contains(" bytes to read, expected at most 67108864"), "{text}");
+}
+
+/// The confined program reaches no file, no service and no descriptor of its user, whichever wall is missing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_confined_program_reaches_nothing_else() {
+    let script = "#!/bin/bash\nread -r line 2>/dev/null <canary && echo \"file $line\"\n(exec 3<>/dev/tcp/127.0.0.1/$1) 2>/dev/null && echo connected\n(echo x >/dev/udp/127.0.0.1/$1) 2>/dev/null && echo sent\n{ read -r line <&7; } 2>/dev/null && echo descriptor\nread -r line <inside && echo \"$line\"\necho \"$PATH.\"\nulimit -v -t -c\n";
+    let sandbox = Sandbox::new().with("canary", "secret\n").with("own/inside", "own\n").with("own/run", script);
+    let script = script.replace("<canary", &format!("<{}", sandbox.path("canary").display()));
+    let sandbox = sandbox.with("own/run", script);
+    std::fs::set_permissions(sandbox.path("own/run"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let datagrams = std::net::UdpSocket::bind(format!("127.0.0.1:{port}")).unwrap();
+    datagrams.set_nonblocking(true).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let own = sandbox.path("own");
+    for without in [&[][..], &["--without", "seccomp"], &["--without", "namespace"]] {
+        let mut command = sandbox.command(&["confined", "--directory", own.to_str().unwrap()]);
+        command.args(without).arg("--").arg(own.join("run")).arg(&port).current_dir(&own).env("PATH", "");
+        let output = command.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains("KF0013") && text.contains(reason), "{extra}: {text}");
+        assert_eq!(output.status.code(), Some(0), "{without:?}: {text} {}", String::from_utf8_lossy(&output.stderr));
+        let reached = text.lines().find(|line| ["file secret", "connected", "sent", "descriptor"].contains(line));
+        assert_eq!(reached, None, "{without:?}: {text}");
+        assert!(text.starts_with("own\n.\n"), "{without:?}: {text}");
+        assert!(text.contains("2097152") && text.contains("30"), "{without:?}: {text}");
+        assert!(listener.accept().is_err() && datagrams.recv(&mut [0; 8]).is_err(), "{without:?}");
     }
 }
 
@@ -116,7 +272,10 @@ fn examples_of_the_pages_behave_as_they_say() {
 /// The options of a repository apply to what helm renders from its charts.
 #[test]
 fn a_chart_that_helm_renders_has_the_options_of_its_directory() {
-    let helm = format!("#!/bin/sh\n[ \"$*\" = 'template -- chart chart' ] || exit 9\ncat <<'END'\n{}END\n", model("m"));
+    let helm = format!(
+        "#!/bin/sh\n[ \"$1 $2 $3 ${{4##*/}}\" = 'template -- chart chart' ] || exit 9\ncat <<'END'\n{}END\n",
+        model("m")
+    );
     let sandbox = Sandbox::new()
         .with("bin/helm", helm)
         .with("kubefoundry.yaml", PINNED.replace("1.4.0", "1.6.1"))

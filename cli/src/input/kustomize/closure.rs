@@ -128,7 +128,8 @@ impl Closure {
     pub(in crate::input) fn of(directory: &Path, boundary: &Path, files: &Files) -> Result<Self, InputError> {
         let mut closure = Self::default();
         let boundary = absolute(boundary);
-        let mut walker = Walker { files, boundary, closure: &mut closure, expansions: BTreeMap::new(), open: Vec::new() };
+        let mut walker =
+            Walker { files, boundary, closure: &mut closure, expansions: BTreeMap::new(), open: Vec::new() };
         let expansion = walker.visit(&lexical(directory), None)?;
         closure.expansion.add(expansion);
         Ok(closure)
@@ -268,7 +269,8 @@ impl Walker<'_> {
             }
             (Shape::List(Shape::Reference(Reference::Plugin)), yaml::Value::Sequence(items)) => {
                 let numbered = items.iter().enumerate();
-                let written = numbered.map(|(number, item)| self.write_plugin(item, (field, number), position, expansion));
+                let written =
+                    numbered.map(|(number, item)| self.write_plugin(item, (field, number), position, expansion));
                 return written.collect::<Result<Vec<Value>, _>>().map(Value::Array);
             }
             (Shape::List(item), yaml::Value::Sequence(items)) => {
@@ -506,7 +508,8 @@ impl Walker<'_> {
             }
             return self.write(config, shape, field, position, expansion);
         }
-        if let Some(input) = function.filter(|it| it.contains(OWN_FUNCTION)).and_then(|_| function_input(text, config)) {
+        if let Some(input) = function.filter(|it| it.contains(OWN_FUNCTION)).and_then(|_| function_input(text, config))
+        {
             self.closure.has_models |= matches!(input, FunctionInput::Deployment(_));
             let (kustomization, file) = (kustomization.to_owned(), position.file.to_owned());
             self.closure.functions.push(OwnFunction { kustomization, field, position: number, file, input });

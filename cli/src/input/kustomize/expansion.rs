@@ -148,7 +148,10 @@ mod tests {
         for _ in 0..6 {
             spent.spend(expansion).unwrap();
         }
-        assert_eq!(spent.spend(expansion).unwrap_err(), "all kustomizations together have more than 100000000 steps to build");
+        assert_eq!(
+            spent.spend(expansion).unwrap_err(),
+            "all kustomizations together have more than 100000000 steps to build"
+        );
         // A small one still has its place.
         spent.spend(Expansion { steps: 100, ..Expansion::default() }).unwrap();
     }

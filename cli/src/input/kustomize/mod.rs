@@ -118,11 +118,7 @@ pub(super) fn build_roots(
 }
 
 /// Builds the kustomization of a directory, whether or not it leads to objects of kubefoundry; `None` if there is none.
-pub(super) fn build_directory(
-    directory: &Path,
-    files: &Files,
-    boundary: PathBuf,
-) -> Result<Option<Root>, InputError> {
+pub(super) fn build_directory(directory: &Path, files: &Files, boundary: PathBuf) -> Result<Option<Root>, InputError> {
     let Some(file) = file_in(directory, files) else { return Ok(None) };
     let closure = Closure::of(directory, &boundary, files)?;
     let candidate = Candidate { directory: directory.to_owned(), file, boundary, closure };
@@ -297,6 +293,5 @@ fn unbuilt(directory: &Path, closure: &Closure, reason: &str, help: &str) -> Dia
 /// Creates the finding about a kustomization that kustomize refuses.
 fn failure(directory: &Path, error: &ProgramError) -> Diagnostic {
     let message = one_line(&format!("kustomize cannot build {}: {error}", name_of(directory)));
-    Diagnostic::new(&codes::FAILED_BUILD, message)
-        .help("run `kustomize build` there")
+    Diagnostic::new(&codes::FAILED_BUILD, message).help("run `kustomize build` there")
 }

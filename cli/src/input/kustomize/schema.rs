@@ -137,7 +137,10 @@ const PLUGINS: &[Field] = &[
     ("ConfigMapGenerator", AllFields(&[HEADER, GENERATOR])),
     ("HashTransformer", Fields(HEADER)),
     (HELM_GENERATOR, AllFields(&[HEADER, HELM_GLOBALS, HELM_CHART])),
-    ("IAMPolicyGenerator", AllFields(&[HEADER, &[("cloud", Data), ("kubernetesService", Data), ("serviceAccount", Data)]])),
+    (
+        "IAMPolicyGenerator",
+        AllFields(&[HEADER, &[("cloud", Data), ("kubernetesService", Data), ("serviceAccount", Data)]]),
+    ),
     ("ImageTagTransformer", AllFields(&[HEADER, &[("imageTag", IMAGE)], FIELD_SPECS_FIELD])),
     ("LabelTransformer", AllFields(&[HEADER, &[("labels", Data)], FIELD_SPECS_FIELD])),
     ("LegacyOrderTransformer", Fields(HEADER)),
@@ -237,8 +240,7 @@ const GENERATOR: &[Field] = &[
     ("options", GENERATOR_OPTIONS),
 ];
 
-const HELM_GLOBALS: &[Field] =
-    &[("chartHome", Shape::Reference(HelmPath)), ("configHome", Shape::Reference(HelmPath))];
+const HELM_GLOBALS: &[Field] = &[("chartHome", Shape::Reference(HelmPath)), ("configHome", Shape::Reference(HelmPath))];
 
 const HELM_CHART: &[Field] = &[
     ("name", Shape::Reference(Chart)),
