@@ -14,7 +14,7 @@ import sys
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Whoever copies our manifests and workflows has the action and the images in a place of their own, and only there they have a digest.
+# Whoever copies our manifests and workflows has the action and the images in a place of their own, and their digests there.
 OWN = re.compile(r"(platform/kubefoundry@|kubefoundry(-[a-z]+)?(:|$))")
 DIGEST = re.compile(r"[^@]+@([0-9a-f]{40}|sha256:[0-9a-f]{64})")
 WORKFLOWS = re.compile(r"(\.github/workflows|deploy/github)/.*\.ya?ml")

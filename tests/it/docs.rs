@@ -163,8 +163,8 @@ fn find_dependencies(managers: &[Value], file: &str) -> BTreeMap<String, Vec<Str
     found
 }
 
-/// The managers for Renovate find the runtimes that a reader of YAML finds, and nothing else. Renovate compiles its patterns
-/// with RE2, whose syntax the crate `regex` shares: neither has lookaround.
+/// The managers for Renovate find the runtimes that a reader of YAML finds, and nothing else. Renovate compiles its
+/// patterns with RE2, whose syntax the crate `regex` shares: neither has lookaround.
 #[test]
 fn renovate_finds_the_runtimes_of_options() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/options.md")).unwrap();
@@ -191,8 +191,8 @@ fn renovate_finds_the_runtimes_of_options() {
         .filter(|block| block.contains("\nkind: Render\n") && block.contains("\nruntimes:"))
         .collect();
     assert!(files.len() >= 4, "{} examples in the documentation", files.len());
-    let block = "runtimes: # of our clusters\n  # dynamo: 0.9.0\n  'kaito': '0.4.5'\n\n# between\n  \"dynamo\": \"1.5.1\" # newest\n  \
-                 kuberay: 2.58.1\nimages:\n  dynamo: mirror.example.com\nkuberay: 7\n";
+    let block = "runtimes: # of our clusters\n  # dynamo: 0.9.0\n  'kaito': '0.4.5'\n\n# between\n  \"dynamo\": \
+                 \"1.5.1\" # newest\n  kuberay: 2.58.1\nimages:\n  dynamo: mirror.example.com\nkuberay: 7\n";
     files.push(block.to_owned());
     files.push(format!("kind: Render\n{block}").replace('\n', "\r\n"));
     files.extend(
