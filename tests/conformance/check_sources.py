@@ -14,7 +14,7 @@ import sys
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Whoever copies our manifests and workflows has the action and the images in a place of their own, and their digests there.
+# Users who copy our manifests and workflows have the action and the images in a place of their own, with other digests.
 OWN = re.compile(r"(platform/kubefoundry@|kubefoundry(-[a-z]+)?(:|$))")
 DIGEST = re.compile(r"[^@]+@([0-9a-f]{40}|sha256:[0-9a-f]{64})")
 WORKFLOWS = re.compile(r"(\.github/workflows|deploy/github)/.*\.ya?ml")
@@ -81,7 +81,7 @@ def judge_steps(path, text):
             yield f"{path}: job {name}: a checkout without `persist-credentials: false` leaves a token on the disk"
         if "cache" in uses.split("@")[0] and step.get("if") != COLD:
             yield f"{path}: job {name}: {uses} without `if: {COLD}`: a release is built from nothing that another run compiled"
-        # It restores a cache unless it is told not to.
+        # By default, it restores a cache.
         if "/setup-" in uses and settings.get("cache", "/setup-go@" in uses) is not False:
             yield f"{path}: job {name}: {uses.split('@')[0]} without `cache: false` restores what another run compiled"
 
@@ -164,7 +164,7 @@ def judge(files):
             if not DIGEST.fullmatch(reference):
                 unpinned.append(f"{path}:{line}: {reference}")
             elif "@sha256:" not in reference and not re.search(r"# v\d+\.\d+\.\d+$", lines[line - 1]):
-                wrong.append(f"{path}:{line}: {reference} has no comment `# vX.Y.Z`, so nobody sees what it is")
+                wrong.append(f"{path}:{line}: {reference} has no comment `# vX.Y.Z`, so a reader cannot see what it is")
     return wrong, unpinned
 
 
