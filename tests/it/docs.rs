@@ -1,6 +1,7 @@
 //! The examples of the documentation work: every ModelDeployment is accepted, and every rendered object that it shows
 //! is what the ModelDeployment becomes. (`cli/tests/cli/documents.rs` checks console output.)
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +12,10 @@ use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::wire::{Describe as _, ObjectShape};
+use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml as yaml;
+use regex::Regex;
 use serde_json::Value;
 
 /// Returns every Markdown file for users.
@@ -144,6 +147,76 @@ fn options_and_configurations_in_the_documentation_are_accepted() {
         }
     }
     assert!(count >= 2, "{count} found in the documentation");
+}
+
+/// Returns the values that the managers of a Renovate configuration find in a file, by the names of their dependencies.
+fn find_dependencies(managers: &[Value], file: &str) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for manager in managers {
+        for pattern in manager["matchStrings"].as_array().unwrap() {
+            for captures in Regex::new(pattern.as_str().unwrap()).unwrap().captures_iter(file) {
+                let name = manager["depNameTemplate"].as_str().unwrap().to_owned();
+                found.entry(name).or_default().push(captures["currentValue"].to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The managers for Renovate find the runtimes that a reader of YAML finds, and nothing else. Renovate compiles its
+/// patterns with RE2, whose syntax the crate `regex` shares: neither has lookaround.
+#[test]
+fn renovate_finds_the_runtimes_of_options() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/options.md")).unwrap();
+    let config = blocks(&page).into_iter().find(|block| block.text.contains("\"customManagers\"")).unwrap().text;
+    let config: Value = serde_json::from_str(config).unwrap();
+    let managers = config["customManagers"].as_array().unwrap();
+
+    let names: Vec<&str> = managers.iter().map(|manager| manager["depNameTemplate"].as_str().unwrap()).collect();
+    for provider in PROVIDERS.iter().filter(|provider| !provider.info().runtimes.is_empty()) {
+        assert!(names.contains(&provider.name()), "docs/options.md has no manager for {}", provider.name());
+    }
+    for manager in managers {
+        let files = manager["managerFilePatterns"][0].as_str().unwrap().trim_matches('/');
+        let files = Regex::new(files).unwrap();
+        assert!(["kubefoundry.yaml", "clusters/prod/kubefoundry.yaml"].iter().all(|file| files.is_match(file)));
+        assert!(!["my-kubefoundry.yaml", "kubefoundry.yaml.orig"].iter().any(|file| files.is_match(file)));
+    }
+
+    let pages: Vec<String> = pages().iter().map(|page| fs::read_to_string(page).unwrap()).collect();
+    let mut files: Vec<String> = pages
+        .iter()
+        .flat_map(|page| yaml(page))
+        .map(|(_, block)| block.to_owned())
+        .filter(|block| block.contains("\nkind: Render\n") && block.contains("\nruntimes:"))
+        .collect();
+    assert!(files.len() >= 4, "{} examples in the documentation", files.len());
+    let block = "runtimes: # of our clusters\n  # dynamo: 0.9.0\n  'kaito': '0.4.5'\n\n# between\n  \"dynamo\": \
+                 \"1.5.1\" # newest\n  kuberay: 2.58.1\nimages:\n  dynamo: mirror.example.com\nkuberay: 7\n";
+    files.push(block.to_owned());
+    files.push(format!("kind: Render\n{block}").replace('\n', "\r\n"));
+    files.extend(
+        [
+            "runtimes: {kaito: 0.3.1, \"dynamo\": '1.2.1', kuberay: 2.57.0}\nseverities: {kuberay: off}\n",
+            "kind: Render\nruntimes: {\n  kuberay: 2.52.1,\n  my-dynamo: 0.0.1, kaito: 0.2.8}\n",
+            "runtimes:\n  dynamo: 1.5.0-cuda13\nkaito:\n  kaito: 0.1.2\n",
+            "runtimes: {}\nkaito: {nodeAutoProvisioning: true}\n",
+            "settings:\n  runtimes:\n    dynamo: 1.1.0\nmy-runtimes:\n  kuberay: 2.51.0\n",
+        ]
+        .map(str::to_owned),
+    );
+    for file in files {
+        let root = yaml::parse(&file, &yaml::Limits::default()).documents[0].root.to_json();
+        let expected: BTreeMap<String, Vec<String>> = root
+            .get("runtimes")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| names.contains(&name.as_str()))
+            .map(|(name, version)| (name.clone(), vec![version.as_str().unwrap().to_owned()]))
+            .collect();
+        assert_eq!(find_dependencies(managers, &file), expected, "{file}");
+    }
 }
 
 #[test]
