@@ -1,6 +1,5 @@
 //! Recognizes templates, which are not manifests before a program has filled them in.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +13,7 @@ use super::InputError;
 use super::files::Files;
 use super::kustomize::name_of;
 use super::program::{self, ProgramError};
+use crate::temporary::TemporaryDirectory;
 
 /// The file that makes a directory a Helm chart, and the directory of its templates.
 const CHART_FILE: &str = "Chart.yaml";
@@ -111,13 +111,10 @@ pub(super) fn render_chart(chart: &Path, files: &Files) -> Result<Result<String,
         let path = if chart.as_os_str().is_empty() { Path::new(".") } else { chart };
         return Ok(program::run(command.arg(path)));
     }
-    let copy = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(InputError::Temporary)?;
+    let copy = TemporaryDirectory::create().map_err(InputError::Temporary)?;
     for file in files.list_all(chart).into_iter().chain([PathBuf::from(".helmignore")]) {
         let Some(bytes) = files.read(&chart.join(&file))? else { continue };
-        let target = copy.path().join(file);
-        let written =
-            fs::create_dir_all(target.parent().unwrap_or(copy.path())).and_then(|()| fs::write(target, bytes));
-        written.map_err(InputError::Temporary)?;
+        copy.write(&file, &bytes).map_err(InputError::Temporary)?;
     }
     Ok(program::run(command.arg(copy.path())))
 }

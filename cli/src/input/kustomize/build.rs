@@ -4,6 +4,7 @@
 //! files. Our own function is taken out of the copy: its result is what kubefoundry renders anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
+#[cfg(unix)]
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,12 +14,12 @@ use std::sync::OnceLock;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::closure::{Closure, FunctionInput, Kustomization};
 use crate::input::InputError;
 use crate::input::files::{Files, absolute, lexical};
 use crate::input::program::{self, ProgramError};
+use crate::temporary::TemporaryDirectory;
 
 /// The annotation in which kustomize names the file of a resource.
 const ORIGIN: &str = "config.kubernetes.io/origin";
@@ -86,7 +87,7 @@ impl Permissions {
 /// A copy of the files of a kustomization, ready to be built.
 #[derive(Debug)]
 pub(in crate::input) struct Workspace {
-    directory: TempDir,
+    directory: TemporaryDirectory,
     /// The files that were added, with the files that they come from, both relative to the repository.
     added: BTreeMap<PathBuf, PathBuf>,
 }
@@ -119,7 +120,7 @@ impl Workspace {
         files: &Files,
         permissions: Permissions,
     ) -> Result<Self, InputError> {
-        let directory = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(temporary)?;
+        let directory = TemporaryDirectory::create().map_err(temporary)?;
         let mut workspace = Self { directory, added: BTreeMap::new() };
         let boundary_path = absolute(boundary);
         if permissions.exec || permissions.helm {
@@ -172,9 +173,7 @@ impl Workspace {
     }
 
     fn write(&self, inside: &Path, bytes: &[u8]) -> Result<(), InputError> {
-        let path = self.directory.path().join(inside);
-        fs::create_dir_all(path.parent().unwrap_or(self.directory.path())).map_err(temporary)?;
-        fs::write(path, bytes).map_err(temporary)
+        self.directory.write(inside, bytes).map_err(temporary)
     }
 
     /// Runs the builder.
