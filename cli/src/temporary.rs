@@ -12,8 +12,8 @@ use tempfile::TempDir;
 /// Whether the program ends with success when it is interrupted, because only an interruption ends it.
 static ENDS_WITH_SUCCESS: AtomicBool = AtomicBool::new(false);
 
-/// Ends the program with success when it is interrupted (SIGINT). Another signal still ends it as usual. Elsewhere than on
-/// Unix, the system decides with which status an interrupted program ends.
+/// Ends the program with success when it is interrupted (SIGINT). Another signal still ends it as usual. Elsewhere than
+/// on Unix, the system decides with which status an interrupted program ends.
 pub(crate) fn end_with_success_when_interrupted() {
     ENDS_WITH_SUCCESS.store(true, Ordering::Relaxed);
     drop(paths());
@@ -21,8 +21,8 @@ pub(crate) fn end_with_success_when_interrupted() {
 
 static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Returns the temporary files and directories of this process. While they are locked, no signal ends the program: lock them
-/// from before a path is created until it is registered.
+/// Returns the temporary files and directories of this process. While they are locked, no signal ends the program: lock
+/// them from before a path is created until it is registered.
 pub(crate) fn paths() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     watch_signals();
     PATHS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -44,8 +44,8 @@ impl TemporaryDirectory {
         self.0.path()
     }
 
-    /// Writes a file at a relative path, with the directories above it. They cannot come to be while a signal has the whole
-    /// directory removed.
+    /// Writes a file at a relative path, with the directories above it. They cannot come to be while a signal has the
+    /// whole directory removed.
     pub(crate) fn write(&self, inside: &Path, bytes: &[u8]) -> io::Result<()> {
         let path = self.path().join(inside);
         let _registered = paths();
@@ -63,9 +63,9 @@ impl Drop for TemporaryDirectory {
     }
 }
 
-/// The signals that ask a program to end, or end it if it does nothing about them. Those of faults (SIGABRT, SIGBUS, SIGSEGV,
-/// SIGSYS and the like) are left alone: after a fault, no code of the program can be relied on. SIGPIPE is ignored by every
-/// program in Rust.
+/// The signals that ask a program to end, or end it if it does nothing about them. Those of faults (SIGABRT, SIGBUS,
+/// SIGSEGV, SIGSYS and the like) are left alone: after a fault, no code of the program can be relied on. SIGPIPE is
+/// ignored by every program in Rust.
 #[cfg(unix)]
 fn ending_signals() -> impl Iterator<Item = i32> {
     use signal_hook::consts::{
@@ -112,8 +112,8 @@ fn watch_signals() {
                 }
                 let ends_with_success = signal == SIGINT && ENDS_WITH_SUCCESS.load(Ordering::Relaxed);
                 if !ends_with_success {
-                    // It returns for a signal that does not end a program on every system. The status is then the one by
-                    // which a shell names the signal.
+                    // It returns for a signal that does not end a program on every system. The status is then the one
+                    // by which a shell names the signal.
                     let _ = emulate_default_handler(signal);
                 }
                 #[expect(clippy::exit, reason = "the main thread cannot know that the program ends")]

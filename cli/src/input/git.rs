@@ -339,8 +339,8 @@ fn git_command(arguments: &[&str]) -> Command {
     // Without this, git would interpret wildcards and `:(...)` in paths.
     command.arg("--literal-pathspecs");
     // A repository's own configuration names programs: a monitor of the file system, and a remote that git asks for
-    // missing objects. GIT_NO_LAZY_FETCH is known since git 2.45; older versions obey the list of protocols, which is empty
-    // and comes before `protocol.<name>.allow` of any configuration.
+    // missing objects. GIT_NO_LAZY_FETCH is known since git 2.45; older versions obey the list of protocols, which is
+    // empty and comes before `protocol.<name>.allow` of any configuration.
     command.args(["-c", "core.fsmonitor=false"]).env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
     command.args(arguments).env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
     command

@@ -28,8 +28,8 @@ fn interrupt(sandbox: &Sandbox, signal: &str, after: Duration) -> ExitStatus {
     child.wait().unwrap()
 }
 
-/// Every signal that asks a program to end, or ends one that does nothing about it. Numbers are those that only Linux has:
-/// SIGSTKFLT, SIGIO, SIGPWR, and the first and last real-time signal.
+/// Every signal that asks a program to end, or ends one that does nothing about it. Numbers are those that only Linux
+/// has: SIGSTKFLT, SIGIO, SIGPWR, and the first and last real-time signal.
 const SIGNALS: &[&str] = &[
     "INT",
     "TERM",

@@ -132,17 +132,17 @@ pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'s
 pub fn may_hold_source(text: &str) -> bool {
     may_spell(text.as_bytes(), |text| {
         TRANSFORMS.iter().any(|transform| {
-            // Generated objects carry labels with the same group, so a transformation that owns its groups must be named
-            // by kind too.
+            // Generated objects carry labels with the same group, so a transformation that owns its groups must be
+            // named by kind too.
             let is_named = !transform.owns_groups() || contains(text, transform.kind().1);
             is_named && transform.marker_texts().iter().any(|mark| contains(text, mark))
         })
     })
 }
 
-/// Returns whether a text may contain an object that kubefoundry handles or reports, in any spelling that the API server
-/// accepts. The answer `false` is always right. A text without such an object need not be parsed, and if it is broken (a
-/// template, another tool's input) it is ignored. Every front end asks this and nothing else.
+/// Returns whether a text may contain an object that kubefoundry handles or reports, in any spelling that the API
+/// server accepts. The answer `false` is always right. A text without such an object need not be parsed, and if it is
+/// broken (a template, another tool's input) it is ignored. Every front end asks this and nothing else.
 ///
 /// ```
 /// use kubefoundry_compiler::composition::may_hold_input;

@@ -75,8 +75,8 @@ impl KindCandidates<'_> {
     }
 }
 
-/// Returns whether a text may contain a word as a value, in any spelling. The answer `false` is always right; `true` may be
-/// wrong.
+/// Returns whether a text may contain a word as a value, in any spelling. The answer `false` is always right; `true`
+/// may be wrong.
 pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
     may_spell(text.as_bytes(), |bytes| {
         let is_separate = |at: usize| {

@@ -1,12 +1,13 @@
 //! The spellings of a word in a text that has not been parsed.
 //!
-//! Almost every word of a YAML or JSON document stands in its text as it is: folding, literal blocks, anchors, merge keys
-//! and explicit keys (`? kind`) move or repeat words, but do not change them. Only three things do, and all of them are
-//! resolved or assumed here, so that a text in which a word is not found does not have it:
+//! Almost every word of a YAML or JSON document stands in its text as it is: folding, literal blocks, anchors, merge
+//! keys and explicit keys (`? kind`) move or repeat words, but do not change them. Only three things do, and all of
+//! them are resolved or assumed here, so that a text in which a word is not found does not have it:
 //!
 //! - escapes in double quotes: `"Model\x44eployment"`, and a line break that a backslash removes;
 //! - UTF-16, in which a NUL accompanies each letter;
-//! - base64 under the tag `!!binary`, which may itself be spelled with escapes, in angle brackets, or by a `%TAG` directive.
+//! - base64 under the tag `!!binary`, which may itself be spelled with escapes, in angle brackets, or by a `%TAG`
+//!   directive.
 
 use std::borrow::Cow;
 
@@ -14,8 +15,8 @@ use std::borrow::Cow;
 const LINE_BREAKS: [&[u8]; 6] =
     [b"\r\n", b"\n", b"\r", "\u{85}".as_bytes(), "\u{2028}".as_bytes(), "\u{2029}".as_bytes()];
 
-/// Returns whether `contains` finds a word in a text, whatever its spelling. The answer `false` is always right; `true` is
-/// wrong for some texts with the tag `!!binary`, whose values are not decoded.
+/// Returns whether `contains` finds a word in a text, whatever its spelling. The answer `false` is always right; `true`
+/// is wrong for some texts with the tag `!!binary`, whose values are not decoded.
 ///
 /// ```
 /// use kubefoundry_yaml::spelling::may_spell;
@@ -46,15 +47,15 @@ fn without_nuls(text: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns whether a text has what may be the tag of base64: `!!b…`, `!<tag:…>`, the same with an escaped first letter, or
-/// a directive that redefines other tags.
+/// Returns whether a text has what may be the tag of base64: `!!b…`, `!<tag:…>`, the same with an escaped first letter,
+/// or a directive that redefines other tags.
 pub fn may_be_binary(text: &[u8]) -> bool {
     let is_tag = |at: usize| matches!(text.get(at + 1..), Some([b'!', b'b' | b'%', ..] | [b'<', b't' | b'%', ..]));
     memchr::memchr_iter(b'!', text).any(is_tag) || memchr::memmem::find(text, b"%TAG").is_some()
 }
 
-/// Replaces the escapes that stand for a part of a word, and drops line breaks after a backslash with the indentation that
-/// follows. All other escapes stand for what is in no word.
+/// Replaces the escapes that stand for a part of a word, and drops line breaks after a backslash with the indentation
+/// that follows. All other escapes stand for what is in no word.
 fn without_escapes(text: &[u8]) -> Cow<'_, [u8]> {
     let mut plain: Vec<u8> = Vec::new();
     let (mut copied, mut at) = (0, 0);
@@ -75,8 +76,8 @@ fn without_escapes(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// Returns what the escape with these bytes after its backslash stands for, and how many of them belong to it. `None` is an
-/// escape that stays; `Some(None)` one that stands for nothing.
+/// Returns what the escape with these bytes after its backslash stands for, and how many of them belong to it. `None`
+/// is an escape that stays; `Some(None)` one that stands for nothing.
 fn read_escape(rest: &[u8]) -> (Option<Option<char>>, usize) {
     if let Some(line_break) = LINE_BREAKS.into_iter().find(|line_break| rest.starts_with(line_break)) {
         let blanks = rest.get(line_break.len()..).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Changes that follow each other without a pause: which files are read while they go on, and which at the end.
 //!
-//! A burst is what a checkout, a formatter or a generator does. Each file is read at most twice in it: once as soon as it
-//! changes, and once at the end, if it has changed again. So a burst costs at most two readings of everything, however many
-//! changes it has.
+//! A burst is what a checkout, a formatter or a generator does. Each file is read at most twice in it: once as soon as
+//! it changes, and once at the end, if it has changed again. So a burst costs at most two readings of everything,
+//! however many changes it has.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -54,8 +54,8 @@ impl Burst {
         self.began.is_some()
     }
 
-    /// Returns what is read although the burst goes on: nothing that was read in it before. A burst that is too long ends
-    /// here. `is_alone` tells whether a path is a file that is read alone; for any other, everything is read.
+    /// Returns what is read although the burst goes on: nothing that was read in it before. A burst that is too long
+    /// ends here. `is_alone` tells whether a path is a file that is read alone; for any other, everything is read.
     pub(super) fn take_early(&mut self, now: Instant, is_alone: impl Fn(&PathBuf) -> bool) -> ChangedPaths {
         if self.began.is_some_and(|began| now.saturating_duration_since(began) > MAX_BURST) {
             return self.end();

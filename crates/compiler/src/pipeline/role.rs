@@ -71,8 +71,8 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Decides the role of a document. Reports documents that look like input of kubefoundry but are not recognized, and
-    /// those whose type is not certain.
+    /// Decides the role of a document. Reports documents that look like input of kubefoundry but are not recognized,
+    /// and those whose type is not certain.
     pub(super) fn classify(
         document: &Document<'_>,
         purpose: Purpose,

@@ -2,9 +2,9 @@
 //! texts are read, and which texts can be skipped. The header of a parsed document is what finally determines its kind.
 //!
 //! A text may only be skipped if [`composition::may_hold_input`] rules out every spelling of a relevant object. For the
-//! order, the scan reads what follows `kind:`, and misses a kind in another spelling (`"Model\x44eployment"`, `? kind`). If
-//! such a document appears where another order was needed, the run starts again with all texts read first and all objects
-//! kept.
+//! order, the scan reads what follows `kind:`, and misses a kind in another spelling (`"Model\x44eployment"`, a key after
+//! `?`). If such a document appears where another order was needed, the run starts again with all texts read first and
+//! all objects kept.
 
 use super::kustomize;
 use super::text_map::TextMap;
