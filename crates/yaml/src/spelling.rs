@@ -65,7 +65,7 @@ fn without_escapes(text: &[u8]) -> Cow<'_, [u8]> {
         at = (backslash + 1 + length).min(text.len());
         if let Some(replacement) = replacement {
             plain.extend(text.get(copied..backslash).unwrap_or_default());
-            plain.extend(replacement.into_iter().flat_map(|c| c.encode_utf8(&mut [0; 4]).as_bytes().to_vec()));
+            plain.extend(replacement.into_bytes());
             copied = at;
         }
     }
@@ -77,25 +77,25 @@ fn without_escapes(text: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Returns what the escape with these bytes after its backslash stands for, and how many of them belong to it. `None`
-/// is an escape that stays; `Some(None)` one that stands for nothing.
-fn read_escape(rest: &[u8]) -> (Option<Option<char>>, usize) {
+/// is an escape that stays.
+fn read_escape(rest: &[u8]) -> (Option<String>, usize) {
     if let Some(line_break) = LINE_BREAKS.into_iter().find(|line_break| rest.starts_with(line_break)) {
         let blanks = rest.get(line_break.len()..).unwrap_or_default();
         let blanks = blanks.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        return (Some(None), line_break.len() + blanks);
+        return (Some(String::new()), line_break.len() + blanks);
     }
     let digits = match rest.first() {
         Some(b'x') => 2,
         Some(b'u') => 4,
         Some(b'U') => 8,
-        Some(b'/') => return (Some(Some('/')), 1),
+        Some(b'/') => return (Some("/".to_owned()), 1),
         // The second backslash starts no escape of its own.
         Some(b'\\') => return (None, 1),
         _ => return (None, 0),
     };
     let code = rest.get(1..=digits).and_then(|digits| std::str::from_utf8(digits).ok());
     match code.and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32) {
-        Some(c) => (Some(Some(c)), 1 + digits),
+        Some(c) => (Some(c.to_string()), 1 + digits),
         None => (None, 0),
     }
 }
