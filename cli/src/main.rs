@@ -15,6 +15,7 @@ mod output;
 mod progress;
 mod style;
 mod table;
+mod temporary;
 
 use std::process::ExitCode;
 

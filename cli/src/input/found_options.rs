@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use kubefoundry_compiler::options::{self, InputOptions, render};
+use kubefoundry_yaml::spelling::may_spell;
 
 use super::InputError;
 use super::files::{Files, absolute, lexical};
@@ -130,5 +131,7 @@ impl OptionsFinder {
 pub(super) fn holds_options(text: &str) -> bool {
     let group = render::API_VERSION.split('/').next().unwrap_or_default();
     let is_empty = || text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with(['#', '-']));
-    text.contains(group) || text.contains("Render") || is_empty()
+    let has_type =
+        |text: &[u8]| [group, "Render"].into_iter().any(|word| memchr::memmem::find(text, word.as_bytes()).is_some());
+    may_spell(text.as_bytes(), has_type) || is_empty()
 }

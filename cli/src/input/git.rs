@@ -345,8 +345,9 @@ fn git_command(arguments: &[&str]) -> Command {
     // Without this, git would interpret wildcards and `:(...)` in paths.
     command.arg("--literal-pathspecs");
     // A repository's own configuration names programs: a monitor of the file system, and a remote that git asks for
-    // missing objects. GIT_NO_LAZY_FETCH is known since git 2.45; older versions obey the protocol setting.
-    command.args(["-c", "core.fsmonitor=false", "-c", "protocol.allow=never"]).env("GIT_NO_LAZY_FETCH", "1");
+    // missing objects. GIT_NO_LAZY_FETCH is known since git 2.45; older versions obey the list of protocols, which is
+    // empty and comes before `protocol.<name>.allow` of any configuration.
+    command.args(["-c", "core.fsmonitor=false"]).env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
     command.args(arguments).env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
     command
 }
@@ -378,6 +379,56 @@ fn trimmed_text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Runs git in a repository whose configuration does all it can to have git ask a remote for the objects that it
+    /// lacks. Returns whether git started the remote's program.
+    fn is_remote_asked(remove: &[&str]) -> bool {
+        let directory = tempfile::tempdir().unwrap();
+        let run = |command: &mut Command| {
+            let output = command.current_dir(directory.path()).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        let git = |arguments: &[&str]| {
+            let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+            run(Command::new("git").args(identity).args(arguments))
+        };
+        git(&["init", "--quiet", "."]);
+        std::fs::write(directory.path().join("old.yaml"), "a: 1\n").unwrap();
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "--message", "one"]);
+        let object = git(&["rev-parse", "HEAD:old.yaml"]);
+        let (folder, file) = object.split_at(2);
+        std::fs::remove_file(directory.path().join(".git/objects").join(folder).join(file)).unwrap();
+        let url = format!("file://{}", directory.path().display());
+        for (key, value) in [
+            ("core.repositoryformatversion", "1"),
+            ("extensions.partialClone", "origin"),
+            ("remote.origin.url", url.as_str()),
+            ("remote.origin.promisor", "true"),
+            ("remote.origin.uploadpack", "touch asked; git-upload-pack"),
+            ("protocol.allow", "always"),
+            ("protocol.file.allow", "always"),
+        ] {
+            git(&["config", key, value]);
+        }
+        let mut command = git_command(&["cat-file", "blob", &object]);
+        for variable in remove {
+            command.env_remove(variable);
+        }
+        run(&mut command);
+        directory.path().join("asked").exists()
+    }
+
+    /// Each wall holds alone: older versions of git know only the list of protocols.
+    #[test]
+    fn no_configuration_has_git_fetch_missing_objects() {
+        if Command::new("git").arg("--version").output().is_err() {
+            return;
+        }
+        assert!(!is_remote_asked(&[]));
+        assert!(!is_remote_asked(&["GIT_NO_LAZY_FETCH"]));
+        assert!(is_remote_asked(&["GIT_NO_LAZY_FETCH", "GIT_ALLOW_PROTOCOL"]), "the test proves nothing");
+    }
 
     /// A revision of a user must never become an option of git.
     #[test]

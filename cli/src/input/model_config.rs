@@ -58,9 +58,6 @@ pub(super) fn find_configs(root: &Path) -> Result<Vec<ModelConfig>, InputError> 
 /// checks of the options.
 pub(super) fn named_configs(options: &str, folder: &Path) -> Result<Vec<ModelConfig>, InputError> {
     let mut found = Vec::new();
-    if !options.contains("models") {
-        return Ok(found);
-    }
     for document in &yaml::parse(options, &yaml::Limits::default()).documents {
         for entry in document.root.get("models").map(yaml::Node::entries).unwrap_or_default() {
             let Some(named) = entry.node.get("config").and_then(yaml::Node::as_str) else { continue };

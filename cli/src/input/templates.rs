@@ -1,6 +1,5 @@
 //! Recognizes templates, which are not manifests before a program has filled them in.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use kubefoundry_compiler::codes::input as codes;
@@ -13,10 +12,14 @@ use super::files::Files;
 use super::kustomize::name_of;
 use super::program::{self, Permissions, ProgramError, TimeBudget};
 use super::{InputError, MAX_BYTES};
+use crate::temporary::TemporaryDirectory;
 
 /// The file that makes a directory a Helm chart, and the directory of its templates.
 const CHART_FILE: &str = "Chart.yaml";
 const CHART_TEMPLATES: &str = "templates";
+
+/// The directory of the copy that helm renders.
+const COPY: &str = "chart";
 
 /// How templates of Helm and Jinja start an expression or a statement, and shells a variable.
 const MARKS: [&str; 3] = ["{{", "{%", "${"];
@@ -108,10 +111,9 @@ pub(super) fn render_chart(
         return Ok(Err(ProgramError::Failed("helm is not on the PATH".to_owned())));
     };
     let name = chart.file_name().and_then(|name| name.to_str()).unwrap_or("release");
-    let workspace = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(InputError::Temporary)?;
-    let copy = workspace.path().join("chart");
-    for folder in ["home", "tmp", "chart"] {
-        fs::create_dir(workspace.path().join(folder)).map_err(InputError::Temporary)?;
+    let workspace = TemporaryDirectory::create().map_err(InputError::Temporary)?;
+    for folder in ["home", "tmp", COPY] {
+        workspace.create_folder(folder).map_err(InputError::Temporary)?;
     }
     let mut size = 0;
     for file in files.list_all(chart).into_iter().chain([PathBuf::from(".helmignore")]) {
@@ -120,14 +122,15 @@ pub(super) fn render_chart(
         if u64::try_from(size).is_ok_and(|size| size > MAX_BYTES) {
             return Ok(Err(ProgramError::TooMuchInput));
         }
-        let target = copy.join(file);
-        let written = fs::create_dir_all(target.parent().unwrap_or(&copy)).and_then(|()| fs::write(target, bytes));
-        written.map_err(InputError::Temporary)?;
+        workspace.write(&Path::new(COPY).join(file), &bytes).map_err(InputError::Temporary)?;
     }
     // An argument that starts with a dash would be an option.
     let command = program::confined(&helm, workspace.path(), permissions);
     Ok(command.and_then(|mut command| {
-        program::run(command.args(["template", "--", name]).arg(&copy).current_dir(workspace.path()), budget)
+        program::run(
+            command.args(["template", "--", name]).arg(workspace.path().join(COPY)).current_dir(workspace.path()),
+            budget,
+        )
     }))
 }
 

@@ -5,31 +5,13 @@
 //! every other program. On a signal, the temporary files are removed before the program ends, and a signal during the
 //! renaming waits until all files are renamed.
 
-use std::collections::BTreeSet;
 use std::fs::{self, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// Whether the program ends with success when it is interrupted, because only an interruption ends it.
-static ENDS_WITH_SUCCESS: AtomicBool = AtomicBool::new(false);
-
-/// Ends the program with success when it is interrupted (SIGINT). Another signal still ends it as usual. Elsewhere than on
-/// Unix, the system decides with which status an interrupted program ends.
-pub(crate) fn end_with_success_when_interrupted() {
-    ENDS_WITH_SUCCESS.store(true, Ordering::Relaxed);
-    watch_signals();
-}
-
-/// The temporary files of this process.
-static TEMPORARY_FILES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-fn temporary_files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    TEMPORARY_FILES.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::temporary;
 
 /// Texts that replace files once all of them are written. Dropping it removes the temporary files.
 #[derive(Debug, Default)]
@@ -46,7 +28,6 @@ impl FileReplacement {
     /// If the target is not a regular file, or the temporary file cannot be written.
     pub(crate) fn stage(&mut self, target: &Path, text: &str, permissions: Option<&Permissions>) -> io::Result<()> {
         let existing = check_target(target)?;
-        watch_signals();
         let mut builder = Builder::new();
         builder.prefix(".kubefoundry-");
         #[cfg(unix)]
@@ -57,7 +38,7 @@ impl FileReplacement {
         };
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Without the lock, a signal between the creation and the registration would leave the file behind.
-        let mut registered = temporary_files();
+        let mut registered = temporary::paths();
         let mut file = builder.tempfile_in(folder)?;
         registered.insert(file.path().to_owned());
         drop(registered);
@@ -79,7 +60,6 @@ impl FileReplacement {
     /// If the target is not a regular file, or cannot be examined.
     pub(crate) fn stage_removal(&mut self, target: &Path) -> io::Result<()> {
         check_target(target)?.ok_or(ErrorKind::NotFound)?;
-        watch_signals();
         self.removals.push(target.to_owned());
         Ok(())
     }
@@ -89,7 +69,7 @@ impl FileReplacement {
     /// # Errors
     /// The first target that cannot be replaced or removed, with the reason. Files before it are replaced.
     pub(crate) fn commit(mut self) -> Result<(), (PathBuf, io::Error)> {
-        let mut registered = temporary_files();
+        let mut registered = temporary::paths();
         for (file, target) in self.staged.drain(..) {
             let temporary = file.path().to_owned();
             // The target may have changed since it was staged.
@@ -106,7 +86,10 @@ impl FileReplacement {
 
 impl Drop for FileReplacement {
     fn drop(&mut self) {
-        let mut registered = temporary_files();
+        if self.staged.is_empty() {
+            return;
+        }
+        let mut registered = temporary::paths();
         for (file, _) in self.staged.drain(..) {
             registered.remove(file.path());
         }
@@ -140,47 +123,3 @@ fn keep_owner(file: &fs::File, existing: &Metadata) {
 
 #[cfg(not(unix))]
 fn keep_owner(_: &fs::File, _: &Metadata) {}
-
-/// Starts a thread that removes the temporary files when a signal ends the program.
-#[cfg(unix)]
-fn watch_signals() {
-    use std::sync::Once;
-
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use signal_hook::iterator::Signals;
-    use signal_hook::low_level::emulate_default_handler;
-    static STARTED: Once = Once::new();
-    STARTED.call_once(|| {
-        let ignored = ignored_signals();
-        let watched = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-        // Without handlers, a signal leaves temporary files behind, and nothing else goes wrong.
-        let Ok(mut signals) = Signals::new(watched) else { return };
-        std::thread::spawn(move || {
-            for signal in signals.forever() {
-                // The lock is kept, so that no other file is created or renamed.
-                let registered = temporary_files();
-                for path in registered.iter() {
-                    let _ = fs::remove_file(path);
-                }
-                if signal == SIGINT && ENDS_WITH_SUCCESS.load(Ordering::Relaxed) {
-                    #[expect(clippy::exit, reason = "the main thread waits for changes, and nothing else ends it")]
-                    std::process::exit(0);
-                }
-                let _ = emulate_default_handler(signal);
-            }
-        });
-    });
-}
-
-/// Returns a bit for each signal that the program was started to ignore, as `nohup` does with SIGHUP and a shell with
-/// SIGINT for a job in the background: a handler would end the program where it was meant to go on. Only Linux tells
-/// it without a system call that is unsafe in Rust; elsewhere no signal counts as ignored.
-#[cfg(unix)]
-fn ignored_signals() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
-}
-
-#[cfg(not(unix))]
-fn watch_signals() {}

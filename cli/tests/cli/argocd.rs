@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::sandbox::{PINNED, Ran, SERVICE, Sandbox, broken, model};
 
 /// Runs with only these environment variables, so that those of the machine do not matter.
-fn argocd(sandbox: &Sandbox, command: &str, variables: &[(&str, &str)]) -> Ran {
+pub(crate) fn argocd(sandbox: &Sandbox, command: &str, variables: &[(&str, &str)]) -> Ran {
     let mut command = sandbox.command(&["argocd", command]);
     let output = command.env_clear().envs(variables.iter().copied()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

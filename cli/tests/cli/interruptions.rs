@@ -28,6 +28,43 @@ fn interrupt(sandbox: &Sandbox, signal: &str, after: Duration) -> ExitStatus {
     child.wait().unwrap()
 }
 
+/// Every signal that asks a program to end, or ends one that does nothing about it. Numbers are those that only Linux
+/// has: SIGSTKFLT, SIGIO, SIGPWR, and the first and last real-time signal.
+const SIGNALS: &[&str] = &[
+    "INT",
+    "TERM",
+    "HUP",
+    "QUIT",
+    "USR1",
+    "USR2",
+    "ALRM",
+    "VTALRM",
+    "PROF",
+    "XCPU",
+    "XFSZ",
+    #[cfg(target_os = "linux")]
+    "29",
+    #[cfg(target_os = "linux")]
+    "30",
+    #[cfg(target_os = "linux")]
+    "16",
+    #[cfg(target_os = "linux")]
+    "34",
+    #[cfg(target_os = "linux")]
+    "64",
+];
+
+/// Asserts that the files of `--out-dir` are whole, and that no others are there.
+#[track_caller]
+fn assert_whole(sandbox: &Sandbox, interruption: &str) {
+    let Ok(_) = std::fs::metadata(sandbox.path("out")) else { return };
+    for file in sandbox.files("out") {
+        assert!(!file.contains(".kubefoundry-"), "{file} stays after {interruption}");
+        let text = sandbox.read(&format!("out/{file}"));
+        assert!(text.starts_with("apiVersion: ") && text.ends_with('\n'), "{file} is not whole");
+    }
+}
+
 /// The delays reach from the start of the program to after its end, on a slow machine as on a fast one.
 #[test]
 fn an_interrupted_run_leaves_whole_files_and_no_others() {
@@ -35,19 +72,73 @@ fn an_interrupted_run_leaves_whole_files_and_no_others() {
     let sandbox = sandbox();
     let mut interrupted = 0;
     for (number, milliseconds) in [1, 2, 5, 10, 20, 40, 60, 80, 100, 150, 200, 300].into_iter().enumerate() {
-        let signal = ["INT", "TERM", "HUP"][number % 3];
+        let signal = SIGNALS[number % SIGNALS.len()];
         let status = interrupt(&sandbox, signal, Duration::from_millis(milliseconds));
         interrupted += usize::from(status.signal().is_some());
-        let Ok(_) = std::fs::metadata(sandbox.path("out")) else { continue };
-        for file in sandbox.files("out") {
-            assert!(!file.contains(".kubefoundry-"), "{file} stays after {signal} at {milliseconds} ms");
-            let text = sandbox.read(&format!("out/{file}"));
-            assert!(text.starts_with("apiVersion: ") && text.ends_with('\n'), "{file} is not whole");
-        }
+        assert_whole(&sandbox, &format!("{signal} at {milliseconds} ms"));
     }
     assert!(interrupted > 0, "no run was interrupted");
     sandbox.run(&["render", "m.yaml", "--out-dir", "out", "--quiet"]).exits(0);
     assert_eq!(sandbox.files("out").len(), FILES);
+}
+
+/// Each signal comes once there is a temporary file, whenever that is, and its status is what a shell shows for it.
+#[test]
+fn every_signal_that_ends_the_program_leaves_nothing() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let sandbox = sandbox();
+    for signal in SIGNALS {
+        let mut caught = None;
+        // A run may end between the look at the directory and the signal.
+        for _ in 0..20 {
+            let _ = std::fs::remove_dir_all(sandbox.path("out"));
+            let mut child = sandbox.command(&["render", "m.yaml", "--out-dir", "out", "--quiet"]).spawn().unwrap();
+            while child.try_wait().unwrap().is_none() && !has_temporary_file(&sandbox) {}
+            send(signal, &child);
+            let status = child.wait().unwrap();
+            assert_whole(&sandbox, signal);
+            caught = status.signal().or(status.code().filter(|code| *code > 128).map(|code| code - 128));
+            if caught.is_some() {
+                break;
+            }
+        }
+        let expected = Command::new("sh").args(["-c", &format!("kill -{signal} $$")]).status().unwrap();
+        assert!(caught.is_some() && caught == expected.signal(), "{signal}: {caught:?}, {expected:?}");
+    }
+}
+
+fn has_temporary_file(sandbox: &Sandbox) -> bool {
+    let folders = std::fs::read_dir(sandbox.path("out")).into_iter().flatten().flatten();
+    let mut files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    files.any(|file| file.file_name().to_string_lossy().starts_with(".kubefoundry-"))
+}
+
+/// A kustomization is built in a temporary directory, which a signal removes while the builder runs.
+#[test]
+fn an_interrupted_build_leaves_no_directory() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::ExitStatusExt as _;
+    for signal in ["QUIT", "USR1", "TERM", "XCPU"] {
+        let builder = "#!/bin/sh\n: > \"$HOME/../started\"\nread x < \"$HOME/../fifo\"\n";
+        let sandbox = Sandbox::new()
+            .with("models/m.yaml", model("m"))
+            .with("models/kustomization.yaml", "resources: [m.yaml]\n")
+            .with("bin/kustomize", builder)
+            .with("tmp/keep", "");
+        std::fs::set_permissions(sandbox.path("bin/kustomize"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(Command::new("mkfifo").arg(sandbox.path("tmp/fifo")).status().unwrap().success());
+        let mut command = sandbox.command(&["lint", "models"]);
+        command.env("PATH", sandbox.path("bin")).env("TMPDIR", sandbox.path("tmp"));
+        let mut child = command.spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && !sandbox.path("tmp/started").exists() {}
+        assert!(sandbox.files("tmp").len() > 3, "{:?}", sandbox.files("tmp"));
+        send(signal, &child);
+        assert!(child.wait().unwrap().signal().is_some());
+        // The builder ends, too.
+        std::fs::write(sandbox.path("tmp/fifo"), "").unwrap();
+        let left = sandbox.files("tmp");
+        assert_eq!(left, ["fifo", "keep", "started"], "{signal}");
+    }
 }
 
 /// `nohup` starts a program that ignores SIGHUP, and it must go on when the terminal closes.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{PINNED, Sandbox, broken, model};
 
 /// A client of the server.
-struct Editor {
+pub(crate) struct Editor {
     child: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
@@ -26,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Editor {
     /// Starts the server in a sandbox and initializes it with these capabilities.
-    fn new(sandbox: &Sandbox, capabilities: &Value) -> Self {
+    pub(crate) fn new(sandbox: &Sandbox, capabilities: &Value) -> Self {
         Self::with(sandbox, capabilities, &Value::Null).0
     }
 
@@ -109,6 +109,14 @@ impl Editor {
             }
             self.waiting.push(message);
         }
+    }
+
+    /// Opens a document without a file, which is checked alone, and returns its findings.
+    pub(crate) fn check_alone(&mut self, uri: &str, text: &str) -> Vec<Value> {
+        let document = json!({"uri": uri, "languageId": "yaml", "version": 1, "text": text});
+        self.notify("textDocument/didOpen", &json!({"textDocument": document}));
+        let published = self.wait_for(|message| message["params"]["uri"] == uri);
+        published["params"]["diagnostics"].as_array().unwrap().clone()
     }
 
     fn open(&mut self, name: &str, text: &str) {
@@ -554,10 +562,8 @@ fn malformed_messages_and_other_documents_do_no_harm() {
     }
     // A document that was never saved, or lies outside of the folder, is checked alone.
     let uri = "untitled:Untitled-1";
-    let document = json!({"uri": uri, "languageId": "yaml", "version": 1, "text": broken("phi")});
-    editor.notify("textDocument/didOpen", &json!({"textDocument": document}));
-    let published = editor.wait_for(|message| message["params"]["uri"] == uri);
-    assert!(published["params"]["diagnostics"].as_array().unwrap().iter().any(|finding| finding["code"] == "KF0101"));
+    let findings = editor.check_alone(uri, &broken("phi"));
+    assert!(findings.iter().any(|finding| finding["code"] == "KF0101"));
     assert_eq!(editor.exit(), Some(0));
 }
 

@@ -56,6 +56,7 @@ mod rules;
 mod schema;
 #[cfg(unix)]
 mod special_files;
+mod spellings;
 #[cfg(unix)]
 mod start;
 mod status;

@@ -174,6 +174,8 @@ fn a_missing_object_is_not_fetched() {
         ("remote.origin.url", here.as_str()),
         ("remote.origin.promisor", "true"),
         ("remote.origin.uploadpack", "touch executed; git-upload-pack"),
+        ("protocol.allow", "always"),
+        ("protocol.file.allow", "always"),
         ("core.fsmonitor", "touch executed"),
     ] {
         git(&sandbox, &["config", key, value]);

@@ -13,6 +13,7 @@ use kubefoundry_model::gateway::GatewaySettings;
 use kubefoundry_model::known_gpus::KnownGpus;
 use kubefoundry_model::providers::{self, PROVIDERS};
 use kubefoundry_transform::{AnyTransform, Configuration, DecisionFacts, SettingsSection};
+use kubefoundry_yaml::spelling::may_spell;
 
 /// Every transformation. Those that do not need the set come first, because the others, which run in this order, see
 /// the objects that the first ones generate.
@@ -129,20 +130,40 @@ pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'s
 /// assert!(!may_hold_source("kind: Deployment"));
 /// ```
 pub fn may_hold_source(text: &str) -> bool {
-    TRANSFORMS.iter().any(|transform| {
-        // Generated objects carry labels with the same group, so a transformation that owns its groups must be named by
-        // kind too.
-        let is_named = !transform.owns_groups() || text.contains(transform.kind().1);
-        is_named && transform.marker_texts().iter().any(|mark| text.contains(mark))
+    may_spell(text.as_bytes(), |text| {
+        TRANSFORMS.iter().any(|transform| {
+            // Generated objects carry labels with the same group, so a transformation that owns its groups must be
+            // named by kind too.
+            let is_named = !transform.owns_groups() || contains(text, transform.kind().1);
+            is_named && transform.marker_texts().iter().any(|mark| contains(text, mark))
+        })
     })
 }
 
-/// Returns whether a text mentions anything that belongs to a transformation. A broken text that does not (a template,
-/// another tool's input) is ignored.
-pub(crate) fn mentions_input_kinds(text: impl AsRef<[u8]>) -> bool {
-    // Many times faster than a search of the standard library, in texts that may be megabytes of other tools.
-    let contains = |mark: &str| memchr::memmem::find(text.as_ref(), mark.as_bytes()).is_some();
-    TRANSFORMS.iter().flat_map(|transform| transform.marker_texts()).any(|mark| contains(mark))
+/// Returns whether a text may contain an object that kubefoundry handles or reports, in any spelling that the API
+/// server accepts. The answer `false` is always right. A text without such an object need not be parsed, and if it is
+/// broken (a template, another tool's input) it is ignored. Every front end asks this and nothing else.
+///
+/// ```
+/// use kubefoundry_compiler::composition::may_hold_input;
+/// assert!(may_hold_input("apiVersion: kubefoundry.ai/v1alpha1\nspec: ["));
+/// assert!(may_hold_input("apiVersion: 1\n? kind\n: ModelDeployment\n"));
+/// assert!(may_hold_input(r#"{"apiVersion": "kubefoundry\u002eai\/v1alpha1"}"#));
+/// assert!(!may_hold_input("kind: Deployment"));
+/// ```
+pub fn may_hold_input(text: &str) -> bool {
+    may_spell(text.as_bytes(), |text| {
+        TRANSFORMS.iter().any(|transform| {
+            // An object of such a kind is reported in any group, and without one.
+            let kind = Some(transform.kind().1).filter(|_| transform.owns_groups());
+            transform.marker_texts().iter().copied().chain(kind).any(|mark| contains(text, mark))
+        })
+    })
+}
+
+/// Many times faster than a search of the standard library, in texts that may be megabytes of other tools.
+fn contains(text: &[u8], mark: &str) -> bool {
+    memchr::memmem::find(text, mark.as_bytes()).is_some()
 }
 
 /// Returns whether objects of this API version and kind are transformed.

@@ -2,7 +2,7 @@
 //! texts use it.
 
 use crate::codes;
-use crate::composition::mentions_input_kinds;
+use crate::composition::may_hold_input;
 use kubefoundry_diagnostics::source::{EncodingError, Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings};
 use kubefoundry_yaml as yaml;
@@ -44,17 +44,6 @@ impl<'t> Iterator for Documents<'t> {
     fn next(&mut self) -> Option<Document<'t>> {
         self.documents.as_mut()?.next()
     }
-}
-
-/// Returns whether a text may contain an object that kubefoundry handles. In UTF-16 text a NUL accompanies each letter,
-/// so the text is searched without NULs too.
-pub fn may_hold_input(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    mentions_input_kinds(bytes) || (memchr::memchr(0, bytes).is_some() && mentions_input_kinds(without_nuls(bytes)))
-}
-
-fn without_nuls(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().copied().filter(|byte| *byte != 0).collect()
 }
 
 /// Failures of whole texts, split by whether the text may be meant for kubefoundry.

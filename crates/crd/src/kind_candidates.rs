@@ -8,6 +8,7 @@ use memchr::memmem;
 use super::{CrdDefinition, CrdOrigin, CrdProblem};
 use crate::codes;
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::spelling::may_spell;
 use kubefoundry_yaml::{Limits, Span};
 
 /// Limits for CRDs, which are larger and deeper than manifests: the deepest upstream CRD nests 34 collections.
@@ -74,32 +75,16 @@ impl KindCandidates<'_> {
     }
 }
 
-/// Returns whether a text may contain a word as a value: literally, or partly as an escape sequence. The answer `false`
-/// is always right; `true` may be wrong.
+/// Returns whether a text may contain a word as a value, in any spelling. The answer `false` is always right; `true`
+/// may be wrong.
 pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
-    let bytes = text.as_bytes();
-    let is_separate = |at: usize| {
-        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-        let after = bytes.get(at + word.len());
-        ![before, after].into_iter().flatten().any(u8::is_ascii_alphanumeric)
-    };
-    memmem::find_iter(bytes, word).any(is_separate) || has_relevant_escape(text)
-}
-
-/// Returns whether a text contains an escape of YAML or JSON for a letter, digit or dot, or one that joins two lines.
-/// Other escapes are frequent in descriptions and patterns and cannot be part of a name.
-fn has_relevant_escape(text: &str) -> bool {
-    memchr::memchr_iter(b'\\', text.as_bytes()).any(|at| {
-        let rest = text.get(at + 1..).unwrap_or_default();
-        let digits = match rest.chars().next() {
-            Some('\n' | '\r') => return true,
-            Some('x') => 2,
-            Some('u') => 4,
-            Some('U') => 8,
-            _ => return false,
+    may_spell(text.as_bytes(), |bytes| {
+        let is_separate = |at: usize| {
+            let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+            let after = bytes.get(at + word.len());
+            ![before, after].into_iter().flatten().any(u8::is_ascii_alphanumeric)
         };
-        let code = rest.get(1..=digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        code.and_then(char::from_u32).is_some_and(|c| c.is_ascii_alphanumeric() || c == '.')
+        memmem::find_iter(bytes, word).any(is_separate)
     })
 }
 

@@ -124,13 +124,22 @@ impl Transform for ModelDeployments {
             report_foreign(header.group(), findings);
         } else if api_version.is_empty() {
             let root = findings.scope().root;
+            let written =
+                root.get("apiVersion").filter(|it| it.value != kubefoundry_yaml::Value::Null && it.as_str().is_none());
+            if let Some(written) = written {
+                let message = format!("apiVersion of a {kind} is {}, expected {expected}", written.describe());
+                findings.report(&codes::WRONG_TYPE, "apiVersion", message);
+                return;
+            }
             let reported = findings.report(
                 &codes::REQUIRED_FIELD,
                 FieldRef::key(&FieldPath::parse("apiVersion")),
                 format!("apiVersion is required for a {kind}, expected {expected}"),
             );
             let keys = root.entries().iter().map(|entry| entry.key.as_ref());
-            if let Some(near) = kubefoundry_yaml::text::closest("apiVersion", keys.filter(|key| *key != "kind")) {
+            if let Some(near) =
+                kubefoundry_yaml::text::closest("apiVersion", keys.filter(|key| !["apiVersion", "kind"].contains(key)))
+            {
                 reported.help(format!("rename {near:?} to apiVersion"));
             }
         } else {

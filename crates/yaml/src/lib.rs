@@ -34,6 +34,7 @@ mod node;
 mod parse;
 mod plain_scalar;
 mod scalar;
+pub mod spelling;
 mod strict;
 pub mod text;
 mod token_position;

@@ -4,11 +4,10 @@
 //! CRDs and provider configurations decide about all results, which are then computed again; a file of a kustomization
 //! makes kustomize build what it belongs to again.
 
+mod burst;
 mod observed;
 
-use std::collections::BTreeSet;
 use std::mem;
-use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -23,8 +22,9 @@ use crate::args::InputArgs;
 use crate::console;
 use crate::exit::ExitStatus;
 use crate::input::{self, Input, KnownBuilds};
-use crate::output::file_replacement;
 use crate::style;
+use crate::temporary;
+use burst::{Burst, ChangedPaths};
 use observed::{Change, ObservedFiles};
 
 /// An editor writes a file in several steps, which are one change if none is later than this after the one before.
@@ -73,7 +73,7 @@ pub(super) fn watch<O: OutputForm>(
     let (sender, events) = mpsc::channel();
     // The system reports changes from here on, so that none is missed while the input is read.
     let mut observed = ObservedFiles::new(args, move |event| drop(sender.send(event)))?;
-    file_replacement::end_with_success_when_interrupted();
+    temporary::end_with_success_when_interrupted();
 
     let mut builds = KnownBuilds::default();
     let mut input = Some(input::read_rebuilding(args, options.clone(), &mut builds)?);
@@ -82,6 +82,7 @@ pub(super) fn watch<O: OutputForm>(
     let mut known = None;
     let mut change = None;
     let mut since = Instant::now();
+    let mut burst = Burst::default();
     loop {
         if let Some(input) = input.take() {
             if is_read {
@@ -99,7 +100,7 @@ pub(super) fn watch<O: OutputForm>(
         if let Some(known) = &mut known {
             known.shown = None;
         }
-        let changes = wait(&events, &observed)?;
+        let changes = wait(&events, &observed, &mut burst)?;
         since = changes.since;
         change = Some(changes.describe());
         (input, is_read) = match read_changed_files(&changes.change, &mut known) {
@@ -152,6 +153,11 @@ struct Changes {
 }
 
 impl Changes {
+    fn new(changed: ChangedPaths, since: Option<Instant>, observed: &ObservedFiles) -> Self {
+        let change = if changed.is_everything { Change::Everything } else { observed.classify(changed.paths) };
+        Self { since: since.unwrap_or_else(Instant::now), change }
+    }
+
     /// Formats what changed: `models/llama.yaml changed`.
     fn describe(&self) -> String {
         match &self.change {
@@ -166,37 +172,58 @@ impl Changes {
     }
 }
 
-/// Waits for a change, and for the end of those that follow it at once.
-fn wait(events: &Receiver<notify::Result<notify::Event>>, observed: &ObservedFiles) -> Result<Changes, CommandError> {
-    let mut paths: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut began = None;
-    let mut must_read_all = false;
+/// Waits for a change, and for the end of those that follow it at once, or for [`MAX_WAIT`].
+fn wait(
+    events: &Receiver<notify::Result<notify::Event>>,
+    observed: &ObservedFiles,
+    burst: &mut Burst,
+) -> Result<Changes, CommandError> {
+    let mut since: Option<Instant> = None;
+    let mut waits_from: Option<Instant> = None;
     loop {
-        let event = match began {
-            None => events.recv().map_err(|_| WatchError::Ended)?,
-            Some(began) if Instant::elapsed(&began) > MAX_WAIT => break,
-            Some(_) => match events.recv_timeout(QUIET) {
-                Ok(event) => event,
-                Err(mpsc::RecvTimeoutError::Timeout) => break,
+        let changed = if !burst.is_going_on() {
+            Some(events.recv().map_err(|_| WatchError::Ended)?)
+        } else if waits_from.is_some_and(|from| from.elapsed() > MAX_WAIT) {
+            None
+        } else {
+            match events.recv_timeout(QUIET) {
+                Ok(event) => Some(event),
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let ended = burst.end();
+                    if ended.is_empty() {
+                        continue;
+                    }
+                    return Ok(Changes::new(ended, since, observed));
+                }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Err(WatchError::Ended.into()),
-            },
+            }
         };
+        let now = Instant::now();
+        let Some(event) = changed else {
+            let early = burst.take_early(now, |path| observed.is_read_alone(path));
+            if !early.is_empty() {
+                return Ok(Changes::new(early, since, observed));
+            }
+            waits_from = Some(now);
+            continue;
+        };
+        let mut changed = ChangedPaths::default();
         match event {
             // The program itself opens files.
             Ok(event) if matches!(event.kind, notify::EventKind::Access(_)) => continue,
             Ok(event) => {
-                must_read_all |= event.need_rescan();
-                paths.extend(event.paths.into_iter().filter(|path| observed.is_of_interest(path)));
+                changed.is_everything = event.need_rescan();
+                changed.paths.extend(event.paths.into_iter().filter(|path| observed.is_of_interest(path)));
             }
             // A lost event may be about any file.
-            Err(_) => must_read_all = true,
+            Err(_) => changed.is_everything = true,
         }
-        if must_read_all || !paths.is_empty() {
-            began.get_or_insert_with(Instant::now);
+        if !changed.is_empty() {
+            burst.add(changed, now);
+            since.get_or_insert(now);
+            waits_from.get_or_insert(now);
         }
     }
-    let change = if must_read_all { Change::Everything } else { observed.classify(paths) };
-    Ok(Changes { since: began.unwrap_or_else(Instant::now), change })
 }
 
 /// What came of reading changed files alone.

@@ -123,6 +123,11 @@ impl ObservedFiles {
         after.is_some_and(|(known, _)| known.starts_with(path))
     }
 
+    /// Whether a path is a file of the input that is still there.
+    pub(super) fn is_read_alone(&self, path: &Path) -> bool {
+        self.known.contains_key(path) && path.is_file()
+    }
+
     /// Decides what changes of these paths mean.
     pub(super) fn classify(&self, paths: BTreeSet<PathBuf>) -> Change {
         let files = paths.into_iter().map(|path| {

@@ -5,6 +5,7 @@
 //! kubefoundry renders anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
+#[cfg(unix)]
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,12 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::printable_json;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::closure::{Closure, FunctionInput, Kustomization};
 use crate::input::InputError;
 use crate::input::files::{Files, absolute, lexical};
 use crate::input::program::{self, Permissions, ProgramError, TimeBudget};
+use crate::temporary::TemporaryDirectory;
 
 /// The annotation in which kustomize names the file of a resource.
 const ORIGIN: &str = "config.kubernetes.io/origin";
@@ -69,7 +70,7 @@ impl Builder {
 /// A copy of the files of a kustomization, ready to be built.
 #[derive(Debug)]
 pub(in crate::input) struct Workspace {
-    directory: TempDir,
+    directory: TemporaryDirectory,
     /// The files that were added, with the files that they come from, both relative to the repository.
     added: BTreeMap<PathBuf, PathBuf>,
 }
@@ -102,10 +103,10 @@ impl Workspace {
         files: &Files,
         permissions: Permissions,
     ) -> Result<Self, InputError> {
-        let directory = tempfile::Builder::new().prefix("kubefoundry-").tempdir().map_err(temporary)?;
+        let directory = TemporaryDirectory::create().map_err(temporary)?;
         let mut workspace = Self { directory, added: BTreeMap::new() };
         for folder in ["home", "tmp"] {
-            fs::create_dir(workspace.directory.path().join(folder)).map_err(temporary)?;
+            workspace.directory.create_folder(folder).map_err(temporary)?;
         }
         let boundary_path = absolute(boundary);
         let inside = |file: &Path| absolute(file).strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
@@ -159,9 +160,7 @@ impl Workspace {
     }
 
     fn write(&self, inside: &Path, bytes: &[u8]) -> Result<(), InputError> {
-        let path = self.directory.path().join(inside);
-        fs::create_dir_all(path.parent().unwrap_or(self.directory.path())).map_err(temporary)?;
-        fs::write(path, bytes).map_err(temporary)
+        self.directory.write(inside, bytes).map_err(temporary)
     }
 
     /// Runs the builder.

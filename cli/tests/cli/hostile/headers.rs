@@ -9,7 +9,7 @@ fn unknown_groups_versions_and_kinds() {
         ("kubefoundry.ai/v1alpha1", "kubefoundry.ai/v9", &["a.yaml:1:13: error[KF0005]"][..]),
         ("kubefoundry.ai/v1alpha1", "kubefoundry.ai", &["a.yaml:1:13: error[KF0005]"]),
         ("ModelDeployment", "ModelDeploymint", &["a.yaml:2:7: error[KF0006]"]),
-        ("kind: ModelDeployment", "kind: [a]", &["a.yaml:2:7: error[KF0104]"]),
+        ("kind: ModelDeployment", "kind: [a]", &["a.yaml:2:7: error[KF0101]"]),
         ("apiVersion: kubefoundry.ai/v1alpha1\n", "", &["a.yaml:1:1: error[KF0104]"]),
         // A warning by itself; with nothing else to render, the run fails.
         ("kubefoundry.ai/v1alpha1", "kubefundry.ai/v1alpha1", &["error[KF0008]", "a.yaml:1:13: warning[KF0007]"]),

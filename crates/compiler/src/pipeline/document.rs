@@ -4,14 +4,15 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::composition::mentions_input_kinds;
+use crate::composition::may_hold_input;
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_transform::InputObject;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::{Failure, Node, Span, Value};
+use kubefoundry_yaml::spelling::may_be_binary;
+use kubefoundry_yaml::{Failure, FailureKind, Node, Span, Value};
 
 /// A document, or an item of a `List`.
 #[derive(Debug)]
@@ -60,9 +61,25 @@ impl Document<'_> {
         self.problems.iter().any(|problem| problem.kind.is_limit())
     }
 
-    /// Returns whether the document may contain an object of an input kind.
-    pub(super) fn mentions_input_kinds(&self) -> bool {
-        self.text.get(self.span.start..self.span.end).is_some_and(mentions_input_kinds)
+    /// Returns whether two readers may take the document for different kinds: a part of its type is set twice, where we
+    /// keep the first value and a lenient reader the last one.
+    pub(super) fn has_ambiguous_type(&self) -> bool {
+        let is_of_type = |span: Span| {
+            let mut entries = self.root.entries().iter();
+            entries.any(|entry| matches!(&*entry.key, "apiVersion" | "kind") && entry.key_span == span)
+        };
+        let is_duplicate =
+            |problem: &&Failure| matches!(problem.kind, FailureKind::DuplicateKey | FailureKind::MergeOverride);
+        let mut duplicates = self.problems.iter().filter(is_duplicate);
+        duplicates.any(|it| is_of_type(it.span) || it.related.as_ref().is_some_and(|(span, _)| is_of_type(*span)))
+    }
+
+    /// Returns whether the document may contain an object that kubefoundry handles or reports, in any spelling.
+    pub(super) fn may_hold_input(&self) -> bool {
+        // A directive is not a part of the document, but can give its tags another meaning.
+        let directives = self.text.get(..self.span.start).unwrap_or_default();
+        may_be_binary(directives.as_bytes())
+            || self.text.get(self.span.start..self.span.end).is_some_and(may_hold_input)
     }
 
     /// Reports the problems of strict parsing.
@@ -86,7 +103,7 @@ impl Document<'_> {
         };
         let is_in_an_item =
             |problem: &Failure| items.is_some_and(|items| items.items().iter().any(|item| is_within(item, problem)));
-        if self.mentions_input_kinds() {
+        if self.may_hold_input() {
             // Each item reports its own problems later, but a partial list has no items.
             let partial = self.is_partial();
             for problem in self.problems.iter().filter(|problem| partial || !is_in_an_item(problem)) {

@@ -11,7 +11,7 @@
 use super::document::Document;
 use super::operations::{self, PatchTarget};
 use super::role::Role;
-use crate::composition::{self, mentions_input_kinds};
+use crate::composition::{self, may_hold_input};
 use crate::options::Options;
 use crate::reading;
 use kubefoundry_diagnostics::source::{Purpose, Source};
@@ -36,7 +36,7 @@ pub(super) fn check(
         entries_of("patchesStrategicMerge").iter().chain(entries_of("generators")).map(|text| (text, None));
     let mut diagnostics = Vec::new();
     for (node, target) in with_target.chain(without_target) {
-        if let Some(text) = node.as_str().filter(|text| target.is_some() || mentions_input_kinds(text)) {
+        if let Some(text) = node.as_str().filter(|text| target.is_some() || may_hold_input(text)) {
             InlinePatch { kustomization, source, node, target }.check(text, options, &mut diagnostics);
         }
     }

@@ -11,7 +11,7 @@
 //!                                                  └─ configuration, patch, other ► findings ──┘
 //! ```
 //! The scan only searches each text for the kinds that it names; the header of a parsed document decides what the
-//! document is. The scan misses a kind that is written with escapes. If such a document should have been read or kept
+//! document is. The scan misses a kind in an unusual spelling. If such a document should have been read or kept
 //! earlier, the run starts again, once, with everything read first and kept: slower, but correct.
 
 mod accounting;
@@ -55,7 +55,7 @@ mod text_map;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use crate::reading::may_hold_input;
+pub use crate::composition::may_hold_input;
 pub(crate) use cache::ResultCache;
 pub use compilation::{Compilation, CompiledEnvironment, Output};
 pub(crate) use context::read_options;

@@ -12,7 +12,7 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{AllSettings, AnyTransform};
-use kubefoundry_yaml::{FieldPart, Node, Span};
+use kubefoundry_yaml::{FieldPart, Node, Span, Value};
 
 /// An input document: its type and its place, so that it can be passed through byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,8 +71,25 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Decides the role of a document. Reports documents that look like input of kubefoundry but are not recognized.
+    /// Decides the role of a document. Reports documents that look like input of kubefoundry but are not recognized,
+    /// and those whose type is not certain.
     pub(super) fn classify(
+        document: &Document<'_>,
+        purpose: Purpose,
+        is_patch: bool,
+        options: &Options,
+        findings: &mut Findings<'_>,
+    ) -> Self {
+        let role = Self::classify_by_type(document, purpose, is_patch, options, findings);
+        // What comes after a limit may be, or change, the type.
+        let is_uncertain = document.is_partial() || document.has_ambiguous_type();
+        if matches!(role, Self::Other) && is_uncertain && document.may_hold_input() {
+            document.report_problems(findings);
+        }
+        role
+    }
+
+    fn classify_by_type(
         document: &Document<'_>,
         purpose: Purpose,
         is_patch: bool,
@@ -81,10 +98,6 @@ impl Role {
     ) -> Self {
         let header = &document.header;
         if document.is_partial() && (header.api_version.is_empty() || header.kind.is_empty()) {
-            // The missing type may come after the limit.
-            if document.mentions_input_kinds() {
-                document.report_problems(findings);
-            }
             return Self::Other;
         }
         if let Some(transform) = composition::owner_of_group(header.group()) {
@@ -157,6 +170,12 @@ fn check_version(header: &Header, transform: &dyn AnyTransform, findings: &mut F
 fn report_unknown_kind(header: &Header, transform: &dyn AnyTransform, findings: &mut Findings<'_>) {
     let kinds: Vec<&str> = composition::kinds_of(transform).collect();
     let (kind, expected) = (&*header.kind, kinds.join(" or "));
+    let written = findings.scope().root.get("kind").filter(|it| it.value != Value::Null && it.as_str().is_none());
+    if let Some(written) = written {
+        let message = format!("kind is {}, expected {expected}", written.describe());
+        findings.report(&codes::WRONG_TYPE, "kind", message);
+        return;
+    }
     if kind.is_empty() {
         findings.report(&codes::REQUIRED_FIELD, "kind", format!("kind is required, expected {expected}"));
         return;

@@ -1,8 +1,10 @@
 //! Scans each text for the kinds that it names, before any text is parsed. The result determines the order in which
 //! texts are read, and which texts can be skipped. The header of a parsed document is what finally determines its kind.
 //!
-//! The scan misses a kind that is written with escapes (`"Model\x44eployment"`). If such a document appears where
-//! another order was needed, the run starts again with all texts read first and all objects kept.
+//! A text may only be skipped if [`composition::may_hold_input`] rules out every spelling of a relevant object. For the
+//! order, the scan reads what follows `kind:`, and misses a kind in another spelling (`"Model\x44eployment"`, a key after
+//! `?`). If such a document appears where another order was needed, the run starts again with all texts read first and
+//! all objects kept.
 
 use super::kustomize;
 use super::text_map::TextMap;
@@ -66,6 +68,8 @@ struct NamedKinds {
     is_decisive: bool,
     /// A kustomization, which determines the role of other files.
     kustomization: bool,
+    /// Any object that kubefoundry handles or reports, in any spelling.
+    may_hold_input: bool,
 }
 
 impl ReadPlan {
@@ -87,10 +91,9 @@ impl ReadPlan {
         // An input without an object to transform is an error, unless it is allowed. The problems of other texts may be
         // the cause, so they are read.
         let needs_all = prints_others || !options.allow_empty;
-        let skips = !needs_all
-            && !resources().any(|(source, kinds)| kinds.transformed && composition::mentions_input_kinds(&source.text));
+        let skips = !needs_all && !resources().any(|(_, kinds)| kinds.transformed && kinds.may_hold_input);
         let turn = |(source, kinds): (&Source, &NamedKinds)| {
-            if !source.purpose.has_resources() || (skips && !may_be_relevant(source, *kinds)) {
+            if !source.purpose.has_resources() || (skips && !kinds.may_be_relevant()) {
                 ReadTurn::Never
             } else if kinds.is_decisive {
                 ReadTurn::First
@@ -101,14 +104,17 @@ impl ReadPlan {
         let keeps_set = resources().any(|(source, kinds)| source.purpose == Purpose::Input && kinds.needs_set);
         let texts = sources.iter().zip(scanned).map(|((id, source), kinds)| (id, turn((source, kinds)))).collect();
         let may_patch = scanned.iter().any(|kinds| kinds.kustomization);
-        Self { texts, keeps_set, skips, has_input_kinds: may_patch && may_have_input_kinds(sources) }
+        let has_input_kinds = may_patch && scanned.iter().any(|kinds| kinds.may_hold_input);
+        Self { texts, keeps_set, skips, has_input_kinds }
     }
 
     /// Returns the plan after a late document: all texts are read first, and all objects are kept.
     pub(super) fn everything(sources: &SourceSet) -> Self {
+        let mut resources = sources.iter().filter(|(_, source)| source.purpose.has_resources());
+        let has_input_kinds = resources.any(|(_, source)| composition::may_hold_input(&source.text));
         let turn = |source: &Source| if source.purpose.has_resources() { ReadTurn::First } else { ReadTurn::Never };
         let texts = sources.iter().map(|(id, source)| (id, turn(source))).collect();
-        Self { texts, keeps_set: true, skips: false, has_input_kinds: may_have_input_kinds(sources) }
+        Self { texts, keeps_set: true, skips: false, has_input_kinds }
     }
 
     /// Returns whether a text is read before the others.
@@ -165,7 +171,13 @@ impl NamedKinds {
             }
         }
         kinds.is_decisive |= kinds.kustomization || source.purpose == Purpose::Providers;
+        kinds.may_hold_input = composition::may_hold_input(&source.text);
         kinds
+    }
+
+    /// Returns whether the text must be read even if no text names an object to transform.
+    fn may_be_relevant(self) -> bool {
+        self.is_decisive || self.transformed || self.may_hold_input
     }
 }
 
@@ -181,26 +193,6 @@ fn kind_words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 const KEY: &str = "kind";
-
-/// Returns whether a text without a visible object to transform may still be relevant.
-fn may_be_relevant(source: &Source, kinds: NamedKinds) -> bool {
-    kinds.is_decisive
-        || kinds.transformed
-        || composition::mentions_input_kinds(&source.text)
-        || may_hide_words(&source.text)
-}
-
-/// Returns whether a text may spell a word in a way that a search does not find: with an escape
-/// (`"Model\x44eployment"`), or in UTF-16.
-fn may_hide_words(text: &str) -> bool {
-    text.contains(['\\', '\0'])
-}
-
-/// Returns whether any text of the input may contain an object of an input kind.
-fn may_have_input_kinds(sources: &SourceSet) -> bool {
-    let mut texts = sources.iter().map(|(_, source)| source).filter(|source| source.purpose.has_resources());
-    texts.any(|source| composition::mentions_input_kinds(&source.text))
-}
 
 #[cfg(test)]
 mod tests {
@@ -255,7 +247,12 @@ mod tests {
             let id = sources.add(name, text);
             ReadPlan::new(&sources, &lint).includes(id)
         };
-        for text in ["kubefoundry.ai/v1", "kind: ModelDeployment", "kind: \"Model\\x44eployment\"", "k\0i\0n\0d\0"] {
+        for text in [
+            "kubefoundry.ai/v1",
+            "kind: ModelDeployment",
+            "kind: \"Model\\x44eployment\"",
+            "M\0o\0d\0e\0l\0D\0e\0p\0l\0o\0y\0m\0e\0n\0t\0",
+        ] {
             assert!(include("x.yaml", text), "{text:?}");
         }
         assert!(include("kustomization.yaml", "patches: []\n"));
