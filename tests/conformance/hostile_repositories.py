@@ -184,14 +184,14 @@ class Place:
             path.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(content, Link):
                 path.symlink_to(self.fill(content.target))
-            elif isinstance(content, Pipe):
-                os.mkfifo(path)
-            else:
+            elif not isinstance(content, Pipe):
                 path.write_bytes(content.encode() if isinstance(content, str) else content)
                 self.fill_file(path)
         # Also what an ignore file of the repository names: git and what deploys from it use what is tracked.
         self.git("add", "--all", "--force")
         self.git("commit", "-q", "--allow-empty", "-m", "change")
+        for name in (name for name, content in files.items() if isinstance(content, Pipe)):
+            os.mkfifo(self.repository / name)
 
     def fill(self, text):
         for name, value in self.values.items():
