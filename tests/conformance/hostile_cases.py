@@ -216,9 +216,12 @@ def reach(index, choice):
         files = {f"part/{path}": content for path, content in files.items()} | {f"part/{path}": content for path, content in added.items()}
         files["part/kustomization.yaml"] = ENCODINGS[encoding](head + text.replace("../outside", "../../outside"))
         files["kustomization.yaml"] = kustomization({"components" if is_component else "resources": ["./part"]})
-    wrong = how in WRONG_SPELLINGS or (target in leading_out(name) and "helm" not in field)
+    # What needs a permission is a warning without it. A judge need not look closer at programs and charts then.
+    needs_permission = any(word in field for word in ["helm", "program", "image"])
+    is_wrong = not needs_permission and (how in WRONG_SPELLINGS or target in leading_out(name))
+    expected = "error" if is_wrong else "unjudged" if needs_permission or is_url else "any"
     note = f"{field} -> {target[:60]!r}, {key!r} {how}, {encoding}, {place}"
-    return Case(0, "reach: URL" if is_url else "reach: path", files, "error" if wrong else "unjudged" if is_url else "any", note=note)
+    return Case(0, "reach: URL" if is_url else "reach: path", files, expected, note=note)
 
 
 def leading_out(name):
@@ -291,6 +294,11 @@ STRUCTURES = [
     ("binary way out", "error", root_of(GOOD + f"bases: [!!binary {base64.b64encode(b'../outside/base').decode()}]\n")),
     ("folded way out", "error", root_of(GOOD + "bases:\n- >-\n  ../outside/base\n")), ("escaped way out", "error", root_of(GOOD + 'bases: ["\\x2e\\x2e/outside\\u002fbase"]\n')),
     ("alias of the way out", "error", root_of("metadata: {annotations: {a: &x ../outside/base}}\n" + GOOD + "bases: [*x]\n")),
+    ("token of the checkout", "any", root_of(GOOD + "configMapGenerator: [{name: c, files: [.git/config]}]\n")),
+    ("token of the checkout by a link", "any", root_of(GOOD + "configMapGenerator: [{name: c, files: [config]}]\n", config=Link(".git/config"))),
+    ("token of the checkout by a way back", "any", {**root_of(GOOD + "bases: [a]\n"), "a/kustomization.yaml": "secretGenerator: [{name: c, envs: [../.git/config]}]\n"}),
+    ("link to a model outside", "any", {**BASE, "x.yaml": Link("@OUTSIDE@/patch.yaml")}), ("link to a folder outside", "any", {**BASE, "x": Link("@OUTSIDE@")}),
+    ("link to options outside", "any", {**BASE, "kubefoundry.yaml": Link("@OUTSIDE@/env")}), ("link to a device", "any", {**BASE, "x.yaml": Link("/dev/zero")}),
     ("hidden base", "any", {**root_of(GOOD + "bases: [.a]\n"), ".a/kustomization.yaml": "resources: [n.yaml]\n", ".a/n.yaml": MODEL.replace("name: m", "name: n")}),
 ]
 
@@ -323,7 +331,7 @@ def hide(index, choice):
         place = PLACES[index // 4 % len(PLACES)]
         files = {place: FORBIDDEN, "n.yaml": MODEL.replace("name: m", "name: n"), "chart/Chart.yaml": "name: c\n", **choice.choice([{}, IGNORING[0]])}
         # A name without an ending of YAML is no manifest for any of us.
-        return Case(0, "hide: place", files, "any" if place.endswith("YAML") else "unjudged", reaches=False, note=place)
+        return Case(0, "hide: place", files, "any" if place.endswith("YAML") else "unjudged", reaches=False, note=f"{place}{', all ignored' if '.gitignore' in files else ''}")
     patched = {"m.yaml": MODEL, "kustomization.yaml": kustomization({"namePrefix": PREFIX, "resources": ["m.yaml"], **FORBIDDING_PATCH})}
     plain = {"m.yaml": FORBIDDEN, "kustomization.yaml": GOOD}
     if index % 4 == 2:
@@ -380,7 +388,7 @@ BOUNDS = [
     ("a file of 8 MiB as env", lambda: {**generated(envs=["big"] * 8), "big": BIG}),
     ("100,000 literals", lambda: generated(literals=[f"k{n}=v" for n in range(100_000)])),
     ("the same resource 20,000 times", lambda: {**BASE, "kustomization.yaml": kustomization({"namePrefix": PREFIX, "resources": ["m.yaml"] * 20_000})}),
-    ("20,000 missing resources", lambda: {**BASE, "kustomization.yaml": kustomization({"resources": [f"x{n}.yaml" for n in range(20_000)]})}),
+    ("20,000 missing resources", lambda: {**BASE, "kustomization.yaml": kustomization({"resources": ["m.yaml", *(f"x{n}.yaml" for n in range(20_000))]})}),
     ("2,000 patches", lambda: {**BASE, "kustomization.yaml": kustomization({"namePrefix": PREFIX, "resources": ["m.yaml"], "patches": [{"patch": HEAD + f"spec: {{scaling: {{replicas: {n}}}}}"} for n in range(2_000)]})}),
     ("a pattern of a target", lambda: {**BASE, "kustomization.yaml": kustomization({"namePrefix": PREFIX, "resources": ["m.yaml"], "patches": [{"target": {"name": "(" * 500 + "a*" + ")*" * 500}, "patch": HEAD}]})}),
     ("aliases in a kustomization", lambda: {**BASE, "kustomization.yaml": ALIASES.replace("kubefoundry.ai: 1\n", "") + GOOD}),
