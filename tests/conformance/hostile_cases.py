@@ -328,8 +328,9 @@ PLACES = [".hidden/m.yaml", ".github/m.yaml", "a/.b/c/m.yaml", "chart/templates/
 def hide(index, choice):
     """A model that the policy forbids, and something in the repository that could switch the judge off."""
     if index % 4 == 3:
-        place = PLACES[index // 4 % len(PLACES)]
-        files = {place: FORBIDDEN, "n.yaml": MODEL.replace("name: m", "name: n"), "chart/Chart.yaml": "name: c\n", **choice.choice([{}, IGNORING[0]])}
+        round_, number = divmod(index // 4, len(PLACES))
+        place = PLACES[number]
+        files = {place: FORBIDDEN, "n.yaml": MODEL.replace("name: m", "name: n"), "chart/Chart.yaml": "name: c\n", **(IGNORING[0] if round_ % 2 else {})}
         # A name without an ending of YAML is no manifest for any of us.
         return Case(0, "hide: place", files, "any" if place.endswith("YAML") else "unjudged", reaches=False, note=f"{place}{', all ignored' if '.gitignore' in files else ''}")
     patched = {"m.yaml": MODEL, "kustomization.yaml": kustomization({"namePrefix": PREFIX, "resources": ["m.yaml"], **FORBIDDING_PATCH})}
@@ -439,7 +440,7 @@ def document(index, choice):
     return Case(0, "document", {name: ENCODINGS[encoding](head + body)}, expected, reaches=False, note=f"{head!r} {encoding}")
 
 
-KINDS = [(reach, len(FIELDS) * 6), (structure, len(STRUCTURES)), (hide, 50), (bounds, len(BOUNDS)), (document, 30)]
+KINDS = [(reach, len(FIELDS) * 6), (structure, len(STRUCTURES)), (hide, 80), (bounds, len(BOUNDS)), (document, 30)]
 COUNT = sum(count for _, count in KINDS)
 
 
