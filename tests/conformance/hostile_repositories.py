@@ -18,6 +18,7 @@ A self-test shows first that plain `kustomize build` on the same repositories tr
 import argparse
 import base64
 import collections
+import ctypes
 import concurrent.futures
 import dataclasses
 import os
@@ -51,7 +52,7 @@ CANARY = f"TOPSECRET{secrets.token_hex(12)}"
 ALLOWED = [
     r"/etc/ld\.so\.(cache|preload)", r"(/usr)?/lib(64|/[^/]+-linux-gnu|exec)?/[^/]+\.so[^/]*",  # The loader and its libraries.
     r"/dev/(null|urandom)",
-    r"/proc/\d+/(maps|cgroup|mountinfo|status|uid_map|gid_map|setgroups)", r"/sys/fs/cgroup/.*cpu[^/]*",  # Rust and Go count CPUs.
+    r"/proc/\d+/(maps|cgroup|mountinfo|status|uid_map|gid_map|setgroups|fd)", r"/sys/fs/cgroup/.*cpu[^/]*",  # Rust and Go count CPUs.
     r"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", r"/sys/devices/system/cpu/(online|possible)",  # Go's allocator.
     r"/usr/share/zoneinfo/.*", r"/etc/localtime",
     r"/etc/gitconfig", r"/usr/lib/git-core/.*", r"/usr/share/(locale|git-core)/.*", r"/usr/lib/locale/.*", r"HOME/(\.gitconfig|\.config/git/.*)",  # git.
@@ -255,7 +256,7 @@ class Place:
                 path = opened[1]
                 if not (path.startswith(tuple(f"{it}/" for it in inside)) or path in [*inside, *programs] or allowed.fullmatch(path)):
                     yield "foreign file", path
-            elif (started := re.match(r'execve(?:at)?\((?:.*?)"([^"]*)".* = 0$', call)) and os.path.realpath(started[1]) not in programs and not started[1].startswith("/usr/lib/git-core/"):
+            elif (started := re.match(r'execve(?:at)?\((?:.*?)"([^"]*)".* = 0$', call)) and os.path.realpath(started[1]) not in programs and started[1] != "/proc/self/exe" and not started[1].startswith("/usr/lib/git-core/"):
                 yield "foreign program", started[1]
             elif "sa_family=AF_INET" in call and not re.search(r"= -1 (EPERM|EACCES|ENETUNREACH|EAFNOSUPPORT|ENOSYS) ", call):
                 yield "connection", call
@@ -317,24 +318,41 @@ def prove(case, place, traces):
 
 # Each wall alone. ------------------------------------------------------------------------------------------------------
 
-# TODO(merge): the arguments of the hidden switch with which the child is started without its confinement.
-WITHOUT_CONFINEMENT = []
-# TODO(merge): the arguments of the hidden mode that confines itself to a directory and starts a program: TREE is the directory.
-CONFINED = []
-
 
 def prove_with_the_tree_alone(case, place, traces):
     """The rewritten tree is a wall by itself: the child that builds it is not confined."""
-    outcome = place.run("tree alone", [PROGRAM, *WITHOUT_CONFINEMENT, "render", "--all", "."], traces)
+    outcome = place.run("tree alone", [PROGRAM, "render", "--no-isolation", "--all", "."], traces)
     return {outcome.name: outcome}, outcome.problems
 
 
+# The walls around a child, with what each must keep from happening where it stands alone.
+CHILD_WALLS = {"landlock": {"foreign file", "canary"}, "seccomp": {"connection"}, "namespace": {"connection"}}
+
+
 def prove_with_the_child_alone(case, place, traces):
-    """The confined child is a wall by itself: kustomize gets the stranger's own tree, and no check of ours runs before it."""
-    confined = [argument.replace("TREE", str(place.repository)) for argument in CONFINED]
-    outcome = place.run("child alone", [PROGRAM, *confined, os.path.realpath(shutil.which("kustomize")), "build", "--load-restrictor", "LoadRestrictionsNone", str(place.repository)], traces)
-    # Any verdict will do, but for a connection, a foreign file, a canary, or an exceeded budget.
-    return {outcome.name: outcome}, [problem for problem in outcome.problems if problem[0] != "crash"]
+    """The confined child is a wall by itself: kustomize gets the stranger's own tree without any check of ours, with all walls
+    around it and with one. Any verdict will do, and a child may end at its limits."""
+    # The child may read all of its directory, so it is not given what a job keeps in .git.
+    place.repository.joinpath(".git").rename(place.directory / "git")
+    outcomes, problems = {}, []
+    for name, closed in {"all": set().union(*CHILD_WALLS.values()), **{wall: CHILD_WALLS[wall] for wall in WALLS}}.items():
+        without = [argument for wall in CHILD_WALLS if name not in ("all", wall) for argument in ["--without", wall]]
+        confined = [PROGRAM, "confined", "--directory", str(place.repository), *without, "--", os.path.realpath(shutil.which("kustomize"))]
+        command = [*confined, "build", "--load-restrictor", "LoadRestrictionsNone", str(place.repository)]
+        outcomes[name] = place.run(f"child alone, walls: {name}", command, traces)
+        problems += [(kind, text) for kind, text in outcomes[name].problems if kind in closed and "/dev/" not in text]
+    return outcomes, problems
+
+
+def find_walls():
+    """Returns the walls that this machine can build around a child, found without our program."""
+    # The number of landlock_create_ruleset, which returns the version of its interface with these arguments.
+    has_landlock = ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
+    has_namespaces = subprocess.run(["unshare", "--user", "--net", "true"], capture_output=True).returncode == 0
+    walls = [wall for wall, stands in [("landlock", has_landlock), ("seccomp", True), ("namespace", has_namespaces)] if stands]
+    for wall in CHILD_WALLS.keys() - walls:
+        print(f"skipped: the kernel does not let us build the wall {wall} on this machine, so it is not tested alone")
+    return walls
 
 
 # The detectors. --------------------------------------------------------------------------------------------------------
@@ -385,7 +403,7 @@ def find_tracer():
 
 
 def main():
-    global PROGRAM
+    global PROGRAM, WALLS
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("program", type=lambda path: os.path.abspath(path))
     parser.add_argument("--seed", default=SEED)
@@ -393,16 +411,18 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep the repositories in DIR")
     arguments = parser.parse_args()
     PROGRAM, report, began = arguments.program, Report(), time.monotonic()
-    traces = find_tracer()
+    traces, WALLS = find_tracer(), find_walls()
     directory = arguments.keep.absolute() if arguments.keep else pathlib.Path(tempfile.mkdtemp(prefix="hostile-"))
-    variants = [prove] + [prove_with_the_tree_alone] * bool(WITHOUT_CONFINEMENT) + [prove_with_the_child_alone] * bool(CONFINED)
     listeners = [Listener() for _ in range(WORKERS)]
     failing, total, figures = collections.Counter(), collections.Counter(), []
 
     def run_case(number):
         case, listener = case_of(number, arguments.seed), listeners.pop()
         place = Place(directory / str(number), case, listener)
-        results = [variant(case, place, traces) for variant in variants if variant is prove or case.reaches]
+        # A pipe and an endless file are what the child must never get; it would wait for its limits.
+        is_endless = any(isinstance(content, Pipe) or content == Link("/dev/zero") for content in case.files.values())
+        alone = [prove_with_the_tree_alone] * case.reaches + [prove_with_the_child_alone] * (case.reaches and not is_endless)
+        results = [variant(case, place, traces) for variant in [prove, *alone]]
         listeners.append(listener)
         if not arguments.keep:
             shutil.rmtree(place.directory)
