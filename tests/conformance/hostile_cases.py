@@ -205,7 +205,8 @@ def reach(index, choice):
     encoding = choice.choice(list(ENCODINGS)) if not is_simple and choice.random() < 0.2 else "utf-8"
     place = "root" if is_simple else choice.choice(["root", "root", "base", "component"])
     files = needed(local_files(name), target)
-    fields, added = place_plugin(fields, "inline" if is_simple else choice.choice(["inline", "file", "directory"]), key, how)
+    plugin_place = "inline" if is_simple else choice.choice(["inline", "file", "directory"])
+    fields, added = place_plugin(fields, plugin_place, key, how)
     fields = {"namePrefix": PREFIX, "resources": ["m.yaml"], **fields}
     text = kustomization(fields, key, how)
     if place == "root":
@@ -216,8 +217,9 @@ def reach(index, choice):
         files = {f"part/{path}": content for path, content in files.items()} | {f"part/{path}": content for path, content in added.items()}
         files["part/kustomization.yaml"] = ENCODINGS[encoding](head + text.replace("../outside", "../../outside"))
         files["kustomization.yaml"] = kustomization({"components" if is_component else "resources": ["./part"]})
-    # What needs a permission is a warning without it. A judge need not look closer at programs and charts then.
-    needs_permission = any(word in field for word in ["helm", "program", "image"])
+    # What needs a permission is a warning without it, so nobody looks closer at programs, charts, and what a directory of
+    # plugins may hold.
+    needs_permission = any(word in field for word in ["helm", "program", "image"]) or ("plugin" in field and plugin_place == "directory")
     is_wrong = not needs_permission and (how in WRONG_SPELLINGS or target in leading_out(name))
     expected = "error" if is_wrong else "unjudged" if needs_permission or is_url else "any"
     note = f"{field} -> {target[:60]!r}, {key!r} {how}, {encoding}, {place}"

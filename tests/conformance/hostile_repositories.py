@@ -210,7 +210,7 @@ class Place:
     def run(self, name, command, traces, **environment):
         """Runs a command, and returns what it did with the problems that every run can have."""
         trace, output = self.directory / "trace", self.directory / "output"
-        limits = ["prlimit", f"--as={MAX_ADDRESSES}", f"--cpu={MAX_CPU_SECONDS + 5}", "--core=0", "--"]
+        limits = ["prlimit", f"--as={MAX_ADDRESSES}:", f"--cpu={MAX_CPU_SECONDS + 5}:", "--core=0", "--"]
         tracer = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-s", "300", "-e", "trace=open,openat,openat2,creat,connect,sendto,sendmsg,sendmmsg,execve,execveat", "-e", "signal=none", "-o", str(trace)]
         variables = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TMPDIR": str(self.temporary), "TOKEN": CANARY, **environment}
         with output.open("wb") as stream:
