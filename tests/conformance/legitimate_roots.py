@@ -109,7 +109,6 @@ def compare(program, repository, root):
     ours = run([program, "render", "--all", "wrapper"], cwd=repository)
     if status:
         # With our function, or another plugin, the root may be built by kubefoundry: kustomize_roots.py has these.
-        if os.environ.get("V"): print(name, message[-300:])
         is_unbuilt = "[KF0013]" in ours[2]
         is_plugin = "external plugins disabled" in message or "unable to load" in message
         report.check(f"{name} is refused by both", is_plugin or is_unbuilt or ours[0] != 0, ours[1][:500])
