@@ -288,7 +288,11 @@ def disagreements(case, outcomes):
     - the plugin with `kustomize` needs a kustomization in its directory."""
     strict, judge, others = outcomes["lint --strict"], outcomes["lint -o github"], dict(outcomes)
     has_root = "kustomization.yaml" in case.files
-    del others["lint --strict"], others["lint -o github"], others["argocd" if has_root else "argocd, kustomize"]
+    incomparable = {"lint --strict", "lint -o github"} | ({"argocd, kustomize"} if not has_root else set())
+    if any(name.lower().endswith(("kustomization.yaml", "kustomization.yml", "kustomization")) for name in case.files):
+        incomparable.add("argocd")
+    for name in incomparable:
+        del others[name]
     if judge.status != 0 and strict.status == 0:
         yield "strict", f"--strict accepts what lint refuses with {judge.status}"
     if case.expected == "error" and judge.status == 0:
