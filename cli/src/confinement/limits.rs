@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::fd::RawFd;
 
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// How much memory a program may have. The runtime of Go reserves about half of it without using it.
 const MAX_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
@@ -35,11 +35,17 @@ pub(super) fn end_with_parent() -> io::Result<()> {
 
 /// Limits memory and CPU time, and leaves no core dump.
 pub(super) fn limit_resources() -> io::Result<()> {
-    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    setrlimit(Resource::RLIMIT_CPU, MAX_CPU_SECONDS, MAX_CPU_SECONDS)?;
+    lower(Resource::RLIMIT_CORE, 0)?;
+    lower(Resource::RLIMIT_CPU, MAX_CPU_SECONDS)?;
     // macOS has the limit and does not apply it.
     if cfg!(target_os = "linux") {
-        setrlimit(Resource::RLIMIT_AS, MAX_MEMORY, MAX_MEMORY)?;
+        lower(Resource::RLIMIT_AS, MAX_MEMORY)?;
     }
     Ok(())
+}
+
+/// Sets a limit, unless a lower one applies already.
+fn lower(resource: Resource, limit: u64) -> io::Result<()> {
+    let limit = limit.min(getrlimit(resource)?.1);
+    Ok(setrlimit(resource, limit, limit)?)
 }

@@ -135,11 +135,16 @@ impl Workspace {
         let root = closure.kustomizations.last().map(|it| absolute(&it.directory)).unwrap_or_default();
         let root = root.strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
         let resource = Path::new("..").join(TREE).join(root);
+        // To name the transformations of a resource takes time in the square of their number, so nobody else asks for them.
+        let requested = closure.kustomizations.last().map(requested_annotations).unwrap_or_default();
+        let wanted =
+            BUILD_METADATA.iter().filter(|(_, annotation)| *annotation == ORIGIN || requested.contains(annotation));
+        let build_metadata: Vec<&str> = wanted.map(|(option, _)| *option).collect();
         let wrapper = json!({
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [resource.display().to_string()],
-            "buildMetadata": BUILD_METADATA.map(|(option, _)| option),
+            "buildMetadata": build_metadata,
         });
         workspace.write(&Path::new(WRAPPER).join("kustomization.yaml"), wrapper.to_string().as_bytes())?;
         Ok(workspace)

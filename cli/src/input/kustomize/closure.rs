@@ -32,6 +32,9 @@ const OWN_FUNCTION: &str = "kubefoundry-fn";
 /// The API version of the plugins that are part of kustomize.
 const BUILTIN: &str = "builtin";
 
+/// The maximum number of kustomizations that include each other in a chain.
+const MAX_DEPTH: usize = 100;
+
 /// The directory of charts, if `chartHome` does not name another.
 const CHARTS: &str = "charts";
 
@@ -132,6 +135,14 @@ impl Closure {
             Walker { files, boundary, closure: &mut closure, expansions: BTreeMap::new(), open: Vec::new() };
         let expansion = walker.visit(&lexical(directory), None)?;
         closure.expansion.add(expansion);
+        if !closure.refusals.is_empty() && !closure.has_models {
+            // What was refused may lead to the models beside it.
+            for file in files.list(directory).into_iter().flatten() {
+                let text = files.read(&file)?;
+                closure.has_models |=
+                    text.is_some_and(|text| pipeline::may_hold_input(&String::from_utf8_lossy(&text)));
+            }
+        }
         Ok(closure)
     }
 
@@ -207,6 +218,11 @@ impl Walker<'_> {
             self.refuse(place, "it includes itself".to_owned(), "remove one of the references that form the circle");
             return Ok(Expansion::default());
         }
+        if self.open.len() >= MAX_DEPTH {
+            let place = named_at.unwrap_or(Place { file, document: 0, span: Span::default() });
+            self.refuse(place, format!("more than {MAX_DEPTH} kustomizations include each other"), "");
+            return Ok(Expansion::default());
+        }
         self.open.push(directory.to_owned());
         let expansion = self.follow(directory, &file)?;
         self.open.pop();
@@ -220,8 +236,16 @@ impl Walker<'_> {
         if FILE_NAMES.iter().filter(|name| self.files.is_file(&directory.join(name))).count() > 1 {
             self.refuse(start(Span::default()), "the directory has several kustomizations".to_owned(), "keep one");
         }
+        // The file may be a link.
+        if !self.check_inside("the kustomization", file, &start(Span::default())) {
+            return Ok(expansion);
+        }
         let Some(text) = self.read(file)? else { return Ok(expansion) };
         let parsed = yaml::parse(&text, &yaml::Limits::default());
+        if let Some(second) = parsed.documents.get(1) {
+            // Kustomize reads the first and says nothing about the others.
+            self.refuse(start(second.root.span), "the kustomization has several documents".to_owned(), "keep one");
+        }
         let first = parsed.documents.first();
         let failures = first.map(|document| document.problems.as_slice()).unwrap_or_default();
         let unread = parsed.failure.iter().filter(|failure| first.is_none_or(|it| failure.span.start <= it.span.end));
@@ -319,6 +343,12 @@ impl Walker<'_> {
             },
             Reference::Patch => self.write_file(text, text, directory, place, true, expansion),
             Reference::File => self.write_file(text, text, directory, place, false, expansion),
+            Reference::EnvironmentFile => {
+                // A line has at least a few bytes.
+                let size = self.files.size(&lexical(&directory.join(text))).unwrap_or_default();
+                expansion.add_entries(size / 8);
+                self.write_file(text, text, directory, place, false, expansion)
+            }
             Reference::KeyedFile => match text.split_once('=') {
                 Some((key, path)) if !key.is_empty() && !path.contains('=') => {
                     let written = self.write_file(path, text, directory, place, false, expansion)?;
@@ -545,7 +575,10 @@ impl Walker<'_> {
 
     /// Whether a path is relative and inside of the boundary, links included. If not, it is refused.
     fn check_inside(&mut self, text: &str, path: &Path, place: &Place) -> bool {
+        let is_private = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
         let is_inside = Path::new(text).is_relative()
+            && !is_private(path)
+            && !path.canonicalize().is_ok_and(|path| is_private(&path))
             && absolute(path).starts_with(&self.boundary)
             && (self.files.revision().is_some() || is_below_with_links(path, &self.boundary));
         if !is_inside {

@@ -73,9 +73,20 @@ impl Expansion {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
+    /// Adds the entries of a ConfigMap or Secret. Kustomize compares each with every other one, in a fiftieth of the time of
+    /// a step.
+    pub(super) fn add_entries(&mut self, entries: u64) {
+        self.steps = self.steps.saturating_add(entries.saturating_mul(entries) / 50);
+    }
+
     /// Adds what the kustomization itself does with all of its resources.
     pub(super) fn close(&mut self, root: &Node<'_>) {
         let count = |field: &str| root.get(field).map_or(0, |list| list.items().len());
+        let generators = ["configMapGenerator", "secretGenerator"].iter().filter_map(|field| root.get(field));
+        for generator in generators.flat_map(Node::items) {
+            let entries = ["literals", "files"].iter().filter_map(|field| generator.get(field));
+            self.add_entries(u64::try_from(entries.map(|list| list.items().len()).sum::<usize>()).unwrap_or(u64::MAX));
+        }
         let generated = count("configMapGenerator") + count("secretGenerator");
         self.resources = self.resources.saturating_add(u64::try_from(generated).unwrap_or(u64::MAX));
         let operations = u64::try_from(OPERATIONS.iter().map(|field| count(field)).sum::<usize>()).unwrap_or(u64::MAX);

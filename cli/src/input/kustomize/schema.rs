@@ -34,6 +34,8 @@ pub(super) enum Reference {
     PatchOrText,
     /// Any other file.
     File,
+    /// A file with a `key=value` in each line.
+    EnvironmentFile,
     /// A file after an optional `key=`.
     KeyedFile,
     /// A file or a directory that helm reads, and that may be missing.
@@ -56,7 +58,7 @@ impl Shape {
     }
 }
 
-use Reference::{Chart, Component, File, HelmPath, KeyedFile, Patch, PatchOrText, Plugin, Resource};
+use Reference::{Chart, Component, EnvironmentFile, File, HelmPath, KeyedFile, Patch, PatchOrText, Plugin, Resource};
 use Shape::{AllFields, Data, Fields, List};
 
 /// The fields of a kustomization and of a component.
@@ -235,8 +237,8 @@ const GENERATOR: &[Field] = &[
     ("behavior", Data),
     ("literals", Data),
     ("files", List(&Shape::Reference(KeyedFile))),
-    ("envs", List(&Shape::Reference(File))),
-    ("env", Shape::Reference(File)),
+    ("envs", List(&Shape::Reference(EnvironmentFile))),
+    ("env", Shape::Reference(EnvironmentFile)),
     ("options", GENERATOR_OPTIONS),
 ];
 
