@@ -95,8 +95,11 @@ impl TransformSettings for KnownGpus {
         let path = FieldPath::root().key(Self::KEY).key("products");
         if let Some(products) = &mut section.products {
             products.0.retain(|(name, own)| {
-                let Some(contradiction) = contradiction(name, own) else { return true };
-                refuse_found(&path.key(name.clone()), &contradiction, findings);
+                let Some(known) = known_gpu(name) else { return true };
+                if let Some(contradiction) = contradiction(&known, own) {
+                    refuse_found(&path.key(name.clone()), &contradiction, findings);
+                }
+                // What is known of it stays, even what the file leaves out.
                 false
             });
         }
@@ -138,10 +141,14 @@ impl TransformSettings for KnownGpus {
     }
 }
 
-/// Returns how a GPU of the options contradicts what is known about the GPU of this name, if it does.
-fn contradiction(name: &str, own: &OwnGpu) -> Option<String> {
+/// Returns what is known about the GPUs of a name without options.
+fn known_gpu(name: &str) -> Option<KnownGpu> {
     let gpus: Vec<KnownGpu> = gpus_named(name).iter().map(|gpu| KnownGpu::from_gpu(name, gpu)).collect();
-    let known = KnownGpu::any_of(String::new(), &gpus)?;
+    KnownGpu::any_of(name.to_owned(), &gpus)
+}
+
+/// Returns how a GPU of the options contradicts what is known about it, if it does.
+fn contradiction(known: &KnownGpu, own: &OwnGpu) -> Option<String> {
     let memory = own.memory.as_deref().and_then(bytes_of)?;
     if memory < known.min_memory || known.max_memory < memory {
         let gib = |bytes: u64| bytes >> 30;
@@ -154,7 +161,7 @@ fn contradiction(name: &str, own: &OwnGpu) -> Option<String> {
         return Some(format!("makes the compute capability of a known GPU {stated:?} instead of {major}.{minor}"));
     }
     let resource = resource_of(own);
-    let known_resource = known.resource.filter(|known| *known != resource)?;
+    let known_resource = known.resource.as_deref().filter(|known| *known != resource)?;
     Some(format!("has a known GPU offered as {resource} instead of {known_resource}"))
 }
 
