@@ -39,7 +39,15 @@ impl Reader {
         {
             let id = match self.read_from_base(Purpose::Options, &file, self.base.clone())? {
                 Some(id) => id,
-                None => self.read_input_file(Purpose::Options, &file)?,
+                None => {
+                    let id = self.read_input_file(Purpose::Options, &file)?;
+                    if self.base.is_some() {
+                        self.input.sources.set_added(id);
+                        let name = file.display();
+                        self.input.notes.push(format!("{name}: the change adds it, so it lowers no severity in this run"));
+                    }
+                    id
+                }
             };
             self.input.sources.set_found(id, true);
             environments.options.insert(file, id);

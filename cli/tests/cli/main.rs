@@ -61,5 +61,7 @@ mod start;
 mod status;
 mod suppress;
 mod trace;
+#[cfg(unix)]
+mod trust;
 mod watch;
 mod wheels;

@@ -76,7 +76,7 @@ impl TransformSettings for KnownModels {
         let model = model_from_config(id, config, findings);
         let configs = match trust {
             Trust::Named => &mut self.configured,
-            Trust::Found => &mut self.found_configs,
+            Trust::Found | Trust::Added => &mut self.found_configs,
         };
         configs.insert(id.to_lowercase(), Arc::new(model));
     }
@@ -119,7 +119,7 @@ impl KnownModels {
             };
             let model = describe(id.clone(), &facts, like.map(|like| (*like).clone()).unwrap_or_default());
             let known = self.configured.get(&key).cloned().or_else(|| find_public_model(&id));
-            match known.filter(|_| trust == Trust::Found) {
+            match known.filter(|_| trust != Trust::Named) {
                 None => drop(self.described.insert(key, Arc::new(model))),
                 Some(known) => {
                     if let Some(filled) = fill_unknown(&known, &model, &facts, &path, findings) {

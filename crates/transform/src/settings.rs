@@ -44,6 +44,8 @@ pub enum Trust {
     Named,
     /// It was found, so it may only tighten what applies.
     Found,
+    /// It was found, and the change that is judged brings it, so it lowers no severity either.
+    Added,
 }
 
 /// Reports an option that a file beside the input may not set. `problem` says what it does, after the option's path.
@@ -88,7 +90,7 @@ impl<S: TransformSettings> ErasedSettings for S {
         let Some(section) = S::Section::read(node, path, &mut Reader::strict(findings)) else { return };
         match trust {
             Trust::Named => self.apply(section, findings),
-            Trust::Found => self.apply_found(section, findings),
+            Trust::Found | Trust::Added => self.apply_found(section, findings),
         }
     }
 

@@ -63,9 +63,12 @@ pub struct Options {
 impl Options {
     /// Applies a `Render` document that was found beside the input, like [`Options::apply`]. The authors of the input may
     /// have written it too, so it cannot set the policy, and what it sets may only tighten what applies.
-    pub fn apply_found(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
+    /// With `is_added`, the change that is judged brings the document, which then lowers no severity.
+    pub fn apply_found(&mut self, root: &yaml::Node<'_>, is_added: bool, findings: &mut Findings<'_>) {
         let policy = std::mem::take(&mut self.policy);
-        self.apply_trusted(root, Trust::Found, findings);
+        let strict = self.strict;
+        self.apply_trusted(root, if is_added { Trust::Added } else { Trust::Found }, findings);
+        self.strict |= is_added && strict;
         self.policy = policy;
         policy::refuse_policy(root, findings);
         input_options::refuse_restricted(root, findings);
@@ -143,7 +146,7 @@ impl Options {
     fn apply_limits(&mut self, limits: &render::Limits, trust: Trust, findings: &mut Findings<'_>) {
         let mut set = |value: Option<i64>, field: &'static str, limit: &mut usize| {
             let Some(value) = value.and_then(|value| usize::try_from(value).ok()) else { return };
-            if trust == Trust::Found && value > *limit {
+            if trust != Trust::Named && value > *limit {
                 let path = FieldPath::parse("limits").key(field);
                 refuse_found(&path, &format!("raises the limit from {limit} to {value}"), findings);
             } else {
@@ -218,8 +221,11 @@ impl Options {
         }
         let applies = self.severities.get(code.id).copied().unwrap_or(Some(code.severity));
         let is_hidden = severity.is_none_or(|severity| applies.is_some_and(|applies| severity > applies));
-        if trust == Trust::Found && code.has(Attribute::NotJudged) && is_hidden {
+        if trust != Trust::Named && code.has(Attribute::NotJudged) && is_hidden {
             return refuse_found(&path, "hides what was not judged", findings);
+        }
+        if trust == Trust::Added && is_hidden {
+            return;
         }
         self.severities.insert(code.id, severity);
     }

@@ -85,7 +85,7 @@ fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut V
                 report_failure(problem, &mut findings);
             }
             if source.is_found {
-                options.apply_found(&document.root, &mut findings);
+                options.apply_found(&document.root, source.is_added, &mut findings);
             } else {
                 has_named_policy |= document.root.get("policy").is_some();
                 options.apply(&document.root, &mut findings);
