@@ -9,7 +9,7 @@ use std::iter::once;
 use std::path::Path;
 
 use kubefoundry::registry;
-use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::{Thoroughness, pipeline};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::render::{self as diagnostics, Checkout, TestCase};
 use serde_json::{Map, Value};
@@ -109,9 +109,19 @@ fn lint_input(
 fn set_known_aside(run: &mut Run<()>, args: &LintArgs, baseline: Option<&Baseline>, sides: Option<&Sides>) {
     let compilation = &mut run.compilation;
     if let Some(sides) = sides {
-        for finding in &mut compilation.diagnostics {
-            finding.suppressed = finding.suppressed && is_ignored_in_base(finding, &run.sources, sides);
+        let is_new = |finding: &mut Diagnostic| !is_ignored_in_base(finding, &run.sources, sides);
+        let reported = compilation.suppressed.extract_if(.., is_new).collect::<Vec<_>>();
+        for mut finding in reported {
+            finding.suppressed = false;
+            let source = finding.location.as_ref().map(|location| location.source);
+            let environments = run.sources.environments().iter();
+            let environment = environments.filter(|it| source.is_some_and(|source| it.contains(source))).last();
+            let options = compilation.options_of(environment.map(|it| &*it.name));
+            let adjusted = options.adjust(finding);
+            compilation.diagnostics.extend(adjusted);
         }
+        pipeline::sort(&mut compilation.diagnostics, &run.sources);
+        run.hidden += args.findings.retain(&mut compilation.diagnostics, args.fail_on);
     }
     // Suppressed findings beyond the limit of stored ones have no location and are only counted.
     compilation.diagnostics.retain(|finding| !finding.suppressed || finding.location.is_some());
