@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::pipeline;
 use kubefoundry_compiler::codes::input as codes;
+use kubefoundry_compiler::pipeline;
+use kubefoundry_diagnostics::source::{Purpose, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Location};
 use kubefoundry_yaml as yaml;
-use kubefoundry_diagnostics::source::{Purpose, SourceId};
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value};
 
@@ -44,7 +44,9 @@ impl Reader {
                     if self.base.is_some() {
                         self.input.sources.set_added(id);
                         let name = file.display();
-                        self.input.notes.push(format!("{name}: the change adds it, so it lowers no severity in this run"));
+                        self.input
+                            .notes
+                            .push(format!("{name}: the change adds it, so it lowers no severity in this run"));
                     }
                     id
                 }
@@ -133,8 +135,14 @@ impl Reader {
             && walker.left_out() > 0
         {
             let count = walker.left_out();
-            let counted = if count == 1 { "1 file or directory is".to_owned() } else { format!("{count} files and directories are") };
-            self.input.notes.push(format!("{counted} left out by .gitignore files, and git cannot tell which are tracked"));
+            let counted = if count == 1 {
+                "1 file or directory is".to_owned()
+            } else {
+                format!("{count} files and directories are")
+            };
+            self.input
+                .notes
+                .push(format!("{counted} left out by .gitignore files, and git cannot tell which are tracked"));
         }
         let mut charts = Charts::default();
         let stdin_options = listing.stdin_options().to_vec();
@@ -308,12 +316,16 @@ impl Reader {
     fn report_config(&mut self, config: SourceId, file: &Path, paths: &[PathBuf]) {
         let canonical = |path: &Path| path.canonicalize().ok();
         let is_inside = |config: PathBuf| {
-            paths.iter().filter(|path| path.is_dir()).any(|path| canonical(path).is_some_and(|it| config.starts_with(it)))
+            paths
+                .iter()
+                .filter(|path| path.is_dir())
+                .any(|path| canonical(path).is_some_and(|it| config.starts_with(it)))
         };
         if !self.notes_config || !canonical(file).is_some_and(is_inside) {
             return;
         }
-        let message = "the file of --config is in a directory that is judged, so that a change can loosen what judges it";
+        let message =
+            "the file of --config is in a directory that is judged, so that a change can loosen what judges it";
         let mut finding = Diagnostic::new(&codes::CONFIG_BESIDE_INPUT, message)
             .help("use --git, with which the file of the old revision applies, or keep the file elsewhere");
         finding.location = Some(Location::from_source(config));

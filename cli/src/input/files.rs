@@ -6,10 +6,10 @@ use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
+use super::InputError;
 use super::git::Tree;
 use super::reader::read_limited;
 use super::walk::{self, Walker};
-use super::InputError;
 
 /// The files of the input.
 #[derive(Debug)]

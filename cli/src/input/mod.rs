@@ -70,7 +70,9 @@ pub(crate) enum InputError {
     DanglingLink(String),
     #[error("{0}: {1}")]
     Pattern(String, ignore::Error),
-    #[error("{origin}: {limit}, so nothing in the directories to which its patterns apply, or after them, is read or judged")]
+    #[error(
+        "{origin}: {limit}, so nothing in the directories to which its patterns apply, or after them, is read or judged"
+    )]
     TooManyPatterns { origin: String, limit: String },
     #[error("no temporary directory for kustomize: {0}")]
     Temporary(io::Error),

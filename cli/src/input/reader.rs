@@ -95,7 +95,10 @@ impl Reader {
             return Ok(Some(*text));
         }
         if self.files.differs_from(&base, path)? {
-            self.input.notes.push(format!("{name}: read from {}; what the change does to it does not apply to this run", base.revision.name));
+            self.input.notes.push(format!(
+                "{name}: read from {}; what the change does to it does not apply to this run",
+                base.revision.name
+            ));
         }
         let text = self.input.sources.add_bytes(purpose, name, bytes.to_vec());
         self.seen.insert(key, text);

@@ -44,7 +44,8 @@ pub(super) fn is_in_cluster(address: &str) -> bool {
     let authority = rest.split('/').next().unwrap_or_default();
     let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
     let is_name = |label: &str| {
-        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        !label.is_empty()
+            && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
     };
     let name = host.strip_suffix(".svc.cluster.local").or_else(|| host.strip_suffix(".svc"));
     let labels = name.unwrap_or(host);

@@ -152,7 +152,11 @@ fn contradiction(known: &KnownGpu, own: &OwnGpu) -> Option<String> {
     let memory = own.memory.as_deref().and_then(bytes_of)?;
     if memory < known.min_memory || known.max_memory < memory {
         let gib = |bytes: u64| bytes >> 30;
-        return Some(format!("makes the memory of a known GPU {} GiB instead of {} GiB", gib(memory), gib(known.max_memory)));
+        return Some(format!(
+            "makes the memory of a known GPU {} GiB instead of {} GiB",
+            gib(memory),
+            gib(known.max_memory)
+        ));
     }
     let capability = own.compute_capability.as_deref();
     if let (Some((major, minor)), Some(stated)) = (known.capability, capability)

@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::fmt::Debug;
 
+use crate::codes::OPTION_FROM_INPUT;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::wire::{Describe, Facets, FieldShape, Map, Read, Reader};
-use crate::codes::OPTION_FROM_INPUT;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
