@@ -17,6 +17,8 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0013", include_str!("../../docs/codes/KF0013.md")),
     ("KF0014", include_str!("../../docs/codes/KF0014.md")),
     ("KF0015", include_str!("../../docs/codes/KF0015.md")),
+    ("KF0016", include_str!("../../docs/codes/KF0016.md")),
+    ("KF0017", include_str!("../../docs/codes/KF0017.md")),
     ("KF0101", include_str!("../../docs/codes/KF0101.md")),
     ("KF0102", include_str!("../../docs/codes/KF0102.md")),
     ("KF0103", include_str!("../../docs/codes/KF0103.md")),

@@ -9,7 +9,8 @@ use clap::{Args as ClapArgs, ValueHint};
 pub(crate) struct InputArgs {
     /// Files and directories to read; standard input if `-` or omitted
     ///
-    /// In a directory, every .yaml, .yml and .json file is read, except hidden files and files ignored by git.
+    /// In a directory, every .yaml, .yml and .json file is read, except hidden files and files ignored by git. What git
+    /// tracks is always read.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = None::<&str>)]
     pub(crate) paths: Vec<PathBuf>,
 

@@ -15,6 +15,7 @@ Examples:
   kubefoundry lint . --baseline known.json
   kubefoundry lint . --fix
   kubefoundry lint models/ --watch
+  kubefoundry lint --git origin/main...HEAD .
   kubefoundry lint . --output sarif > kubefoundry.sarif
   git diff --name-only --diff-filter=d main -- '*.yaml' |
     xargs -r kubefoundry lint";
@@ -42,6 +43,15 @@ pub(crate) struct LintArgs {
     /// Only changed documents are checked again.
     #[arg(long, conflicts_with_all = ["fix", "diff", "write_baseline"])]
     pub(crate) watch: bool,
+
+    /// Judge a change of PATH: A..B, A...B (from their merge base), or A (with the working tree)
+    ///
+    /// The new side is checked. What judges it is that of the old one: the options of every kubefoundry.yaml, the files of
+    /// --config and --baseline if they are in the repository, and lint-ignore annotations. Files that the change touches
+    /// are checked whatever options leave out.
+    #[arg(long, value_name = "REVISIONS", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["fix", "diff", "watch", "write_baseline"])]
+    pub(crate) git: Option<String>,
 
     #[command(flatten)]
     pub(crate) input: InputArgs,

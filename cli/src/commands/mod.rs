@@ -404,10 +404,20 @@ fn read_with_progress(
     findings: &FindingArgs,
     options: Map<String, Value>,
 ) -> Result<Input, InputError> {
+    read_with(args, findings, options, input::read)
+}
+
+/// Like [`read_with_progress`], with a function that reads.
+fn read_with(
+    args: &InputArgs,
+    findings: &FindingArgs,
+    options: Map<String, Value>,
+    read: impl FnOnce(&InputArgs, Map<String, Value>) -> Result<Input, InputError>,
+) -> Result<Input, InputError> {
     // The line would overwrite what the user types.
     let is_typed = std::io::stdin().is_terminal() && args.paths.iter().any(|path| path.as_os_str() == "-");
     let _progress = Progress::start("reading the input", findings.quiet || is_typed);
-    input::read(args, findings.add_severities(options))
+    read(args, findings.add_severities(options))
 }
 
 /// Reads input for a command that does not compile it, and prints notes and read errors to standard error.

@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use kubefoundry_compiler::codes::input as codes;
 use kubefoundry_compiler::pipeline;
-use kubefoundry_diagnostics::Location;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
+use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
+use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value};
 
 use super::environments::{Environments, OptionFiles};
-use super::files::lexical;
+use super::files::{Files, lexical};
 use super::found_options::OptionsFinder;
 use super::kustomize::{BuiltSource, BuiltText, Outcome, Place};
-use super::listing::{Charts, Entry, ListedFile, ListedRoot, Listing, NamedOptions, RelevantChart};
+use super::listing::{Charts, Entry, LeftOut, ListedFile, ListedRoot, Listing, NamedOptions, RelevantChart};
 use super::model_config::ModelConfig;
 use super::program::TimeBudget;
 use super::reader::Reader;
@@ -28,17 +30,36 @@ impl Reader {
         paths: &[PathBuf],
         options: Map<String, Value>,
     ) -> Result<(), InputError> {
-        let named = NamedOptions::read(args)?;
-        let mut finder = OptionsFinder::new(args.isolated);
+        let named = NamedOptions::read(args, self.config_base.as_deref())?;
+        let mut finder = OptionsFinder::new(args.isolated, self.base.clone());
         let listing = Listing::of(paths, &self.files, &mut finder, &named)?;
         let roots = listing.build_kustomizations(&self.files, &mut finder, &named, self.builds.as_mut())?;
         let mut environments = Environments::default();
         for file in
             listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>()
         {
-            let id = self.read_input_file(Purpose::Options, &file)?;
+            let id = match self.read_from_base(Purpose::Options, &file, self.base.clone())? {
+                Some(id) => id,
+                None => {
+                    let id = self.read_input_file(Purpose::Options, &file)?;
+                    if self.base.is_some() {
+                        self.input.sources.set_added(id);
+                        let name = file.display();
+                        self.input
+                            .notes
+                            .push(format!("{name}: the change adds it, so it lowers no severity in this run"));
+                    }
+                    id
+                }
+            };
             self.input.sources.set_found(id, true);
             environments.options.insert(file, id);
+        }
+        for (file, left_out) in &listing.left_out {
+            if let Some(id) = environments.options.get(file) {
+                let is_of_base = finder.is_of_base(file);
+                self.report_left_out(*id, *left_out, is_of_base);
+            }
         }
         for root in &roots {
             for (file, text) in root.root.function_options() {
@@ -49,7 +70,14 @@ impl Reader {
         }
         if let Some(file) = &args.config {
             // The user may name a file that was found, too, which is trusted then. It applies everywhere.
-            let id = self.read_file(Purpose::Options, file)?;
+            let id = match self.read_from_base(Purpose::Options, file, self.config_base.clone())? {
+                Some(id) => id,
+                None => {
+                    let id = self.read_file(Purpose::Options, file)?;
+                    self.report_config(id, file, paths);
+                    id
+                }
+            };
             self.input.sources.set_found(id, false);
             environments.options.retain(|_, found| *found != id);
         }
@@ -59,7 +87,8 @@ impl Reader {
         self.read_named_model_configs()?;
         for directory in &args.model_config {
             for ModelConfig { model, file } in model_config::find_configs(directory)? {
-                let text = self.read_file(Purpose::ModelConfig, &file)?;
+                let text = self.read_regular_file(Purpose::ModelConfig, &file)?;
+                self.input.sources.set_found(text, false);
                 self.input.sources.set_subject(text, model);
             }
         }
@@ -102,6 +131,19 @@ impl Reader {
         for root in roots.iter().filter(|root| root.is_unbuilt()) {
             let name = kustomize::name_of(&root.root.directory);
             unbuilt.extend(root.root.closure.resources.iter().map(|file| (file.clone(), name.clone())));
+        }
+        if let Files::Disk(_, walker) = &self.files
+            && walker.left_out() > 0
+        {
+            let count = walker.left_out();
+            let counted = if count == 1 {
+                "1 file or directory is".to_owned()
+            } else {
+                format!("{count} files and directories are")
+            };
+            self.input
+                .notes
+                .push(format!("{counted} left out by .gitignore files, and git cannot tell which are tracked"));
         }
         let mut charts = Charts::default();
         let stdin_options = listing.stdin_options().to_vec();
@@ -174,6 +216,19 @@ impl Reader {
         match root.outcome {
             Outcome::Unbuilt(mut finding) => {
                 finding.location = location;
+                self.input.findings.push((Some(environment), finding));
+            }
+            Outcome::NotPermitted(mut finding) => {
+                finding.location = location;
+                // A change cannot make itself invisible by what its kustomization needs.
+                if let Some(base) = self.base.clone().or_else(|| self.config_base.clone()) {
+                    for file in root.closure.files() {
+                        if self.files.differs_from(&base, file)? {
+                            finding.severity = Severity::Error;
+                            break;
+                        }
+                    }
+                }
                 self.input.findings.push((Some(environment), finding));
             }
             Outcome::Failed(findings) => {
@@ -265,27 +320,82 @@ impl Reader {
         Ok(())
     }
 
+    /// Says how many files an options file that was found leaves out. Those of the revision that judges are trusted, and
+    /// what they leave out is only counted.
+    fn report_left_out(&mut self, options: SourceId, left_out: LeftOut, is_trusted: bool) {
+        let LeftOut { files, relevant } = left_out;
+        let source = self.input.sources.get(options);
+        let counted = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+        if relevant == 0 || is_trusted {
+            self.input.notes.push(format!("{}: its include and exclude leave out {counted}", source.name));
+            return;
+        }
+        let relevant = if relevant == files { "all" } else { &relevant.to_string() };
+        let message = format!(
+            "include and exclude leave out {counted}, {relevant} of which may hold objects of kubefoundry or decide how \
+             they are built"
+        );
+        let parsed = yaml::parse(&source.text, &yaml::Limits::default());
+        let key = ["exclude", "include"].map(FieldPath::parse).into_iter().find_map(|path| {
+            let (number, document) =
+                parsed.documents.iter().enumerate().find(|(_, document)| document.root.at(&path).is_some())?;
+            let span = document.root.locate(&path, yaml::FieldPart::Key);
+            Some(Location::new(options, number, span, path))
+        });
+        let mut finding = Diagnostic::new(&codes::EXCLUDED_FILES, message).help(
+            "use --exclude, or pass the file with --config if you allow this; with lint --git, what the change touches \
+             is never left out",
+        );
+        finding.location = key.or_else(|| Some(Location::from_source(options)));
+        self.input.findings.push((None, finding));
+    }
+
+    /// Tells a user who judges the work of others that they can change the options of `--config`.
+    fn report_config(&mut self, config: SourceId, file: &Path, paths: &[PathBuf]) {
+        let canonical = |path: &Path| path.canonicalize().ok();
+        let is_inside = |config: PathBuf| {
+            paths
+                .iter()
+                .filter(|path| path.is_dir())
+                .any(|path| canonical(path).is_some_and(|it| config.starts_with(it)))
+        };
+        if !self.notes_config || !canonical(file).is_some_and(is_inside) {
+            return;
+        }
+        let message =
+            "the file of --config is in a directory that is judged, so that a change can loosen what judges it";
+        let mut finding = Diagnostic::new(&codes::CONFIG_BESIDE_INPUT, message)
+            .help("use --git, with which the file of the old revision applies, or keep the file elsewhere");
+        finding.location = Some(Location::from_source(config));
+        self.input.findings.push((None, finding));
+    }
+
     /// Reads the `config.json` files that the options name.
     pub(super) fn read_named_model_configs(&mut self) -> Result<(), InputError> {
-        let options: Vec<(SourceId, String, String)> = self
+        let options: Vec<(SourceId, String, String, bool)> = self
             .input
             .sources
             .iter()
             .filter(|(_, source)| source.purpose == Purpose::Options)
-            .map(|(id, source)| (id, source.name.clone(), source.text.clone()))
+            .map(|(id, source)| (id, source.name.clone(), source.text.clone(), source.is_found))
             .collect();
-        for (id, name, text) in options {
+        for (id, name, text, is_found) in options {
             let folder = Path::new(&name).parent().unwrap_or(Path::new(""));
             for ModelConfig { model, file } in model_config::named_configs(&text, folder)? {
-                let text = if self.input.files.contains_key(&id) {
+                let is_of_base = !self.input.files.contains_key(&id);
+                let base = self.base.clone().or_else(|| self.config_base.clone()).filter(|_| is_of_base);
+                let text = if let Some(text) = self.read_from_base(Purpose::ModelConfig, &file, base)? {
+                    text
+                } else if self.input.files.contains_key(&id) {
                     model_config::check_is_below(&file, folder)?;
-                    self.read_file(Purpose::ModelConfig, &file)?
+                    self.read_regular_file(Purpose::ModelConfig, &file)?
                 } else if self.files.revision().is_some_and(|tree| tree.is_file(&file)) {
                     self.read_input_file(Purpose::ModelConfig, &file)?
                 } else {
                     // The options of flags and parameters name no files.
                     continue;
                 };
+                self.input.sources.set_found(text, is_found);
                 self.input.sources.set_subject(text, model);
                 self.model_configs.push((id, text));
             }

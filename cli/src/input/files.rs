@@ -6,29 +6,31 @@ use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
+use super::InputError;
 use super::git::Tree;
 use super::reader::read_limited;
-use super::{InputError, walk};
+use super::walk::{self, Walker};
 
 /// The files of the input.
 #[derive(Debug)]
 pub(super) enum Files {
     /// Those of the file system, with the canonical paths of the directories that the user names.
-    Disk(Vec<PathBuf>),
+    Disk(Vec<PathBuf>, Walker),
     /// Those of a revision.
-    Revision(Tree),
+    Revision(Rc<Tree>),
 }
 
 impl Default for Files {
     fn default() -> Self {
-        Self::Disk(Vec::new())
+        Self::Disk(Vec::new(), Walker::default())
     }
 }
 
 impl Files {
     /// The file system, for a user who names these paths.
     pub(super) fn on_disk(paths: &[PathBuf]) -> Self {
-        Self::Disk(paths.iter().filter(|path| path.is_dir()).filter_map(|path| path.canonicalize().ok()).collect())
+        let named = paths.iter().filter(|path| path.is_dir()).filter_map(|path| path.canonicalize().ok());
+        Self::Disk(named.collect(), Walker::default())
     }
 
     pub(super) fn revision(&self) -> Option<&Tree> {
@@ -38,7 +40,7 @@ impl Files {
     /// Whether there is a regular file at a path, or a link to one.
     pub(super) fn is_file(&self, path: &Path) -> bool {
         match self {
-            Self::Disk(_) => path.is_file(),
+            Self::Disk(..) => path.is_file(),
             Self::Revision(tree) => tree.is_file(path),
         }
     }
@@ -46,7 +48,7 @@ impl Files {
     /// Whether there is a directory at a path.
     pub(super) fn is_directory(&self, path: &Path) -> bool {
         match self {
-            Self::Disk(_) => path.is_dir(),
+            Self::Disk(..) => path.is_dir(),
             Self::Revision(tree) => !tree.below(path).is_empty(),
         }
     }
@@ -54,8 +56,9 @@ impl Files {
     /// Returns the size of the file at a path, or of the one that a link leads to; `None` if there is none.
     pub(super) fn size(&self, path: &Path) -> Option<u64> {
         match self {
-            Self::Disk(_) => path.metadata().ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len()),
-            Self::Revision(tree) => tree.size(path),
+            Self::Disk(..) => path.metadata().ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len()),
+            // A missing object is reported when it is read.
+            Self::Revision(tree) => tree.is_file(path).then(|| tree.size(path).unwrap_or_default()),
         }
     }
 
@@ -63,8 +66,8 @@ impl Files {
     pub(super) fn read(&self, path: &Path) -> Result<Option<Rc<[u8]>>, InputError> {
         let tree = match self {
             Self::Revision(tree) => tree,
-            Self::Disk(_) if !path.is_file() => return Ok(None),
-            Self::Disk(_) => {
+            Self::Disk(..) if !path.is_file() => return Ok(None),
+            Self::Disk(..) => {
                 let name = path.display().to_string();
                 let file = File::open(path).map_err(|error| InputError::Read(name.clone(), error))?;
                 let size = file.metadata().map_or(0, |metadata| metadata.len());
@@ -74,10 +77,24 @@ impl Files {
         tree.file(path)
     }
 
-    /// Lists the manifests below a directory, in order; links to others of them come last ([`walk::find_manifests`]).
+    /// Whether a file is not as it is in a revision, or only one of the two has it.
+    pub(super) fn differs_from(&self, base: &Tree, path: &Path) -> Result<bool, InputError> {
+        match self {
+            Self::Revision(tree) => Ok(!tree.has_same(base, path)),
+            Self::Disk(..) => {
+                let size = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len());
+                if size != base.size(path) {
+                    return Ok(true);
+                }
+                Ok(size.is_some() && self.read(path)? != base.file(path)?)
+            }
+        }
+    }
+
+    /// Lists the manifests below a directory, in order; links to others of them come last ([`Walker::find_manifests`]).
     pub(super) fn list(&self, directory: &Path) -> Vec<Result<PathBuf, InputError>> {
         match self {
-            Self::Disk(_) => walk::find_manifests(directory),
+            Self::Disk(_, walker) => walker.find_manifests(directory),
             Self::Revision(tree) => {
                 let listed = tree.below(directory).into_iter().map(Path::new);
                 let listed: Vec<&Path> = listed.filter(|file| walk::is_manifest(file)).collect();
@@ -89,23 +106,16 @@ impl Files {
         }
     }
 
-    /// Lists all files below a directory, in order, as paths relative to it, without those that git ignores. Links are
-    /// left out.
+    /// Lists all files below a directory, in order, as paths relative to it, without those that git ignores and does not
+    /// track. Links are left out.
     pub(super) fn list_all(&self, directory: &Path) -> Vec<PathBuf> {
         let directory = lexical(directory);
-        if let Self::Revision(tree) = self {
-            let below = tree.below(&directory).into_iter().map(Path::new);
-            return below.filter_map(|path| path.strip_prefix(&directory).ok().map(Path::to_owned)).collect();
-        }
         let start = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
-        let mut walk = ignore::WalkBuilder::new(start);
-        walk.standard_filters(false).git_ignore(true).require_git(false);
-        let walk = walk.filter_entry(|entry| entry.file_name() != ".git").build();
-        let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-        let relative = files.filter_map(|entry| entry.path().strip_prefix(start).ok().map(Path::to_owned));
-        let mut relative: Vec<PathBuf> = relative.collect();
-        relative.sort();
-        relative
+        let (start, files) = match self {
+            Self::Disk(_, walker) => (start, walker.find_files(start)),
+            Self::Revision(tree) => (&*directory, tree.below(&directory).into_iter().map(PathBuf::from).collect()),
+        };
+        files.iter().filter_map(|path| path.strip_prefix(start).ok().map(Path::to_owned)).collect()
     }
 
     /// Returns the directories from the root of a repository down to `directory`, as they are reached from the working
@@ -120,7 +130,7 @@ impl Files {
                     directories.extend(directories.last().map(|last| parent(last)));
                 }
             }
-            Self::Disk(named) => {
+            Self::Disk(named, _) => {
                 for _ in 0..levels_to_root(directory, named).unwrap_or_default() {
                     directories.extend(directories.last().map(|last| parent(last)));
                 }

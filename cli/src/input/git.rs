@@ -208,12 +208,6 @@ impl Tree {
         }
     }
 
-    /// Returns the size of the file at a path, if there is one. A missing object is reported when it is read.
-    pub(super) fn size(&self, path: &Path) -> Option<u64> {
-        let name = relative_to_current_dir(path).ok()?;
-        self.files.get(&name).map(|blob| blob.size.unwrap_or_default())
-    }
-
     /// Returns the path of a file itself, if a link leads to it.
     pub(super) fn link_target(&self, path: &Path) -> Option<&Path> {
         let name = relative_to_current_dir(path).ok()?;
@@ -225,15 +219,31 @@ impl Tree {
         relative_to_current_dir(path).is_ok_and(|name| self.files.contains_key(&name))
     }
 
-    /// Returns the files below a directory in order, without hidden ones.
+    /// Returns the files below a directory in order.
     pub(super) fn below(&self, path: &Path) -> Vec<&str> {
         let Ok(path) = relative_to_current_dir(path) else { return Vec::new() };
         let inside = |name: &str| {
             let rest = if path.is_empty() { Some(name) } else { name.strip_prefix(&path)?.strip_prefix('/') };
-            rest.filter(|rest| !rest.starts_with("../") && !rest.split('/').any(|part| part.starts_with('.')))
-                .map(|_| ())
+            rest.filter(|rest| !rest.starts_with("../")).map(|_| ())
         };
         self.files.keys().map(String::as_str).filter(|name| inside(name).is_some()).collect()
+    }
+
+    /// Returns the size of the file at a path, if there is one.
+    pub(super) fn size(&self, path: &Path) -> Option<u64> {
+        self.files.get(&relative_to_current_dir(path).ok()?)?.size
+    }
+
+    /// Whether another revision has the same file at a path, or none as well.
+    pub(super) fn has_same(&self, other: &Self, path: &Path) -> bool {
+        let Ok(name) = relative_to_current_dir(path) else { return false };
+        let object = |tree: &Self| tree.files.get(&name).map(|blob| blob.object.clone());
+        object(self) == object(other)
+    }
+
+    /// Returns the text of the file at a path, if there is one.
+    pub(crate) fn text(&self, path: &Path) -> Result<Option<String>, InputError> {
+        Ok(self.file(path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Returns the root of the repository, relative to the working directory.
@@ -250,6 +260,51 @@ impl Tree {
         let file = relative_to_current_dir(path).ok().filter(|name| self.files.contains_key(name));
         let below = self.below(path).into_iter().filter(|name| walk::is_manifest(Path::new(name))).map(str::to_owned);
         file.into_iter().chain(below).collect()
+    }
+}
+
+/// The two sides of a change in a repository.
+#[derive(Debug)]
+pub(crate) struct Sides {
+    pub(crate) old: Rc<Tree>,
+    /// The new revision; `None` for the working tree.
+    pub(crate) new: Option<Rc<Tree>>,
+    /// The paths of the old side, and those of them that the new one has.
+    pub(crate) old_paths: Vec<PathBuf>,
+    pub(crate) new_paths: Vec<PathBuf>,
+}
+
+impl Sides {
+    /// Reads the revisions of `--git`. Without a path, they are compared in the working directory.
+    pub(crate) fn read(revisions: &str, paths: &[PathBuf]) -> Result<Self, InputError> {
+        let (before, after) = parse_revisions(revisions)?;
+        let old_paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths.to_vec() };
+        if old_paths.iter().any(|path| path.as_os_str() == "-") {
+            return Err(GitError::Stdin.into());
+        }
+        let old = Tree::read(&before, &old_paths)?;
+        let mut new = after.map(|revision| Tree::read(&revision, &old_paths)).transpose()?;
+        for path in &old_paths {
+            let is_in_new = new.as_ref().map_or_else(|| path.exists(), |tree| tree.has(path));
+            if !is_in_new && !old.has(path) && path.as_os_str() != "." {
+                return Err(GitError::NotInRevisions(path.display().to_string()).into());
+            }
+        }
+        let mut new_paths = old_paths.clone();
+        if new.is_none() {
+            // A path that only the old revision has was deleted in the working tree and must not be opened.
+            new_paths.retain(|path| path.exists());
+            if new_paths.is_empty() {
+                new = Some(Tree::empty("the working tree"));
+                new_paths.clone_from(&old_paths);
+            }
+        }
+        Ok(Self { old: Rc::new(old), new: new.map(Rc::new), old_paths, new_paths })
+    }
+
+    /// Returns the name of the old revision.
+    pub(crate) fn old_name(&self) -> &str {
+        &self.old.revision.name
     }
 }
 
@@ -363,6 +418,18 @@ pub(crate) fn checked_out_commit(path: &Path) -> Option<String> {
     let output =
         git_command(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).current_dir(directory).output().ok()?;
     Some(trimmed_text(&output.stdout)).filter(|commit| output.status.success() && !commit.is_empty())
+}
+
+/// Returns the paths that git tracks in the repository at `root`, relative to it. `None` if git is missing or fails.
+pub(super) fn tracked_files(root: &Path) -> Option<BTreeSet<String>> {
+    let mut command = git_command(&["ls-files", "-z", "--cached"]);
+    // In a hook, these name the repository of the commit, which may be another one.
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"] {
+        command.env_remove(variable);
+    }
+    let output = command.current_dir(root).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    output.status.success().then(|| text.split_terminator('\0').map(str::to_owned).collect())
 }
 
 /// Creates the error for a failed git command, with the first line of its standard error.

@@ -11,8 +11,9 @@ use kubefoundry_compiler::pipeline;
 use super::environments::name_environment;
 use super::files::Files;
 use super::found_options::{
-    FoundOptions, OptionsFinder, compile_patterns, holds_options, innermost_environment, is_matched,
+    FoundOptions, OptionsFinder, PatternCompiler, holds_options, innermost_environment, is_matched,
 };
+use super::git::Tree;
 use super::kustomize::{self, KnownBuilds, Outcome, Root};
 use super::program::Permissions;
 use super::{InputError, templates, walk, workspace};
@@ -29,23 +30,26 @@ pub(super) struct NamedOptions {
 }
 
 impl NamedOptions {
-    pub(super) fn read(args: &InputArgs) -> Result<Self, InputError> {
+    /// Reads the options of flags and of `--config`, which is that of `base` if it has the file.
+    pub(super) fn read(args: &InputArgs, base: Option<&Tree>) -> Result<Self, InputError> {
         let mut named = Self::default();
         let mut config = InputOptions::default();
+        let mut compiler = PatternCompiler::default();
         if let Some(file) = &args.config {
-            let bytes = Files::default().read(file)?;
+            let of_base = base.filter(|base| base.is_file(file)).map(|base| base.file(file));
+            let bytes = of_base.unwrap_or_else(|| Files::default().read(file))?;
             config = InputOptions::read(&String::from_utf8_lossy(&bytes.unwrap_or_default()));
             let directory = file.parent().unwrap_or(Path::new(""));
             let name = file.display().to_string();
-            let compile = |patterns: &Option<Vec<String>>| {
-                patterns.as_deref().map(|patterns| compile_patterns(directory, patterns, &name)).transpose()
+            let mut compile = |patterns: &Option<Vec<String>>| {
+                patterns.as_deref().map(|patterns| compiler.compile(directory, patterns, &name)).transpose()
             };
             named.exclude.extend(compile(&config.exclude)?);
             named.include = compile(&config.include)?;
             named.environments = compile(&config.environments)?;
         }
         if !args.exclude.is_empty() {
-            named.exclude.push(compile_patterns(Path::new(""), &args.exclude, "--exclude")?);
+            named.exclude.push(compiler.compile(Path::new(""), &args.exclude, "--exclude")?);
         }
         named.build_kustomizations = if args.build.no_kustomize { Some(false) } else { config.build_kustomizations };
         named.permissions = Permissions {
@@ -61,7 +65,7 @@ impl NamedOptions {
     /// parameter, and no file of the repository can allow more than that.
     pub(super) fn of_application(config: Option<&Path>) -> Result<Self, InputError> {
         let args = InputArgs { config: config.map(Path::to_owned), ..InputArgs::default() };
-        let named = Self::read(&args)?;
+        let named = Self::read(&args, None)?;
         Ok(Self { build_kustomizations: Some(false), permissions: Permissions::default(), ..named })
     }
 
@@ -89,7 +93,7 @@ pub(super) struct ListedRoot {
 
 impl ListedRoot {
     pub(super) fn is_unbuilt(&self) -> bool {
-        matches!(self.root.outcome, Outcome::Unbuilt(_))
+        matches!(self.root.outcome, Outcome::Unbuilt(_) | Outcome::NotPermitted(_))
     }
 }
 
@@ -104,6 +108,14 @@ pub(super) enum Entry {
     Unread(InputError),
 }
 
+/// How many files an options file leaves out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LeftOut {
+    pub(super) files: usize,
+    /// Those that would be judged, or that decide how others are.
+    pub(super) relevant: usize,
+}
+
 /// The files of the input.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
@@ -111,6 +123,8 @@ pub(super) struct Listing {
     pub(super) notes: Vec<String>,
     /// The options for standard input, and for a directory without any other file.
     default_options: Option<Rc<FoundOptions>>,
+    /// What options files that were found leave out.
+    pub(super) left_out: BTreeMap<PathBuf, LeftOut>,
     /// The directory below which environments have names.
     base: PathBuf,
     /// The last directory with its options: most files are in the directory of the one before.
@@ -172,8 +186,16 @@ impl Listing {
                 continue;
             }
             let file = self.file(path, files, finder, named)?;
-            if file.options.selects(&file.path) && named.selects(&file.path) {
-                self.entries.push(Entry::Listed(file));
+            if !named.selects(&file.path) {
+                continue;
+            }
+            match file.options.left_out_by(&file.path) {
+                Some(options) if !finder.is_touched(&file.path, files)? => {
+                    let left_out = self.left_out.entry(options.to_owned()).or_default();
+                    left_out.files += 1;
+                    left_out.relevant += usize::from(is_relevant(&file.path, files));
+                }
+                _ => self.entries.push(Entry::Listed(file)),
             }
         }
         if self.default_options.is_none() {
@@ -238,10 +260,8 @@ impl Listing {
         if listed.is_empty() || named.build_kustomizations == Some(false) {
             return Ok(Vec::new());
         }
-        let mut builds = |directory: &Path| {
-            let options = finder.find(directory, files)?;
-            Ok(named.build_kustomizations.or(options.input.build_kustomizations) != Some(false))
-        };
+        // Only the user decides that nothing is built, which is known by now.
+        let mut builds = |_: &Path| Ok(true);
         let boundary = |directory: &Path| boundary_of(directory, files);
         let roots = kustomize::build_roots(&listed, files, named.permissions, &boundary, &mut builds, known)?;
         let listed_root = |root: Root| {
@@ -251,6 +271,16 @@ impl Listing {
         };
         roots.into_iter().map(listed_root).collect()
     }
+}
+
+/// Whether a file would be judged, or decides how others are. What cannot be read may be either.
+fn is_relevant(path: &Path, files: &Files) -> bool {
+    let may_hold_input = || match files.read(path) {
+        Ok(bytes) => pipeline::may_hold_input(&String::from_utf8_lossy(&bytes.unwrap_or_default())),
+        Err(InputError::TooLarge { is_foreign, .. }) => !is_foreign,
+        Err(_) => true,
+    };
+    workspace::is_kustomization(path) || may_hold_input()
 }
 
 /// Returns the directory that a kustomization may not lead out of: the root of the repository.

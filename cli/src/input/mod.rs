@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -39,7 +40,7 @@ use crate::args::{Assignment, ConfigArgs, InputArgs};
 use environments::{Environments, OptionFiles};
 use files::Files;
 use found_options::OptionsFinder;
-use git::{GitError, Tree};
+use git::{GitError, Sides, Tree};
 use listing::{ListedRoot, Listing, NamedOptions};
 use reader::{Reader, read_limited};
 
@@ -65,8 +66,6 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) enum InputError {
     #[error("{0}: {1}")]
     Read(String, io::Error),
-    #[error("{0}")]
-    Walk(ignore::Error),
     #[error("{0}: the link leads nowhere")]
     DanglingLink(String),
     #[error("{0}: {1}")]
@@ -75,12 +74,18 @@ pub(crate) enum InputError {
     Unjudged(String, String),
     #[error("parameter kustomize is true, but the directory has no kustomization.yaml")]
     NoKustomization,
+    #[error(
+        "{origin}: {limit}, so nothing in the directories to which its patterns apply, or after them, is read or judged"
+    )]
+    TooManyPatterns { origin: String, limit: String },
     #[error("no temporary directory for kustomize: {0}")]
     Temporary(io::Error),
     #[error("{0}: not read, because it is outside of the application's directory")]
     Outside(String),
     #[error("{0}: not read, because it is outside of {1}")]
     OutsideOf(String, String),
+    #[error("{0}: is not a regular file, so it is not read")]
+    NotRegular(String),
     #[error("--model-config {0}: contains no config.json in a directory that is named like its model")]
     NoModelConfigs(String),
     #[error("{name}: larger than {limit} MiB", limit = MAX_BYTES / (1024 * 1024))]
@@ -122,6 +127,22 @@ pub(crate) struct Input {
 pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
     let mut reader = Reader { files: Files::on_disk(&args.paths), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
+    Ok(reader.input)
+}
+
+/// Like [`read`], for a command that judges. With the sides of a change, the new one is read, and what decides about
+/// findings comes from the old one.
+pub(crate) fn read_judging(
+    args: &InputArgs,
+    options: Map<String, Value>,
+    sides: Option<&Sides>,
+) -> Result<Input, InputError> {
+    let new = sides.and_then(|sides| sides.new.clone());
+    let paths = sides.map_or(&args.paths, |sides| &sides.new_paths);
+    let files = new.map_or_else(|| Files::on_disk(paths), Files::Revision);
+    let base = sides.map(|sides| Rc::clone(&sides.old));
+    let mut reader = Reader { files, config_base: base.clone(), base, notes_config: true, ..Reader::default() };
+    reader.read_all(args, paths, options)?;
     Ok(reader.input)
 }
 
@@ -170,16 +191,17 @@ pub(crate) struct Pipes {
     others: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-/// Like [`read`], but reads the input paths from a revision if there is one. Options, providers and CRDs are always
-/// read from the file system.
+/// Like [`read`], but reads the input paths from a revision if there is one. Providers and CRDs are always read from the
+/// file system. Options of `--config` are those of `base` if it has the file.
 pub(crate) fn read_at(
     args: &InputArgs,
     options: Map<String, Value>,
-    tree: Option<Tree>,
+    tree: Option<Rc<Tree>>,
+    config_base: Option<Rc<Tree>>,
     pipes: &mut Pipes,
 ) -> Result<Input, InputError> {
     let files = tree.map_or_else(|| Files::on_disk(&args.paths), Files::Revision);
-    let mut reader = Reader { files, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
+    let mut reader = Reader { files, config_base, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
     reader.read_all(args, &args.paths, options)?;
     *pipes = reader.pipes.unwrap_or_default();
     Ok(reader.input)
@@ -191,7 +213,7 @@ pub(crate) fn read_options(args: &ConfigArgs) -> Result<Input, InputError> {
     let metadata = path.metadata().map_err(|error| InputError::Read(path.display().to_string(), error))?;
     let directory = if metadata.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
     let mut reader = Reader::default();
-    for file in &OptionsFinder::new(args.isolated).find(directory, &Files::default())?.files {
+    for file in &OptionsFinder::new(args.isolated, None).find(directory, &Files::default())?.files {
         let id = reader.read_file(Purpose::Options, file)?;
         reader.input.sources.set_found(id, true);
     }
@@ -259,7 +281,7 @@ pub(crate) fn read_application(
     }
     reader.root = Some(root);
     if let Some(file) = config {
-        let options = reader.read_file(Purpose::Options, file)?;
+        let options = reader.read_regular_file(Purpose::Options, file)?;
         reader.input.sources.set_found(options, true);
         environments.options.retain(|_, found| *found != options);
     }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use kubefoundry_compiler::pipeline;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
 
 use super::files::Files;
-use super::{Input, InputError, KnownBuilds, MAX_BYTES, Pipes, STDIN, walk};
+use super::git::Tree;
+use super::walk::{self, Walker};
+use super::{Input, InputError, KnownBuilds, MAX_BYTES, Pipes, STDIN};
 
 /// Returns whether a file that is read for a purpose may also be input, where it is an object like others.
 pub(super) fn is_apart(purpose: Purpose) -> bool {
@@ -34,6 +37,12 @@ pub(super) struct Reader {
     pub(super) root: Option<PathBuf>,
     /// Where the paths of the input are read from.
     pub(super) files: Files,
+    /// The revision that judges: what decides about findings is read from it if it has the file.
+    pub(super) base: Option<Rc<Tree>>,
+    /// The revision from which a file of `--config` is read if it has the file.
+    pub(super) config_base: Option<Rc<Tree>>,
+    /// Whether the user is told that a file of `--config` can be changed by the authors of the input.
+    pub(super) notes_config: bool,
     /// If set, what became of kustomizations the last time, and is kept for the next reader.
     pub(super) builds: Option<KnownBuilds>,
     /// If set, pipes and standard input are kept here for the next reader.
@@ -71,6 +80,39 @@ impl Reader {
         Ok(text)
     }
 
+    /// Reads a file that decides about findings from a revision, if there is one that has it.
+    pub(super) fn read_from_base(
+        &mut self,
+        purpose: Purpose,
+        path: &Path,
+        base: Option<Rc<Tree>>,
+    ) -> Result<Option<SourceId>, InputError> {
+        let Some(base) = base.filter(|base| base.is_file(path)) else { return Ok(None) };
+        let Some(bytes) = base.file(path)? else { return Ok(None) };
+        let name = path.display().to_string();
+        let key = (Some(purpose), Path::new("<base>").join(path));
+        if let Some(text) = self.seen.get(&key) {
+            return Ok(Some(*text));
+        }
+        if self.files.differs_from(&base, path)? {
+            self.input.notes.push(format!(
+                "{name}: read from {}; what the change does to it does not apply to this run",
+                base.revision.name
+            ));
+        }
+        let text = self.input.sources.add_bytes(purpose, name, bytes.to_vec());
+        self.seen.insert(key, text);
+        Ok(Some(text))
+    }
+
+    /// Reads a file that options name. It must be a regular file: opening a pipe could wait forever.
+    pub(super) fn read_regular_file(&mut self, purpose: Purpose, path: &Path) -> Result<SourceId, InputError> {
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(InputError::NotRegular(path.display().to_string()));
+        }
+        self.read_file(purpose, path)
+    }
+
     pub(super) fn read_path_or_stdin(&mut self, purpose: Purpose, path: &Path) -> Result<(), InputError> {
         if path.as_os_str() == "-" { self.read_stdin(purpose) } else { self.read_path(purpose, path).map(drop) }
     }
@@ -81,7 +123,11 @@ impl Reader {
             return self.read_file(purpose, path).map(|text| vec![text]);
         }
         let mut texts = Vec::new();
-        let files = walk::find_manifests(path);
+        let files = match &self.files {
+            Files::Disk(_, walker) => walker.find_manifests(path),
+            // These are read from the file system all the same.
+            Files::Revision(_) => Walker::default().find_manifests(path),
+        };
         if files.is_empty() {
             self.input.notes.push(walk::describe_empty(path));
         }

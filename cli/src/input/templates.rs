@@ -97,7 +97,7 @@ pub(super) fn failed_chart(chart: &Path, error: &ProgramError) -> Diagnostic {
 pub(super) fn skipped_template() -> Diagnostic {
     let message = "the file is a template, and is skipped";
     Diagnostic::new(&codes::SKIPPED_TEMPLATE, message)
-        .help("pass what is rendered from it on standard input, or exclude the file in kubefoundry.yaml")
+        .help("pass what is rendered from it on standard input, or leave the file out with --exclude")
 }
 
 /// Renders a copy of a chart with helm.

@@ -1,71 +1,289 @@
 //! Finds the manifests in a directory.
+//!
+//! ```text
+//! directory ─ entries, sorted ─┬─ hidden or matched by a .gitignore ─ read only if git tracks it
+//!                              └─ any other ─ read
+//! ```
 
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType};
-use std::path::{Path, PathBuf};
-
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use ignore::WalkBuilder;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::InputError;
+use super::git;
 
-/// The maximum size of a `.gitignore` in bytes. The walker reads one as a whole, and its patterns take many times as much
-/// memory.
+/// The name of the files with patterns of what git ignores.
+const IGNORE_FILE: &str = ".gitignore";
+
+/// The maximum size of a `.gitignore` in bytes.
 const MAX_IGNORE_BYTES: u64 = 1024 * 1024;
 
-/// Lists the `.yaml`, `.yml` and `.json` files below a directory in order, and `Kustomization` files, which tell which
-/// of the others are patches. Hidden files, files in a `.gitignore`, and linked directories are skipped.
-///
-/// A `.gitignore` applies outside of a repository, too; one above the directory applies only inside of a repository.
-/// Thus the result depends on the tree alone, and not on the git settings or the home directory of a user.
-///
-/// A link to another listed file comes last: what is read twice gets the name of the first entry, and findings about the
-/// name of the link would not be shown on the lines of a changed file.
-///
-/// The list contains an error for each entry that cannot be read.
-pub(super) fn find_manifests(directory: &Path) -> Vec<Result<PathBuf, InputError>> {
-    let mut walk = WalkBuilder::new(directory);
-    // In a repository, the walker looks for .gitignore files up to its root. Outside of one, `parents(true)` would make
-    // it search up to the root of the file system.
-    let in_repository = in_repository(directory);
-    walk.standard_filters(false).hidden(true).git_ignore(true).parents(in_repository).require_git(in_repository);
-    walk.follow_links(false).sort_by_file_name(Ord::cmp);
-    // The walker reads every `.gitignore`, also those above in a repository, whatever they are.
-    let above = if in_repository { repository_directories(directory) } else { vec![directory.to_owned()] };
-    let mut files: Vec<Result<PathBuf, InputError>> =
-        above.iter().filter_map(|folder| check_ignore_file(folder).err()).map(Err).collect();
-    if !files.is_empty() {
-        return files;
+/// The maximum number of patterns in all `.gitignore` files of a run. Each takes kilobytes of memory.
+const MAX_IGNORE_PATTERNS: usize = 50_000;
+
+/// The maximum length of a pattern in bytes. No path is longer.
+pub(super) const MAX_PATTERN_BYTES: usize = 4096;
+
+/// Lists the files of directories, with what is shared by all walks of a run.
+#[derive(Debug, Default)]
+pub(super) struct Walker {
+    /// The number of patterns in the `.gitignore` files that were read.
+    ignore_patterns: Cell<usize>,
+    /// What git tracks, by the root of the repository; `None` if git cannot tell.
+    tracked: RefCell<BTreeMap<PathBuf, Option<Rc<TrackedFiles>>>>,
+    /// Number of manifests and directories that a `.gitignore` leaves out where git cannot tell whether they are tracked.
+    left_out: Cell<usize>,
+}
+
+/// The paths that git tracks in a repository, relative to its root, with `/` between their parts.
+#[derive(Debug)]
+struct TrackedFiles(BTreeSet<String>);
+
+impl TrackedFiles {
+    fn contains(&self, path: &str, is_directory: bool) -> bool {
+        if !is_directory {
+            return self.0.contains(path);
+        }
+        let inside = format!("{path}/");
+        self.0.range(inside.clone()..).next().is_some_and(|first| first.starts_with(&inside))
     }
-    let refused: Arc<Mutex<Vec<InputError>>> = Arc::default();
-    let refusals = Arc::clone(&refused);
-    walk.filter_entry(move |entry| {
-        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let checked = if is_directory { check_ignore_file(entry.path()) } else { Ok(()) };
-        checked.map_err(|error| refusals.lock().unwrap_or_else(PoisonError::into_inner).push(error)).is_ok()
-    });
-    let mut links = Vec::new();
-    for entry in walk.build() {
-        match entry {
-            Ok(entry) => {
-                let Some(kind) = entry.file_type().filter(|_| is_manifest(entry.path())) else { continue };
-                if kind.is_symlink() && fs::metadata(entry.path()).is_err() {
-                    files.push(Err(InputError::DanglingLink(strip_current_dir(entry.path()).display().to_string())));
-                } else if is_readable(kind, entry.path()) {
+}
+
+/// A directory of a walk.
+struct Level {
+    /// Its path as the user reaches it, and its canonical path.
+    path: PathBuf,
+    absolute: PathBuf,
+    entries: std::vec::IntoIter<(OsString, FileType)>,
+    /// The patterns of its `.gitignore`.
+    patterns: Option<Gitignore>,
+    /// Whether it is the root of a repository, so that no pattern from above applies.
+    is_root: bool,
+    /// The root of its repository.
+    repository: Option<PathBuf>,
+    /// Whether it is left out, but for what git tracks in it.
+    is_left_out: bool,
+}
+
+/// What a walk looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Manifests.
+    Manifests,
+    /// Every regular file, also hidden ones.
+    Everything,
+}
+
+impl Walker {
+    /// Lists the `.yaml`, `.yml` and `.json` files below a directory in order, and `Kustomization` files, which tell which
+    /// of the others are patches. Linked directories are skipped, and so are hidden files and what a `.gitignore` matches,
+    /// unless git tracks them: what is in the repository is applied from there, whatever its name is.
+    ///
+    /// A `.gitignore` applies outside of a repository, too; one above the directory applies only inside of a repository.
+    /// Thus the result depends on the tree alone, and not on the git settings or the home directory of a user.
+    ///
+    /// A link to another listed file comes last: what is read twice gets the name of the first entry, and findings about
+    /// the name of the link would not be shown on the lines of a changed file.
+    ///
+    /// The list contains an error for each entry that cannot be read.
+    pub(super) fn find_manifests(&self, directory: &Path) -> Vec<Result<PathBuf, InputError>> {
+        let mut files = Vec::new();
+        let mut links = Vec::new();
+        self.walk(directory, Wanted::Manifests, &mut |entry| match entry {
+            Ok((path, kind)) => {
+                if kind.is_symlink() && fs::metadata(&path).is_err() {
+                    files.push(Err(InputError::DanglingLink(strip_current_dir(&path).display().to_string())));
+                } else if is_readable(kind, &path) {
                     if kind.is_symlink() {
                         links.push(files.len());
                     }
-                    files.push(Ok(strip_current_dir(entry.path())));
+                    files.push(Ok(strip_current_dir(&path)));
                 }
             }
-            Err(error) => files.push(Err(InputError::Walk(error))),
+            Err(error) => files.push(Err(error)),
+        });
+        move_duplicates_last(&mut files, &links);
+        files
+    }
+
+    /// Lists all regular files below a directory, sorted, without those that git ignores and does not track.
+    pub(super) fn find_files(&self, directory: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        self.walk(directory, Wanted::Everything, &mut |entry| {
+            files.extend(entry.ok().filter(|(_, kind)| kind.is_file()).map(|(path, _)| path));
+        });
+        files.sort();
+        files
+    }
+
+    /// Returns how much `.gitignore` files leave out where git cannot tell whether it is tracked.
+    pub(super) fn left_out(&self) -> usize {
+        self.left_out.get()
+    }
+
+    fn walk(&self, start: &Path, wanted: Wanted, visit: &mut dyn FnMut(Result<(PathBuf, FileType), InputError>)) {
+        let mut levels = match self.open_start(start) {
+            Ok(levels) => levels,
+            Err(error) => return visit(Err(error)),
+        };
+        while let Some(level) = levels.last_mut() {
+            let Some((name, kind)) = level.entries.next() else {
+                levels.pop();
+                continue;
+            };
+            let (path, absolute) = (level.path.join(&name), level.absolute.join(&name));
+            let is_directory = kind.is_dir();
+            let is_wanted = is_directory || wanted == Wanted::Everything || is_manifest(&path);
+            if name == ".git" || !is_wanted {
+                continue;
+            }
+            let is_ignored = is_ignored(&levels, &absolute, is_directory);
+            let is_hidden = wanted == Wanted::Manifests && name.as_encoded_bytes().starts_with(b".");
+            let Some(level) = levels.last() else { break };
+            let is_left_out = level.is_left_out || is_hidden || is_ignored;
+            if is_left_out && !self.is_tracked(level, &absolute, is_directory, is_ignored) {
+                continue;
+            }
+            if !is_directory {
+                visit(Ok((path, kind)));
+                continue;
+            }
+            let repository = level.repository.clone();
+            match self.open(path, absolute, repository, is_left_out) {
+                Ok(opened) => levels.push(opened),
+                Err(error @ InputError::TooManyPatterns { .. }) => return visit(Err(error)),
+                Err(error) => visit(Err(error)),
+            }
         }
     }
-    move_duplicates_last(&mut files, &links);
-    files.extend(refused.lock().unwrap_or_else(PoisonError::into_inner).drain(..).map(Err));
-    files
+
+    /// Opens the directory in which a walk starts, below those above it in its repository, whose entries are not visited.
+    fn open_start(&self, start: &Path) -> Result<Vec<Level>, InputError> {
+        let failed = |error| InputError::Read(start.display().to_string(), error);
+        let absolute = start.canonicalize().map_err(failed)?;
+        let root = absolute.ancestors().find(|ancestor| ancestor.join(".git").exists());
+        let mut above: Vec<&Path> = root.map_or_else(Vec::new, |root| {
+            absolute.ancestors().skip(1).take_while(|ancestor| ancestor.starts_with(root)).collect()
+        });
+        above.reverse();
+        let mut levels = Vec::new();
+        for directory in above {
+            levels.push(Level {
+                path: directory.to_owned(),
+                absolute: directory.to_owned(),
+                entries: Vec::new().into_iter(),
+                patterns: self.read_patterns(directory, directory)?,
+                is_root: Some(directory) == root,
+                repository: None,
+                is_left_out: false,
+            });
+        }
+        levels.push(self.open(start.to_owned(), absolute.clone(), root.map(Path::to_owned), false)?);
+        Ok(levels)
+    }
+
+    fn open(
+        &self,
+        path: PathBuf,
+        absolute: PathBuf,
+        repository: Option<PathBuf>,
+        is_left_out: bool,
+    ) -> Result<Level, InputError> {
+        let failed = |error| InputError::Read(path.display().to_string(), error);
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(&path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            entries.push((entry.file_name(), entry.file_type().map_err(failed)?));
+        }
+        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let has = |name: &str| entries.binary_search_by(|(entry, _)| entry.as_os_str().cmp(OsStr::new(name))).is_ok();
+        let (is_root, has_patterns) = (has(".git"), has(IGNORE_FILE));
+        let patterns = if has_patterns { self.read_patterns(&path, &absolute)? } else { None };
+        let repository = if is_root { Some(absolute.clone()) } else { repository };
+        Ok(Level { path, absolute, entries: entries.into_iter(), patterns, is_root, repository, is_left_out })
+    }
+
+    /// Reads the `.gitignore` of a directory, if there is one. It must be a small regular file, as git requires: a link may
+    /// lead to a device without an end, and a pipe may never be written.
+    fn read_patterns(&self, directory: &Path, absolute: &Path) -> Result<Option<Gitignore>, InputError> {
+        let path = directory.join(IGNORE_FILE);
+        let failed = |error| InputError::Read(path.display().to_string(), error);
+        let refuse = |reason: &str| failed(io::Error::new(io::ErrorKind::InvalidInput, reason.to_owned()));
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        if !metadata.is_file() {
+            return Err(refuse("is not a regular file, so it is not followed or read"));
+        }
+        if metadata.len() > MAX_IGNORE_BYTES {
+            return Err(refuse("is larger than 1 MiB"));
+        }
+        let bytes = fs::read(&path).map_err(failed)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.trim_start_matches('\u{feff}').lines();
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        self.ignore_patterns.set(self.ignore_patterns.get() + lines.len());
+        if self.ignore_patterns.get() > MAX_IGNORE_PATTERNS {
+            let limit = format!("the .gitignore files of a run have more than {MAX_IGNORE_PATTERNS} patterns");
+            return Err(InputError::TooManyPatterns { origin: path.display().to_string(), limit });
+        }
+        let mut builder = GitignoreBuilder::new(absolute);
+        for line in lines {
+            if line.len() > MAX_PATTERN_BYTES {
+                return Err(refuse("has a line of more than 4096 bytes"));
+            }
+            // git skips a line that is no pattern, too.
+            let _ = builder.add_line(None, line);
+        }
+        // Without patterns that cannot be compiled, more is read than git would.
+        Ok(builder.build().ok().filter(|patterns| !patterns.is_empty()))
+    }
+
+    /// Whether git tracks what would be left out. Counts what a `.gitignore` leaves out if git cannot tell.
+    fn is_tracked(&self, level: &Level, absolute: &Path, is_directory: bool, is_ignored: bool) -> bool {
+        let tracked = level.repository.as_ref().and_then(|root| Some((root, self.tracked_in(root)?)));
+        let Some((root, tracked)) = tracked else {
+            self.left_out.set(self.left_out.get() + usize::from(is_ignored));
+            return false;
+        };
+        let path = absolute.strip_prefix(root).unwrap_or(absolute);
+        let parts: Vec<_> = path.iter().map(OsStr::to_string_lossy).collect();
+        tracked.contains(&parts.join("/"), is_directory)
+    }
+
+    fn tracked_in(&self, root: &Path) -> Option<Rc<TrackedFiles>> {
+        if let Some(known) = self.tracked.borrow().get(root) {
+            return known.clone();
+        }
+        let tracked = git::tracked_files(root).map(|files| Rc::new(TrackedFiles(files)));
+        self.tracked.borrow_mut().insert(root.to_owned(), tracked.clone());
+        tracked
+    }
+}
+
+/// Whether a `.gitignore` of these levels matches a path of the last one. The nearest one that says something decides.
+fn is_ignored(levels: &[Level], absolute: &Path, is_directory: bool) -> bool {
+    for level in levels.iter().rev() {
+        if let Some(patterns) = &level.patterns {
+            let matched = patterns.matched(absolute, is_directory);
+            if !matched.is_none() {
+                return matched.is_ignore();
+            }
+        }
+        if level.is_root {
+            break;
+        }
+    }
+    false
 }
 
 /// Moves those of the links, given by their places in the list, to its end that lead to another file of the list.
@@ -84,32 +302,6 @@ fn move_duplicates_last(files: &mut Vec<Result<PathBuf, InputError>>, links: &[u
     });
     others.extend(duplicates);
     *files = others;
-}
-
-/// Returns the directories whose `.gitignore` the walker opens for a directory in a repository: itself and all above it.
-/// Those above the repository do not apply, but the walker reads them before it finds that out.
-fn repository_directories(directory: &Path) -> Vec<PathBuf> {
-    let Ok(directory) = directory.canonicalize() else { return Vec::new() };
-    directory.ancestors().map(Path::to_owned).collect()
-}
-
-/// Checks that the `.gitignore` of a directory, if there is one, is a small regular file, as git requires. A link may
-/// lead to a device without an end, and a pipe may never be written.
-fn check_ignore_file(directory: &Path) -> Result<(), InputError> {
-    let path = directory.join(".gitignore");
-    let refuse = |reason: &str| {
-        let error = io::Error::new(io::ErrorKind::InvalidInput, reason.to_owned());
-        Err(InputError::Read(path.display().to_string(), error))
-    };
-    match fs::symlink_metadata(&path) {
-        Ok(metadata) if !metadata.is_file() => refuse("is not a regular file, so it is not followed or read"),
-        Ok(metadata) if metadata.len() > MAX_IGNORE_BYTES => refuse("is larger than 1 MiB"),
-        _ => Ok(()),
-    }
-}
-
-fn in_repository(directory: &Path) -> bool {
-    directory.canonicalize().is_ok_and(|path| path.ancestors().any(|ancestor| ancestor.join(".git").exists()))
 }
 
 /// Whether an entry is a file, or a link to one, as in mounted ConfigMaps. Pipes are skipped, because they might never

@@ -236,7 +236,7 @@ fn the_gitlab_job_lints() {
     init(&sandbox, &["--model", "org/a", "--gpus", "1", "--ci", "gitlab"]);
     let job = read_yaml(&sandbox, "out/.gitlab-ci.yml");
     assert_eq!(job["kubefoundry-lint"]["variables"]["KUBEFOUNDRY_PATH"], ".");
-    assert_eq!(job["kubefoundry-lint"]["script"].as_array().unwrap().len(), 3);
+    assert_eq!(job["kubefoundry-lint"]["script"].as_array().unwrap().len(), 4);
 }
 
 /// Runs a command at a terminal with `script` of util-linux.

@@ -29,8 +29,8 @@ fn a_kustomization_that_is_not_built_is_a_warning() {
     let expected = "prod/kustomization.yaml:1:1: warning[KF0013] the kustomization prod is not built, because kustomize is not on the PATH; its patch is not applied\n";
     assert_eq!(ran.out, expected);
     sandbox.run(&["lint", ".", "--no-kustomize", "--strict"]).exits(0);
-    let off = sandbox.with("kubefoundry.yaml", format!("{PINNED}kustomize: {{build: false}}\n"));
-    off.run(&["lint", ".", "--strict"]).exits(0);
+    let off = sandbox.with("off.txt", format!("{PINNED}kustomize: {{build: false}}\n"));
+    off.run(&["lint", ".", "--strict", "--config", "off.txt"]).exits(0);
 }
 
 /// A plan never calls a model unchanged whose kustomization was not built (D0).

@@ -62,5 +62,7 @@ mod start;
 mod status;
 mod suppress;
 mod trace;
+#[cfg(unix)]
+mod trust;
 mod watch;
 mod wheels;

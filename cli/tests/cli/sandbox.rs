@@ -66,6 +66,21 @@ impl Sandbox {
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
+    /// Runs git in this directory, as a person who may commit.
+    pub(crate) fn git(&self, arguments: &[&str]) {
+        let identity = ["-c", "user.name=n", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"];
+        let output = Command::new("git").args(identity).args(arguments).current_dir(self.path(".")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    /// Makes the directory a repository with all of its files, also those that are ignored, in one commit.
+    pub(crate) fn committed(self) -> Self {
+        self.git(&["init", "-q"]);
+        self.git(&["add", "-A", "-f"]);
+        self.git(&["commit", "-q", "-m", "base"]);
+        self
+    }
+
     /// Returns all files below the directory in order, including hidden ones.
     pub(crate) fn files(&self, below: &str) -> Vec<String> {
         let mut files = Vec::new();

@@ -37,9 +37,54 @@ impl<'u> Url<'u> {
     }
 }
 
+/// Whether an address is certainly that of a Service of the cluster. Anything that programs may read in different ways is
+/// not, and a name such as `queue.team` may be a domain of the Internet.
+pub(super) fn is_in_cluster(address: &str) -> bool {
+    let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://")).unwrap_or(address);
+    let authority = rest.split('/').next().unwrap_or_default();
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
+    let is_name = |label: &str| {
+        !label.is_empty()
+            && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    };
+    let name = host.strip_suffix(".svc.cluster.local").or_else(|| host.strip_suffix(".svc"));
+    let labels = name.unwrap_or(host);
+    let is_number = !labels.contains(|c: char| !c.is_ascii_digit() && c != '.');
+    port.parse::<u16>().is_ok()
+        && !rest.contains('\\')
+        && labels.split('.').all(is_name)
+        && (name.is_some() || !labels.contains('.') && !is_number && !labels.starts_with("0x"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Url;
+    use super::{Url, is_in_cluster};
+
+    #[test]
+    fn services_are_in_the_cluster() {
+        for address in ["queue", "queue.team.svc:5672", "http://gateway.asya.svc.cluster.local/x", "https://q:443"] {
+            assert!(is_in_cluster(address), "{address}");
+        }
+        for address in [
+            "queue.team",
+            "198.51.100.7",
+            "3325256711",
+            "0xc6336407",
+            "[::1]",
+            "queue.svc@198.51.100.7",
+            "http://user:a@queue.svc",
+            "http://198.51.100.7\\@queue.svc",
+            "http://queue.svc.example.com",
+            "amqp://queue.svc",
+            "queue.svc?x",
+            "queue.svc#x",
+            "//queue.svc",
+            "Queue.svc.",
+            "",
+        ] {
+            assert!(!is_in_cluster(address), "{address}");
+        }
+    }
 
     #[test]
     fn parses_host_and_port() {

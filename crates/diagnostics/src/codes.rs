@@ -31,6 +31,9 @@ pub enum Attribute {
     /// No fix is offered in a document with this finding. A fix could silently decide what the user must decide, such
     /// as which of two equal keys is meant.
     WithholdsFixes,
+    /// The finding says that a part of the input was left out, so that nothing in it was judged. Only the user can change
+    /// its severity, and no run with `strict` succeeds with it.
+    NotJudged,
 }
 
 impl Code {
@@ -83,5 +86,5 @@ macro_rules! declare_codes {
 }
 
 declare_codes! {
-    LIMIT_EXCEEDED = "KF0004" "limit-exceeded" Error "a document larger or deeper than the limits";
+    LIMIT_EXCEEDED = "KF0004" "limit-exceeded" Error "a document larger or deeper than the limits" [NotJudged];
 }

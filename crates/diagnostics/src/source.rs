@@ -58,6 +58,8 @@ pub struct Source {
     pub directory: Option<String>,
     /// Whether the text was found beside the input instead of named by the user; see [`SourceSet::set_found`].
     pub is_found: bool,
+    /// Whether the change that is judged brings the text, so that it does not decide what is reported of it.
+    pub is_added: bool,
     /// What the text describes, if it does not say so itself: the id of a model.
     pub subject: Option<String>,
     /// What should have built what is applied from this text, but was not run: a kustomization. The objects in a cluster
@@ -132,6 +134,7 @@ impl SourceSet {
             is_rewritten: false,
             directory: None,
             is_found: false,
+            is_added: false,
             subject: None,
             unbuilt: None,
         }));
@@ -199,6 +202,21 @@ impl SourceSet {
     pub fn set_found(&mut self, id: SourceId, is_found: bool) {
         if let Some(source) = self.source_mut(id) {
             source.is_found = is_found;
+        }
+    }
+
+    /// Says that the change that is judged brings the options. Does nothing for an id of another set.
+    ///
+    /// ```
+    /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+    /// let mut sources = SourceSet::default();
+    /// let id = sources.add_for(Purpose::Options, "models/kubefoundry.yaml", "severities: {KF0504: off}");
+    /// sources.set_added(id);
+    /// assert!(sources.get(id).is_added);
+    /// ```
+    pub fn set_added(&mut self, id: SourceId) {
+        if let Some(source) = self.source_mut(id) {
+            source.is_added = true;
         }
     }
 

@@ -13,8 +13,8 @@ use kubefoundry_kubernetes::cluster_node::ClusterNode;
 use kubefoundry_kubernetes::quantity::billionths;
 use kubefoundry_kubernetes::wire::{Map, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
-use kubefoundry_transform::TransformSettings;
 use kubefoundry_transform::codes::INVALID_OPTION;
+use kubefoundry_transform::{TransformSettings, refuse_found};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
@@ -91,6 +91,21 @@ impl TransformSettings for KnownGpus {
 
     const DOC: &'static str = "The GPUs of your nodes, for checks of deployments that do not name theirs.\n";
 
+    fn apply_found(&mut self, mut section: GpuSettings, findings: &mut Findings<'_>) {
+        let path = FieldPath::root().key(Self::KEY).key("products");
+        if let Some(products) = &mut section.products {
+            products.0.retain(|(name, own)| {
+                let Some(known) = known_gpu(name) else { return true };
+                if let Some(contradiction) = contradiction(&known, own) {
+                    refuse_found(&path.key(name.clone()), &contradiction, findings);
+                }
+                // What is known of it stays, even what the file leaves out.
+                false
+            });
+        }
+        self.apply(section, findings);
+    }
+
     fn apply(&mut self, section: GpuSettings, findings: &mut Findings<'_>) {
         let GpuSettings { default, namespaces, node_selectors, products } = section;
         let section = || FieldPath::root().key(Self::KEY);
@@ -126,10 +141,50 @@ impl TransformSettings for KnownGpus {
     }
 }
 
+/// Returns what is known about the GPUs of a name without options.
+fn known_gpu(name: &str) -> Option<KnownGpu> {
+    let gpus: Vec<KnownGpu> = gpus_named(name).iter().map(|gpu| KnownGpu::from_gpu(name, gpu)).collect();
+    KnownGpu::any_of(name.to_owned(), &gpus)
+}
+
+/// Returns how a GPU of the options contradicts what is known about it, if it does.
+fn contradiction(known: &KnownGpu, own: &OwnGpu) -> Option<String> {
+    let memory = own.memory.as_deref().and_then(bytes_of)?;
+    if memory < known.min_memory || known.max_memory < memory {
+        let gib = |bytes: u64| bytes >> 30;
+        return Some(format!(
+            "makes the memory of a known GPU {} GiB instead of {} GiB",
+            gib(memory),
+            gib(known.max_memory)
+        ));
+    }
+    let capability = own.compute_capability.as_deref();
+    if let (Some((major, minor)), Some(stated)) = (known.capability, capability)
+        && format!("{major}.{minor}") != stated
+    {
+        return Some(format!("makes the compute capability of a known GPU {stated:?} instead of {major}.{minor}"));
+    }
+    let resource = resource_of(own);
+    let known_resource = known.resource.as_deref().filter(|known| *known != resource)?;
+    Some(format!("has a known GPU offered as {resource} instead of {known_resource}"))
+}
+
+fn bytes_of(quantity: &str) -> Option<u64> {
+    const BILLION: i128 = 1_000_000_000;
+    billionths(quantity).and_then(|amount| u64::try_from(amount / BILLION).ok())
+}
+
+/// Returns the resource that the device plugin of a GPU offers.
+fn resource_of(own: &OwnGpu) -> &'static str {
+    match own.vendor.unwrap_or(GpuVendor::Nvidia) {
+        GpuVendor::Nvidia => "nvidia.com/gpu",
+        GpuVendor::Amd => "amd.com/gpu",
+    }
+}
+
 /// Returns a GPU of the options, or reports what cannot be read.
 fn describe(name: &str, own: &OwnGpu, path: &FieldPath, findings: &mut Findings<'_>) -> Option<KnownGpu> {
-    const BILLION: i128 = 1_000_000_000;
-    let bytes = billionths(own.memory.as_deref()?).and_then(|amount| u64::try_from(amount / BILLION).ok());
+    let bytes = bytes_of(own.memory.as_deref()?);
     let path_of_capability = path.key("computeCapability");
     let capability = own.compute_capability.as_deref().map(|text| {
         let capability =
@@ -140,12 +195,8 @@ fn describe(name: &str, own: &OwnGpu, path: &FieldPath, findings: &mut Findings<
         }
         capability
     });
-    let resource = match own.vendor.unwrap_or(GpuVendor::Nvidia) {
-        GpuVendor::Nvidia => "nvidia.com/gpu",
-        GpuVendor::Amd => "amd.com/gpu",
-    };
     Some(KnownGpu {
-        resource: Some(Cow::Borrowed(resource)),
+        resource: Some(Cow::Borrowed(resource_of(own))),
         capability: capability.unwrap_or_default(),
         ..KnownGpu::from_nominal_memory(name, bytes?)
     })

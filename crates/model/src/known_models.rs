@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use super::fact_cache::FactCache;
@@ -14,8 +15,8 @@ use kubefoundry_facts::fit::{Interval, Settings, weights};
 use kubefoundry_facts::{Model, kaito_preset_model};
 use kubefoundry_kubernetes::wire::Map;
 use kubefoundry_kubernetes::wire_object;
-use kubefoundry_transform::TransformSettings;
 use kubefoundry_transform::codes::INVALID_OPTION;
+use kubefoundry_transform::{TransformSettings, Trust, refuse_found};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -55,8 +56,10 @@ pub(crate) const DESCRIBED_BY_USERS: &[&str] = &["options", "config.json"];
 pub struct KnownModels {
     /// Those of the section `models`.
     described: BTreeMap<String, Arc<Model>>,
-    /// Those whose `config.json` was read.
+    /// Those whose `config.json` the user named.
     configured: BTreeMap<String, Arc<Model>>,
+    /// Those whose `config.json` is named by a file beside the input.
+    found_configs: BTreeMap<String, Arc<Model>>,
 }
 
 impl TransformSettings for KnownModels {
@@ -69,15 +72,30 @@ impl TransformSettings for KnownModels {
 
     const USES_MODEL_CONFIGS: bool = true;
 
-    fn apply_model_config(&mut self, id: &str, config: &Node<'_>, findings: &mut Findings<'_>) {
+    fn apply_model_config(&mut self, id: &str, config: &Node<'_>, trust: Trust, findings: &mut Findings<'_>) {
         let model = model_from_config(id, config, findings);
-        self.configured.insert(id.to_lowercase(), Arc::new(model));
+        let configs = match trust {
+            Trust::Named => &mut self.configured,
+            Trust::Found | Trust::Added => &mut self.found_configs,
+        };
+        configs.insert(id.to_lowercase(), Arc::new(model));
     }
 
     fn apply(&mut self, section: Map<ModelFacts>, findings: &mut Findings<'_>) {
+        self.apply_facts(section, Trust::Named, findings);
+    }
+
+    fn apply_found(&mut self, section: Map<ModelFacts>, findings: &mut Findings<'_>) {
+        self.apply_facts(section, Trust::Found, findings);
+    }
+}
+
+impl KnownModels {
+    fn apply_facts(&mut self, section: Map<ModelFacts>, trust: Trust, findings: &mut Findings<'_>) {
         for (id, facts) in section.0 {
             let path = FieldPath::root().key(Self::KEY).key(id.clone());
-            let configured = self.configured.get(&id.to_lowercase()).cloned();
+            let key = id.to_lowercase();
+            let configured = self.configured.get(&key).or_else(|| self.found_configs.get(&key)).cloned();
             if let (Some(file), None) = (&facts.config, &configured) {
                 let path = path.key("config");
                 let message = format!("{path} is {file:?}, and the file was not read");
@@ -100,8 +118,73 @@ impl TransformSettings for KnownModels {
                 }
             };
             let model = describe(id.clone(), &facts, like.map(|like| (*like).clone()).unwrap_or_default());
-            self.described.insert(id.to_lowercase(), Arc::new(model));
+            let known = self.configured.get(&key).cloned().or_else(|| find_public_model(&id));
+            match known.filter(|_| trust != Trust::Named) {
+                None => drop(self.described.insert(key, Arc::new(model))),
+                Some(known) => {
+                    if let Some(filled) = fill_unknown(&known, &model, &facts, &path, findings) {
+                        self.described.insert(key, Arc::new(filled));
+                    }
+                }
+            }
         }
+    }
+}
+
+/// Fills what is not known about a model from a file beside the input, and reports facts that contradict what is known.
+/// Returns `None` if there is nothing to fill.
+fn fill_unknown(
+    known: &Model,
+    stated: &Model,
+    written: &ModelFacts,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) -> Option<Model> {
+    let mut filled = known.clone();
+    let mut contradicted = Vec::new();
+    fill("heads", &mut filled.heads, stated.heads, &mut contradicted);
+    fill("kvHeads", &mut filled.kv_heads, stated.kv_heads, &mut contradicted);
+    fill("headDim", &mut filled.head_dim, stated.head_dim, &mut contradicted);
+    fill("layers", &mut filled.layers, stated.layers, &mut contradicted);
+    fill("hidden", &mut filled.hidden, stated.hidden, &mut contradicted);
+    fill("vocab", &mut filled.vocab, stated.vocab, &mut contradicted);
+    fill("maxPosition", &mut filled.max_position, stated.max_position, &mut contradicted);
+    fill("gated", &mut filled.is_gated, stated.is_gated, &mut contradicted);
+    for (field, known, stated) in &contradicted {
+        let is_written = match *field {
+            "heads" => written.heads.is_some(),
+            "kvHeads" => written.kv_heads.is_some(),
+            "headDim" => written.head_dim.is_some(),
+            "layers" => written.layers.is_some(),
+            "hidden" => written.hidden.is_some(),
+            "vocab" => written.vocab.is_some(),
+            "maxPosition" => written.max_position.is_some(),
+            _ => true,
+        };
+        let source = if written.like.is_some() { "like" } else { "config" };
+        let place = path.key(if is_written { field } else { source });
+        refuse_found(&place, &format!("makes {field} of a known model {stated} instead of {known}"), findings);
+    }
+    if !contradicted.is_empty() || filled == *known {
+        return None;
+    }
+    filled.source = Cow::Borrowed("options");
+    Some(filled)
+}
+
+/// Fills a fact that is not known, or adds its name with what is known and stated to the contradictions.
+fn fill<T: PartialEq + Copy + Display>(
+    field: &'static str,
+    known: &mut Option<T>,
+    stated: Option<T>,
+    contradicted: &mut Vec<(&'static str, String, String)>,
+) {
+    match (*known, stated) {
+        (Some(known), Some(stated)) if known != stated => {
+            contradicted.push((field, known.to_string(), stated.to_string()));
+        }
+        (None, Some(_)) => *known = stated,
+        _ => {}
     }
 }
 

@@ -5,6 +5,7 @@ pub use kubefoundry_kubernetes::codes::*;
 
 declare_codes! {
     // Reading
+    OPTION_FROM_INPUT = "KF0012" "option-from-input" Error "a file beside the input that allows more than what applies without it";
     UNKNOWN_VERSION = "KF0005" "unknown-version" Error "a kind that kubefoundry reads, in an unknown version";
 
     // Translation

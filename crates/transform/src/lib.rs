@@ -25,7 +25,7 @@ pub use endpoint::Endpoint;
 pub use erased::AnyTransform;
 pub use ownership::owner_reference;
 pub use patched_object::{PatchWrite, PatchedObject, read_configuration};
-pub use settings::{AllSettings, ErasedSettings, NoSettings, SettingsSection, TransformSettings};
+pub use settings::{AllSettings, ErasedSettings, NoSettings, SettingsSection, TransformSettings, Trust, refuse_found};
 pub use step_budget::StepBudget;
 
 use std::borrow::Cow;

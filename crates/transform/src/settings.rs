@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 
+use crate::codes::OPTION_FROM_INPUT;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::wire::{Describe, Facets, FieldShape, Map, Read, Reader};
 use kubefoundry_yaml::Node;
@@ -25,9 +26,34 @@ pub trait TransformSettings: Debug + Clone + Default + Send + Sync + 'static {
     /// Applies a section, which overrides earlier ones, and reports invalid values.
     fn apply(&mut self, section: Self::Section, findings: &mut Findings<'_>);
 
+    /// Applies a section of a file that was found beside the input. Reports what its authors may not set with
+    /// [`refuse_found`], and leaves it out.
+    fn apply_found(&mut self, section: Self::Section, findings: &mut Findings<'_>) {
+        self.apply(section, findings);
+    }
+
     /// Applies the `config.json` of a model, and reports values that cannot be used. All of them are applied before the
     /// first section.
-    fn apply_model_config(&mut self, _id: &str, _config: &Node<'_>, _findings: &mut Findings<'_>) {}
+    fn apply_model_config(&mut self, _id: &str, _config: &Node<'_>, _trust: Trust, _findings: &mut Findings<'_>) {}
+}
+
+/// Whether the user named a text, or it was found beside the input, whose authors may have written it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// The user named it.
+    Named,
+    /// It was found, so it may only tighten what applies.
+    Found,
+    /// It was found, and the change that is judged brings it, so it lowers no severity either.
+    Added,
+}
+
+/// Reports an option that a file beside the input may not set. `problem` says what it does, after the option's path.
+pub fn refuse_found(path: &FieldPath, problem: &str, findings: &mut Findings<'_>) {
+    let message = format!("{path} {problem}, in a file that was found beside the input, whose authors may not do this");
+    findings
+        .report(&OPTION_FROM_INPUT, path, message)
+        .help("read the file, and pass it with --config if you allow this");
 }
 
 /// The settings of a transformation without a section in the `Render` document.
@@ -47,10 +73,10 @@ impl TransformSettings for NoSettings {
 /// [`TransformSettings`] with the type erased.
 pub trait ErasedSettings: Debug + Send + Sync {
     /// Reads a section and applies it.
-    fn read(&mut self, node: &Node<'_>, path: &FieldPath, findings: &mut Findings<'_>);
+    fn read(&mut self, node: &Node<'_>, path: &FieldPath, trust: Trust, findings: &mut Findings<'_>);
 
     /// Applies the `config.json` of a model.
-    fn read_model_config(&mut self, id: &str, config: &Node<'_>, findings: &mut Findings<'_>);
+    fn read_model_config(&mut self, id: &str, config: &Node<'_>, trust: Trust, findings: &mut Findings<'_>);
 
     /// Returns a boxed copy, because `Clone` itself is not object-safe.
     fn boxed_clone(&self) -> Box<dyn ErasedSettings>;
@@ -60,14 +86,16 @@ pub trait ErasedSettings: Debug + Send + Sync {
 }
 
 impl<S: TransformSettings> ErasedSettings for S {
-    fn read(&mut self, node: &Node<'_>, path: &FieldPath, findings: &mut Findings<'_>) {
-        if let Some(section) = S::Section::read(node, path, &mut Reader::strict(findings)) {
-            self.apply(section, findings);
+    fn read(&mut self, node: &Node<'_>, path: &FieldPath, trust: Trust, findings: &mut Findings<'_>) {
+        let Some(section) = S::Section::read(node, path, &mut Reader::strict(findings)) else { return };
+        match trust {
+            Trust::Named => self.apply(section, findings),
+            Trust::Found | Trust::Added => self.apply_found(section, findings),
         }
     }
 
-    fn read_model_config(&mut self, id: &str, config: &Node<'_>, findings: &mut Findings<'_>) {
-        self.apply_model_config(id, config, findings);
+    fn read_model_config(&mut self, id: &str, config: &Node<'_>, trust: Trust, findings: &mut Findings<'_>) {
+        self.apply_model_config(id, config, trust, findings);
     }
 
     fn boxed_clone(&self) -> Box<dyn ErasedSettings> {
@@ -112,9 +140,9 @@ impl Clone for AllSettings {
 
 impl AllSettings {
     /// Reads a section and applies it on top of earlier documents.
-    pub fn read(&mut self, section: &SettingsSection, node: &Node<'_>, findings: &mut Findings<'_>) {
+    pub fn read(&mut self, section: &SettingsSection, node: &Node<'_>, trust: Trust, findings: &mut Findings<'_>) {
         let path = FieldPath::root().key(section.field.key);
-        self.change(section, |settings| settings.read(node, &path, findings));
+        self.change(section, |settings| settings.read(node, &path, trust, findings));
     }
 
     /// Applies the `config.json` of a model to the settings of a section.
@@ -123,9 +151,10 @@ impl AllSettings {
         section: &SettingsSection,
         id: &str,
         config: &Node<'_>,
+        trust: Trust,
         findings: &mut Findings<'_>,
     ) {
-        self.change(section, |settings| settings.read_model_config(id, config, findings));
+        self.change(section, |settings| settings.read_model_config(id, config, trust, findings));
     }
 
     /// Builds the defaults of sections that no document has set, so that [`AllSettings::with`] does not build them for

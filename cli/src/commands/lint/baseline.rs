@@ -79,12 +79,17 @@ impl Baseline {
     /// If the file cannot be read, or is no baseline of this version.
     pub(super) fn read(path: &Path) -> Result<Self, BaselineError> {
         let failed = |source| BaselineError::File { path: path.to_owned(), source };
-        let text = fs::read_to_string(path).map_err(failed)?;
+        Self::parse(path, &fs::read_to_string(path).map_err(failed)?)
+    }
+
+    /// Reads the text of a baseline.
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, BaselineError> {
+        let failed = |source| BaselineError::File { path: path.to_owned(), source };
         let format_error = |error: serde_json::Error| BaselineError::Format {
             path: path.to_owned(),
             message: one_line(&error.to_string()),
         };
-        let file: BaselineFile = serde_json::from_str(&text).map_err(format_error)?;
+        let file: BaselineFile = serde_json::from_str(text).map_err(format_error)?;
         if file.version != VERSION {
             return Err(BaselineError::Version { path: path.to_owned(), version: file.version });
         }

@@ -1,5 +1,6 @@
 //! `kubefoundry lint`: reports the findings in the input, and fixes them.
 
+mod base;
 mod baseline;
 mod fix;
 
@@ -8,19 +9,21 @@ use std::iter::once;
 use std::path::Path;
 
 use kubefoundry::registry;
-use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::{Thoroughness, pipeline};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::render::{self as diagnostics, Checkout, TestCase};
 use serde_json::{Map, Value};
 
 pub(crate) use baseline::BaselineError;
 
+use self::base::{is_ignored_in_base, read_baseline};
 use self::baseline::{Baseline, Matches};
-use super::{CommandError, ReportOptions, ReportScope, Run, read_with_progress, watch};
+use super::{CommandError, ReportOptions, ReportScope, Run, read_with, read_with_progress, watch};
 use crate::args::{BuildArgs, FailOn, InputArgs, LintArgs, LintFormat, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::input::Input;
+use crate::input::git::Sides;
+use crate::input::{self, Input};
 use crate::style;
 
 /// The report of `lint` is its output.
@@ -29,15 +32,19 @@ const PRINTED: ReportOptions = ReportOptions { list_all: "--output concise", fix
 pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     // In hooks and CI, a change without a ModelDeployment must pass.
     let options = Map::from_iter([("allowEmpty".to_owned(), Value::Bool(true))]);
-    let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
+    let sides = args.git.as_deref().map(|revisions| Sides::read(revisions, &args.input.paths)).transpose()?;
+    let baseline = args.baseline.as_deref().map(|path| read_baseline(path, sides.as_ref())).transpose()?;
     if args.watch {
         return watch::watch(&args.input, options, scope(args), Thoroughness::EveryRule, |run: &mut Run<()>| {
-            set_known_aside(run, args, baseline.as_ref());
+            set_known_aside(run, args, baseline.as_ref(), None);
             Ok(console::print(report(run, args, console))?)
         });
     }
     if !args.fix && !args.diff {
-        let mut run = lint_input(read_with_progress(&args.input, &args.findings, options)?, args, baseline.as_ref())?;
+        let input = read_with(&args.input, &args.findings, options, |input, options| {
+            input::read_judging(input, options, sides.as_ref())
+        })?;
+        let mut run = lint_input(input, args, baseline.as_ref(), sides.as_ref())?;
         if let Some(path) = &args.write_baseline {
             write_baseline(&mut run, path, args)?;
         }
@@ -66,7 +73,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     applied.write(&input, &args.input.paths)?;
     let fixed = input.stdin.map(|id| input.sources.get(id).text.clone());
     let input = if fixed.is_some() { input } else { read_with_progress(&args.input, &args.findings, options)? };
-    let run = lint_input(input, args, baseline.as_ref())?;
+    let run = lint_input(input, args, baseline.as_ref(), None)?;
     let report = report(&run, args, console);
     if let Some(text) = fixed {
         console::print([&text])?;
@@ -86,15 +93,36 @@ fn scope(args: &LintArgs) -> ReportScope<'_> {
 
 /// Compiles the input and drops suppressed findings and those in the baseline, including errors; `render` still fails on
 /// them.
-fn lint_input(input: Input, args: &LintArgs, baseline: Option<&Baseline>) -> Result<Run<()>, CommandError> {
+fn lint_input(
+    input: Input,
+    args: &LintArgs,
+    baseline: Option<&Baseline>,
+    sides: Option<&Sides>,
+) -> Result<Run<()>, CommandError> {
     let mut run: Run<()> = Run::from_input(input, scope(args), Thoroughness::EveryRule)?;
-    set_known_aside(&mut run, args, baseline);
+    set_known_aside(&mut run, args, baseline, sides);
     Ok(run)
 }
 
-/// Drops suppressed findings and those in the baseline, and notes entries of the baseline that do not occur.
-fn set_known_aside(run: &mut Run<()>, args: &LintArgs, baseline: Option<&Baseline>) {
+/// Drops suppressed findings and those in the baseline, and notes entries of the baseline that do not occur. A finding
+/// that only the new side of a change suppresses is reported.
+fn set_known_aside(run: &mut Run<()>, args: &LintArgs, baseline: Option<&Baseline>, sides: Option<&Sides>) {
     let compilation = &mut run.compilation;
+    if let Some(sides) = sides {
+        let is_new = |finding: &mut Diagnostic| !is_ignored_in_base(finding, &run.sources, sides);
+        let reported = compilation.suppressed.extract_if(.., is_new).collect::<Vec<_>>();
+        for mut finding in reported {
+            finding.suppressed = false;
+            let source = finding.location.as_ref().map(|location| location.source);
+            let environments = run.sources.environments().iter();
+            let environment = environments.filter(|it| source.is_some_and(|source| it.contains(source))).last();
+            let options = compilation.options_of(environment.map(|it| &*it.name));
+            let adjusted = options.adjust(finding);
+            compilation.diagnostics.extend(adjusted);
+        }
+        pipeline::sort(&mut compilation.diagnostics, &run.sources);
+        run.hidden += args.findings.retain(&mut compilation.diagnostics, args.fail_on);
+    }
     // Suppressed findings beyond the limit of stored ones have no location and are only counted.
     compilation.diagnostics.retain(|finding| !finding.suppressed || finding.location.is_some());
     compilation.suppressed.extend(compilation.diagnostics.extract_if(.., |finding| finding.suppressed));

@@ -174,6 +174,7 @@ impl Collector {
             for (model, file) in workspace::model_configs(&text, directory).unwrap_or_default() {
                 if let Some(config) = text_of(&file) {
                     let id = self.add(folder, &file, Purpose::ModelConfig, config);
+                    self.sources.set_found(id, true);
                     self.sources.set_subject(id, model);
                 }
             }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::args::{ApplierChoice, Assignment, FailOn, InputArgs, PlanArgs};
 use crate::commands::{CommandError, Run};
-use crate::input::git::{self, GitError, Tree};
+use crate::input::git::Sides;
 use crate::input::{self, Pipes};
 use crate::progress::Progress;
 
@@ -43,35 +43,11 @@ pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
     if is_stdin(&new.cluster) && (is_stdin(&old.paths) || is_stdin(&old.crds)) {
         return Err(input::InputError::StdinTwice.into());
     }
-    let (mut old_tree, mut new_tree, mut old_name) = (None, None, "OLD".to_owned());
+    let mut sides = None;
     if let Some(revisions) = &args.git {
-        let (before, after) = git::parse_revisions(revisions).map_err(input::InputError::from)?;
-        if args.input.paths.is_empty() {
-            let working_directory = vec![PathBuf::from(".")];
-            (old.paths, new.paths) = (working_directory.clone(), working_directory);
-        }
-        if is_stdin(&old.paths) {
-            return Err(input::InputError::from(GitError::Stdin).into());
-        }
-        let tree = |revision| Tree::read(revision, &old.paths).map_err(input::InputError::from);
-        let trees = (tree(&before)?, after.as_ref().map(tree).transpose()?);
-        for path in &old.paths {
-            let is_in_new = trees.1.as_ref().map_or_else(|| path.exists(), |tree| tree.has(path));
-            if !is_in_new && !trees.0.has(path) && path.as_os_str() != "." {
-                return Err(input::InputError::from(GitError::NotInRevisions(path.display().to_string())).into());
-            }
-        }
-        old_name = format!("OLD ({})", before.name);
-        (old_tree, new_tree) = (Some(trees.0), trees.1);
-        if after.is_none() {
-            // A path that only the old revision has was deleted in the working tree and must not be opened.
-            let remaining: Vec<PathBuf> = new.paths.iter().filter(|path| path.exists()).cloned().collect();
-            if remaining.is_empty() {
-                new_tree = Some(Tree::empty("the working tree"));
-            } else {
-                new.paths = remaining;
-            }
-        }
+        let read = Sides::read(revisions, &args.input.paths)?;
+        (old.paths, new.paths) = (read.old_paths.clone(), read.new_paths.clone());
+        sides = Some(read);
     } else if !has_new_options(args) || args.input.paths.len() == 2 {
         match args.input.paths.as_slice() {
             [one, other] if is_dash(one) && is_dash(other) => return Err(PlanUsageError::StdinTwice.into()),
@@ -84,8 +60,11 @@ pub(super) fn read(args: &PlanArgs) -> Result<PlanInputs, CommandError> {
     let findings = &args.diagnostics.findings;
     let options = findings.add_severities(allow_empty());
     let progress = Progress::start("reading the input", findings.quiet);
-    let old = input::read_at(&old, options.clone(), old_tree, &mut pipes)?;
-    let new = input::read_at(&new, options, new_tree, &mut pipes)?;
+    let old_name = sides.as_ref().map_or("OLD".to_owned(), |sides| format!("OLD ({})", sides.old_name()));
+    // Options that the user names are those of OLD if the repository has them: they judge both sides.
+    let (base, new_tree) = sides.map_or((None, None), |sides| (Some(sides.old), sides.new));
+    let old = input::read_at(&old, options.clone(), base.clone(), base.clone(), &mut pipes)?;
+    let new = input::read_at(&new, options, new_tree, base, &mut pipes)?;
     drop(progress);
     let mut old: Run<YamlText> = Run::from_input(old, findings, Thoroughness::Needed)?;
     let new: Run<YamlText> = match args.applier {

@@ -53,6 +53,8 @@ pub(super) enum Outcome {
     Built(BuiltText),
     /// It was not built; the finding says why.
     Unbuilt(Diagnostic),
+    /// Like [`Outcome::Unbuilt`], but it was not built because it needs a permission.
+    NotPermitted(Diagnostic),
     /// It cannot be built. Without a place, the finding is about its kustomization file.
     Failed(Vec<(Option<Place>, Diagnostic)>),
     /// The machine had no more time or memory for it, so it was not judged.
@@ -161,7 +163,7 @@ fn build_candidates(
                 Ok(text) => Outcome::Built(text),
                 Err(error) if error.is_exhaustion() => Outcome::Exhausted(format!("kustomize {error}")),
                 Err(error @ ProgramError::NotIsolated) => {
-                    Outcome::Unbuilt(unbuilt(directory, closure, &error.to_string(), ALLOW_UNCONFINED))
+                    Outcome::NotPermitted(unbuilt(directory, closure, &error.to_string(), ALLOW_UNCONFINED))
                 }
                 // Without our function, a patch of what it renders has no target.
                 Err(error) if !closure.functions.is_empty() => {
@@ -268,7 +270,7 @@ fn refuse(closure: &Closure, directory: &Path, permissions: Permissions, spent: 
         _ => None,
     });
     if let Some((reason, help)) = obstacle {
-        return Some(Outcome::Unbuilt(unbuilt(directory, closure, &one_line(&reason), help)));
+        return Some(Outcome::NotPermitted(unbuilt(directory, closure, &one_line(&reason), help)));
     }
     let reason = spent.spend(closure.expansion).err()?;
     let message = format!("the kustomization {} is too large: {reason}", name_of(directory));

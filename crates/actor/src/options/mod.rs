@@ -13,7 +13,10 @@ use std::collections::BTreeMap;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::image;
 use kubefoundry_kubernetes::wire::SecretKeySelector;
+use kubefoundry_transform::refuse_found;
 use kubefoundry_yaml::field_path::FieldPath;
+
+use crate::url::is_in_cluster;
 
 pub(crate) use self::queues::provider_option;
 use self::queues::read_queues;
@@ -153,12 +156,32 @@ impl Settings {
     }
 }
 
+/// Reports an address outside of the cluster in a file beside the input: actors would send it messages and passwords.
+fn refuse_outside_address(address: &Option<String>, path: &FieldPath, findings: &mut Findings<'_>) {
+    if address.as_deref().is_some_and(|address| !address.is_empty() && !is_in_cluster(address)) {
+        refuse_found(path, "is an address outside of the cluster", findings);
+    }
+}
+
 impl kubefoundry_transform::TransformSettings for Settings {
     type Section = ActorOptions;
 
     const KEY: &'static str = "actor";
 
     const DOC: &'static str = "Options for rendering AsyncActors.\n";
+
+    fn apply_found(&mut self, section: ActorOptions, findings: &mut Findings<'_>) {
+        let path = FieldPath::parse("actor");
+        refuse_outside_address(&section.gateway_url, &path.key("gatewayURL"), findings);
+        for (name, transport) in section.transports.iter().flat_map(|transports| &transports.0) {
+            let path = path.key("transports").key(name.clone()).key("config");
+            if let Some(config) = &transport.config {
+                refuse_outside_address(&config.host, &path.key("host"), findings);
+                refuse_outside_address(&config.endpoint, &path.key("endpoint"), findings);
+            }
+        }
+        self.apply(section, findings);
+    }
 
     fn apply(&mut self, section: ActorOptions, findings: &mut Findings<'_>) {
         let ActorOptions { transports, gateway_url, sidecar_image, runtime_script, kserve_default_mode, queues } =

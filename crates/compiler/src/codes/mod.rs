@@ -14,7 +14,6 @@ declare_codes! {
     NO_MODEL_DEPLOYMENT = "KF0008" "no-model-deployment" Error "nothing to render in the input";
     UNUSED_OPTIONS = "KF0009" "unused-options" Warning "a Render document that is ignored";
     UNUSABLE_NODES = "KF0011" "unusable-nodes" Error "a dump of the cluster's nodes that cannot be used";
-    OPTION_FROM_INPUT = "KF0012" "option-from-input" Error "a file beside the input that allows programs or the network";
     UNUSED_SUPPRESSION = "KF0010" "unused-suppression" Warning "an annotation that ignores a code which is not reported";
 
     // ModelDeployments of one namespace

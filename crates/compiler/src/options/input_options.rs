@@ -32,8 +32,9 @@ pub struct InputOptions {
     pub helm: Option<bool>,
 }
 
-/// Settings that allow more than reading the files of the repository, with the value that does.
-const RESTRICTED: &[&str] = &["kustomize.enableExec", "kustomize.allowRemote", "helm"];
+/// Settings that allow more than reading the files of the repository, or that have less judged, with the value that does.
+const RESTRICTED: &[(&str, bool)] =
+    &[("kustomize.enableExec", true), ("kustomize.allowRemote", true), ("kustomize.build", false), ("helm", true)];
 
 impl InputOptions {
     /// Reads the options about files from a `Render` document. What is not of the expected type is left out; the run
@@ -83,7 +84,7 @@ impl InputOptions {
     /// requests of strangers.
     #[must_use]
     pub fn restricted(self) -> Self {
-        Self { enable_exec: None, allow_remote: None, helm: None, ..self }
+        Self { build_kustomizations: None, enable_exec: None, allow_remote: None, helm: None, ..self }
     }
 }
 
@@ -99,13 +100,14 @@ fn patterns(node: &Node<'_>, key: &str) -> Option<Vec<String>> {
     Some(items.iter().filter_map(Node::as_str).map(str::to_owned).collect())
 }
 
-/// Reports options that allow more than reading files, in a file that was found beside the input.
+/// Reports options that only the user may set, in a file that was found beside the input.
 pub(super) fn refuse_restricted(root: &Node<'_>, findings: &mut Findings<'_>) {
-    for field in RESTRICTED {
+    for (field, restricted) in RESTRICTED {
         let path = FieldPath::parse(field);
-        if root.at(&path).is_some_and(|node| node.value == Value::Bool(true)) {
-            let message =
-                format!("{path} is set in a file that was found beside the input, whose authors may not allow it");
+        if root.at(&path).is_some_and(|node| node.value == Value::Bool(*restricted)) {
+            let message = format!(
+                "{path} is {restricted} in a file that was found beside the input, whose authors may not set this"
+            );
             findings
                 .report(&codes::OPTION_FROM_INPUT, FieldRef::key(&path), message)
                 .help("read the file, and pass it with --config if you allow this, or use the flag");

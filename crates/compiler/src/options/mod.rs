@@ -12,14 +12,14 @@ use self::render::{CodeSeverity, OutputMode, Render, SeverityOrOff};
 use crate::codes;
 use crate::composition;
 use crate::registry;
-use kubefoundry_diagnostics::{Diagnostic, FieldRef, Findings, Severity};
+use kubefoundry_diagnostics::{Attribute, Diagnostic, FieldRef, Findings, Severity};
 use kubefoundry_kubernetes::cluster_node::ClusterNode;
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::pod_security::PodPolicy;
 use kubefoundry_kubernetes::wire::Reader;
 use kubefoundry_model::provider::{Provider, RuntimeMatch};
 use kubefoundry_model::providers;
-use kubefoundry_transform::AllSettings;
+use kubefoundry_transform::{AllSettings, Trust, refuse_found};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, one_of};
@@ -62,10 +62,13 @@ pub struct Options {
 
 impl Options {
     /// Applies a `Render` document that was found beside the input, like [`Options::apply`]. The authors of the input may
-    /// have written it too, so it cannot set the policy.
-    pub fn apply_found(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
+    /// have written it too, so it cannot set the policy, and what it sets may only tighten what applies.
+    /// With `is_added`, the change that is judged brings the document, which then lowers no severity.
+    pub fn apply_found(&mut self, root: &yaml::Node<'_>, is_added: bool, findings: &mut Findings<'_>) {
         let policy = std::mem::take(&mut self.policy);
-        self.apply(root, findings);
+        let strict = self.strict;
+        self.apply_trusted(root, if is_added { Trust::Added } else { Trust::Found }, findings);
+        self.strict |= is_added && strict;
         self.policy = policy;
         policy::refuse_policy(root, findings);
         input_options::refuse_restricted(root, findings);
@@ -73,6 +76,10 @@ impl Options {
 
     /// Applies a `Render` document over the options so far: its fields win. Reports each field that is invalid.
     pub fn apply(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
+        self.apply_trusted(root, Trust::Named, findings);
+    }
+
+    fn apply_trusted(&mut self, root: &yaml::Node<'_>, trust: Trust, findings: &mut Findings<'_>) {
         let mut reader = Reader { renamed_fields: render::RENAMED_FIELDS, ..Reader::strict(findings) };
         let Some(render) = Render::read_except(root, &FieldPath::root(), &composition::section_keys(), &mut reader)
         else {
@@ -115,7 +122,7 @@ impl Options {
         }
         for section in composition::sections() {
             if let Some(node) = root.get(section.field.key).filter(|node| node.value != yaml::Value::Null) {
-                self.settings.read(&section, node, findings);
+                self.settings.read(&section, node, trust, findings);
             }
         }
         if let Some(policy) = render.policy {
@@ -127,23 +134,23 @@ impl Options {
         self.allow_empty = render.allow_empty.unwrap_or(self.allow_empty);
         self.strict = render.strict.unwrap_or(self.strict);
         if let Some(limits) = render.limits {
-            self.apply_limits(&limits, findings);
+            self.apply_limits(&limits, trust, findings);
         }
         let mut seen_codes = Vec::new();
         for (name, CodeSeverity(severity)) in render.severities.unwrap_or_default().0 {
-            self.apply_severity(&name, severity, &mut seen_codes, findings);
+            self.apply_severity(&name, severity, trust, &mut seen_codes, findings);
         }
     }
 
-    /// Applies limits. Each must be at least 1.
-    fn apply_limits(&mut self, limits: &render::Limits, findings: &mut Findings<'_>) {
+    /// Applies limits, whose range the reader has checked. A file that was found may only lower them.
+    fn apply_limits(&mut self, limits: &render::Limits, trust: Trust, findings: &mut Findings<'_>) {
         let mut set = |value: Option<i64>, field: &'static str, limit: &mut usize| {
-            let Some(value) = value else { return };
-            if let Some(value) = usize::try_from(value).ok().filter(|value| *value > 0) {
-                *limit = value;
-            } else {
+            let Some(value) = value.and_then(|value| usize::try_from(value).ok()) else { return };
+            if trust != Trust::Named && value > *limit {
                 let path = FieldPath::parse("limits").key(field);
-                findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {value}, expected at least 1"));
+                refuse_found(&path, &format!("raises the limit from {limit} to {value}"), findings);
+            } else {
+                *limit = value;
             }
         };
         set(limits.documents, "documents", &mut self.limits.documents);
@@ -174,6 +181,7 @@ impl Options {
         &mut self,
         name: &str,
         severity: SeverityOrOff,
+        trust: Trust,
         seen_codes: &mut Vec<&'static str>,
         findings: &mut Findings<'_>,
     ) {
@@ -211,6 +219,14 @@ impl Options {
                 .help("remove the entry: only warnings and infos can be changed");
             return;
         }
+        let applies = self.severities.get(code.id).copied().unwrap_or(Some(code.severity));
+        let is_hidden = severity.is_none_or(|severity| applies.is_some_and(|applies| severity > applies));
+        if trust != Trust::Named && code.has(Attribute::NotJudged) && is_hidden {
+            return refuse_found(&path, "hides what was not judged", findings);
+        }
+        if trust == Trust::Added && is_hidden {
+            return;
+        }
         self.severities.insert(code.id, severity);
     }
 
@@ -222,8 +238,13 @@ impl Options {
         crd_version.or_else(|| provider.info().default_crd_version(runtime).filter(|_| !self.crds))
     }
 
-    /// Applies severities and `strict` to a diagnostic. Returns `None` when its code is off.
+    /// Applies severities and `strict` to a diagnostic. Returns `None` when its code is off. With `strict`, what was not
+    /// judged is an error whatever its severity is.
     pub fn adjust(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
+        if self.strict && diagnostic.code.has(Attribute::NotJudged) {
+            diagnostic.severity = Severity::Error;
+            return Some(diagnostic);
+        }
         if let Some(severity) = self.severities.get(diagnostic.code.id) {
             diagnostic.severity = (*severity)?;
         }

@@ -67,9 +67,11 @@ wire_object! {
         allow_empty: bool = "allowEmpty",
         /// Treat warnings as errors.
         strict: bool = "strict",
-        /// Limit the size of the input. A document beyond a limit is rejected.
+        /// Limit the size of the input. A document beyond a limit is rejected. A `kubefoundry.yaml` that is found beside
+        /// the input can only lower limits.
         limits: Limits = "limits",
-        /// Set the severity of findings by code or name: `KF0504: off`.
+        /// Set the severity of findings by code or name: `KF0504: off`. A `kubefoundry.yaml` that is found beside the
+        /// input cannot hide what was not judged (`KF0013`).
         severities: Map<CodeSeverity> = "severities",
     }
 }
@@ -105,7 +107,9 @@ pub fn shape() -> Shape {
 wire_object! {
     /// How kustomizations are built.
     pub struct Kustomize {
-        /// Build kustomizations that reach objects of kubefoundry (default), instead of reading their files.
+        /// Build kustomizations that reach objects of kubefoundry (default), instead of reading their files. A
+        /// `kubefoundry.yaml` that is found beside the input cannot set it to `false`: use `--no-kustomize`, or pass the
+        /// file with `--config`.
         build: bool = "build",
         /// Let kustomizations run programs. A `kubefoundry.yaml` that is found beside the input cannot set it: use
         /// `--enable-exec`, or pass the file with `--config`.
@@ -142,22 +146,22 @@ string_enum! {
 }
 
 wire_object! {
-    /// Limits on the size of the input and the cost of CEL expressions.
+    /// Limits on the size of the input and the cost of CEL expressions. No source can set one above its maximum.
     pub struct Limits {
         /// Maximum number of documents in one file.
-        documents: i64 = "documents",
+        documents: i64 = "documents" [minimum(1), maximum(1_000_000)],
         /// Maximum size of one document in bytes.
-        document_bytes: i64 = "documentBytes",
+        document_bytes: i64 = "documentBytes" [minimum(1), maximum(67_108_864)],
         /// Maximum number of values in one document, with aliases expanded.
-        nodes: i64 = "nodes",
+        nodes: i64 = "nodes" [minimum(1), maximum(2_000_000)],
         /// Maximum nesting depth of one document.
-        depth: i64 = "depth",
+        depth: i64 = "depth" [minimum(1), maximum(1_000)],
         /// Maximum number of values that aliases add to one document.
-        alias_nodes: i64 = "aliasNodes",
+        alias_nodes: i64 = "aliasNodes" [minimum(1), maximum(1_000_000)],
         /// Maximum size of one CEL expression in bytes.
-        rule_bytes: i64 = "ruleBytes",
+        rule_bytes: i64 = "ruleBytes" [minimum(1), maximum(65_536)],
         /// Maximum number of steps in one CEL evaluation.
-        rule_steps: i64 = "ruleSteps",
+        rule_steps: i64 = "ruleSteps" [minimum(1), maximum(10_000_000)],
     }
 }
 

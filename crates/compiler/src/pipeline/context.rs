@@ -12,7 +12,7 @@ use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Location};
 use kubefoundry_kubernetes::header::Header;
-use kubefoundry_transform::Configuration;
+use kubefoundry_transform::{Configuration, Trust};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -40,7 +40,8 @@ fn apply_model_configs(sources: &SourceSet, options: &mut Options, diagnostics: 
                 report_failure(problem, &mut findings);
             }
             for section in crate::composition::sections().filter(|section| section.uses_model_configs) {
-                options.settings.read_model_config(&section, model, root, &mut findings);
+                let trust = if source.is_found { Trust::Found } else { Trust::Named };
+                options.settings.read_model_config(&section, model, root, trust, &mut findings);
             }
             diagnostics.extend(findings.into_diagnostics());
         }
@@ -84,7 +85,7 @@ fn apply_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut V
                 report_failure(problem, &mut findings);
             }
             if source.is_found {
-                options.apply_found(&document.root, &mut findings);
+                options.apply_found(&document.root, source.is_added, &mut findings);
             } else {
                 has_named_policy |= document.root.get("policy").is_some();
                 options.apply(&document.root, &mut findings);

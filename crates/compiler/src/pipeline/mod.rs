@@ -72,7 +72,7 @@ pub use probe::Fate;
 pub use renderer::{ListItems, RenderedDocument, Renderer};
 pub use role::InputDocument;
 pub use stream::CHUNK_BYTES;
-pub use suppress::NAME as IGNORE_ANNOTATION;
+pub use suppress::{IgnoringObject, NAME as IGNORE_ANNOTATION, ignoring_objects};
 
 use crate::codes;
 use crate::composition;

@@ -3,6 +3,8 @@
 //! The annotation is part of the object, so it moves with the object and is reviewed with it. A suppressed warning or
 //! info is not reported. An error cannot be suppressed: `render` fails on it, and so does `lint`.
 
+use std::iter::once;
+
 use super::document::Document;
 use super::role::annotation;
 use crate::codes;
@@ -10,7 +12,9 @@ use crate::registry;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Code, Diagnostic, FieldRef, Location, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
+use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
+use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::text::one_line;
@@ -48,10 +52,11 @@ impl Suppression {
         let annotations = metadata().annotations();
         let keys = API_GROUPS.iter().map(|api_group| api_group.label(NAME));
         let path = keys.map(|key| annotations.clone().key(key)).find(|path| document.root.at(path).is_some())?;
-        let words = value.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
-        let entries = words.map(|word| {
-            let code = registry::code(word).or_else(|| registry::code(&word.to_ascii_uppercase()));
-            SuppressedCode { written: word.to_owned(), code, used: false, is_error: false }
+        let entries = written_codes(value).map(|(word, code)| SuppressedCode {
+            written: word.to_owned(),
+            code,
+            used: false,
+            is_error: false,
         });
         let scope = document.scope();
         Some(Self {
@@ -104,6 +109,53 @@ impl Suppression {
             finding
         })
     }
+}
+
+/// An object whose annotation ignores codes.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct IgnoringObject {
+    /// Position of its document in the text, counted from 0.
+    pub document: usize,
+    /// The bytes of the object.
+    pub span: Span,
+    /// The object.
+    pub object: ObjectRef,
+    /// The ids of the codes.
+    pub codes: Vec<&'static str>,
+}
+
+/// Returns the objects of a text whose annotations ignore codes.
+///
+/// ```
+/// let text = "kind: A\nmetadata: {name: a, annotations: {kubefoundry.ai/lint-ignore: idle-gpus}}\n";
+/// let objects = kubefoundry_compiler::pipeline::ignoring_objects(text);
+/// assert_eq!(objects[0].codes, [kubefoundry_compiler::registry::code("idle-gpus").unwrap().id]);
+/// ```
+pub fn ignoring_objects(text: &str) -> Vec<IgnoringObject> {
+    let mut objects = Vec::new();
+    if memchr::memmem::find(text.as_bytes(), NAME.as_bytes()).is_none() && !text.contains('\\') {
+        return objects;
+    }
+    for document in yaml::parse(text, &yaml::Limits::default()).documents {
+        let items = document.root.get("items").map(yaml::Node::items).unwrap_or_default();
+        for node in once(&document.root).chain(items) {
+            let Some(value) = annotation(node, API_GROUPS, NAME) else { continue };
+            objects.push(IgnoringObject {
+                document: document.index,
+                span: node.span,
+                object: Header::from_node(node).object(),
+                codes: written_codes(value).filter_map(|(_, code)| Some(code?.id)).collect(),
+            });
+        }
+    }
+    objects
+}
+
+/// Returns the words of an annotation with their codes.
+fn written_codes(value: &str) -> impl Iterator<Item = (&str, Option<&'static Code>)> {
+    let words = value.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
+    words.map(|word| (word, registry::code(word).or_else(|| registry::code(&word.to_ascii_uppercase()))))
 }
 
 /// Marks suppressed findings, and the suppressions that match one. `suppressions` must be in input order.
