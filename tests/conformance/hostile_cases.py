@@ -1,7 +1,7 @@
 """Repositories that a stranger could send in a pull request, each made from a seed and a number alone.
 
 What differs between runs stands in the text as @NAME@: @URL@ and @URL6@ (listeners on the loopback), @HOST@ (the first one
-without its scheme), @OUTSIDE@ (a directory beside the repository), @HOME@, and @UP@ (so many `../` that they lead to `/`).
+without its scheme), @OUTSIDE@ (a directory beside the repository), @HOME@, and @UP@ (enough `../` to lead to `/`).
 """
 
 import base64
@@ -217,7 +217,7 @@ def reach(index, choice):
         files = {f"part/{path}": content for path, content in files.items()} | {f"part/{path}": content for path, content in added.items()}
         files["part/kustomization.yaml"] = ENCODINGS[encoding](head + text.replace("../outside", "../../outside"))
         files["kustomization.yaml"] = kustomization({"components" if is_component else "resources": ["./part"]})
-    # What needs a permission is a warning without it, so nobody looks closer at programs, charts, and what a directory of
+    # What needs a permission is a warning without it, so no front end looks closer at programs, charts, and what a directory of
     # plugins may hold.
     needs_permission = any(word in field for word in ["helm", "program", "image"]) or ("plugin" in field and plugin_place == "directory")
     is_wrong = not needs_permission and (how in WRONG_SPELLINGS or target in leading_out(name))

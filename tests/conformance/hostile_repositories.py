@@ -283,7 +283,7 @@ def disagreements(case, outcomes):
     as it does; where it does not, no other one exits with 0. What is documented to differ:
     - `render` and the plugin refuse an input without a model (KF0008), in which `lint` finds nothing;
     - `plan` refuses a root that is not built if the base built (KF0013 is an error then), and the plugin with `kustomize` one
-      that is not built, because both would else speak of objects that nobody gets;
+      that is not built, because both would else report objects that no cluster gets;
     - the plugin without `kustomize` reads files only, so it is compared where there is no kustomization;
     - the plugin with `kustomize` needs a kustomization in its directory."""
     strict, judge, others = outcomes["lint --strict"], outcomes["lint -o github"], dict(outcomes)

@@ -95,7 +95,8 @@ fn format_pages(program: &Command) -> Vec<(String, String)> {
 
 /// Returns a command and all commands below it.
 fn all_commands(command: &Command) -> Vec<&Command> {
-    std::iter::once(command).chain(command.get_subcommands().flat_map(all_commands)).collect()
+    let shown = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    std::iter::once(command).chain(shown.flat_map(all_commands)).collect()
 }
 
 /// Returns the name of a page: `kubefoundry-argocd-generate`.

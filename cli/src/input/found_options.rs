@@ -195,11 +195,11 @@ impl OptionsFinder {
         files: &Files,
     ) -> Result<Option<ParsedFile>, InputError> {
         let of_base = self.base.as_ref().map(|base| base.file(file)).transpose()?.flatten();
-        let is_on_disk = of_base.is_none() && files.revision().is_none();
-        let Some(bytes) = of_base.map_or_else(|| files.read(file), |bytes| Ok(Some(bytes)))? else { return Ok(None) };
-        if is_on_disk {
+        // A link that leads out is not even opened.
+        if of_base.is_none() && files.revision().is_none() && files.is_file(file) {
             check_is_below(file, root)?;
         }
+        let Some(bytes) = of_base.map_or_else(|| files.read(file), |bytes| Ok(Some(bytes)))? else { return Ok(None) };
         let text = String::from_utf8_lossy(&bytes);
         if !holds_options(&text) {
             return Ok(None);

@@ -68,6 +68,8 @@ pub(crate) enum InputError {
     Read(String, io::Error),
     #[error("{0}: the link leads nowhere")]
     DanglingLink(String),
+    #[error("{0}: the link leads out of the repository")]
+    LinkOutside(String),
     #[error("{0}: {1}")]
     Pattern(String, ignore::Error),
     #[error("{0}: not judged, because {1}")]

@@ -41,7 +41,7 @@ pub(super) struct Reader {
     pub(super) base: Option<Rc<Tree>>,
     /// The revision from which a file of `--config` is read if it has the file.
     pub(super) config_base: Option<Rc<Tree>>,
-    /// Whether the user is told that a file of `--config` can be changed by the authors of the input.
+    /// Whether it is reported that a file of `--config` can be changed by the authors of the input.
     pub(super) notes_config: bool,
     /// If set, what became of kustomizations the last time, and is kept for the next reader.
     pub(super) builds: Option<KnownBuilds>,
@@ -56,7 +56,9 @@ impl Reader {
     /// manifest.
     pub(super) fn record_unread(&mut self, error: InputError) {
         match error {
-            InputError::TooLarge { is_foreign: true, .. } | InputError::DanglingLink(_) => {
+            InputError::TooLarge { is_foreign: true, .. }
+            | InputError::DanglingLink(_)
+            | InputError::LinkOutside(_) => {
                 self.input.notes.push(format!("{error}; skipped"));
             }
             error => self.input.unread.push(error),

@@ -96,10 +96,20 @@ impl Walker {
     pub(super) fn find_manifests(&self, directory: &Path) -> Vec<Result<PathBuf, InputError>> {
         let mut files = Vec::new();
         let mut links = Vec::new();
+        let repository = directory.canonicalize().ok().and_then(|directory| {
+            directory.ancestors().find(|ancestor| ancestor.join(".git").exists()).map(Path::to_owned)
+        });
+        let leads_out = |path: &Path| {
+            let target = path.canonicalize().unwrap_or_default();
+            repository.as_ref().is_some_and(|root| !target.starts_with(root))
+        };
         self.walk(directory, Wanted::Manifests, &mut |entry| match entry {
             Ok((path, kind)) => {
+                let name = || strip_current_dir(&path).display().to_string();
                 if kind.is_symlink() && fs::metadata(&path).is_err() {
-                    files.push(Err(InputError::DanglingLink(strip_current_dir(&path).display().to_string())));
+                    files.push(Err(InputError::DanglingLink(name())));
+                } else if kind.is_symlink() && leads_out(&path) {
+                    files.push(Err(InputError::LinkOutside(name())));
                 } else if is_readable(kind, &path) {
                     if kind.is_symlink() {
                         links.push(files.len());

@@ -167,6 +167,22 @@ fn what_is_not_understood_is_an_error_at_its_place() {
     }
 }
 
+/// A Kustomization of Flux in a file of that name is none of kustomize, which refuses it.
+#[test]
+fn a_kustomization_of_another_group_is_not_built() {
+    let flux =
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x}\nspec: {path: ./prod}\n";
+    let sandbox = with_unused_kustomize(Sandbox::new())
+        .with("kubefoundry.yaml", PINNED)
+        .with("kustomization.yaml", flux)
+        .with("m.yaml", model("m"));
+    assert_eq!(lint_with_own_path(&sandbox, &["lint", ".", "-o", "concise"]), (Some(0), String::new()));
+    // The last of two versions would count for kustomize.
+    let disguised = sandbox.with("kustomization.yaml", format!("{flux}ApiVersion: kustomize.config.k8s.io/v1beta1\n"));
+    let (status, text) = lint_with_own_path(&disguised, &["lint", ".", "-o", "concise"]);
+    assert!(status == Some(1) && text.contains("KF0014"), "{text}");
+}
+
 /// Kustomizations that include each other have no root, and are no less wrong for it (A9).
 #[test]
 fn a_circle_is_an_error() {

@@ -1,4 +1,4 @@
-//! What the authors of the input control may only tighten what judges it, and what is left out is said.
+//! What the authors of the input control may only tighten what judges it, and what is left out is reported.
 
 use std::fs;
 use std::process::Command;
@@ -359,7 +359,7 @@ fn named_files_of_the_repository_are_those_of_the_base() {
     // plan reads the same file for both of its sides.
     let planned = hiding.run(&["plan", "--git", "HEAD", ".", "--config", "ci.yml"]);
     assert!(planned.err.contains("ci.yml: read from HEAD"), "{planned:?}");
-    // Without a base, the user is told.
+    // Without a base, it is reported.
     let ran = hiding.run(&["lint", ".", "--config", "ci.yml", "-o", "concise"]).exits(0);
     assert!(ran.out.contains("ci.yml:1:1: info[KF0017]"), "{}", ran.out);
     let elsewhere = Sandbox::new().with("ci.yml", strict);

@@ -43,7 +43,7 @@ fn keep(text: String) -> &'static str {
 /// every generator of clap writes them.
 pub(super) fn add_hints(program: Command, shell: Shell) -> (Command, Vec<PositionalHints>) {
     // `help` has no page of its own.
-    let documented = program.get_subcommands().filter(|command| command.get_name() != "help");
+    let documented = program.get_subcommands().filter(|command| command.get_name() != "help" && !command.is_hide_set());
     let commands: Vec<Hint> = documented.map(|command| hint(command.get_name(), &about(command))).collect();
     let mut positional = Vec::new();
     let program = program.mut_subcommands(|command| {

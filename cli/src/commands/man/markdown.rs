@@ -14,7 +14,7 @@ const INDEX: &str = "README.md";
 /// Formats the page of each command. Returns them with the names of their files.
 pub(super) fn format_pages(program: &Command) -> Vec<(String, String)> {
     let mut pages = vec![(INDEX.to_owned(), format_index(program))];
-    for command in program.get_subcommands() {
+    for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
         add_pages(command, &mut pages);
     }
     pages
@@ -22,7 +22,7 @@ pub(super) fn format_pages(program: &Command) -> Vec<(String, String)> {
 
 fn add_pages(command: &Command, pages: &mut Vec<(String, String)>) {
     pages.push((file_name(command), format_page(command)));
-    for inner in command.get_subcommands() {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         add_pages(inner, pages);
     }
 }
@@ -75,7 +75,7 @@ fn about(command: &Command) -> String {
 
 /// Writes a list of the commands of a command, with those below them.
 fn write_commands(text: &mut String, command: &Command, depth: usize) {
-    for inner in command.get_subcommands() {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         let (name, file) = (code(full_name(inner)), file_name(inner));
         let _ = writeln!(text, "{}- [{name}]({file}): {}", "  ".repeat(depth), about(inner));
         write_commands(text, inner, depth + 1);

@@ -1,6 +1,6 @@
 //! Builds a kustomization: copies what it leads to into a temporary directory, and runs kustomize there.
 //!
-//! The copy holds nothing else of the repository, and no links, and its kustomizations are written anew ([`super::closure`]),
+//! The copy holds nothing else of the repository, and no links, and its kustomizations are rewritten ([`super::closure`]),
 //! so a kustomization can neither read nor publish other files. Our own function is taken out of the copy: its result is what
 //! kubefoundry renders anyway.
 
@@ -135,7 +135,7 @@ impl Workspace {
         let root = closure.kustomizations.last().map(|it| absolute(&it.directory)).unwrap_or_default();
         let root = root.strip_prefix(&boundary_path).map(Path::to_owned).unwrap_or_default();
         let resource = Path::new("..").join(TREE).join(root);
-        // To name the transformations of a resource takes time in the square of their number, so nobody else asks for them.
+        // To name the transformations of a resource takes time in the square of their number, so they are only asked for on request.
         let requested = closure.kustomizations.last().map(requested_annotations).unwrap_or_default();
         let wanted =
             BUILD_METADATA.iter().filter(|(_, annotation)| *annotation == ORIGIN || requested.contains(annotation));

@@ -1,4 +1,4 @@
-//! Follows a kustomization to every file that kustomize reads for it, and writes anew what kustomize is handed.
+//! Follows a kustomization to every file that kustomize reads for it, and rewrites it for kustomize.
 //!
 //! Kustomize reads more spellings than it documents and has no switch that keeps it off the network or inside of a
 //! directory. So it never sees a kustomization itself, but what was understood of it: known fields in their exact spelling,
@@ -224,13 +224,13 @@ impl Walker<'_> {
             return Ok(Expansion::default());
         }
         self.open.push(directory.to_owned());
-        let expansion = self.follow(directory, &file)?;
+        let expansion = self.follow(directory, &file, named_at.as_ref())?;
         self.open.pop();
         self.expansions.insert(directory.to_owned(), expansion);
         Ok(expansion)
     }
 
-    fn follow(&mut self, directory: &Path, file: &Path) -> Result<Expansion, InputError> {
+    fn follow(&mut self, directory: &Path, file: &Path, named_at: Option<&Place>) -> Result<Expansion, InputError> {
         let mut expansion = Expansion::default();
         let start = |span: Span| Place { file: file.to_owned(), document: 0, span };
         if FILE_NAMES.iter().filter(|name| self.files.is_file(&directory.join(name))).count() > 1 {
@@ -242,11 +242,14 @@ impl Walker<'_> {
         }
         let Some(text) = self.read(file)? else { return Ok(expansion) };
         let parsed = yaml::parse(&text, &yaml::Limits::default());
+        let first = parsed.documents.first();
+        if named_at.is_none() && first.is_some_and(|document| is_of_another_group(&document.root)) {
+            return Ok(expansion);
+        }
         if let Some(second) = parsed.documents.get(1) {
             // Kustomize reads the first and says nothing about the others.
             self.refuse(start(second.root.span), "the kustomization has several documents".to_owned(), "keep one");
         }
-        let first = parsed.documents.first();
         let failures = first.map(|document| document.problems.as_slice()).unwrap_or_default();
         let unread = parsed.failure.iter().filter(|failure| first.is_none_or(|it| failure.span.start <= it.span.end));
         for failure in unread.chain(failures) {
@@ -266,7 +269,7 @@ impl Walker<'_> {
         Ok(expansion)
     }
 
-    /// Writes a value of a kustomization anew, and follows what it names. `field` is the field of the kustomization.
+    /// Rewrites a value of a kustomization, and follows what it names. `field` is the field of the kustomization.
     fn write(
         &mut self,
         node: &Node<'_>,
@@ -447,7 +450,7 @@ impl Walker<'_> {
         Ok(Some(relative(text)))
     }
 
-    /// Writes a configuration of a plugin anew, which is a file or the text itself. Those of kustomize itself run as they
+    /// Rewrites a configuration of a plugin, which is a file or the text itself. Those of kustomize itself run as they
     /// are, our own function is recorded, and any other would run a program.
     fn write_plugin(
         &mut self,
@@ -488,7 +491,7 @@ impl Walker<'_> {
         Ok(Value::String(written))
     }
 
-    /// Writes the configurations in a text anew, as JSON documents.
+    /// Rewrites the configurations in a text, as JSON documents.
     fn write_configurations(
         &mut self,
         text: &str,
@@ -597,6 +600,15 @@ impl Walker<'_> {
     fn refuse(&mut self, place: Place, reason: String, help: &str) {
         self.closure.refusals.push(Refusal { place, reason, help: help.to_owned(), is_remote: false });
     }
+}
+
+/// Whether a file of that name is an object of another group, such as a Kustomization of Flux, which kustomize refuses. It
+/// must have one version in any letter case, as kustomize takes the last one.
+fn is_of_another_group(root: &Node<'_>) -> bool {
+    let versions = root.entries().iter().filter(|entry| entry.key.eq_ignore_ascii_case("apiVersion"));
+    let [version] = versions.collect::<Vec<_>>()[..] else { return false };
+    let is_plain = root.entries().iter().all(|entry| entry.key.is_ascii());
+    is_plain && version.node.as_str().is_some_and(|version| !version.starts_with("kustomize.config.k8s.io/"))
 }
 
 /// Returns how a message names a field of a kustomization, or the kustomization itself.

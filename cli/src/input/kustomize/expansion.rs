@@ -149,7 +149,7 @@ mod tests {
             expansion = close(next, "namePrefix: a-\n");
         }
         assert_eq!(expansion.resources, 1 << 30);
-        assert!(Spent::default().spend(expansion).unwrap_err().contains("steps"));
+        assert!(Spent::default().spend(expansion).unwrap_err().contains("expected at most"));
     }
 
     #[test]

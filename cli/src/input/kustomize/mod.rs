@@ -1,7 +1,7 @@
 //! Builds the kustomizations that lead to objects of kubefoundry, so that what is judged is what is applied.
 //!
 //! ```text
-//! files ─ kustomizations ─ closure of each ─ roots ─┬─ written anew, built by kustomize ─ text + origins
+//! files ─ kustomizations ─ closure of each ─ roots ─┬─ rewritten, built by kustomize ─ text + origins
 //!                                                   ├─ refusals: an error, nothing is built
 //!                                                   └─ obstacle: not built, its files are read as they are
 //! ```
