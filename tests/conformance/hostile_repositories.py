@@ -285,12 +285,17 @@ def disagreements(case, outcomes):
     - `plan` refuses a root that is not built if the base built (KF0013 is an error then), and the plugin with `kustomize` one
       that is not built, because both would else report objects that no cluster gets;
     - the plugin without `kustomize` reads files only, so it is compared where there is no kustomization;
-    - the plugin with `kustomize` needs a kustomization in its directory."""
+    - the plugin with `kustomize` needs a kustomization in its directory, and reads no ignore file;
+    - a link to options outside is an error of a working tree, and not part of a revision, which `plan` reads."""
     strict, judge, others = outcomes["lint --strict"], outcomes["lint -o github"], dict(outcomes)
     has_root = "kustomization.yaml" in case.files
     incomparable = {"lint --strict", "lint -o github"} | ({"argocd, kustomize"} if not has_root else set())
     if any(name.lower().endswith(("kustomization.yaml", "kustomization.yml", "kustomization")) for name in case.files):
         incomparable.add("argocd")
+    if "ignore file" in case.note and case.kind == "bounds":
+        incomparable.add("argocd, kustomize")
+    if case.note == "link to options outside":
+        incomparable.add("plan")
     for name in incomparable:
         del others[name]
     if judge.status != 0 and strict.status == 0:

@@ -18,6 +18,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::InputError;
 use super::git;
+use super::workspace::is_kustomization;
 
 /// The name of the files with patterns of what git ignores.
 const IGNORE_FILE: &str = ".gitignore";
@@ -108,6 +109,9 @@ impl Walker {
                 let name = || strip_current_dir(&path).display().to_string();
                 if kind.is_symlink() && fs::metadata(&path).is_err() {
                     files.push(Err(InputError::DanglingLink(name())));
+                } else if is_kustomization(&path) && !kind.is_dir() && (!is_readable(kind, &path) || leads_out(&path)) {
+                    // It decides about other files, so it is not passed over.
+                    files.push(Err(InputError::NotRegular(name())));
                 } else if kind.is_symlink() && leads_out(&path) {
                     files.push(Err(InputError::LinkOutside(name())));
                 } else if is_readable(kind, &path) {

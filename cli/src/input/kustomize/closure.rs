@@ -137,7 +137,8 @@ impl Closure {
         closure.expansion.add(expansion);
         if !closure.refusals.is_empty() && !closure.has_models {
             // What was refused may lead to the models beside it.
-            for file in files.list(directory).into_iter().flatten() {
+            let folder = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+            for file in files.list(folder).into_iter().flatten() {
                 let text = files.read(&file)?;
                 closure.has_models |=
                     text.is_some_and(|text| pipeline::may_hold_input(&String::from_utf8_lossy(&text)));
@@ -236,9 +237,13 @@ impl Walker<'_> {
         if FILE_NAMES.iter().filter(|name| self.files.is_file(&directory.join(name))).count() > 1 {
             self.refuse(start(Span::default()), "the directory has several kustomizations".to_owned(), "keep one");
         }
-        // The file may be a link.
-        if !self.check_inside("the kustomization", file, &start(Span::default())) {
-            return Ok(expansion);
+        // The file may be a link. One that leads out is not opened, not even to show the place.
+        match named_at {
+            Some(place) if !self.check_inside("the kustomization", file, place) => return Ok(expansion),
+            None if !self.is_inside(file) => {
+                return Err(InputError::OutsideOf(file.display().to_string(), "the repository".to_owned()));
+            }
+            _ => {}
         }
         let Some(text) = self.read(file)? else { return Ok(expansion) };
         let parsed = yaml::parse(&text, &yaml::Limits::default());
@@ -578,17 +583,21 @@ impl Walker<'_> {
 
     /// Whether a path is relative and inside of the boundary, links included. If not, it is refused.
     fn check_inside(&mut self, text: &str, path: &Path, place: &Place) -> bool {
-        let is_private = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
-        let is_inside = Path::new(text).is_relative()
-            && !is_private(path)
-            && !path.canonicalize().is_ok_and(|path| is_private(&path))
-            && absolute(path).starts_with(&self.boundary)
-            && (self.files.revision().is_some() || is_below_with_links(path, &self.boundary));
+        let is_inside = Path::new(text).is_relative() && self.is_inside(path);
         if !is_inside {
             let reason = format!("{text} leads out of the repository");
             self.refuse(place.clone(), reason, "keep everything that it includes in the repository");
         }
         is_inside
+    }
+
+    /// Whether a path is inside of the boundary and not of git, links included.
+    fn is_inside(&self, path: &Path) -> bool {
+        let is_private = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
+        !is_private(path)
+            && !path.canonicalize().is_ok_and(|path| is_private(&path))
+            && absolute(path).starts_with(&self.boundary)
+            && (self.files.revision().is_some() || is_below_with_links(path, &self.boundary))
     }
 
     fn refuse_remote(&mut self, text: &str, place: Place) {
@@ -608,7 +617,8 @@ fn is_of_another_group(root: &Node<'_>) -> bool {
     let versions = root.entries().iter().filter(|entry| entry.key.eq_ignore_ascii_case("apiVersion"));
     let [version] = versions.collect::<Vec<_>>()[..] else { return false };
     let is_plain = root.entries().iter().all(|entry| entry.key.is_ascii());
-    is_plain && version.node.as_str().is_some_and(|version| !version.starts_with("kustomize.config.k8s.io/"))
+    let is_other = |version: &str| version.contains('/') && !version.starts_with("kustomize.config.k8s.io/");
+    is_plain && version.node.as_str().is_some_and(is_other)
 }
 
 /// Returns how a message names a field of a kustomization, or the kustomization itself.

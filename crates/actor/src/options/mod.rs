@@ -157,8 +157,8 @@ impl Settings {
 }
 
 /// Reports an address outside of the cluster in a file beside the input: actors would send it messages and passwords.
-fn refuse_outside_address(address: &Option<String>, path: &FieldPath, findings: &mut Findings<'_>) {
-    if address.as_deref().is_some_and(|address| !address.is_empty() && !is_in_cluster(address)) {
+fn refuse_outside_address(address: Option<&String>, path: &FieldPath, findings: &mut Findings<'_>) {
+    if address.is_some_and(|address| !address.is_empty() && !is_in_cluster(address)) {
         refuse_found(path, "is an address outside of the cluster", findings);
     }
 }
@@ -172,12 +172,12 @@ impl kubefoundry_transform::TransformSettings for Settings {
 
     fn apply_found(&mut self, section: ActorOptions, findings: &mut Findings<'_>) {
         let path = FieldPath::parse("actor");
-        refuse_outside_address(&section.gateway_url, &path.key("gatewayURL"), findings);
+        refuse_outside_address(section.gateway_url.as_ref(), &path.key("gatewayURL"), findings);
         for (name, transport) in section.transports.iter().flat_map(|transports| &transports.0) {
             let path = path.key("transports").key(name.clone()).key("config");
             if let Some(config) = &transport.config {
-                refuse_outside_address(&config.host, &path.key("host"), findings);
-                refuse_outside_address(&config.endpoint, &path.key("endpoint"), findings);
+                refuse_outside_address(config.host.as_ref(), &path.key("host"), findings);
+                refuse_outside_address(config.endpoint.as_ref(), &path.key("endpoint"), findings);
             }
         }
         self.apply(section, findings);
