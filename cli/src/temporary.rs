@@ -109,7 +109,7 @@ fn watch_signals() {
             let _ = signals.add_signal(signal);
         }
         std::thread::spawn(move || {
-            for signal in signals.forever() {
+            if let Some(signal) = signals.forever().next() {
                 // The lock is kept, so that no other file is created or renamed.
                 let registered = paths();
                 for path in registered.iter() {

@@ -286,7 +286,7 @@ def disagreements(case, outcomes):
       that is not built, because both would else report objects that no cluster gets;
     - the plugin without `kustomize` reads files only, so it is compared where there is no kustomization;
     - the plugin with `kustomize` needs a kustomization in its directory, and reads no ignore file;
-    - a link to options outside is an error of a working tree, and not part of a revision, which `plan` reads."""
+    - a link outside to options or a kustomization is an error of a working tree, and not part of a revision, which `plan` reads."""
     strict, judge, others = outcomes["lint --strict"], outcomes["lint -o github"], dict(outcomes)
     has_root = "kustomization.yaml" in case.files
     incomparable = {"lint --strict", "lint -o github"} | ({"argocd, kustomize"} if not has_root else set())
@@ -294,7 +294,7 @@ def disagreements(case, outcomes):
         incomparable.add("argocd")
     if "ignore file" in case.note and case.kind == "bounds":
         incomparable.add("argocd, kustomize")
-    if case.note == "link to options outside":
+    if case.note in ("link to options outside", "link to a kustomization outside"):
         incomparable.add("plan")
     for name in incomparable:
         del others[name]

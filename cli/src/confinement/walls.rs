@@ -136,7 +136,7 @@ pub(super) fn close_calls(rights: Rights) -> bool {
     let calls = OTHER_CALLS.iter().chain(network);
     let x32: &[libc::c_long] = if architecture == TargetArch::x86_64 { &[0, X32] } else { &[0] };
     let rules: BTreeMap<i64, _> =
-        calls.flat_map(|call| x32.iter().map(move |abi| (i64::from(*call + *abi), Vec::new()))).collect();
+        calls.flat_map(|call| x32.iter().map(move |abi| (*call + *abi, Vec::new()))).collect();
     let refuse = SeccompAction::Errno(libc::EACCES.unsigned_abs());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture);
     let program = filter.and_then(BpfProgram::try_from);

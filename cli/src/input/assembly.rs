@@ -38,19 +38,16 @@ impl Reader {
         for file in
             listing.option_files().chain(roots.iter().flat_map(|root| &root.options.files)).collect::<OptionFiles>()
         {
-            let id = match self.read_from_base(Purpose::Options, &file, self.base.clone())? {
-                Some(id) => id,
-                None => {
-                    let id = self.read_input_file(Purpose::Options, &file)?;
-                    if self.base.is_some() {
-                        self.input.sources.set_added(id);
-                        let name = file.display();
-                        self.input
-                            .notes
-                            .push(format!("{name}: the change adds it, so it lowers no severity in this run"));
-                    }
-                    id
+            let id = if let Some(id) = self.read_from_base(Purpose::Options, &file, self.base.clone())? {
+                id
+            } else {
+                let id = self.read_input_file(Purpose::Options, &file)?;
+                if self.base.is_some() {
+                    self.input.sources.set_added(id);
+                    let note = format!("{}: the change adds it, so it lowers no severity in this run", file.display());
+                    self.input.notes.push(note);
                 }
+                id
             };
             self.input.sources.set_found(id, true);
             environments.options.insert(file, id);
@@ -70,13 +67,12 @@ impl Reader {
         }
         if let Some(file) = &args.config {
             // The user may name a file that was found, too, which is trusted then. It applies everywhere.
-            let id = match self.read_from_base(Purpose::Options, file, self.config_base.clone())? {
-                Some(id) => id,
-                None => {
-                    let id = self.read_file(Purpose::Options, file)?;
-                    self.report_config(id, file, paths);
-                    id
-                }
+            let id = if let Some(id) = self.read_from_base(Purpose::Options, file, self.config_base.clone())? {
+                id
+            } else {
+                let id = self.read_file(Purpose::Options, file)?;
+                self.report_config(id, file, paths);
+                id
             };
             self.input.sources.set_found(id, false);
             environments.options.retain(|_, found| *found != id);

@@ -162,13 +162,12 @@ impl OptionsFinder {
         let root = directories.first().cloned().unwrap_or_default();
         for folder in directories {
             let file = folder.join(options::FILE_NAME);
-            let parsed = match self.parsed.get(&file) {
-                Some(parsed) => parsed.clone(),
-                None => {
-                    let parsed = self.parse(&file, &folder, &root, files)?.map(Rc::new);
-                    self.parsed.insert(file.clone(), parsed.clone());
-                    parsed
-                }
+            let parsed = if let Some(parsed) = self.parsed.get(&file) {
+                parsed.clone()
+            } else {
+                let parsed = self.parse(&file, &folder, &root, files)?.map(Rc::new);
+                self.parsed.insert(file.clone(), parsed.clone());
+                parsed
             };
             let Some(parsed) = parsed else { continue };
             if parsed.is_root {

@@ -115,7 +115,7 @@ fn set_known_aside(run: &mut Run<()>, args: &LintArgs, baseline: Option<&Baselin
             finding.suppressed = false;
             let source = finding.location.as_ref().map(|location| location.source);
             let environments = run.sources.environments().iter();
-            let environment = environments.filter(|it| source.is_some_and(|source| it.contains(source))).last();
+            let environment = environments.rev().find(|it| source.is_some_and(|source| it.contains(source)));
             let options = compilation.options_of(environment.map(|it| &*it.name));
             let adjusted = options.adjust(finding);
             compilation.diagnostics.extend(adjusted);

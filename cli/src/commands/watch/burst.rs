@@ -67,7 +67,8 @@ impl Burst {
         }
         let mut early = std::mem::take(waiting);
         if !early.is_everything {
-            self.waiting.paths = early.paths.extract_if(.., |path| self.read.paths.contains(path)).collect();
+            let (again, first) = early.paths.into_iter().partition(|path| self.read.paths.contains(path));
+            (self.waiting.paths, early.paths) = (again, first);
         }
         self.read.append(early.clone());
         early
@@ -98,7 +99,9 @@ mod tests {
             let paths: Vec<PathBuf> =
                 if taken.is_everything { all.collect() } else { taken.paths.into_iter().collect() };
             runs += usize::from(!paths.is_empty());
-            paths.into_iter().for_each(|path| *counts.entry(path).or_insert(0) += 1);
+            for path in paths {
+                *counts.entry(path).or_insert(0) += 1;
+            }
         };
         for (number, change) in changes.enumerate() {
             burst.add(change, now);

@@ -266,8 +266,9 @@ impl Walker<'_> {
         let handed = self.write(&root, &schema::KUSTOMIZATION, "", &position, &mut expansion)?;
         let charts = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
         let home = root.get("helmGlobals").and_then(|globals| globals.get("chartHome"));
-        charts("helmCharts").iter().for_each(|chart| self.add_chart(directory, chart, home));
-        charts("helmChartInflationGenerator").iter().for_each(|chart| self.add_chart(directory, chart, home));
+        for chart in charts("helmCharts").iter().chain(charts("helmChartInflationGenerator")) {
+            self.add_chart(directory, chart, home);
+        }
         expansion.close(&root);
         let (directory, file) = (directory.to_owned(), file.to_owned());
         self.closure.kustomizations.push(Kustomization { directory, file, root, handed });
@@ -347,26 +348,26 @@ impl Walker<'_> {
             Reference::Resource | Reference::Component => self.write_resource(text, directory, place, expansion),
             Reference::PatchOrText => match inline_documents(text) {
                 Some(documents) => Ok(Some(documents)),
-                None => self.write_file(text, text, directory, place, true, expansion),
+                None => Ok(self.write_file(text, text, directory, place, true, expansion)),
             },
-            Reference::Patch => self.write_file(text, text, directory, place, true, expansion),
-            Reference::File => self.write_file(text, text, directory, place, false, expansion),
+            Reference::Patch => Ok(self.write_file(text, text, directory, place, true, expansion)),
+            Reference::File => Ok(self.write_file(text, text, directory, place, false, expansion)),
             Reference::EnvironmentFile => {
                 // A line has at least a few bytes.
                 let size = self.files.size(&lexical(&directory.join(text))).unwrap_or_default();
                 expansion.add_entries(size / 8);
-                self.write_file(text, text, directory, place, false, expansion)
+                Ok(self.write_file(text, text, directory, place, false, expansion))
             }
             Reference::KeyedFile => match text.split_once('=') {
                 Some((key, path)) if !key.is_empty() && !path.contains('=') => {
-                    let written = self.write_file(path, text, directory, place, false, expansion)?;
+                    let written = self.write_file(path, text, directory, place, false, expansion);
                     Ok(written.map(|path| format!("{key}={path}")))
                 }
                 Some(_) => {
                     self.refuse(place, format!("{text:?} is no file, expected PATH or KEY=PATH"), "");
                     Ok(None)
                 }
-                None => self.write_file(text, text, directory, place, false, expansion),
+                None => Ok(self.write_file(text, text, directory, place, false, expansion)),
             },
             Reference::HelmPath => {
                 let path = lexical(&directory.join(text));
@@ -435,24 +436,24 @@ impl Walker<'_> {
         place: Place,
         is_patch: bool,
         expansion: &mut Expansion,
-    ) -> Result<Option<String>, InputError> {
+    ) -> Option<String> {
         let path = lexical(&directory.join(text));
         if has_scheme(text) || (is_remote(text) && !self.files.is_file(&path)) {
             self.refuse_remote(entry, place);
-            return Ok(Some(text.to_owned()));
+            return Some(text.to_owned());
         }
         if !self.check_inside(text, &path, &place) {
-            return Ok(None);
+            return None;
         }
         let Some(size) = self.files.size(&path) else {
             self.refuse(place, format!("{text} is no file"), "");
-            return Ok(None);
+            return None;
         };
         expansion.add_bytes(size);
         self.closure.expansion.add_file();
         let files = if is_patch { &mut self.closure.patches } else { &mut self.closure.others };
         files.insert(path);
-        Ok(Some(relative(text)))
+        Some(relative(text))
     }
 
     /// Rewrites a configuration of a plugin, which is a file or the text itself. Those of kustomize itself run as they
@@ -482,7 +483,7 @@ impl Walker<'_> {
             self.write_resource(entry, directory, place, expansion)?;
             return Ok(Value::String(relative(entry)));
         }
-        let Some(written) = self.write_file(entry, entry, directory, place, false, expansion)? else {
+        let Some(written) = self.write_file(entry, entry, directory, place, false, expansion) else {
             return Ok(Value::Null);
         };
         self.closure.others.remove(&path);
