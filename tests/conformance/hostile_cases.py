@@ -286,7 +286,7 @@ STRUCTURES = [
     ("kustomization is a directory", "any", {"m.yaml": MODEL, "kustomization.yaml/m.txt": "a"}),
     ("two files", "error", root_of(GOOD, **{"kustomization.yml": GOOD})), ("three files", "error", root_of(GOOD, **{"kustomization.yml": GOOD, "Kustomization": GOOD})),
     ("name in capitals", "any", {"m.yaml": MODEL, "Kustomization": GOOD}), ("name in other letters", "any", {"m.yaml": MODEL, "KUSTOMIZATION.YAML": GOOD}),
-    ("unknown key", "error", root_of(GOOD + "resource: [x.yaml]\n")), ("unknown nested key", "error", root_of(GOOD + "patches: [{paht: x.yaml}]\n")),
+    ("unknown key", "error", root_of(GOOD + "resource: [x.yaml]\n")), ("unknown nested key", "error", root_of(GOOD + "patches: [{paths: x.yaml}]\n")),
     ("text for a list", "error", root_of(GOOD + "components: x\n")), ("list for a root", "error", root_of("[resources]\n")), ("scalar for a root", "error", root_of("resources\n")),
     ("list in a list", "error", root_of("namePrefix: built-\nresources: [[m.yaml]]\n")), ("null entries", "any", root_of(GOOD + "patches: [null]\nvars: null\n")),
     ("number for a path", "error", root_of("namePrefix: built-\nresources: [m.yaml, 1]\n")),

@@ -103,7 +103,7 @@ fn what_is_not_understood_is_an_error_at_its_place() {
     let url = "http://127.0.0.1:9/x";
     let cases = [
         ("Resources: [m.yaml]\n".to_owned(), "2:1: ", "\"Resources\" is no field of a kustomization"),
-        ("re\u{17f}ources: [m.yaml]\n".to_owned(), "2:1: ", "is no field of a kustomization"),
+        ("resources: [m.yaml]\n".replacen('s', "\u{17f}", 1), "2:1: ", "is no field of a kustomization"),
         ("bases: []\nresources: [m.yaml]\n".to_owned(), "3:1: ", "resources"),
         (
             format!("configMapGenerator:\n- {{name: c, Files: ['k={url}']}}\n"),
