@@ -61,6 +61,11 @@ fn without_escapes(text: &[u8]) -> Cow<'_, [u8]> {
     let (mut copied, mut at) = (0, 0);
     while let Some(distance) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
         let backslash = at + distance;
+        // Most escapes stand for a quote or a line break: `\"`, `\n`.
+        if !matches!(text.get(backslash + 1), Some(b'\n' | b'\r' | 0xc2 | 0xe2 | b'x' | b'u' | b'U' | b'/' | b'\\')) {
+            at = backslash + 1;
+            continue;
+        }
         let (replacement, length) = read_escape(text.get(backslash + 1..).unwrap_or_default());
         at = (backslash + 1 + length).min(text.len());
         if let Some(replacement) = replacement {
