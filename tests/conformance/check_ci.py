@@ -90,7 +90,7 @@ def steps():
 def github_lint(directory, **inputs):
     step = steps()["Lint"]
     assert "${{" not in step["run"], "an input in a script is an injection"
-    given = {"PATHS": ".", "CONFIG": "", "FAIL_ON": "error", "OUTPUT": "github", "STRICT": "false", "SARIF_FILE": "k.sarif", **inputs}
+    given = {"PATHS": ".", "CONFIG": "", "REVISIONS": "", "FAIL_ON": "error", "OUTPUT": "github", "STRICT": "false", "SARIF_FILE": "k.sarif", **inputs}
     assert set(given) == set(step["env"]), "the step takes other variables than this test gives"
     summary = directory / "summary.md"
     script = directory.parent / f"{directory.name}.sh"
@@ -125,6 +125,9 @@ def action(directory):
     assert concise.returncode == 1 and "models/bad.yaml:8:28: error[KF0101]" in concise.stdout and "::" not in concise.stdout, concise
     unknown, _ = github_lint(directory, PATHS="models/good.yaml", OUTPUT="pretty")
     assert unknown.returncode == 2 and "pretty" in unknown.stderr, unknown
+    for revisions in ["--strict", "no-such-revision"]:
+        refused, _ = github_lint(directory, PATHS="models", REVISIONS=revisions)
+        assert refused.returncode == 2 and "--git" in refused.stderr, refused
     missing, _ = github_lint(directory, PATHS="nope")
     assert missing.returncode == 2 and not (directory / "k.sarif").exists(), missing
 
@@ -188,7 +191,7 @@ def documented(directory):
     subprocess.run([*git, "commit", "-q", "-m", "state"], cwd=directory, check=True)
     subprocess.run(["git", "branch", "-q", "-M", "main"], cwd=directory, check=True)
     commands = [text for language, text in blocks if language == "sh"]
-    baseline, from_target, changed_files = commands
+    baseline, of_change, changed_files = commands
 
     def shell(command):
         return run(["bash", "-eo", "pipefail", "-c", command], directory)
@@ -197,9 +200,18 @@ def documented(directory):
     assert written.returncode == 0 and (directory / "kubefoundry-baseline.json").exists(), written
     subprocess.run([*git, "add", "kubefoundry-baseline.json"], cwd=directory, check=True)
     subprocess.run([*git, "commit", "-q", "-m", "baseline"], cwd=directory, check=True)
-    shown = shell(from_target.replace("origin/main", "main").replace("/tmp/", str(directory) + "/"))
-    assert shown.returncode == 0 and (directory / "baseline.json").exists(), shown
-    (directory / "baseline.json").unlink()
+    of_change = of_change.replace("origin/main", "main")
+    unchanged = shell(of_change)
+    assert unchanged.returncode == 0, unchanged
+    # A change cannot leave out what it breaks.
+    subprocess.run([*git, "checkout", "-q", "-b", "change"], cwd=directory, check=True)
+    (directory / "models/good.yaml").write_text(BROKEN)
+    (directory / "kubefoundry.yaml").write_text("apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nexclude: [models]\n")
+    subprocess.run([*git, "add", "-A"], cwd=directory, check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "change"], cwd=directory, check=True)
+    broken = shell(of_change)
+    assert broken.returncode == 1 and "error[KF0101]" in broken.stdout, broken
+    subprocess.run([*git, "checkout", "-q", "main"], cwd=directory, check=True)
 
     def change():
         return shell(changed_files)
