@@ -261,9 +261,8 @@ impl Listing {
             return Ok(Vec::new());
         }
         // Only the user decides that nothing is built, which is known by now.
-        let mut builds = |_: &Path| Ok(true);
         let boundary = |directory: &Path| boundary_of(directory, files);
-        let roots = kustomize::build_roots(&listed, files, named.permissions, &boundary, &mut builds, known)?;
+        let roots = kustomize::build_roots(&listed, files, named.permissions, &boundary, known)?;
         let listed_root = |root: Root| {
             let options = finder.find(&root.directory, files)?;
             let environment = name_environment(&root.directory, &self.base);

@@ -106,17 +106,16 @@ struct Candidate {
 }
 
 /// Finds the roots among kustomization files and builds them. `boundary` returns the directory that nothing may lead out
-/// of. `builds` tells whether a directory's options have it built. Roots that are as they were when they became what is
+/// of. Roots that are as they were when they became what is
 /// `known` are not built again; without it, nothing is kept for a next run.
 pub(super) fn build_roots(
     kustomizations: &[PathBuf],
     files: &Files,
     permissions: Permissions,
     boundary: &dyn Fn(&Path) -> PathBuf,
-    builds: &mut dyn FnMut(&Path) -> Result<bool, InputError>,
     known: Option<&mut KnownBuilds>,
 ) -> Result<Vec<Root>, InputError> {
-    build_candidates(find_roots(kustomizations, files, boundary, builds)?, files, permissions, known)
+    build_candidates(find_roots(kustomizations, files, boundary)?, files, permissions, known)
 }
 
 /// Builds the kustomization of a directory, whether or not it leads to objects of kubefoundry; `None` if there is none.
@@ -196,7 +195,6 @@ fn find_roots(
     kustomizations: &[PathBuf],
     files: &Files,
     boundary: &dyn Fn(&Path) -> PathBuf,
-    builds: &mut dyn FnMut(&Path) -> Result<bool, InputError>,
 ) -> Result<Vec<Candidate>, InputError> {
     let mut all: BTreeMap<PathBuf, Candidate> = BTreeMap::new();
     for file in kustomizations {
@@ -224,7 +222,7 @@ fn find_roots(
             reached.extend(closure.included().map(Path::to_owned));
         }
         let is_root = (is_first_of_circle || !included.contains(directory)) && !closure.is_component();
-        if is_root && (closure.has_models || !closure.functions.is_empty()) && builds(directory)? {
+        if is_root && (closure.has_models || !closure.functions.is_empty()) {
             roots.push(candidate);
         }
     }
