@@ -52,7 +52,7 @@ fn write(folder: Option<&Path>) -> Result<String, Failure> {
     let changes = files::changes(&crds)?;
     changes.iter().try_for_each(files::Change::apply)?;
     let report: Vec<String> = changes.iter().map(|change| format!("{change}\n")).collect();
-    Ok(report.concat() + &summary(&crds))
+    Ok(report.concat() + &summary(&crds, folder)?)
 }
 
 /// Fails if [`write`] would change a file.
@@ -60,26 +60,27 @@ fn check(folder: Option<&Path>) -> Result<String, Failure> {
     let crds = read_crds(folder)?;
     let stale: Vec<String> = files::changes(&crds)?.iter().map(ToString::to_string).collect();
     if stale.is_empty() {
-        return Ok(summary(&crds));
+        return summary(&crds, folder);
     }
     Err(Failure::Unmet(format!("stale, run `cargo xtask upstream --crds FOLDER`:\n{}", stale.join("\n"))))
 }
 
-fn summary(crds: &[Crd]) -> String {
+/// Counts the skeletons and names the dumps that are not listed. The folder serves more than this product, so such a dump
+/// is no mistake, but a release that was put there and not listed should be seen.
+fn summary(crds: &[Crd], folder: Option<&Path>) -> Result<String, Failure> {
     let from_dumps = crds.iter().filter(|crd| crd.is_read).count();
-    format!("{} skeletons, {from_dumps} of them read from dumps\n", crds.len())
+    let mut summary = format!("{} skeletons, {from_dumps} of them read from dumps\n", crds.len());
+    for name in folder.map(dump_names).transpose()?.unwrap_or_default() {
+        if !crds.iter().any(|crd| crd.fact.dump == name) {
+            summary += &format!("note: {name} has no skeleton, because {} does not list it\n", facts::PATH);
+        }
+    }
+    Ok(summary)
 }
 
 /// Reads every listed CRD: from its dump if the folder has it, otherwise from its embedded skeleton.
 fn read_crds(folder: Option<&Path>) -> Result<Vec<Crd>, Failure> {
     let facts = facts::read()?;
-    if let Some(folder) = folder {
-        let is_known = |name: &String| facts.iter().any(|fact| fact.dump == *name);
-        let unknown: Vec<String> = dump_names(folder)?.into_iter().filter(|name| !is_known(name)).collect();
-        if !unknown.is_empty() {
-            return Err(Failure::Unmet(format!("not listed in {}: {}", facts::PATH, unknown.join(", "))));
-        }
-    }
     facts.into_iter().map(|fact| read_crd(fact, folder)).collect()
 }
 
@@ -179,4 +180,24 @@ fn unusable(path: &Path, what: &str) -> Failure {
 fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn a_dump_that_is_not_listed_is_noted_and_fails_nothing() {
+        let folder = std::env::temp_dir().join(format!("kubefoundry-dumps-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("older")).expect("a folder for temporary files exists");
+        for name in ["example.com_widgets.yaml", "older/example.com_gadgets.2025-01-01.yaml", "SOURCES.txt"] {
+            std::fs::write(folder.join(name), "no CRD that this product reads").expect("the folder was just made");
+        }
+        let summary = check(Some(&folder));
+        std::fs::remove_dir_all(&folder).expect("the folder was just made");
+        let summary = summary.expect("the skeletons are up to date");
+        let notes: Vec<&str> = summary.lines().filter(|line| line.starts_with("note: ")).collect();
+        assert_eq!(notes.len(), 2, "{summary}");
+        assert!(notes.iter().any(|note| note.contains(" older/example.com_gadgets.2025-01-01.yaml ")), "{summary}");
+    }
 }
