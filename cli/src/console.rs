@@ -1,8 +1,11 @@
 //! Standard output and standard error. A command prints its output only when all of it is complete.
 
-use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
+use std::borrow::Cow;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, StdoutLock, Write as _};
 
 use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_yaml::secret::mask;
+use kubefoundry_yaml::text::break_commands;
 
 use crate::args::ColorChoice;
 
@@ -19,25 +22,52 @@ pub(crate) struct Console {
 #[error("standard output: {0}")]
 pub(crate) struct StdoutError(io::Error);
 
-/// Prints the parts of a text to standard output. A closed pipe is not an error: the reader (`| head`) has read enough.
+/// Prints the parts of a report to standard output: secrets are masked, and in the log of a CI runner no text is a command.
 pub(crate) fn print<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Result<(), StdoutError> {
+    let is_terminal = io::stdout().is_terminal();
+    write_parts(parts, |part, out| out.write_all(inert(part, is_terminal).as_bytes()))
+}
+
+/// Prints the parts of a text to standard output as they are: manifests, and texts without anything of users. A closed pipe
+/// is not an error: the reader (`| head`) has read enough.
+pub(crate) fn print_manifests<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Result<(), StdoutError> {
+    write_parts(parts, |part, out| out.write_all(part.as_bytes()))
+}
+
+fn write_parts<S: AsRef<str>>(
+    parts: impl IntoIterator<Item = S>,
+    write: impl Fn(&str, &mut BufWriter<StdoutLock<'_>>) -> io::Result<()>,
+) -> Result<(), StdoutError> {
     let mut stdout = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
-    let written = parts.into_iter().try_for_each(|part| stdout.write_all(part.as_ref().as_bytes()));
+    let written = parts.into_iter().try_for_each(|part| write(part.as_ref(), &mut stdout));
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(StdoutError(error)),
         _ => Ok(()),
     }
 }
 
-/// Prints to standard error. Errors are ignored, because there is no other place to report them.
+/// Makes the text of a report inert: it repeats no secret, and is no command of the CI runner that reads the log. A
+/// terminal has no such commands.
+fn inert(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    match mask(text) {
+        masked if is_terminal => masked,
+        Cow::Borrowed(text) => break_commands(text),
+        Cow::Owned(masked) => Cow::Owned(break_commands(&masked).into_owned()),
+    }
+}
+
+/// Prints to standard error, like [`print`]. Errors are ignored, because there is no other place to report them.
 pub(crate) fn note(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let stderr = io::stderr();
+    let text = inert(text, stderr.is_terminal());
+    let _ = stderr.lock().write_all(text.as_bytes());
 }
 
 /// Prints the parts of a text to standard error, like [`note`].
 pub(crate) fn note_parts(parts: impl IntoIterator<Item = String>) {
+    let is_terminal = io::stderr().is_terminal();
     let mut stderr = BufWriter::with_capacity(64 * 1024, io::stderr().lock());
-    let _ = parts.into_iter().try_for_each(|part| stderr.write_all(part.as_bytes()));
+    let _ = parts.into_iter().try_for_each(|part| stderr.write_all(inert(&part, is_terminal).as_bytes()));
 }
 
 /// Clears the screen and moves to its start if standard output is a terminal that understands it.

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 
+use kubefoundry_yaml::text::{break_commands, printable};
+
 use crate::{Answer, refuse, run};
 
 /// Runs the function once and returns the exit status, which is 2 if standard input or output fails. Output is written
@@ -14,7 +16,7 @@ pub fn serve() -> u8 {
 /// is missing in the output. If standard input is a terminal, no list is read.
 pub fn serve_refusal(message: &str) -> u8 {
     if io::stdin().is_terminal() {
-        let _ = writeln!(io::stderr().lock(), "error: kubefoundry-fn: {message}");
+        let _ = writeln!(io::stderr().lock(), "error: kubefoundry-fn: {}", break_commands(&printable(message)));
         return 1;
     }
     process_stdin(|input| refuse(input, message))
@@ -29,7 +31,9 @@ fn process_stdin(function: impl FnOnce(&[u8]) -> Answer) -> u8 {
         return report_io_error("standard input", &error);
     }
     let answer = function(&input);
-    let _ = io::stderr().lock().write_all(answer.stderr.as_bytes());
+    // The client's standard error can be the log of a CI runner.
+    let stderr = break_commands(&answer.stderr);
+    let _ = io::stderr().lock().write_all(stderr.as_bytes());
     let mut stdout = io::stdout().lock();
     // A client must not mistake a truncated list for a complete one, so a closed pipe is an error, too.
     match stdout.write_all(&answer.stdout).and_then(|()| stdout.flush()) {

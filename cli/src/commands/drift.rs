@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
-use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_diagnostics::render::{TextStyle, to_report};
+use kubefoundry_reports::diff::unified_diff;
 use kubefoundry_reports::run::findings_json;
 use kubefoundry_yaml as yaml;
 use serde_json::{Map, Value};
-use similar::TextDiff;
 
 use super::{CommandError, Run};
 use crate::args::{DriftArgs, FailOn, TextFormat};
@@ -37,7 +37,7 @@ pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, Com
     match args.output {
         TextFormat::Json => {
             let findings = findings_json(&run.compilation.diagnostics, &run.sources);
-            console::print([format!("{:#}\n", report.to_json(findings))])?;
+            console::print([to_report(&report.to_json(findings))])?;
         }
         TextFormat::Text => {
             run.note_findings(args.diagnostics.diagnostics, console);
@@ -123,11 +123,11 @@ fn format_diffs(report: &DriftReport, style: TextStyle) -> String {
         match (&object.expected, &object.found, object.result) {
             (Some(expected), Some(found), _) => {
                 let (from, to) = (to_yaml_text(found), to_yaml_text(expected));
-                out.push_str(&TextDiff::from_lines(&from, &to).unified_diff().header(&live, &rendered).to_string());
+                out.push_str(&unified_diff(&from, &to, &live, &rendered));
             }
             (Some(expected), None, Outcome::Missing) => {
                 let to = to_yaml_text(expected);
-                out.push_str(&TextDiff::from_lines("", &to).unified_diff().header("/dev/null", &rendered).to_string());
+                out.push_str(&unified_diff("", &to, "/dev/null", &rendered));
             }
             _ => {}
         }

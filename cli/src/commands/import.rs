@@ -24,7 +24,7 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, Co
     // With --strict, residue fails the run, and its warnings are not hidden.
     findings.retain(&mut import.diagnostics, if args.strict { FailOn::Warning } else { FailOn::Error });
     if args.output == ObjectFormat::Json && args.out_dir.is_none() {
-        console::print([report::json(&import, sources)])?;
+        console::print_manifests([report::json(&import, sources)])?;
     } else {
         let result = describe(&import);
         console::note(&format_findings(
@@ -37,7 +37,7 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, Co
         let deployments = import.imported.iter().map(|imported| &imported.model_deployment);
         match &args.out_dir {
             Some(directory) => output::write_imports(directory, deployments, args.output)?,
-            None => console::print([yaml::to_yaml_stream(deployments)])?,
+            None => console::print_manifests([yaml::to_yaml_stream(deployments)])?,
         }
     }
     let has_residue = import.imported.iter().any(|imported| !imported.residue.is_empty());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use kubefoundry_compiler::migrate::{
     MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
 };
-use kubefoundry_diagnostics::render::to_report;
+use kubefoundry_diagnostics::render::to_object_report;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
@@ -158,7 +158,7 @@ fn run_group_migration(
     if args.in_place {
         write_in_place(texts, input, &args.input.paths)?;
     } else {
-        console::print([join_texts(texts, sources)])?;
+        console::print_manifests([join_texts(texts, sources)])?;
     }
     Ok(exit_status(findings, sources, is_partial))
 }
@@ -193,6 +193,6 @@ fn write_in_place(texts: &[RegroupedText], input: &Input, paths: &[PathBuf]) -> 
 }
 
 fn print_json(report: &MigrationReport<'_>) -> Result<(), CommandError> {
-    console::print([to_report(report)])?;
+    console::print_manifests([to_object_report(report)])?;
     Ok(())
 }

@@ -115,8 +115,12 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
 
 /// Prints a usage error, or the help or version that the user requested, and returns the exit code.
 pub(crate) fn print_usage(usage: &clap::Error) -> ExitCode {
-    // An error here cannot be reported anywhere.
-    let _ = usage.print();
+    if usage.use_stderr() && !std::io::stderr().is_terminal() {
+        console::note(&usage.render().to_string());
+    } else {
+        // An error here cannot be reported anywhere.
+        let _ = usage.print();
+    }
     match usage.exit_code() {
         0 => ExitStatus::Success.into(),
         _ if llamastack::is_merge_config(std::env::args_os()) => ExitStatus::Findings.into(),

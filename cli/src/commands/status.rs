@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
 use kubefoundry_compiler::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
-use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle};
+use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle, to_report};
 use kubefoundry_model::status::{Replicas, StatusPart};
 use kubefoundry_model::wire::Phase;
 use kubefoundry_reports::run::findings_json;
@@ -42,7 +42,7 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
         }
         TextFormat::Json => {
             let findings = findings_json(&report.diagnostics, &sources);
-            console::print([format!("{:#}\n", to_json(&report, staleness, findings))])?;
+            console::print([to_report(&to_json(&report, staleness, findings))])?;
         }
     }
     // An unreadable file may contain any object, so the status is incomplete. All findings of a snapshot are errors.

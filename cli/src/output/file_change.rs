@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kubefoundry_reports::diff::unified_diff;
 use kubefoundry_yaml::text::printable;
-use similar::TextDiff;
 
 use crate::style::count;
 
@@ -42,8 +42,7 @@ impl FileChange {
         let path = printable(&self.path.display().to_string()).into_owned();
         let side = |text: &Option<String>| text.as_ref().map_or("/dev/null", |_| path.as_str()).to_owned();
         let (before, after) = (self.before.as_deref().unwrap_or_default(), self.after.as_deref().unwrap_or_default());
-        let diff = TextDiff::from_lines(before, after);
-        diff.unified_diff().header(&side(&self.before), &side(&self.after)).to_string()
+        unified_diff(before, after, &side(&self.before), &side(&self.after))
     }
 }
 

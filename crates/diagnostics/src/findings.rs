@@ -322,6 +322,19 @@ impl DiagnosticBuilder<'_, '_> {
         self
     }
 
+    /// Declares that the value of a field is a secret, whatever it looks like. No report shows it.
+    pub fn conceal(mut self, place: impl Into<FieldRef>) -> Self {
+        if self.is_stored {
+            // Not the key of a block, which `DocumentScope::locate` would return.
+            let place = place.into();
+            let span = self.findings.scope.root.locate(&place.path, place.part);
+            if let Some(diagnostic) = self.last() {
+                diagnostic.secrets.push(span);
+            }
+        }
+        self
+    }
+
     /// Declares that the finding is about a misspelled key, and which absent field is meant. If the finding is an error,
     /// later ones about that field, such as that it is required, are not added: they follow from the misspelling. After
     /// a warning they are, since the options may make one of them an error.

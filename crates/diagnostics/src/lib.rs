@@ -18,6 +18,7 @@ pub use findings::{DiagnosticBuilder, DocumentScope, Findings};
 use crate::source::SourceId;
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::secret::mask;
 use kubefoundry_yaml::text::printable;
 use kubefoundry_yaml::{FieldPart, Span};
 
@@ -138,6 +139,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// A fix that `lint --fix` can apply.
     pub fix: Option<Fix>,
+    /// The parts of its source that are secrets, whatever they look like. No report shows them.
+    pub secrets: Vec<Span>,
     /// Whether an annotation of the object suppresses the finding. `lint` then ignores it.
     pub suppressed: bool,
 }
@@ -148,12 +151,13 @@ impl Diagnostic {
         Self {
             code,
             severity: code.severity,
-            message: message.into(),
+            message: mask(&message.into()).into_owned(),
             location: None,
             object: None,
             related: Vec::new(),
             help: None,
             fix: None,
+            secrets: Vec::new(),
             suppressed: false,
         }
     }
@@ -161,7 +165,7 @@ impl Diagnostic {
     /// Adds help.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(mask(&help.into()).into_owned());
         self
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kubefoundry_yaml::text::one_line;
+use kubefoundry_yaml::text::escape_unprintable;
 
 /// Index of a [`Source`] in its [`SourceSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -125,7 +125,7 @@ impl SourceSet {
 
     /// Adds a text for a purpose and returns its id.
     pub fn add_for(&mut self, purpose: Purpose, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        let name = one_line(&name.into());
+        let name = escape_unprintable(&name.into()).into_owned();
         self.sources.push(Arc::new(Source {
             purpose,
             name,
@@ -185,7 +185,7 @@ impl SourceSet {
     /// ```
     pub fn set_directory(&mut self, id: SourceId, directory: impl Into<String>) {
         if let Some(source) = self.source_mut(id) {
-            source.directory = Some(one_line(&directory.into()));
+            source.directory = Some(escape_unprintable(&directory.into()).into_owned());
         }
     }
 
@@ -232,7 +232,7 @@ impl SourceSet {
     /// ```
     pub fn set_subject(&mut self, id: SourceId, subject: impl Into<String>) {
         if let Some(source) = self.source_mut(id) {
-            source.subject = Some(one_line(&subject.into()));
+            source.subject = Some(escape_unprintable(&subject.into()).into_owned());
         }
     }
 
@@ -248,7 +248,7 @@ impl SourceSet {
     /// ```
     pub fn set_unbuilt(&mut self, id: SourceId, kustomization: impl Into<String>) {
         if let Some(source) = self.source_mut(id) {
-            source.unbuilt = Some(one_line(&kustomization.into()));
+            source.unbuilt = Some(escape_unprintable(&kustomization.into()).into_owned());
         }
     }
 
@@ -321,7 +321,7 @@ impl SourceSet {
     pub fn add_environment(&mut self, name: &str, members: impl IntoIterator<Item = SourceId>) {
         let members: BTreeSet<SourceId> = members.into_iter().collect();
         self.divided.extend(&members);
-        self.environments.push(Environment { name: one_line(name).into(), members });
+        self.environments.push(Environment { name: escape_unprintable(name).into(), members });
     }
 
     /// Returns the environments, in order; none if the input is not divided.

@@ -1,7 +1,7 @@
 //! The JSON report of `import`.
 
 use kubefoundry_compiler::import::{ImportReport, ImportedDeployment, RefusedObject};
-use kubefoundry_diagnostics::render::to_report;
+use kubefoundry_diagnostics::render::to_object_report;
 use kubefoundry_diagnostics::source::SourceSet;
 use serde::Serialize;
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub fn json(import: &ImportReport, sources: &SourceSet) -> String {
         document: imported.document,
         imported,
     });
-    to_report(&JsonReport {
+    to_object_report(&JsonReport {
         version: 1,
         imported: entries.collect(),
         refused: &import.refused,

@@ -14,6 +14,7 @@ pub mod manifests;
 mod merge;
 
 pub mod decisions;
+pub mod diff;
 pub mod fit;
 pub mod import;
 pub mod plan;

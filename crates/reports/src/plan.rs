@@ -14,8 +14,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::printable;
 use serde::Serialize;
 use serde_json::Value;
-use similar::TextDiff;
-
+use crate::diff::unified_diff;
 use crate::run::{RunResult, SourceLocator};
 
 /// A plan with the runs that it compares.
@@ -178,7 +177,7 @@ fn format_diff(context: &PlanContext<'_>, plan: &ObjectPlan) -> String {
     let name = format!("{} {}", printable(&plan.object.kind), object_name(&plan.object));
     let side =
         |text: &str, side: &str| if text.is_empty() { "/dev/null".to_owned() } else { format!("{side}: {name}") };
-    TextDiff::from_lines(old, new).unified_diff().header(&side(old, "OLD"), &side(new, "NEW")).to_string()
+    unified_diff(old, new, &side(old, "OLD"), &side(new, "NEW"))
 }
 
 fn object_text(run: RunResult<'_, YamlText>, position: Option<usize>) -> &str {

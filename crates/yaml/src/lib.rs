@@ -34,7 +34,7 @@ mod node;
 mod parse;
 mod plain_scalar;
 mod scalar;
-pub mod spelling;
+pub mod secret;
 mod strict;
 pub mod text;
 mod token_position;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::secret::mask;
+
 /// Returns the candidate that `given` is probably a misspelling of: equal except for case, `-` and `_`, or close by
 /// Damerau-Levenshtein distance. At most one edit per three characters, and at most four, are tolerated. Among equally
 /// close candidates, the alphabetically first is returned.
@@ -96,13 +98,18 @@ pub fn one_of<S: std::borrow::Borrow<str>>(values: &[S]) -> String {
     if values.len() == 1 { joined } else { format!("one of {joined}") }
 }
 
-/// Shortens a text to at most 40 characters.
+/// Shortens a text to at most 40 characters. Secrets are masked first, because the rest of one is not recognizable.
 pub fn shorten(text: &str) -> String {
-    if text.chars().nth(40).is_none() { text.to_owned() } else { text.chars().take(37).chain("...".chars()).collect() }
+    let text = mask(text);
+    if text.chars().nth(40).is_none() {
+        text.into_owned()
+    } else {
+        text.chars().take(37).chain("...".chars()).collect()
+    }
 }
 
-/// Makes text of users safe to print on one line of a terminal, a log or a CI: escapes control characters, and
-/// characters that change the direction of text, break lines or are invisible.
+/// Makes text of users safe to print on one line of a terminal, a log or a CI: [masks](mask) secrets, and
+/// [escapes](escape_unprintable) what is not printable.
 ///
 /// ```
 /// use kubefoundry_yaml::text::printable;
@@ -111,6 +118,14 @@ pub fn shorten(text: &str) -> String {
 /// assert_eq!(printable("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
 /// ```
 pub fn printable(text: &str) -> Cow<'_, str> {
+    match mask(text) {
+        Cow::Borrowed(text) => escape_unprintable(text),
+        Cow::Owned(masked) => Cow::Owned(escape_unprintable(&masked).into_owned()),
+    }
+}
+
+/// Escapes control characters, and characters that change the direction of text, break lines or are invisible.
+pub fn escape_unprintable(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) || !text.chars().any(is_unprintable) {
         return Cow::Borrowed(text);
     }
@@ -158,6 +173,47 @@ pub fn printable_json(text: String) -> String {
         }
     }
     out
+}
+
+/// Breaks the marks in a text that start a command of a CI runner anywhere in a line: `##[…]` (GitHub's runner, source:
+/// `TryParse` in `src/Runner.Common/ActionCommand.cs` of actions/runner) and `##vso[…]` (Azure Pipelines).
+///
+/// ```
+/// use kubefoundry_yaml::text::break_commands;
+/// assert_eq!(break_commands("a ##[add-mask]b ##vso[x]c ## d"), "a #\\u{23}[add-mask]b #\\u{23}vso[x]c ## d");
+/// ```
+pub fn break_commands(text: &str) -> Cow<'_, str> {
+    replace_command_marks(text, "\\u{23}")
+}
+
+/// Breaks the marks of [`break_commands`] in a JSON text. The text means the same.
+pub fn break_json_commands(text: &str) -> Cow<'_, str> {
+    replace_command_marks(text, "\\u0023")
+}
+
+/// Breaks the marks of [`break_commands`] in XML or HTML. The text means the same.
+pub fn break_xml_commands(text: &str) -> Cow<'_, str> {
+    replace_command_marks(text, "&#35;")
+}
+
+/// Replaces the second `#` of each mark.
+fn replace_command_marks<'t>(text: &'t str, replacement: &str) -> Cow<'t, str> {
+    let (mut out, mut from, mut search) = (String::new(), 0, 0);
+    while let Some(found) = text.get(search..).and_then(|rest| memchr::memmem::find(rest.as_bytes(), b"##")) {
+        let second = search + found + 1;
+        let rest = text.get(second + 1..).unwrap_or_default();
+        if rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).starts_with('[') {
+            out.push_str(text.get(from..second).unwrap_or_default());
+            out.push_str(replacement);
+            from = second + 1;
+        }
+        search = second;
+    }
+    if from == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    Cow::Owned(out)
 }
 
 /// Breaks prose into lines of at most `width` bytes. A longer word has a line of its own.

@@ -43,13 +43,13 @@ pub(crate) enum ReportError {
 pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let fields = field::parse_fields(&args.input.paths)?;
     if !fields.is_empty() {
-        console::print([field::format_fields(&fields, args.output)?])?;
+        console::print_manifests([field::format_fields(&fields, args.output)?])?;
         return Ok(ExitStatus::Success);
     }
     field::refuse_misspelt_fields(&args.input.paths)?;
     let codes = code::parse_codes(&args.input.paths)?;
     if !codes.is_empty() {
-        console::print([code::pages(&codes, args.output)?])?;
+        console::print_manifests([code::pages(&codes, args.output)?])?;
         return Ok(ExitStatus::Success);
     }
     let is_analysis = args.trace || args.rules || args.why_not.is_some();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use kubefoundry_diagnostics::render::{Checkout, to_report};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Attribute, Diagnostic};
+use kubefoundry_yaml::secret::mask;
 use kubefoundry_yaml::text::one_line;
 use serde::{Deserialize, Serialize};
 
@@ -148,7 +149,7 @@ impl Baseline {
             count.map(|count| *count -= 1).is_none()
         });
         let names: BTreeSet<String> =
-            sources.iter().filter_map(|(_, source)| self.checkout.relative(&source.name)).collect();
+            sources.iter().filter_map(|(_, source)| Some(mask(&self.checkout.relative(&source.name)?).into_owned())).collect();
         let was_checked = |file: &String| {
             file.is_empty()
                 || names.contains(file)
@@ -173,10 +174,10 @@ impl Baseline {
         }
         Some(Key {
             // Standard input has no file; its name tells it from one.
-            file: self.checkout.relative(&source.name).unwrap_or_else(|| source.name.clone()),
+            file: mask(&self.checkout.relative(&source.name).unwrap_or_else(|| source.name.clone())).into_owned(),
             object: finding.object.as_ref().map(ToString::to_string).unwrap_or_default(),
             code: finding.code.id.to_owned(),
-            path: location.path.to_string(),
+            path: mask(&location.path.to_string()).into_owned(),
         })
     }
 }

@@ -8,8 +8,8 @@ use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Fix};
 use kubefoundry_editor::fixes::breaks_syntax;
+use kubefoundry_reports::diff::unified_diff;
 use kubefoundry_yaml::edit::apply_groups;
-use similar::TextDiff;
 
 use super::fixes_in_files;
 use crate::input::Input;
@@ -79,8 +79,7 @@ impl AppliedFixes {
     pub(super) fn diff(&self, input: &Input) -> String {
         let diff_one = |(id, before): (&SourceId, &String)| {
             let source = input.sources.get(*id);
-            let diff = TextDiff::from_lines(before.as_str(), source.text.as_str());
-            diff.unified_diff().header(&source.name, &source.name).to_string()
+            unified_diff(before, &source.text, &source.name, &source.name)
         };
         self.originals.iter().map(diff_one).collect()
     }

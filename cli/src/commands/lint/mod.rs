@@ -76,7 +76,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     let run = lint_input(input, args, baseline.as_ref(), None)?;
     let report = report(&run, args, console);
     if let Some(text) = fixed {
-        console::print([&text])?;
+        console::print_manifests([&text])?;
         console::note_parts(report);
     } else {
         console::print(report)?;

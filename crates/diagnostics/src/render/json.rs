@@ -1,12 +1,15 @@
 //! Findings as JSON, one object per finding, in a versioned envelope.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
 use crate::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_yaml::edit::TextEdit;
-use kubefoundry_yaml::text::printable_json;
+use kubefoundry_yaml::secret::mask;
+use kubefoundry_yaml::text::{break_json_commands, printable_json};
 
 /// The envelope. `version` changes when a field changes its meaning or is removed.
 #[derive(Debug, Serialize)]
@@ -79,15 +82,28 @@ pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSche
     to_report(&JsonReport { version: 1, crds, diagnostics })
 }
 
-/// Returns a report as indented JSON, in which no text can reach a terminal as anything else than text.
+/// Returns a report as indented JSON, in which no text can reach a terminal or a CI runner as anything else than text.
+/// Its secrets are masked.
 pub fn to_report(report: &impl Serialize) -> String {
+    let text = to_object_report(report);
+    match mask(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(masked) => masked,
+    }
+}
+
+/// Like [`to_report`], for a report with objects that are used as they are written: their secrets stay.
+pub fn to_object_report(report: &impl Serialize) -> String {
     let mut text = printable_json(serde_json::to_string_pretty(report).unwrap_or_default());
     text.push('\n');
-    text
+    match break_json_commands(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(broken) => broken,
+    }
 }
 
 fn to_json_diagnostic<'a>(diagnostic: &'a Diagnostic, resolver: &'a LocationResolver<'_>) -> JsonDiagnostic<'a> {
-    let fix = diagnostic.fix.as_ref().zip(diagnostic.location.as_ref()).map(|(fix, location)| {
+    let fix = resolver.shown_fix(diagnostic).map(|(fix, location)| {
         let edit = |edit: &'a TextEdit| JsonEdit {
             range: resolver.range(location.source, edit.range),
             replacement: &edit.replacement,

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use super::location::LocationResolver;
 use crate::source::{SourceId, SourceSet};
 use crate::{Diagnostic, ObjectRef};
+use kubefoundry_yaml::secret::mask;
+use kubefoundry_yaml::text::break_xml_commands;
 
 /// An object that was checked, which becomes a test case with or without findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub fn junit(
         out.push_str("  </testsuite>\n");
     }
     out.push_str("</testsuites>\n");
-    out
+    break_xml_commands(&mask(&out)).into_owned()
 }
 
 fn build_suites<'a>(diagnostics: &'a [Diagnostic], sources: &'a SourceSet, cases: &[TestCase]) -> Vec<TestSuite<'a>> {

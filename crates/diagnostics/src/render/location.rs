@@ -6,8 +6,10 @@ use serde::Serialize;
 
 use super::position::{LineIndex, Position, line_indexes};
 use crate::source::{SourceId, SourceSet};
-use crate::{Diagnostic, Location};
+use crate::{Diagnostic, Fix, Location};
 use kubefoundry_yaml::Span;
+use kubefoundry_yaml::edit::TextEdit;
+use kubefoundry_yaml::secret::has_secret;
 
 /// A range in a file, and the field there.
 #[derive(Debug, Serialize)]
@@ -50,6 +52,16 @@ impl<'s> LocationResolver<'s> {
             path: location.path.to_string(),
             range: self.range(location.source, location.span),
         }
+    }
+
+    /// Returns the fix of a finding, unless it repeats a secret: a masked one would be applied.
+    pub(super) fn shown_fix<'d>(&self, diagnostic: &'d Diagnostic) -> Option<(&'d Fix, &'d Location)> {
+        let (fix, location) = (diagnostic.fix.as_ref()?, diagnostic.location.as_ref()?);
+        let index = self.indexes.get(&location.source);
+        let is_secret = |edit: &TextEdit| {
+            has_secret(&edit.replacement) || index.is_some_and(|index| index.has_secret(edit.range))
+        };
+        (!fix.edits.iter().any(is_secret)).then_some((fix, location))
     }
 
     /// Returns the lines and columns of a span.

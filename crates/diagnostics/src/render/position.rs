@@ -1,9 +1,13 @@
 //! Conversion of byte offsets to lines and columns.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::Diagnostic;
 use crate::source::{SourceId, SourceSet};
+use kubefoundry_yaml::Span;
+use kubefoundry_yaml::secret::{mask_lines_in_place, replace_in_place};
 
 /// A position in a text as editors count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +32,8 @@ pub struct Position {
 pub struct LineIndex<'t> {
     text: &'t str,
     blocks: Vec<Block>,
+    /// The parts that findings declare to be secrets.
+    secrets: Vec<Span>,
 }
 
 /// Counts of the text before a block of [`BLOCK_BYTES`] bytes.
@@ -50,7 +56,7 @@ impl<'t> LineIndex<'t> {
             next = block.after(bytes);
             block
         });
-        Self { text, blocks: blocks.collect() }
+        Self { text, blocks: blocks.collect(), secrets: Vec::new() }
     }
 
     /// Returns the position of a byte offset. An offset past the end has the position of the end.
@@ -71,6 +77,24 @@ impl<'t> LineIndex<'t> {
         let rest = self.text.as_bytes().get(block * BLOCK_BYTES..).unwrap_or_default();
         let line_break = rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(skipped);
         line_break.map_or(self.text.len(), |(at, _)| block * BLOCK_BYTES + at + 1)
+    }
+
+    /// Returns a range of whole lines without secrets, each replaced by as many bytes.
+    pub(super) fn mask_lines(&self, lines: Range<usize>) -> Cow<'t, str> {
+        let masked = mask_lines_in_place(self.text, lines.clone());
+        let declared = self.secrets.iter().filter(|span| span.start < lines.end && span.end > lines.start);
+        let declared = declared.map(|span| span.start.max(lines.start) - lines.start..span.end.min(lines.end) - lines.start);
+        let declared: Vec<_> = declared.collect();
+        if declared.is_empty() { masked } else { Cow::Owned(replace_in_place(&masked, &declared).into_owned()) }
+    }
+
+    /// Whether a range has a part that reports must not show.
+    pub(super) fn has_secret(&self, range: Span) -> bool {
+        let lines = self.line_start(self.position(range.start).line)..self.line_start(self.position(range.end).line + 1);
+        let text = self.text.get(lines.clone()).unwrap_or_default();
+        let masked = self.mask_lines(lines.clone());
+        let inside = |text: &str| text.get(range.start - lines.start..range.end - lines.start).map(str::to_owned);
+        inside(text) != inside(&masked)
     }
 
     /// Returns the lines from `first` to `last`, inclusive.
@@ -112,6 +136,12 @@ pub(super) fn line_indexes<'s>(
         let related = diagnostic.related.iter().map(|related| &related.location);
         for location in diagnostic.location.iter().chain(related) {
             indexes.entry(location.source).or_insert_with(|| LineIndex::new(&sources.get(location.source).text));
+        }
+        let own = diagnostic.location.as_ref().and_then(|location| indexes.get_mut(&location.source));
+        if let Some(index) = own.filter(|_| !diagnostic.secrets.is_empty()) {
+            index.secrets.extend(&diagnostic.secrets);
+            index.secrets.sort_unstable_by_key(|span| span.start);
+            index.secrets.dedup();
         }
     }
     indexes

@@ -195,7 +195,7 @@ impl ResultBuilder<'_> {
     }
 
     fn build_fix(&self, diagnostic: &Diagnostic) -> Option<Value> {
-        let (fix, location) = (diagnostic.fix.as_ref()?, diagnostic.location.as_ref()?);
+        let (fix, location) = self.resolver.shown_fix(diagnostic)?;
         let artifact = self.artifact_location(self.resolver.resolve(location).file)?;
         let replacement = |edit: &TextEdit| {
             let deleted = region(self.resolver.range(location.source, edit.range));

@@ -195,13 +195,14 @@ fn build_snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineInd
     let spans = marks.iter().map(|mark| mark.location.span);
     let first = spans.clone().map(|span| index.position(span.start).line).min().unwrap_or(1);
     let last = spans.map(|span| index.position(span.start).line).max().unwrap_or(1);
-    let text = index.lines(first, last);
     let offset = index.line_start(first);
+    let text = index.mask_lines(offset..index.line_start(last + 1));
     let name = marks.first().map_or("", |mark| sources.get(mark.location.source).name.as_str());
-    let mut snippet = Snippet::source(replace_unprintable(text)).line_start(first).path(name);
+    let shown = replace_unprintable(&text).into_owned();
+    let mut snippet = Snippet::source(shown).line_start(first).path(name);
     for mark in marks {
         let span = Span { start: mark.location.span.start - offset, end: mark.location.span.end.max(offset) - offset };
-        let span = visible_range(text, span);
+        let span = visible_range(&text, span);
         snippet = snippet.annotation(match mark.label {
             None => AnnotationKind::Primary.span(span),
             Some(label) => AnnotationKind::Context.span(span).label(label),

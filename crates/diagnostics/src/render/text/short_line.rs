@@ -33,6 +33,7 @@ pub(super) fn push_finding(
     let span = Span { start: start - line_start, end: end.max(line_start) - line_start };
     let mark = visible_range(rest.get(..(length + 1).min(rest.len()))?, span);
     let help = diagnostic.help.as_deref().unwrap_or_default();
+    let line = &*index.mask_lines(line_start..line_start + line.len());
     let texts = [line, source.name.as_str(), diagnostic.message.as_str(), help];
     if line.ends_with(' ')
         || mark.start >= line.len()
