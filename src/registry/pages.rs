@@ -34,6 +34,7 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0113", include_str!("../../docs/codes/KF0113.md")),
     ("KF0114", include_str!("../../docs/codes/KF0114.md")),
     ("KF0119", include_str!("../../docs/codes/KF0119.md")),
+    ("KF0120", include_str!("../../docs/codes/KF0120.md")),
     ("KF0201", include_str!("../../docs/codes/KF0201.md")),
     ("KF0202", include_str!("../../docs/codes/KF0202.md")),
     ("KF0203", include_str!("../../docs/codes/KF0203.md")),

@@ -25,6 +25,7 @@ declare_codes! {
     INVALID_VOLUME = "KF0113" "invalid-volume" Error "a storage volume that cannot be mounted";
     DUPLICATE_ENTRY = "KF0114" "duplicate-entry" Error "two list entries with one name";
     UNREAD_ANNOTATION = "KF0119" "unread-annotation" Warning "an annotation with the prefix of the API group that nothing reads";
+    TOKEN_AS_NAME = "KF0120" "token-as-name" Error "a token where a name belongs, such as that of a Secret";
 
     // Translation
     UNKNOWN_OVERRIDE = "KF0503" "unknown-override" Warning "a provider override that does not exist";

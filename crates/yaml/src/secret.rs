@@ -131,15 +131,26 @@ pub fn has_secret(text: &str) -> bool {
     !find_secrets(text).is_empty()
 }
 
-/// Whether a text that should be a name is a token instead. `is_name` tells whether it is a possible name: then only
-/// the form of a token counts.
-pub fn is_token(text: &str, is_name: bool) -> bool {
+/// How certain it is that a whole text is a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenLikeness {
+    /// It has the form of one.
+    Form,
+    /// It has such a form, but words with dashes can have it, too.
+    LooseForm,
+    /// It looks random.
+    Random,
+}
+
+/// Returns how certain it is that a text, which should be a name, is a token instead.
+pub fn token_likeness(text: &str) -> Option<TokenLikeness> {
     let text = text.trim();
     let is_whole = find_token(text, 0).is_some_and(|(_, end)| end == text.len());
-    match is_name {
-        // Words with dashes can have the form of such a token.
-        true => is_whole && !text.starts_with("sk-"),
-        false => is_whole || find_key_block(text, 0).is_some() || looks_random(text),
+    match text {
+        _ if is_whole && text.starts_with("sk-") => Some(TokenLikeness::LooseForm),
+        _ if is_whole || find_key_block(text, 0).is_some() => Some(TokenLikeness::Form),
+        _ if looks_random(text) => Some(TokenLikeness::Random),
+        _ => None,
     }
 }
 
@@ -154,10 +165,15 @@ pub fn is_secret_name(name: &str) -> bool {
     name_strength(name) == Some(NameStrength::Certain)
 }
 
+/// Whether the value of a field, variable or flag is a secret, by its form or by the name.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    name_strength(name).is_some_and(|strength| is_secret_value(strength, value)) || has_secret(value)
+}
+
 /// Returns what a report shows for the value of a field, variable or flag: a mask if the name says that it is a secret.
 pub fn mask_value<'t>(name: &str, value: &'t str) -> Cow<'t, str> {
     if name_strength(name).is_some_and(|strength| is_secret_value(strength, value)) {
-        return Cow::Borrowed("****");
+        return Cow::Owned("****".to_owned());
     }
     mask(value)
 }
@@ -174,8 +190,6 @@ fn mask_named(value: &mut serde_json::Value, name: &str) {
         Value::String(text) => {
             if let Cow::Owned(masked) = mask_value(name, text) {
                 *text = masked;
-            } else if name_strength(name).is_some_and(|strength| is_secret_value(strength, text)) {
-                "****".clone_into(text);
             }
         }
         Value::Array(items) => {

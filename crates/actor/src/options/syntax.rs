@@ -1,14 +1,18 @@
 //! The syntax of addresses and names in the section.
 
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::check::{SyntaxResult, report_token};
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 
 use crate::url::Url;
 
 pub(super) fn expect(path: &FieldPath, value: &str, syntax: fn(&str) -> SyntaxResult, findings: &mut Findings<'_>) {
-    if let Err(expected) = syntax(value) {
+    let checked = syntax(value);
+    if report_token(findings, path, value, checked.is_ok()) {
+        return;
+    }
+    if let Err(expected) = checked {
         let value = kubefoundry_yaml::text::shorten(value);
         findings.report(&codes::INVALID_OPTION, path, format!("{path} is {value:?}, expected {expected}"));
     }

@@ -15,7 +15,11 @@ use crate::{api_group, labels, names, quantity};
 use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::secret::{TokenLikeness, token_likeness};
 use kubefoundry_yaml::text::{closest, one_of, shorten};
+
+/// What to do about a secret that others can read already; a help about one starts with it.
+pub const REVOKE: &str = "revoke it, because everyone who can read this file or its history has it";
 
 /// The result of a syntax check. The error completes the sentence "…, expected …".
 pub type SyntaxResult = Result<(), &'static str>;
@@ -81,7 +85,9 @@ impl Checker<'_, '_> {
 
     /// Reports a value whose syntax check failed. Returns whether it is valid.
     pub fn check_syntax(&mut self, code: &'static Code, path: &FieldPath, value: &str, result: SyntaxResult) -> bool {
-        if let Err(expected) = result {
+        if let Err(expected) = result
+            && !report_token(self.findings, path, value, false)
+        {
             let value = shorten(value);
             self.findings.report(code, path, format!("{path} is {value:?}, expected {expected}"));
         }
@@ -99,7 +105,11 @@ impl Checker<'_, '_> {
 
     /// Reports an invalid name, with a fix if lower case makes it valid. Returns whether the name is valid.
     pub fn check_name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> SyntaxResult) -> bool {
-        let Err(expected) = syntax(name) else { return true };
+        let checked = syntax(name);
+        if report_token(self.findings, path, name, checked.is_ok()) {
+            return false;
+        }
+        let Err(expected) = checked else { return true };
         let lower = name.to_ascii_lowercase();
         let replacement = syntax(&lower).ok().and_then(|()| self.replacement(&FieldRef::value(path), name, &lower));
         let message = format!("{path} is {:?}, expected {expected}", shorten(name));
@@ -273,4 +283,29 @@ fn is_plain(text: &str) -> bool {
         && (names::dns_1123_subdomain(text).is_ok()
             || text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')))
         && !WORDS.contains(&text.to_ascii_lowercase().as_str())
+}
+
+/// Reports a token that was written where a name belongs, usually that of the Secret with the token. `is_name` tells whether
+/// the text could be a name, too. Returns whether it is a token.
+pub fn report_token(findings: &mut Findings<'_>, path: &FieldPath, text: &str, is_name: bool) -> bool {
+    let is_for_secrets = path.segments().iter().filter_map(Segment::as_key).any(|key| {
+        let key = key.to_ascii_lowercase();
+        key.contains("secret") || key.ends_with("token")
+    });
+    let found = match token_likeness(text) {
+        Some(TokenLikeness::Form) => "is a token",
+        Some(TokenLikeness::LooseForm) if !is_name => "is a token",
+        Some(TokenLikeness::Random) if !is_name && is_for_secrets => "looks like a token",
+        _ => return false,
+    };
+    let (expected, advice) = if is_for_secrets {
+        ("the name of a Secret", "create a Secret with a new one, and write its name here")
+    } else {
+        ("a name", "write a name here")
+    };
+    findings
+        .report(&codes::TOKEN_AS_NAME, path, format!("{path} {found}, expected {expected}"))
+        .help(format!("{REVOKE}; {advice}"))
+        .conceal(path);
+    true
 }

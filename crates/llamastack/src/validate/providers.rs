@@ -8,7 +8,7 @@ use crate::server::Provider;
 use crate::wire::{Api, ExternalProvider, ExternalProviders, ImagePullPolicy};
 use crate::{codes, options};
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::{Checker, non_empty};
+use kubefoundry_kubernetes::check::{Checker, REVOKE, non_empty};
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::image::path_and_tag;
 use kubefoundry_kubernetes::names;
@@ -161,7 +161,10 @@ fn report_inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPat
             check
                 .findings
                 .report(&codes::INLINE_PROVIDER_SECRET, FieldRef::value(&at), message)
-                .help("set a variable in spec.server.containerSpec.env from a Secret, and write ${env.NAME} here");
+                .help(format!(
+                    "{REVOKE}; set a variable in spec.server.containerSpec.env from a Secret, and write ${{env.NAME}} here"
+                ))
+                .conceal(&at);
         }
         report_inline_secrets(&entry.node, id, image, &at, check);
     }

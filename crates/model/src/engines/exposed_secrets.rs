@@ -4,9 +4,8 @@ use super::launcher::{Launcher, SECRET_HELP};
 use super::user_flags::{UserFlag, UserFlagValue};
 use crate::codes;
 use kubefoundry_diagnostics::{FieldRef, Findings};
-
-/// The flags whose values are secrets.
-const SECRET_FLAGS: &[&str] = &["admin-api-key", "api-key", "api-keys", "hf-token", "ssl-keyfile-password"];
+use kubefoundry_kubernetes::check::REVOKE;
+use kubefoundry_yaml::secret::is_secret_name;
 
 /// Warns about a secret that is written as an argument. `name` is the canonical name of the flag.
 pub(super) fn warn_about_secret(
@@ -15,7 +14,7 @@ pub(super) fn warn_about_secret(
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) {
-    if !SECRET_FLAGS.contains(&name) || user_flag.value == UserFlagValue::Absent {
+    if !is_secret_name(name) || user_flag.value == UserFlagValue::Absent {
         return;
     }
     let help = match name {
@@ -28,5 +27,8 @@ pub(super) fn warn_about_secret(
     };
     let Some(help) = help else { return };
     let message = format!("--{name} writes a secret into the manifest as plain text");
-    findings.report(&codes::EXPOSED_SECRET, FieldRef::key(&user_flag.path), message).help(help);
+    findings
+        .report(&codes::EXPOSED_SECRET, FieldRef::key(&user_flag.path), message)
+        .help(format!("{REVOKE}; {help}"))
+        .conceal(&user_flag.path);
 }

@@ -6,9 +6,10 @@ use crate::codes;
 use crate::ir::{EngineContainer, EnvVar, PodSettings, Probes, Toleration};
 use crate::wire;
 use kubefoundry_kubernetes::check::environment;
-use kubefoundry_kubernetes::check::{Checker, non_empty};
+use kubefoundry_kubernetes::check::{Checker, REVOKE, non_empty};
 use kubefoundry_kubernetes::wire::{ListPath, LocalObjectReference, PathOf};
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::secret::{is_secret, is_secret_name};
 use kubefoundry_yaml::{Node, Value};
 
 /// The validated pod fields.
@@ -112,19 +113,6 @@ fn pod_settings(spec: &wire::PodTemplateSpec) -> PodSettings {
     }
 }
 
-/// The variables whose values are secrets: those of Hugging Face, of the engines' servers and of common services.
-const SECRET_VARIABLES: &[&str] = &[
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "HF_TOKEN",
-    "HUGGING_FACE_HUB_TOKEN",
-    "LLAMA_API_KEY",
-    "NGC_API_KEY",
-    "OPENAI_API_KEY",
-    "VLLM_API_KEY",
-    "WANDB_API_KEY",
-];
-
 /// Checks the variables of a container, and warns about secrets in them.
 pub(super) fn validate_environment(path: &ListPath<PathOf<EnvVar>>, env: &[EnvVar], check: &mut Checker<'_, '_>) {
     environment::check_environment(path, env, check);
@@ -136,7 +124,8 @@ fn warn_about_secrets(list: &ListPath<PathOf<EnvVar>>, env: &[EnvVar], check: &m
     for (index, variable) in env.iter().enumerate() {
         let name = variable.name.as_deref().unwrap_or_default();
         let is_literal = |value: &str| !value.is_empty() && !value.starts_with("$(");
-        if SECRET_VARIABLES.contains(&name) && variable.value.as_deref().is_some_and(is_literal) {
+        let is_exposed = |value: &str| is_secret_name(name) && is_literal(value) || is_secret(name, value);
+        if variable.value.as_deref().is_some_and(is_exposed) {
             let path = list.clone().index(index).value();
             let help = if matches!(name, "HF_TOKEN" | "HUGGING_FACE_HUB_TOKEN") {
                 "remove the variable, and set spec.secrets.huggingFaceToken to the name of a Secret with the key HF_TOKEN"
@@ -144,7 +133,8 @@ fn warn_about_secrets(list: &ListPath<PathOf<EnvVar>>, env: &[EnvVar], check: &m
                 "replace value by valueFrom with a secretKeyRef"
             };
             let message = format!("{name} writes a secret into the manifest as plain text");
-            check.findings.report(&codes::EXPOSED_SECRET, &path, message).help(help);
+            let help = format!("{REVOKE}; {help}");
+            check.findings.report(&codes::EXPOSED_SECRET, &path, message).help(help).conceal(&path);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::codes;
 use crate::ir::{EngineContainer, Volume, Workload};
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::check::{Checker, report_token};
 use kubefoundry_kubernetes::names;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, one_of, shorten};
@@ -115,6 +115,10 @@ fn check_source(volume: &Node<'_>, path: &FieldPath, check: &mut Checker<'_, '_>
         if let Some(meant) = closest(&entry.key, SOURCES.iter().copied()) {
             reported.help(format!("did you mean {meant}?"));
         }
+    }
+    if let Some(name) = volume.get("secret").and_then(|secret| secret.get("secretName")).and_then(Node::as_str) {
+        let path = path.join("secret.secretName");
+        report_token(check.findings, &path, name, names::dns_1123_subdomain(name).is_ok());
     }
     match sources.as_slice() {
         [] if others.is_empty() => {
