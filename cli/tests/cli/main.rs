@@ -30,6 +30,7 @@ mod function;
 mod hostile;
 mod images;
 mod import;
+mod inert_reports;
 mod init;
 mod input;
 #[cfg(unix)]

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::field_path::{FieldPath, Segment};
+
 /// A kind of token that its form identifies.
 struct TokenForm {
     /// What the token starts with. A masked token keeps it.
@@ -182,6 +184,26 @@ pub fn mask_value<'t>(name: &str, value: &'t str) -> Cow<'t, str> {
 /// names.
 pub fn mask_object(object: &mut serde_json::Value) {
     mask_named(object, "");
+}
+
+/// Masks the secrets in a value that was taken from a place in an object.
+pub fn mask_at(object: &serde_json::Value, path: &FieldPath, value: &mut serde_json::Value) {
+    let owner = |path: &FieldPath| path.segments().iter().try_fold(object, |value, segment| match segment {
+        Segment::Key(key) => value.get(key.as_ref()),
+        Segment::Index(index) => value.get(index),
+    });
+    let parent = path.parent();
+    let name = match path.segments().last() {
+        // The value of a variable, and the argument after a flag.
+        Some(Segment::Key(key)) if key == "value" => owner(&parent).and_then(|variable| variable.get("name")?.as_str()),
+        Some(Segment::Key(key)) => Some(key.as_ref()),
+        Some(Segment::Index(index)) => index
+            .checked_sub(1)
+            .and_then(|before| owner(&parent)?.get(before)?.as_str())
+            .filter(|item| item.starts_with("--")),
+        None => None,
+    };
+    mask_named(value, name.unwrap_or_default());
 }
 
 fn mask_named(value: &mut serde_json::Value, name: &str) {

@@ -9,6 +9,7 @@ use super::{FieldDrift, scalar};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Limits;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::secret::mask_at;
 
 /// The rendered and the live value of a field.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,7 +33,7 @@ pub(super) fn compare(
     schema: Option<&Value>,
     managers: &FieldManagers<'_>,
 ) -> (Vec<FieldDrift>, Value) {
-    let mut comparator = Comparator { fields: Vec::new(), embedding: None };
+    let mut comparator = Comparator { fields: Vec::new(), embedding: None, objects: [expected, live] };
     let at = FieldContext { path: FieldPath::root(), name: "", schema, cursors: managers.cursors(), in_atomic: false };
     let mut projected = Map::new();
     for (key, expected) in expected.as_object().into_iter().flatten() {
@@ -89,16 +90,25 @@ impl<'w> FieldContext<'w> {
     }
 }
 
-struct Comparator {
+struct Comparator<'w> {
     fields: Vec<FieldDrift>,
+    /// The rendered and the live object.
+    objects: [&'w Value; 2],
     /// The field whose YAML text is being compared, and the managers that wrote it.
     embedding: Option<(FieldPath, Vec<managers::FieldManager>)>,
 }
 
-impl Comparator {
+impl Comparator<'_> {
     /// Records a field with another live value, and the managers that wrote it.
     fn report(&mut self, at: &FieldContext<'_>, expected: Option<&Value>, live: Option<&Value>) {
-        let difference = ValueMismatch { expected: expected.cloned(), found: live.cloned() };
+        let mask = |object: &Value, value: Option<&Value>| {
+            let mut value = value?.clone();
+            let root = if self.embedding.is_some() { &Value::Null } else { object };
+            mask_at(root, &at.path, &mut value);
+            Some(value)
+        };
+        let [rendered_object, live_object] = self.objects;
+        let difference = ValueMismatch { expected: mask(rendered_object, expected), found: mask(live_object, live) };
         let (path, within, managers) = match &self.embedding {
             Some((path, writers)) => (path.to_string(), Some(at.path.to_string()), writers.clone()),
             None => (at.path.to_string(), None, managers::writers(&at.cursors)),

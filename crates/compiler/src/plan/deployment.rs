@@ -1,13 +1,13 @@
 //! Plans one ModelDeployment from its state in the old and the new run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::attribution::{AtomicChange, DeploymentState, StatePair, attribute};
 use super::class::{Applier, ChangeClass};
-use super::difference::{Granularity, coarsen, differences};
+use super::difference::{Granularity, JsonDifference, coarsen, differences};
 use super::images::{self, ImageChange};
 use super::rendered_change::{Object, RenderedChange, diff_outputs, is_same};
 use super::report::{
@@ -27,6 +27,7 @@ use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_transform::PriorChoice;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::secret::mask_at;
 
 /// Maximum number of input changes that are applied one by one; beyond it, fields are merged into their parents. Each
 /// costs two renderings, so a large document gets fewer.
@@ -240,6 +241,7 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
         // Only the order of keys differs.
         return unchanged();
     }
+    let secrets = SecretValues::find(&fields, [&before, &after], &output_changes, [&baseline.objects, &new_objects]);
     let input_changes =
         fields.into_iter().map(Box::new).map(AtomicChange::Field).chain(context.changes.iter().cloned()).collect();
     let states = StatePair {
@@ -271,6 +273,7 @@ fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanCon
         mark_paused(&mut changes);
     }
     changes.sort_by_key(|change| std::cmp::Reverse(change.class));
+    secrets.mask(&mut changes);
     let images = images::image_changes(&baseline.objects, &new_objects, &output_changes);
     let mut gpus = gpu_changes(&old.decision.gpus, &new.decision.gpus);
     gpus.retain(|change| {
@@ -325,6 +328,57 @@ fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems
         metadata.shift_remove("ownerReferences");
     }
     (document, is_live)
+}
+
+/// The values of a plan that are secrets by the names of their fields, with what the report shows instead.
+struct SecretValues {
+    /// By the path of a field of the ModelDeployment.
+    fields: BTreeMap<String, [Option<Value>; 2]>,
+    /// By the object and the path in it.
+    outputs: BTreeMap<(ObjectRef, String), [Option<Value>; 2]>,
+}
+
+impl SecretValues {
+    fn find(
+        fields: &[JsonDifference],
+        documents: [&Value; 2],
+        outputs: &[RenderedChange],
+        objects: [&[Object]; 2],
+    ) -> Self {
+        let mask = |roots: [Option<&Value>; 2], path: &FieldPath, values: [&Option<Value>; 2]| {
+            let [old, new] = [0, 1].map(|side| {
+                let mut value = values.get(side).copied()?.clone()?;
+                mask_at(roots.get(side).copied().flatten().unwrap_or(&Value::Null), path, &mut value);
+                Some(value)
+            });
+            (&old != values[0] || &new != values[1]).then_some([old, new])
+        };
+        let of_field = |it: &JsonDifference| {
+            Some((it.path.to_string(), mask(documents.map(Some), &it.path, [&it.before, &it.after])?))
+        };
+        let of_output = |it: &RenderedChange| {
+            let find = |objects: &'_ [Object]| objects.iter().position(|(object, _)| *object == it.object);
+            let roots = objects.map(|objects| find(objects).and_then(|at| objects.get(at)).map(|(_, value)| value));
+            let masked = mask(roots, &it.path, [&it.before, &it.after])?;
+            Some(((it.object.clone(), it.path.to_string()), masked))
+        };
+        Self { fields: fields.iter().filter_map(of_field).collect(), outputs: outputs.iter().filter(|change| !change.is_whole()).filter_map(of_output).collect() }
+    }
+
+    fn mask(&self, changes: &mut [Change]) {
+        for change in changes {
+            if let Cause::Field { path, before, after } = &mut change.cause
+                && let Some([old, new]) = self.fields.get(path)
+            {
+                (before.clone_from(old), after.clone_from(new));
+            }
+            for output in &mut change.outputs {
+                if let Some([old, new]) = self.outputs.get(&(output.object.clone(), output.path.clone())) {
+                    (output.before.clone_from(old), output.after.clone_from(new));
+                }
+            }
+        }
+    }
 }
 
 /// Returns whether a change only leaves out a declared default, which API servers write into an object.

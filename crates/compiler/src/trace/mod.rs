@@ -27,6 +27,7 @@ use kubefoundry_model::providers;
 use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::wire::SharedOverrides;
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::secret::mask_at;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Maximum number of fields tried per deployment. Each costs at least one rendering of the whole deployment.
@@ -206,6 +207,7 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
     let fields = input_fields(subject);
     let max_fields = MAX_FIELDS.min(MAX_TRIED_VALUES / fields.len().max(1));
     trace.untried = fields.len().saturating_sub(max_fields);
+    let document = subject.root().to_json();
     for (path, value, origin) in fields.into_iter().take(max_fields) {
         // In a patch, null removes a field, and an empty list replaces one.
         let is_empty = is_empty_value(&value) && !path.starts_with(&SharedOverrides::path_of_patches());
@@ -214,12 +216,14 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
         for place in &effect.difference.changed {
             influences.entry(place.clone()).or_default().push(name.clone());
         }
+        let mut shown = value.clone();
+        mask_at(&document, &path, &mut shown);
         let fate = if is_empty { Fate::Empty } else { classify_effect(&effect, &path) };
         trace.fields.push(FieldTrace {
             read_by: rules_reading(&name, subject.catalog()),
             path: name,
             option: false,
-            value: value.to_string(),
+            value: shown.to_string(),
             origin,
             fate,
             tried: effect.edits.iter().map(DocumentChange::from_field_change).collect(),
@@ -265,7 +269,8 @@ impl TracedOutput {
     fn from_objects(objects: &[Value]) -> Self {
         let mut values = TracedValues::default();
         for (position, object) in objects.iter().enumerate() {
-            for (place, value) in leaves(object, &OutputPlace::root(position)) {
+            for (place, mut value) in leaves(object, &OutputPlace::root(position)) {
+                mask_at(object, &place.path, &mut value);
                 values.positions.insert(place.clone(), values.in_order.len());
                 values.in_order.push((place, value));
             }
