@@ -35,6 +35,7 @@ mod parse;
 mod plain_scalar;
 mod scalar;
 pub mod secret;
+pub mod spelling;
 mod strict;
 pub mod text;
 mod token_position;
