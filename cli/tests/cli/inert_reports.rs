@@ -122,6 +122,10 @@ fn no_analysis_repeats_a_secret() {
             &["explain", "new", "-o", "html"],
             &["explain", "new", "-o", "mermaid"],
             &["explain", "new", "-o", "dot"],
+            &["explain", "new", "--rules"],
+            &["explain", "new", "--why-not", "kaito"],
+            &["explain", "new", "--why-not", "kaito", "-o", "json"],
+            &["lint", "new", "--write-baseline", "baseline.json"],
             &["render", "new", "--out-dir", "out", "--check"],
         ] {
             assert_hidden(&printed(&sandbox, args), &format!("{args:?}"));

@@ -76,13 +76,13 @@ fn fields(actor: &Actor, root: &Node<'_>) -> Vec<ResolvedField> {
             // A 0 that stands for the default is a default.
             let is_written = own.is_some_and(|(_, own)| own == *value);
             let origin = if is_written { FieldOrigin::Written } else { FieldOrigin::Defaulted };
-            fields.push(ResolvedField { path: path.to_string(), value: value.to_string(), origin });
+            fields.push(ResolvedField::new(path, value.to_string(), origin, root, ""));
         }
-        fields.extend(written.into_iter().map(|(path, value)| ResolvedField {
-            path: path.to_string(),
-            value: value.to_string(),
-            origin: FieldOrigin::Written,
-        }));
+        fields.extend(
+            written
+                .into_iter()
+                .map(|(path, value)| ResolvedField::new(&path, value.to_string(), FieldOrigin::Written, root, "")),
+        );
     }
     fields
 }

@@ -4,7 +4,8 @@ use super::{Attribute, Code, Diagnostic, FieldRef, Fix, Location, ObjectRef, Rel
 use crate::source::SourceId;
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
-use kubefoundry_yaml::text::one_line;
+use kubefoundry_yaml::secret::secret_at;
+use kubefoundry_yaml::text::{one_line, shorten};
 use kubefoundry_yaml::{FieldPart, Node, Span, Value};
 
 /// The document that findings are reported in.
@@ -43,6 +44,19 @@ impl DocumentScope<'_> {
             Some(Segment::Key(key)) if is_key => key,
             _ => self.root.at(&location.path).and_then(Node::as_str).unwrap_or_default(),
         }
+    }
+
+    /// Conceals the value that a finding is about if its name says that it is a secret, in the source and in the texts that
+    /// quote it. The forms of tokens are masked wherever they stand; this value may have any.
+    fn conceal_named_secret(&self, diagnostic: &mut Diagnostic) {
+        let own = |location: &&Location| (location.source, location.document) == (self.source, self.document);
+        let Some(location) = diagnostic.location.as_ref().filter(own) else { return };
+        let Some(secret) = secret_at(self.root, self.text, &location.path) else { return };
+        diagnostic.secrets.push(self.root.locate(&location.path, FieldPart::Value));
+        let shortened = shorten(&secret);
+        let conceal = |text: &mut String| *text = text.replace(&secret, "****").replace(&shortened, "****");
+        let related = diagnostic.related.iter_mut().map(|related| &mut related.message);
+        diagnostic.help.iter_mut().chain([&mut diagnostic.message]).chain(related).for_each(conceal);
     }
 
     /// Whether a value is a mapping or list in block style.
@@ -221,6 +235,7 @@ impl<'d> Findings<'d> {
             diagnostic.object.clone_from(&self.scope.object);
             self.diagnostics.push(diagnostic);
         }
+        self.diagnostics.iter_mut().for_each(|diagnostic| self.scope.conceal_named_secret(diagnostic));
         self.diagnostics
     }
 }

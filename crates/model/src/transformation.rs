@@ -308,7 +308,7 @@ impl DeploymentRun<'_> {
         let mut rendering = Rendering::default();
         let facts = &mut rendering.facts;
         if keeps_all {
-            facts.fields = resolve_fields(deployment);
+            facts.fields = resolve_fields(deployment, self.object);
         }
         let selection = facts.selection.insert(selection);
         let provider = selection.provider.as_deref().and_then(providers::find);
@@ -446,16 +446,10 @@ fn count_gpus(deployment: &Deployment, ordered: Option<&str>) -> Vec<GpuCount> {
     all
 }
 
-fn resolve_fields(deployment: &Deployment) -> Vec<ResolvedField> {
-    // Decisions of all deployments are kept, so none keeps more memory than it needs. A collected vector would reuse the
-    // allocation of the leaves, which are three times as large.
-    let field = |leaf: LeafEntry| {
-        let (mut path, mut value) = (leaf.path.to_string(), leaf.value);
-        path.shrink_to_fit();
-        value.shrink_to_fit();
-        ResolvedField { path, value, origin: leaf.origin }
-    };
+fn resolve_fields(deployment: &Deployment, object: &InputObject<'_>) -> Vec<ResolvedField> {
+    let field = |leaf: LeafEntry| ResolvedField::new(&leaf.path, leaf.value, leaf.origin, &object.root, object.text);
     let mut fields: Vec<ResolvedField> = deployment.leaves().into_iter().map(field).collect();
+    // The decisions of all deployments are kept, and the vector has the allocation of the leaves, which are larger.
     fields.shrink_to_fit();
     fields
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::diff::unified_diff;
+use crate::run::{RunResult, SourceLocator};
 use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_compiler::plan::{
     Applier, DeploymentPlan, GpuChange, ImageChange, ObjectPlan, Plan, RuntimeChange, Summary,
@@ -14,8 +16,6 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::printable;
 use serde::Serialize;
 use serde_json::Value;
-use crate::diff::unified_diff;
-use crate::run::{RunResult, SourceLocator};
 
 /// A plan with the runs that it compares.
 pub struct PlanContext<'r> {

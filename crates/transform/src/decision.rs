@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use kubefoundry_facts::fit::WorkerFit;
-use kubefoundry_yaml::Span;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::secret::secret_at;
+use kubefoundry_yaml::{Node, Span};
 
 /// The decisions about one object. A field is absent if the transformation does not decide it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,6 +143,18 @@ pub struct ResolvedField {
     pub value: String,
     /// The origin of the value.
     pub origin: FieldOrigin,
+}
+
+impl ResolvedField {
+    /// Describes a field of an object that was read from a text. A secret is masked, because its name may be that of another
+    /// field.
+    pub fn new(path: &FieldPath, mut value: String, origin: FieldOrigin, root: &Node<'_>, text: &str) -> Self {
+        if secret_at(root, text, path).is_some() {
+            value = "\"****\"".to_owned();
+        }
+        value.shrink_to_fit();
+        Self { path: path.to_string(), value, origin }
+    }
 }
 
 /// The origin of a value.

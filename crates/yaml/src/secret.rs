@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::field_path::{FieldPath, Segment};
+use crate::{Node, Value};
 
 /// A kind of token that its form identifies.
 struct TokenForm {
@@ -188,22 +189,47 @@ pub fn mask_object(object: &mut serde_json::Value) {
 
 /// Masks the secrets in a value that was taken from a place in an object.
 pub fn mask_at(object: &serde_json::Value, path: &FieldPath, value: &mut serde_json::Value) {
-    let owner = |path: &FieldPath| path.segments().iter().try_fold(object, |value, segment| match segment {
-        Segment::Key(key) => value.get(key.as_ref()),
-        Segment::Index(index) => value.get(index),
-    });
-    let parent = path.parent();
-    let name = match path.segments().last() {
-        // The value of a variable, and the argument after a flag.
-        Some(Segment::Key(key)) if key == "value" => owner(&parent).and_then(|variable| variable.get("name")?.as_str()),
-        Some(Segment::Key(key)) => Some(key.as_ref()),
-        Some(Segment::Index(index)) => index
-            .checked_sub(1)
-            .and_then(|before| owner(&parent)?.get(before)?.as_str())
-            .filter(|item| item.starts_with("--")),
-        None => None,
+    let text_at = |path: &FieldPath| {
+        let found = path.segments().iter().try_fold(object, |value, segment| match segment {
+            Segment::Key(key) => value.get(key.as_ref()),
+            Segment::Index(index) => value.get(index),
+        });
+        found?.as_str()
     };
-    mask_named(value, name.unwrap_or_default());
+    mask_named(value, name_of(path, text_at).unwrap_or_default());
+}
+
+/// Returns the text of a field if its name says that the text is a secret.
+///
+/// ```
+/// use kubefoundry_yaml::{Limits, field_path::FieldPath, parse_documents, secret::secret_at};
+/// let document = "env:\n- name: DB_PASSWORD\n  value: 20241131\n- name: PORT\n  value: 8000\n";
+/// let documents = parse_documents(document, &Limits::default()).documents;
+/// let at = |path: &str| secret_at(documents[0].as_ref().unwrap(), document, &FieldPath::try_parse(path).unwrap());
+/// assert_eq!(at("env[0].value").as_deref(), Some("20241131"));
+/// assert_eq!(at("env[1].value"), None);
+/// ```
+pub fn secret_at(root: &Node<'_>, text: &str, path: &FieldPath) -> Option<String> {
+    let node = root.at(path)?;
+    let value = match &node.value {
+        Value::String(value) => value.clone().into_owned(),
+        Value::Sequence(_) | Value::Mapping(_) => return None,
+        _ => text.get(node.span.start..node.span.end)?.to_owned(),
+    };
+    let strength = name_strength(name_of(path, |path| root.at(path)?.as_str())?)?;
+    is_secret_value(strength, &value).then_some(value)
+}
+
+/// Returns the name that decides whether the value at a path is a secret: the key, the name of the variable, or the flag
+/// before it in a list.
+fn name_of<'t>(path: &'t FieldPath, text_at: impl Fn(&FieldPath) -> Option<&'t str>) -> Option<&'t str> {
+    match path.segments().last()? {
+        Segment::Key(key) if key == "value" => text_at(&path.parent().key("name")),
+        Segment::Key(key) => Some(key.as_ref()),
+        Segment::Index(index) => {
+            text_at(&path.parent().index(index.checked_sub(1)?)).filter(|item| item.starts_with("--"))
+        }
+    }
 }
 
 fn mask_named(value: &mut serde_json::Value, name: &str) {
@@ -212,6 +238,11 @@ fn mask_named(value: &mut serde_json::Value, name: &str) {
         Value::String(text) => {
             if let Cow::Owned(masked) = mask_value(name, text) {
                 *text = masked;
+            }
+        }
+        Value::Number(number) => {
+            if name_strength(name).is_some_and(|strength| is_secret_value(strength, &number.to_string())) {
+                *value = Value::from("****");
             }
         }
         Value::Array(items) => {
@@ -330,8 +361,7 @@ fn find_token(text: &str, at: usize) -> Option<(usize, usize)> {
     let start = at + form.prefix.len();
     let end = start + rest.get(form.prefix.len()..)?.iter().take_while(|byte| (form.is_body)(**byte)).count();
     let body = text.get(start..end)?;
-    // A sentence can end after a token.
-    let end = start + body.trim_end_matches(['.', '-']).len();
+    let end = start + without_stop(body).len();
     let body = text.get(start..end)?;
     if body.len() < form.min_length || is_stand_in(body) {
         return None;
@@ -452,8 +482,13 @@ fn value_after(text: &str, from: usize) -> Range<usize> {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ',' | ';' | '`' | '<' | '>' | '&');
     let end = value.find(is_end).unwrap_or(value.len());
     // Brackets can be part of a password, and of the flow style around it.
-    let end = value.get(..end).unwrap_or_default().trim_end_matches(['}', ']', ')']).len();
-    start..start + end
+    let value = value.get(..end).unwrap_or_default().trim_end_matches(['}', ']', ')']);
+    start..start + without_stop(value).len()
+}
+
+/// Returns a text without what ends the sentence around it.
+fn without_stop(text: &str) -> &str {
+    text.trim_end_matches(['.', '-'])
 }
 
 fn name_strength(name: &str) -> Option<NameStrength> {

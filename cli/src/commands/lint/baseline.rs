@@ -148,8 +148,10 @@ impl Baseline {
             let count = self.key(finding, sources).and_then(|key| left.get_mut(&key)).filter(|count| **count > 0);
             count.map(|count| *count -= 1).is_none()
         });
-        let names: BTreeSet<String> =
-            sources.iter().filter_map(|(_, source)| Some(mask(&self.checkout.relative(&source.name)?).into_owned())).collect();
+        let names: BTreeSet<String> = sources
+            .iter()
+            .filter_map(|(_, source)| Some(mask(&self.checkout.relative(&source.name)?).into_owned()))
+            .collect();
         let was_checked = |file: &String| {
             file.is_empty()
                 || names.contains(file)

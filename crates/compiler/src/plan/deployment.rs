@@ -362,7 +362,10 @@ impl SecretValues {
             let masked = mask(roots, &it.path, [&it.before, &it.after])?;
             Some(((it.object.clone(), it.path.to_string()), masked))
         };
-        Self { fields: fields.iter().filter_map(of_field).collect(), outputs: outputs.iter().filter(|change| !change.is_whole()).filter_map(of_output).collect() }
+        Self {
+            fields: fields.iter().filter_map(of_field).collect(),
+            outputs: outputs.iter().filter(|change| !change.is_whole()).filter_map(of_output).collect(),
+        }
     }
 
     fn mask(&self, changes: &mut [Change]) {

@@ -27,8 +27,8 @@ use kubefoundry_model::providers;
 use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::wire::SharedOverrides;
 use kubefoundry_yaml::Node;
-use kubefoundry_yaml::secret::mask_at;
 use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::secret::mask_at;
 
 /// Maximum number of fields tried per deployment. Each costs at least one rendering of the whole deployment.
 pub const MAX_FIELDS: usize = 1000;
@@ -226,7 +226,7 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
             value: shown.to_string(),
             origin,
             fate,
-            tried: effect.edits.iter().map(DocumentChange::from_field_change).collect(),
+            tried: effect.edits.iter().map(|edit| DocumentChange::describe(edit, &document)).collect(),
             reaches: reached_fields(&effect, &output),
             codes: match fate {
                 Fate::Checked => effect.refused_by,
@@ -393,6 +393,13 @@ fn trace_runtime(
 impl DocumentChange {
     pub(crate) fn from_field_change(edit: &FieldChange) -> Self {
         Self { path: edit.path.to_string(), value: edit.value.as_ref().map(Value::to_string) }
+    }
+
+    /// Describes a change in a report, which shows no secret: what is tried in place of one is almost the same.
+    fn describe(edit: &FieldChange, document: &Value) -> Self {
+        let mut value = edit.value.clone();
+        value.iter_mut().for_each(|value| mask_at(document, &edit.path, value));
+        Self { path: edit.path.to_string(), value: value.as_ref().map(Value::to_string) }
     }
 }
 

@@ -58,9 +58,8 @@ impl<'s> LocationResolver<'s> {
     pub(super) fn shown_fix<'d>(&self, diagnostic: &'d Diagnostic) -> Option<(&'d Fix, &'d Location)> {
         let (fix, location) = (diagnostic.fix.as_ref()?, diagnostic.location.as_ref()?);
         let index = self.indexes.get(&location.source);
-        let is_secret = |edit: &TextEdit| {
-            has_secret(&edit.replacement) || index.is_some_and(|index| index.has_secret(edit.range))
-        };
+        let is_secret =
+            |edit: &TextEdit| has_secret(&edit.replacement) || index.is_some_and(|index| index.has_secret(edit.range));
         (!fix.edits.iter().any(is_secret)).then_some((fix, location))
     }
 

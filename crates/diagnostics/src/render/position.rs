@@ -83,14 +83,16 @@ impl<'t> LineIndex<'t> {
     pub(super) fn mask_lines(&self, lines: Range<usize>) -> Cow<'t, str> {
         let masked = mask_lines_in_place(self.text, lines.clone());
         let declared = self.secrets.iter().filter(|span| span.start < lines.end && span.end > lines.start);
-        let declared = declared.map(|span| span.start.max(lines.start) - lines.start..span.end.min(lines.end) - lines.start);
+        let declared =
+            declared.map(|span| span.start.max(lines.start) - lines.start..span.end.min(lines.end) - lines.start);
         let declared: Vec<_> = declared.collect();
         if declared.is_empty() { masked } else { Cow::Owned(replace_in_place(&masked, &declared).into_owned()) }
     }
 
     /// Whether a range has a part that reports must not show.
     pub(super) fn has_secret(&self, range: Span) -> bool {
-        let lines = self.line_start(self.position(range.start).line)..self.line_start(self.position(range.end).line + 1);
+        let lines =
+            self.line_start(self.position(range.start).line)..self.line_start(self.position(range.end).line + 1);
         let text = self.text.get(lines.clone()).unwrap_or_default();
         let masked = self.mask_lines(lines.clone());
         let inside = |text: &str| text.get(range.start - lines.start..range.end - lines.start).map(str::to_owned);

@@ -134,7 +134,7 @@ fn warn_about_secrets(list: &ListPath<PathOf<EnvVar>>, env: &[EnvVar], check: &m
             };
             let message = format!("{name} writes a secret into the manifest as plain text");
             let help = format!("{REVOKE}; {help}");
-            check.findings.report(&codes::EXPOSED_SECRET, &path, message).help(help).conceal(&path);
+            check.findings.report(&codes::EXPOSED_SECRET, &path, message).help(help);
         }
     }
 }

@@ -144,7 +144,8 @@ fn masks_private_keys_of_several_lines() {
     assert_eq!(mask(text), text);
     // One with a passphrase, and one that was cut off.
     let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
-    let text = format!("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0F\n\n{line}\n{line}");
+    let text =
+        format!("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0F\n\n{line}\n{line}");
     assert!(!mask(&text).contains("MIIE"), "{}", mask(&text));
 }
 
