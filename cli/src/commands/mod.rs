@@ -30,7 +30,7 @@ use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, ReportGuide, TextStyle};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_diagnostics::{Diagnostic, Severity, count_not_judged};
 use kubefoundry_reports::manifests::StreamError;
 use kubefoundry_reports::run::RunResult;
 use serde_json::{Map, Value};
@@ -167,6 +167,8 @@ struct Run<O = Value> {
     is_quiet: bool,
     /// Number of findings that are not reported because they are not severe enough.
     hidden: usize,
+    /// Number of parts of the input that were not judged, whether or not their findings are reported.
+    not_judged: usize,
     /// Number of findings that are not reported because they are in the baseline.
     in_baseline: usize,
 }
@@ -246,6 +248,7 @@ impl<O: OutputForm> Run<O> {
             }
         }
         note_lines(&unread, &notes, findings);
+        let not_judged = count_not_judged(compilation.diagnostics.iter().chain(&compilation.suppressed));
         let hidden = findings.retain(&mut compilation.diagnostics, fail_on);
         let is_quiet = findings.quiet;
         Ok(Self {
@@ -255,6 +258,7 @@ impl<O: OutputForm> Run<O> {
             is_partial: !unread.is_empty(),
             has_wrong_flag,
             is_quiet,
+            not_judged,
             hidden,
             in_baseline: 0,
         })
@@ -299,7 +303,8 @@ impl<O: OutputForm> Run<O> {
             }
             ReportFormat::Concise => Box::new(once(diagnostics::concise(findings, &self.sources))),
             ReportFormat::Json => {
-                Box::new(once(diagnostics::json(findings, &self.sources, &self.compilation.checked_schemas())))
+                let schemas = self.compilation.checked_schemas();
+                Box::new(once(diagnostics::json(findings, &self.sources, &schemas, self.not_judged)))
             }
         }
     }
@@ -316,7 +321,7 @@ impl<O: OutputForm> Run<O> {
         console::note_parts(self.report_parts(format, console.stderr_style(), &NOTED));
     }
 
-    /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed, 9 less severe)`.
+    /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed), 1 part of the input not judged`.
     fn summary(&self) -> String {
         let totals = count_findings(&self.compilation.diagnostics);
         let files = count_files(&self.sources, &self.origins);
@@ -329,7 +334,13 @@ impl<O: OutputForm> Run<O> {
             .map(|(number, why)| format!("{number} {why}"))
             .collect();
         let unreported = if unreported.is_empty() { String::new() } else { format!(" ({})", unreported.join(", ")) };
-        format!("{totals} in {}{unreported}", style::count(files, "file"))
+        let not_judged = self.count_not_judged().map(|parts| format!(", {parts}")).unwrap_or_default();
+        format!("{totals} in {}{unreported}{not_judged}", style::count(files, "file"))
+    }
+
+    /// Counts what was not judged, if there is any: `2 parts of the input not judged`.
+    fn count_not_judged(&self) -> Option<String> {
+        (self.not_judged > 0).then(|| format!("{} of the input not judged", style::count(self.not_judged, "part")))
     }
 
     /// Returns the exit status of the run. Errors in options or CRDs, and unreadable files, count as wrong usage, even
@@ -398,7 +409,7 @@ fn format_findings(
             if args.findings.quiet { text } else { text + &summary() }
         }
         ReportFormat::Concise => diagnostics::concise(findings, sources),
-        ReportFormat::Json => diagnostics::json(findings, sources, &[]),
+        ReportFormat::Json => diagnostics::json(findings, sources, &[], count_not_judged(findings)),
     }
 }
 

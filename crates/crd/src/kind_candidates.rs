@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::{CrdDefinition, CrdOrigin, CrdProblem};
 use crate::codes;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::spelling::may_spell;
+use kubefoundry_yaml::spelling::SpelledText;
 use kubefoundry_yaml::{Limits, Span};
 
 /// Limits for CRDs, which are larger and deeper than manifests: the deepest upstream CRD nests 34 collections.
@@ -38,10 +38,10 @@ impl KindCandidates<'_> {
 
     /// Returns whether a text may define the kind: it must contain the group and the kind in some notation. A CRD that
     /// ends before its versions is also a candidate, so that the parser reports it as incomplete.
-    pub(super) fn may_be_defined_in(&self, text: &str) -> bool {
+    pub(super) fn may_be_defined_in(&self, text: &str, spelled: &SpelledText<'_>) -> bool {
         let contains = |word: &str| memmem::find(text.as_bytes(), word.as_bytes()).is_some();
         let is_cut_off = || contains("CustomResourceDefinition") && !contains("versions");
-        may_contain_word(text, self.group) && (may_contain_word(text, self.kind) || is_cut_off())
+        may_contain_word(spelled, self.group) && (may_contain_word(spelled, self.kind) || is_cut_off())
     }
 
     /// Parses the candidates and returns the definition of the kind, or `None` if no candidate defines it. It is an error
@@ -77,8 +77,8 @@ impl KindCandidates<'_> {
 
 /// Returns whether a text may contain a word as a value, in any spelling. The answer `false` is always right; `true`
 /// may be wrong.
-pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
-    may_spell(text.as_bytes(), |bytes| {
+pub(super) fn may_contain_word(text: &SpelledText<'_>, word: &str) -> bool {
+    text.may_spell(|bytes| {
         let is_separate = |at: usize| {
             let before = at.checked_sub(1).and_then(|before| bytes.get(before));
             let after = bytes.get(at + word.len());
@@ -91,6 +91,10 @@ pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn may_contain_word(text: &str, word: &str) -> bool {
+        super::may_contain_word(&SpelledText::new(text.as_bytes()), word)
+    }
 
     #[test]
     fn finds_a_word_in_any_spelling() {

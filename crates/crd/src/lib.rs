@@ -44,6 +44,7 @@ use kubefoundry_diagnostics::source::{EncodingError, Purpose, Source, SourceId, 
 use kubefoundry_diagnostics::{Code, Diagnostic, Location};
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::spelling::SpelledText;
 
 /// The CRDs in a dump, that is, the kinds installed in a cluster.
 ///
@@ -246,7 +247,8 @@ impl<'t> Crds<'t> {
             for span in dump_splitter::split_dump(text) {
                 let Some(part) = text.get(span.start..span.end) else { continue };
                 let line = part.lines().next().map_or(0, str::len);
-                for kind in candidates.iter_mut().filter(|kind| kind.may_be_defined_in(part)) {
+                let spelled = SpelledText::new(part.as_bytes());
+                for kind in candidates.iter_mut().filter(|kind| kind.may_be_defined_in(part, &spelled)) {
                     let span = Span { start: span.start, end: span.start + line };
                     kind.candidates
                         .push((CrdOrigin { source: Some(id), file: source.name.clone(), span }, Cow::Borrowed(part)));
@@ -468,8 +470,8 @@ fn crd_mention(source: &Source) -> CrdMention {
     const LIST: &str = "CustomResourceDefinitionList";
     if source.encoding_error != Some(EncodingError::Utf16) {
         // An empty list of a cluster without CRDs mentions only the list kind.
-        let is_named = kind_candidates::may_contain_word(&source.text, KIND)
-            || kind_candidates::may_contain_word(&source.text, LIST);
+        let text = SpelledText::new(source.text.as_bytes());
+        let is_named = kind_candidates::may_contain_word(&text, KIND) || kind_candidates::may_contain_word(&text, LIST);
         return if is_named { CrdMention::Yes } else { CrdMention::No };
     }
     // A file given as an argument is meant to be a dump; one in a directory can be anything.

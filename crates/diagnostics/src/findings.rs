@@ -53,8 +53,11 @@ impl DocumentScope<'_> {
         let Some(location) = diagnostic.location.as_ref().filter(own) else { return };
         let Some(secret) = secret_at(self.root, self.text, &location.path) else { return };
         diagnostic.secrets.push(self.root.locate(&location.path, FieldPart::Value));
-        let shortened = shorten(&secret);
-        let conceal = |text: &mut String| *text = text.replace(&secret, "****").replace(&shortened, "****");
+        // A password that is a word may stand in the sentences, too, without being the value.
+        let is_word = secret.bytes().all(|byte| byte.is_ascii_lowercase());
+        let quote = |text: &str| if is_word { format!("\"{text}\"") } else { text.to_owned() };
+        let (written, shortened, mask) = (quote(&secret), quote(&shorten(&secret)), quote("****"));
+        let conceal = |text: &mut String| *text = text.replace(&written, &mask).replace(&shortened, &mask);
         let related = diagnostic.related.iter_mut().map(|related| &mut related.message);
         diagnostic.help.iter_mut().chain([&mut diagnostic.message]).chain(related).for_each(conceal);
     }

@@ -145,6 +145,11 @@ pub struct Diagnostic {
     pub suppressed: bool,
 }
 
+/// Counts the findings that say that a part of the input was not judged.
+pub fn count_not_judged<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> usize {
+    diagnostics.into_iter().filter(|diagnostic| diagnostic.code.has(Attribute::NotJudged)).count()
+}
+
 impl Diagnostic {
     /// Creates a finding without a location, with the severity of its code.
     pub fn new(code: &'static Code, message: impl Into<String>) -> Self {

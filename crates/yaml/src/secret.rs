@@ -550,7 +550,7 @@ fn has_mixed_characters(text: &str) -> bool {
     has(u8::is_ascii_lowercase) + has(u8::is_ascii_uppercase) + has(u8::is_ascii_digit) >= 2
 }
 
-/// Whether a text stands for a token in documentation: `xxxxxxxx`, `yourTokenHere`.
+/// Whether a text stands for a token in documentation: `xxxxxxxx`, `yourTokenHere`, `HF_TOKEN`.
 fn is_stand_in(text: &str) -> bool {
     let mut seen = 0_u128;
     for byte in text.bytes().filter(u8::is_ascii) {
@@ -560,7 +560,13 @@ fn is_stand_in(text: &str) -> bool {
     let lower = || text.to_ascii_lowercase();
     let words = ["your", "placeholder", "redacted", "changeme", "xxxx"];
     let is_word_only = !text.bytes().any(|byte| byte.is_ascii_digit());
-    is_repeated || text.contains("****") || (is_word_only && words.iter().any(|word| lower().contains(word)))
+    // The name of a variable, or of a key in a Secret.
+    let is_name = text.contains('_') && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    is_repeated
+        || is_name
+        || text.contains("****")
+        || (is_word_only && words.iter().any(|word| lower().contains(word)))
+        || ["password", "secret", "token", "unset"].contains(&lower().as_str())
 }
 
 /// Returns where the lines start that tell what the lines at an offset are.

@@ -10,6 +10,7 @@
 //!   directive.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 /// The line breaks of YAML 1.1. A backslash before one joins two lines in double quotes.
 const LINE_BREAKS: [&[u8]; 6] =
@@ -27,16 +28,54 @@ const LINE_BREAKS: [&[u8]; 6] =
 /// assert!(!may_spell(br#"kind: "M\todel""#, is_model));
 /// ```
 pub fn may_spell(text: &[u8], contains: impl Fn(&[u8]) -> bool) -> bool {
-    if contains(text) {
-        return true;
+    SpelledText::new(text).may_spell(contains)
+}
+
+/// A text that is searched for several words; see [`may_spell`]. It is decoded once, when the first one is not found.
+#[derive(Debug)]
+pub struct SpelledText<'t> {
+    written: &'t [u8],
+    decoded: OnceCell<Decoded<'t>>,
+}
+
+/// What a text may spell besides what is written.
+#[derive(Debug)]
+enum Decoded<'t> {
+    Nothing,
+    Anything,
+    Text(Cow<'t, [u8]>),
+}
+
+impl<'t> SpelledText<'t> {
+    /// Takes the bytes of a text.
+    pub fn new(text: &'t [u8]) -> Self {
+        Self { written: text, decoded: OnceCell::new() }
     }
-    let letters = without_nuls(text);
-    if may_be_binary(&letters) {
-        return true;
+
+    /// Returns whether `contains` finds a word in the text, whatever its spelling.
+    pub fn may_spell(&self, contains: impl Fn(&[u8]) -> bool) -> bool {
+        contains(self.written)
+            || match self.decoded.get_or_init(|| Decoded::new(self.written)) {
+                Decoded::Nothing => false,
+                Decoded::Anything => true,
+                Decoded::Text(plain) => contains(plain),
+            }
     }
-    match without_escapes(&letters) {
-        Cow::Owned(plain) => contains(&plain),
-        Cow::Borrowed(plain) => plain.len() < text.len() && contains(plain),
+}
+
+impl<'t> Decoded<'t> {
+    fn new(text: &'t [u8]) -> Self {
+        let letters = without_nuls(text);
+        if may_be_binary(&letters) {
+            return Self::Anything;
+        }
+        match without_escapes(&letters) {
+            Cow::Owned(plain) => Self::Text(Cow::Owned(plain)),
+            Cow::Borrowed(_) => match letters {
+                Cow::Owned(letters) => Self::Text(Cow::Owned(letters)),
+                Cow::Borrowed(_) => Self::Nothing,
+            },
+        }
     }
 }
 

@@ -31,7 +31,10 @@ impl Refusal {
     /// Returns whether the message of a finding matches this refusal. An API server puts the path before the message.
     pub(crate) fn matches_finding(&self, message: &str) -> bool {
         let rest = message.strip_prefix(&self.path).unwrap_or_default();
+        // The rules of a CRD cannot tell a token from a name.
+        let is_about_token = [" is a token, ", " looks like a token, "].iter().any(|joint| rest.starts_with(joint));
         message == self.message
+            || is_about_token && self.message.starts_with("is \"")
             || [" ", ".", ""].iter().any(|joint| rest.strip_prefix(joint) == Some(self.message.as_str()))
     }
 }

@@ -170,13 +170,17 @@ fn report<'r>(run: &'r Run<()>, args: &LintArgs, console: &Console) -> Box<dyn I
         LintFormat::Text => return run.report_parts(ReportFormat::Text, style, &PRINTED),
         LintFormat::Concise => return run.report_parts(ReportFormat::Concise, style, &PRINTED),
         LintFormat::Json => return run.report_parts(ReportFormat::Json, style, &PRINTED),
-        LintFormat::Github => diagnostics::github(findings, sources, &checkout("GITHUB_WORKSPACE")),
+        LintFormat::Github => {
+            let not_judged = run.count_not_judged();
+            diagnostics::github(findings, sources, &checkout("GITHUB_WORKSPACE"), not_judged.as_deref())
+        }
         LintFormat::Gitlab => diagnostics::gitlab(findings, sources, &checkout("CI_PROJECT_DIR")),
         LintFormat::Sarif => diagnostics::sarif(
             findings,
             &run.compilation.suppressed,
             sources,
             &checkout("GITHUB_WORKSPACE"),
+            run.not_judged,
             registry::page,
         ),
         LintFormat::Junit => {

@@ -10,8 +10,14 @@ use super::location::LocationResolver;
 use crate::source::SourceSet;
 use crate::{Diagnostic, Severity};
 
-/// Renders one workflow command per finding. File names are relative to the root of `checkout`.
-pub fn github(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checkout) -> String {
+/// Renders one workflow command per finding, and one for `not_judged`, which counts what was not judged. File names are
+/// relative to the root of `checkout`.
+pub fn github(
+    diagnostics: &[Diagnostic],
+    sources: &SourceSet,
+    checkout: &Checkout,
+    not_judged: Option<&str>,
+) -> String {
     let resolver = LocationResolver::new(diagnostics, sources);
     let mut out = String::new();
     for diagnostic in diagnostics {
@@ -31,6 +37,9 @@ pub fn github(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
         }
         let _ = write!(out, "title={}::", escape_property(&format!("{} {}", diagnostic.code.id, diagnostic.code.name)));
         let _ = writeln!(out, "{}", escape_data(&message_with_help(diagnostic)));
+    }
+    if let Some(not_judged) = not_judged {
+        let _ = writeln!(out, "::notice title=kubefoundry::{}", escape_data(not_judged));
     }
     out
 }

@@ -18,6 +18,8 @@ struct JsonReport<'a> {
     version: u32,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     crds: &'a [CheckedSchema],
+    #[serde(skip_serializing_if = "is_zero")]
+    not_judged: usize,
     diagnostics: Vec<JsonDiagnostic<'a>>,
 }
 
@@ -75,11 +77,17 @@ struct JsonEdit<'a> {
 /// Renders all findings as one JSON document: `{"version": 1, "diagnostics": [{code, name, severity, message, file,
 /// document, path, line, column, endLine, endColumn, object, related, help, fix}]}`. Lines and columns count from 1.
 ///
-/// With `--crds`, `crds` lists the schemas that objects were checked against.
-pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSchema]) -> String {
+/// With `--crds`, `crds` lists the schemas that objects were checked against. `not_judged` is the number of parts of the
+/// input that were not judged; see [`count_not_judged`](crate::count_not_judged).
+pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSchema], not_judged: usize) -> String {
     let resolver = LocationResolver::new(diagnostics, sources);
     let diagnostics = diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
-    to_report(&JsonReport { version: 1, crds, diagnostics })
+    to_report(&JsonReport { version: 1, crds, not_judged, diagnostics })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Returns a report as indented JSON, in which no text can reach a terminal or a CI runner as anything else than text.

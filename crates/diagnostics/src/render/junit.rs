@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::location::LocationResolver;
 use crate::source::{SourceId, SourceSet};
-use crate::{Diagnostic, ObjectRef};
+use crate::{Attribute, Diagnostic, ObjectRef, count_not_judged};
 use kubefoundry_yaml::secret::mask;
 use kubefoundry_yaml::text::break_xml_commands;
 
@@ -27,7 +27,8 @@ struct TestSuite<'a> {
 
 /// Renders one XML document. Each file has a case for each of its objects in `cases`, and a case with the name of the
 /// file for findings about no object. A finding for which `fails` returns true is a failure of its case; any other is
-/// part of the case's output, so that tolerated warnings do not turn a pipeline red.
+/// part of the case's output, so that tolerated warnings do not turn a pipeline red. A case of which something was not
+/// judged is a skipped one unless it fails.
 pub fn junit(
     diagnostics: &[Diagnostic],
     sources: &SourceSet,
@@ -41,11 +42,19 @@ pub fn junit(
     };
     let tests: usize = suites.iter().map(|suite| suite.cases.len()).sum();
     let failures: usize = suites.iter().map(count_failures).sum();
+    let skipped: usize = suites.iter().map(|suite| count_skipped(suite, &fails)).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(out, "<testsuites name=\"kubefoundry\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">");
+    let _ = writeln!(
+        out,
+        "<testsuites name=\"kubefoundry\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">"
+    );
     for suite in &suites {
         let (name, tests, failures) = (escape_xml(suite.name), suite.cases.len(), count_failures(suite));
-        let _ = writeln!(out, "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">");
+        let skipped = count_skipped(suite, &fails);
+        let _ = writeln!(
+            out,
+            "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">"
+        );
         for (case, diagnostics) in &suite.cases {
             write_case(&mut out, &name, &escape_xml(case), diagnostics, &resolver, &fails);
         }
@@ -53,6 +62,14 @@ pub fn junit(
     }
     out.push_str("</testsuites>\n");
     break_xml_commands(&mask(&out)).into_owned()
+}
+
+/// Counts the cases that say that something was not judged, and do not fail.
+fn count_skipped(suite: &TestSuite<'_>, fails: &impl Fn(&Diagnostic) -> bool) -> usize {
+    let is_skipped = |diagnostics: &[&Diagnostic]| {
+        !diagnostics.iter().any(|diagnostic| fails(diagnostic)) && count_not_judged(diagnostics.iter().copied()) > 0
+    };
+    suite.cases.iter().filter(|(_, diagnostics)| is_skipped(diagnostics)).count()
 }
 
 fn build_suites<'a>(diagnostics: &'a [Diagnostic], sources: &'a SourceSet, cases: &[TestCase]) -> Vec<TestSuite<'a>> {
@@ -105,6 +122,10 @@ fn write_case(
         let _ = write!(out, "      <failure type=\"{code}\" message=\"{message}\">");
         out.push_str(&escape_xml(&format_lines(&failed, resolver)));
         out.push_str("</failure>\n");
+    }
+    let not_judged = rest.iter().find(|diagnostic| diagnostic.code.has(Attribute::NotJudged));
+    if let Some(first) = not_judged.filter(|_| failed.is_empty()) {
+        let _ = writeln!(out, "      <skipped message=\"{}\"/>", escape_xml(&first.message));
     }
     if !rest.is_empty() {
         let _ = writeln!(out, "      <system-out>{}</system-out>", escape_xml(&format_lines(&rest, resolver)));

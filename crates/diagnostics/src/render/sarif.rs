@@ -39,7 +39,8 @@ struct SarifResult {
 
 /// Renders all findings as one SARIF log with one run. File names are relative to the root of `checkout`. Columns count
 /// Unicode code points, as in every other report. `suppressed` findings are included and marked as suppressed in the
-/// source. `page` returns the Markdown page of a code.
+/// source. The properties of the run have the number of parts of the input that were not judged. `page` returns the
+/// Markdown page of a code.
 ///
 /// Fingerprints are hashes of code, file, object, field and message, so they do not change when lines move.
 pub fn sarif(
@@ -47,6 +48,7 @@ pub fn sarif(
     suppressed: &[Diagnostic],
     sources: &SourceSet,
     checkout: &Checkout,
+    not_judged: usize,
     page: impl Fn(&Code) -> Option<&'static str>,
 ) -> String {
     let all: Vec<Diagnostic> = diagnostics.iter().chain(suppressed).cloned().collect();
@@ -73,6 +75,7 @@ pub fn sarif(
     let run = json!({
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
+        "properties": {"notJudged": not_judged},
         "results": results,
     });
     let report = json!({

@@ -18,8 +18,8 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::secret::{TokenLikeness, token_likeness};
 use kubefoundry_yaml::text::{closest, one_of, shorten};
 
-/// What to do about a secret that others can read already; a help about one starts with it.
-pub const REVOKE: &str = "revoke it, because everyone who can read this file or its history has it";
+/// What to do about a secret that others can read already; a help about one ends with it.
+pub const REVOKE: &str = "revoke this secret, because everyone who can read this file or its history has it";
 
 /// The result of a syntax check. The error completes the sentence "…, expected …".
 pub type SyntaxResult = Result<(), &'static str>;
@@ -299,13 +299,13 @@ pub fn report_token(findings: &mut Findings<'_>, path: &FieldPath, text: &str, i
         _ => return false,
     };
     let (expected, advice) = if is_for_secrets {
-        ("the name of a Secret", "create a Secret with a new one, and write its name here")
+        ("the name of a Secret", "create a Secret with a new token, and write its name here")
     } else {
         ("a name", "write a name here")
     };
     findings
         .report(&codes::TOKEN_AS_NAME, path, format!("{path} {found}, expected {expected}"))
-        .help(format!("{REVOKE}; {advice}"))
+        .help(format!("{advice}; {REVOKE}"))
         .conceal(path);
     true
 }

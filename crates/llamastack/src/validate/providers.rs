@@ -162,7 +162,7 @@ fn report_inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPat
                 .findings
                 .report(&codes::INLINE_PROVIDER_SECRET, FieldRef::value(&at), message)
                 .help(format!(
-                    "{REVOKE}; set a variable in spec.server.containerSpec.env from a Secret, and write ${{env.NAME}} here"
+                    "set a variable in spec.server.containerSpec.env from a Secret, and write ${{env.NAME}} here; {REVOKE}"
                 ))
                 .conceal(&at);
         }

@@ -27,5 +27,5 @@ pub(super) fn warn_about_secret(
     };
     let Some(help) = help else { return };
     let message = format!("--{name} writes a secret into the manifest as plain text");
-    findings.report(&codes::EXPOSED_SECRET, FieldRef::key(&user_flag.path), message).help(format!("{REVOKE}; {help}"));
+    findings.report(&codes::EXPOSED_SECRET, FieldRef::key(&user_flag.path), message).help(format!("{help}; {REVOKE}"));
 }

@@ -133,7 +133,7 @@ fn warn_about_secrets(list: &ListPath<PathOf<EnvVar>>, env: &[EnvVar], check: &m
                 "replace value by valueFrom with a secretKeyRef"
             };
             let message = format!("{name} writes a secret into the manifest as plain text");
-            let help = format!("{REVOKE}; {help}");
+            let help = format!("{help}; {REVOKE}");
             check.findings.report(&codes::EXPOSED_SECRET, &path, message).help(help);
         }
     }

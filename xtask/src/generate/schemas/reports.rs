@@ -64,6 +64,13 @@ pub(super) fn all() -> Vec<(String, Value)> {
                 vec![
                     version(),
                     ("crds?", list("With `--crds`: the schemas against which objects were checked.", &schema())),
+                    (
+                        "notJudged?",
+                        number(
+                            "How many parts of the input were not judged; absent if everything was. `--min-severity` does not hide them.",
+                            1,
+                        ),
+                    ),
                     ("diagnostics", list("Every finding, by file, line and code.", &finding())),
                 ],
             ),
