@@ -130,8 +130,27 @@ fn no_analysis_repeats_a_secret() {
         ] {
             assert_hidden(&printed(&sandbox, args), &format!("{args:?}"));
         }
+        let baseline = std::fs::read_to_string(sandbox.path("baseline.json")).unwrap();
+        assert!(baseline.contains("KF0314"), "{baseline}");
+        assert_hidden(&baseline, "a baseline");
         // What is applied has the value.
-        assert!(printed(&sandbox, &["render", "new"]).contains(token), "manifests keep their bytes");
+        let live = printed(&sandbox, &["render", "new", "--quiet"]);
+        assert!(live.contains(token), "manifests keep their bytes");
+        std::fs::write(sandbox.path("live.yaml"), live).unwrap();
+        for args in [
+            &["drift", "old", "live.yaml"][..],
+            &["drift", "old", "live.yaml", "--diff"],
+            &["drift", "old", "live.yaml", "-o", "json"],
+            &["status", "new", "live.yaml"],
+            &["status", "new", "live.yaml", "-o", "json"],
+        ] {
+            let report = printed(&sandbox, args);
+            assert!(
+                args[0] == "status" || report.contains("****"),
+                "{args:?} shows that the secret differs:\n{report}"
+            );
+            assert_hidden(&report, &format!("{args:?}"));
+        }
     }
 }
 
