@@ -69,13 +69,12 @@ fn check(folder: Option<&Path>) -> Result<String, Failure> {
 /// is no mistake, but a release that was put there and not listed should be seen.
 fn summary(crds: &[Crd], folder: Option<&Path>) -> Result<String, Failure> {
     let from_dumps = crds.iter().filter(|crd| crd.is_read).count();
-    let mut summary = format!("{} skeletons, {from_dumps} of them read from dumps\n", crds.len());
-    for name in folder.map(dump_names).transpose()?.unwrap_or_default() {
-        if !crds.iter().any(|crd| crd.fact.dump == name) {
-            summary += &format!("note: {name} has no skeleton, because {} does not list it\n", facts::PATH);
-        }
-    }
-    Ok(summary)
+    let names = folder.map(dump_names).transpose()?.unwrap_or_default();
+    let unlisted = names.iter().filter(|name| !crds.iter().any(|crd| crd.fact.dump == **name));
+    let notes: Vec<String> = unlisted
+        .map(|name| format!("note: {name} has no skeleton, because {} does not list it\n", facts::PATH))
+        .collect();
+    Ok(format!("{} skeletons, {from_dumps} of them read from dumps\n{}", crds.len(), notes.concat()))
 }
 
 /// Reads every listed CRD: from its dump if the folder has it, otherwise from its embedded skeleton.

@@ -150,7 +150,7 @@ impl ResolvedField {
     /// field.
     pub fn new(path: &FieldPath, mut value: String, origin: FieldOrigin, root: &Node<'_>, text: &str) -> Self {
         if secret_at(root, text, path).is_some() {
-            value = "\"****\"".to_owned();
+            "\"****\"".clone_into(&mut value);
         }
         value.shrink_to_fit();
         Self { path: path.to_string(), value, origin }

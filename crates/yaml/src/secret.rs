@@ -240,10 +240,10 @@ fn mask_named(value: &mut serde_json::Value, name: &str) {
                 *text = masked;
             }
         }
-        Value::Number(number) => {
-            if name_strength(name).is_some_and(|strength| is_secret_value(strength, &number.to_string())) {
-                *value = Value::from("****");
-            }
+        Value::Number(number)
+            if name_strength(name).is_some_and(|strength| is_secret_value(strength, &number.to_string())) =>
+        {
+            *value = Value::from("****");
         }
         Value::Array(items) => {
             let mut name = name.to_owned();
@@ -295,13 +295,12 @@ fn find_secrets(text: &str) -> Vec<Range<usize>> {
     };
     for (at, byte) in text.bytes().enumerate() {
         match CLASSES[byte as usize] {
-            Class::Other => {}
             Class::Start if is_boundary(text.as_bytes(), at) => {
                 if let Some((body, end)) = find_token(text, at) {
                     add(body..end);
                 }
             }
-            Class::Start => {}
+            Class::Other | Class::Start => {}
             Class::Dash => {
                 if let Some(range) = find_key_block(text, at).or_else(|| find_flag_value(text, at)) {
                     add(range);
@@ -390,9 +389,10 @@ fn find_key_block(text: &str, at: usize) -> Option<Range<usize>> {
         let rest = text.get(from..)?;
         // The lines of a key with a passphrase that say how it is encrypted.
         let is_header = ["Proc-Type:", "DEK-Info:"].iter().any(|header| rest.starts_with(header));
-        let length = match is_header {
-            true => rest.find(['\n', '\\', '"']).unwrap_or(rest.len()),
-            false => rest.bytes().take_while(|byte| is_base64(*byte)).count(),
+        let length = if is_header {
+            rest.find(['\n', '\\', '"']).unwrap_or(rest.len())
+        } else {
+            rest.bytes().take_while(|byte| is_base64(*byte)).count()
         };
         let is_last = text.get(skip_blanks(text, from + length)..).is_some_and(|rest| rest.starts_with("-----END"));
         if length == 0 || (length < 16 && !is_last && !is_header) {

@@ -373,11 +373,13 @@ impl SecretValues {
             if let Cause::Field { path, before, after } = &mut change.cause
                 && let Some([old, new]) = self.fields.get(path)
             {
-                (before.clone_from(old), after.clone_from(new));
+                before.clone_from(old);
+                after.clone_from(new);
             }
             for output in &mut change.outputs {
                 if let Some([old, new]) = self.outputs.get(&(output.object.clone(), output.path.clone())) {
-                    (output.before.clone_from(old), output.after.clone_from(new));
+                    output.before.clone_from(old);
+                    output.after.clone_from(new);
                 }
             }
         }

@@ -397,9 +397,12 @@ impl DocumentChange {
 
     /// Describes a change in a report, which shows no secret: what is tried in place of one is almost the same.
     fn describe(edit: &FieldChange, document: &Value) -> Self {
-        let mut value = edit.value.clone();
-        value.iter_mut().for_each(|value| mask_at(document, &edit.path, value));
-        Self { path: edit.path.to_string(), value: value.as_ref().map(Value::to_string) }
+        let shown = edit.value.as_ref().map(|value| {
+            let mut shown = value.clone();
+            mask_at(document, &edit.path, &mut shown);
+            shown.to_string()
+        });
+        Self { path: edit.path.to_string(), value: shown }
     }
 }
 
