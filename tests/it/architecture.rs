@@ -21,8 +21,8 @@ fn block(fence: &str) -> Vec<String> {
     page[start..].lines().skip(1).take_while(|line| *line != "```").map(str::to_owned).collect()
 }
 
-/// Returns the packages of the workspace with their dependencies inside the workspace, without dev-dependencies.
-fn packages() -> BTreeMap<String, BTreeSet<String>> {
+/// Returns the packages of the workspace, as cargo describes them.
+fn described_packages() -> Vec<Value> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let metadata = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--no-deps", "--locked", "--offline"])
@@ -30,9 +30,14 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
         .output()
         .unwrap();
     assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    let mut metadata: Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    serde_json::from_value(metadata["packages"].take()).unwrap()
+}
+
+/// Returns the packages of the workspace with their dependencies inside the workspace, without dev-dependencies.
+fn packages() -> BTreeMap<String, BTreeSet<String>> {
+    let packages = described_packages();
     let short = |name: &str| name.strip_prefix("kubefoundry-").unwrap_or(name).to_owned();
-    let packages = metadata["packages"].as_array().unwrap();
     let own: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
     packages
         .iter()
@@ -43,6 +48,22 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
             (short(package["name"].as_str().unwrap()), names.filter(|name| own.contains(name)).map(short).collect())
         })
         .collect()
+}
+
+/// A package that asked for a feature would build that dependency, and everything above it, a second time, and others could
+/// rely on the feature without asking. Tests are never part of a program, so their features may differ.
+#[test]
+fn packages_agree_on_the_features_of_a_dependency() {
+    let mut asked: BTreeMap<String, (Vec<Value>, String)> = BTreeMap::new();
+    for package in described_packages() {
+        for dependency in package["dependencies"].as_array().unwrap().iter().filter(|it| it["kind"] != "dev") {
+            let settings = ["req", "features", "uses_default_features"].map(|key| dependency[key].clone()).to_vec();
+            let (name, asker) = (dependency["name"].as_str().unwrap(), package["name"].as_str().unwrap());
+            let (first, other) = asked.entry(name.to_owned()).or_insert_with(|| (settings.clone(), asker.to_owned()));
+            assert_eq!(&settings, first, "{asker} and {other} differ on {name}: write it in [workspace.dependencies]");
+        }
+    }
+    assert!(asked.len() > 40, "{}", asked.len());
 }
 
 /// A row of the drawing is a package, `<-`, and the packages that it uses.
