@@ -15,7 +15,6 @@ Examples:
   kubefoundry explain unknown-field
   kubefoundry explain spec.engine.type
   kubefoundry explain models/ --output html > models.html
-  kubefoundry explain llama.yaml --output dot | dot -Tsvg > llama.svg
   kubefoundry explain llama.yaml --trace --field spec.engine.contextLength
   kubefoundry explain llama.yaml --why-not kaito
   kubefoundry explain providers/ --rules

@@ -89,8 +89,6 @@ pub(crate) enum ExplanationFormat {
     Json,
     /// A Mermaid flowchart; GitHub and GitLab draw it in Markdown
     Mermaid,
-    /// A graph for Graphviz
-    Dot,
     /// A self-contained page for a browser
     Html,
 }

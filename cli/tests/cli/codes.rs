@@ -98,7 +98,7 @@ fn a_text_report_names_the_page_of_a_code() {
 
 #[test]
 fn rejects_picture_formats_for_a_code() {
-    for format in ["mermaid", "dot", "html"] {
+    for format in ["mermaid", "html"] {
         let ran = Sandbox::new().run(&["explain", "KF0102", "--output", format]).exits(2);
         assert_eq!(
             (ran.out.as_str(), ran.err.contains("only be printed with --output text or json")),

@@ -153,6 +153,6 @@ fn a_page_has_a_limit() {
     let note = "the first 2000 of 2001 deployments are shown; explain fewer files at once, or use --output json";
     assert!(ran.err.contains(note) && ran.out.contains(note), "{}", ran.err);
     assert!(ran.out.contains("id=\"d1999\"") && !ran.out.contains("m2000"));
-    let ran = sandbox.run(&["explain", "-o", "dot", "m.yaml"]).exits(0);
+    let ran = sandbox.run(&["explain", "-o", "mermaid", "m.yaml"]).exits(0);
     assert!(ran.err.contains(note) && !ran.out.contains("m2000"), "{}", ran.err);
 }

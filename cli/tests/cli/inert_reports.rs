@@ -121,7 +121,6 @@ fn no_analysis_repeats_a_secret() {
             &["explain", "new", "-o", "json"],
             &["explain", "new", "-o", "html"],
             &["explain", "new", "-o", "mermaid"],
-            &["explain", "new", "-o", "dot"],
             &["explain", "new", "--rules"],
             &["explain", "new", "--why-not", "kaito"],
             &["explain", "new", "--why-not", "kaito", "-o", "json"],

@@ -1,5 +1,4 @@
-//! `explain --output mermaid|dot|html`. `tests/conformance/pictures` checks the drawings with Mermaid and Graphviz, and
-//! `.ci/page` checks the page in a browser.
+//! `explain --output mermaid|html`. `tests/conformance/pictures` checks the drawings with Mermaid, and `.ci/page` checks the page in a browser.
 
 use crate::plan::{commit, git, is_installed};
 use crate::sandbox::{PINNED, SERVICE, Sandbox, broken, model};
@@ -20,12 +19,6 @@ fn a_flowchart_shows_the_decision_and_the_objects() {
     let ran = sandbox.run(&["explain", ".", "--output", "mermaid"]).exits(0);
     assert_eq!(ran.err, "");
     insta::assert_snapshot!(ran.out);
-}
-
-#[test]
-fn a_graph_shows_the_decision_and_the_objects() {
-    let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", with_claim());
-    insta::assert_snapshot!(sandbox.run(&["explain", ".", "--output", "dot"]).exits(0).out);
 }
 
 /// The page has the content of the text report, and loads nothing. A model with errors is a deployment, too.
@@ -225,7 +218,7 @@ fn html_counts_gpus() {
 #[test]
 fn pictures_are_reproducible() {
     let sandbox = Sandbox::new().with("a.yaml", with_claim()).with("b.yaml", model("b"));
-    for format in ["mermaid", "dot", "html"] {
+    for format in ["mermaid", "html"] {
         let run = || sandbox.run(&["explain", ".", "--output", format]).exits(0).out;
         let first = run();
         assert!(first.contains("prod/a") && first.contains("prod/b"), "{first}");
@@ -256,10 +249,6 @@ fn escapes_hostile_texts() {
     let labels: Vec<&str> = chart.lines().filter(|line| line.contains("alert")).collect();
     assert!(!labels.is_empty() && labels.iter().all(|line| line.matches('"').count() == 2), "{chart}");
     assert!(!chart.contains("<script") && !chart.contains("%%{init}") && !chart.contains('\u{202e}'), "{chart}");
-
-    let graph = run("dot");
-    assert!(graph.contains(r#"\"];x-->y&amp;lt;</td><script>"#), "{graph}");
-    assert!(graph.contains(r"\\N\\l|x|\\u{202e}"), "{graph}");
 }
 
 /// Without a deployment, the picture is empty but valid.
@@ -268,7 +257,6 @@ fn draws_an_empty_input() {
     let sandbox = Sandbox::new().with("s.yaml", SERVICE);
     let run = |format| sandbox.run(&["explain", "s.yaml", "--output", format]).exits(1).out;
     assert!(run("mermaid").contains("no ModelDeployment"));
-    assert!(run("dot").ends_with("}\n"));
     assert!(run("html").contains("no ModelDeployment that could be read"));
 }
 

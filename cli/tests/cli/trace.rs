@@ -48,7 +48,7 @@ fn suggests_a_field_or_provider_for_an_unknown_one() {
     assert!(ran.out.is_empty() && ran.err.contains("did you mean spec.resources.gpu.count?"), "{ran:?}");
     let ran = sandbox.run(&["explain", "a.yaml", "--why-not", "katio"]).exits(2);
     assert!(ran.out.is_empty() && ran.err.contains("did you mean \"kaito\"?"), "{ran:?}");
-    let ran = sandbox.run(&["explain", "a.yaml", "--trace", "-o", "dot"]).exits(2);
+    let ran = sandbox.run(&["explain", "a.yaml", "--trace", "-o", "mermaid"]).exits(2);
     assert!(ran.err.contains("support only --output text and json"), "{ran:?}");
     for wrong in [["--trace", "--rules"], ["--field", "x"], ["--no-builtins", "--trace"]] {
         sandbox.run(&[&["explain", "a.yaml"], wrong.as_slice()].concat()).exits(2);

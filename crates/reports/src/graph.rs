@@ -1,4 +1,4 @@
-//! Converts decisions to graphs, from which the formats of `explain` are written: Mermaid, Graphviz and HTML.
+//! Converts decisions to graphs, from which the formats of `explain` are written: Mermaid and HTML.
 //!
 //! Each ModelDeployment has one diagram in three stages: the deployment, the candidates with their gates and selection
 //! rules, and the rendered objects with their references. Texts are not escaped; each writer escapes them for its

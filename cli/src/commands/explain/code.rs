@@ -120,7 +120,7 @@ pub(super) fn pages(codes: &[&'static Code], format: ExplanationFormat) -> Resul
             let report = CodeReport { version: 1, codes: codes.collect() };
             Ok(to_report(&report))
         }
-        ExplanationFormat::Mermaid | ExplanationFormat::Dot | ExplanationFormat::Html => {
+        ExplanationFormat::Mermaid | ExplanationFormat::Html => {
             Err(CodeError::UnsupportedFormat)
         }
     }

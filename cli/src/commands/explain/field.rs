@@ -49,7 +49,7 @@ pub(super) fn refuse_misspelt_fields(arguments: &[PathBuf]) -> Result<(), FieldE
 pub(super) fn format_fields(fields: &[FieldEntry], format: ExplanationFormat) -> Result<String, FieldError> {
     match format {
         ExplanationFormat::Text => Ok(fields.iter().map(FieldEntry::to_text).collect::<Vec<_>>().join("\n")),
-        ExplanationFormat::Json | ExplanationFormat::Mermaid | ExplanationFormat::Dot | ExplanationFormat::Html => {
+        ExplanationFormat::Json | ExplanationFormat::Mermaid | ExplanationFormat::Html => {
             Err(FieldError::UnsupportedFormat)
         }
     }

@@ -1,4 +1,4 @@
-//! Labels of `mermaid` and `dot` boxes, which do not wrap or scroll on their own.
+//! Labels of the boxes of `mermaid`, which do not wrap or scroll on their own.
 
 use kubefoundry_reports::graph::{EvaluatedRule, Node};
 use kubefoundry_yaml::text::printable;

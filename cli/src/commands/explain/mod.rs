@@ -1,7 +1,6 @@
 //! `kubefoundry explain`: which provider is selected, why, and with which values; or what a code or a field means.
 
 mod code;
-mod dot;
 mod field;
 mod html;
 mod label;
@@ -90,7 +89,6 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
     let diagrams = graph::build_diagrams(&decisions, &run.compilation);
     let output = match args.output {
         ExplanationFormat::Mermaid => mermaid::mermaid(&diagrams),
-        ExplanationFormat::Dot => dot::dot(&diagrams),
         _ => html::html(&decisions, &diagrams, &run, &args.input.paths, &mut locator),
     };
     console::print([&output])?;
