@@ -22,16 +22,25 @@ pub(crate) struct Console {
 #[error("standard output: {0}")]
 pub(crate) struct StdoutError(io::Error);
 
-/// Prints the parts of a report to standard output: secrets are masked, and in the log of a CI runner no text is a command.
+/// Prints the parts of a report for people to standard output: secrets are masked, and in the log of a CI runner no text is a
+/// command.
 pub(crate) fn print<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Result<(), StdoutError> {
     let is_terminal = io::stdout().is_terminal();
     write_parts(parts, |part, out| out.write_all(inert(part, is_terminal).as_bytes()))
 }
 
-/// Prints the parts of a text to standard output as they are: manifests, and texts without anything of users. A closed pipe
-/// is not an error: the reader (`| head`) has read enough.
-pub(crate) fn print_manifests<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Result<(), StdoutError> {
+/// Prints the parts of a text to standard output as they are: manifests, texts without anything of users, and reports for
+/// programs, whose writers mask each value. A closed pipe is not an error: the reader (`| head`) has read enough.
+pub(crate) fn print_as_is<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Result<(), StdoutError> {
     write_parts(parts, |part, out| out.write_all(part.as_bytes()))
+}
+
+/// Prints the parts of a report, which is either for people or, if `is_parsed`, for programs.
+pub(crate) fn print_report<S: AsRef<str>>(
+    parts: impl IntoIterator<Item = S>,
+    is_parsed: bool,
+) -> Result<(), StdoutError> {
+    if is_parsed { print_as_is(parts) } else { print(parts) }
 }
 
 fn write_parts<S: AsRef<str>>(
@@ -63,11 +72,14 @@ pub(crate) fn note(text: &str) {
     let _ = stderr.lock().write_all(text.as_bytes());
 }
 
-/// Prints the parts of a text to standard error, like [`note`].
-pub(crate) fn note_parts(parts: impl IntoIterator<Item = String>) {
+/// Prints the parts of a report to standard error, like [`print_report`].
+pub(crate) fn note_report(parts: impl IntoIterator<Item = String>, is_parsed: bool) {
     let is_terminal = io::stderr().is_terminal();
     let mut stderr = BufWriter::with_capacity(64 * 1024, io::stderr().lock());
-    let _ = parts.into_iter().try_for_each(|part| stderr.write_all(inert(&part, is_terminal).as_bytes()));
+    let _ = parts.into_iter().try_for_each(|part| {
+        let part = if is_parsed { Cow::Borrowed(&*part) } else { inert(&part, is_terminal) };
+        stderr.write_all(part.as_bytes())
+    });
 }
 
 /// Clears the screen and moves to its start if standard output is a terminal that understands it.

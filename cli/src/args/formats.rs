@@ -57,6 +57,13 @@ pub(crate) enum LintFormat {
     Junit,
 }
 
+impl LintFormat {
+    /// Whether programs parse the report.
+    pub(crate) const fn is_parsed(self) -> bool {
+        matches!(self, Self::Json | Self::Gitlab | Self::Sarif | Self::Junit)
+    }
+}
+
 /// Format of the other reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TextFormat {

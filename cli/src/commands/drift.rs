@@ -37,7 +37,7 @@ pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, Com
     match args.output {
         TextFormat::Json => {
             let findings = findings_json(&run.compilation.diagnostics, &run.sources);
-            console::print([to_report(&report.to_json(findings))])?;
+            console::print_as_is([to_report(&report.to_json(findings))])?;
         }
         TextFormat::Text => {
             run.note_findings(args.diagnostics.diagnostics, console);

@@ -36,6 +36,6 @@ pub(super) fn run(args: &ImagesArgs, console: &Console) -> Result<ExitStatus, Co
             format!("{report:#}\n")
         }
     };
-    console::print([&report])?;
+    console::print_report([&report], args.output == TextFormat::Json)?;
     Ok(ExitStatus::Success)
 }

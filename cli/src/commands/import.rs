@@ -8,7 +8,7 @@ use kubefoundry_reports::import as report;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::text::printable;
 
-use super::{CommandError, exit_status, format_findings, read_input};
+use super::{CommandError, exit_status, note_findings, read_input};
 use crate::args::{FailOn, ImportArgs, InputArgs, ObjectFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
@@ -24,20 +24,13 @@ pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, Co
     // With --strict, residue fails the run, and its warnings are not hidden.
     findings.retain(&mut import.diagnostics, if args.strict { FailOn::Warning } else { FailOn::Error });
     if args.output == ObjectFormat::Json && args.out_dir.is_none() {
-        console::print_manifests([report::json(&import, sources)])?;
+        console::print_as_is([report::json(&import, sources)])?;
     } else {
-        let result = describe(&import);
-        console::note(&format_findings(
-            &result,
-            &import.diagnostics,
-            sources,
-            &args.diagnostics,
-            console.stderr_style(),
-        ));
+        note_findings(&describe(&import), &import.diagnostics, sources, &args.diagnostics, console);
         let deployments = import.imported.iter().map(|imported| &imported.model_deployment);
         match &args.out_dir {
             Some(directory) => output::write_imports(directory, deployments, args.output)?,
-            None => console::print_manifests([yaml::to_yaml_stream(deployments)])?,
+            None => console::print_as_is([yaml::to_yaml_stream(deployments)])?,
         }
     }
     let has_residue = import.imported.iter().any(|imported| !imported.residue.is_empty());

@@ -67,7 +67,7 @@ pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, CommandError> {
             }
             replacement.commit().map_err(|(path, source)| ManError::Write { path, source })?;
         }
-        None => console::print_manifests([roff(&program, find_command(&program, &args.command)?)])?,
+        None => console::print_as_is([roff(&program, find_command(&program, &args.command)?)])?,
     }
     Ok(ExitStatus::Success)
 }

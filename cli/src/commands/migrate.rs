@@ -15,7 +15,7 @@ use kubefoundry_yaml as yaml;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{CommandError, exit_status, format_findings, read_input};
+use super::{CommandError, exit_status, note_findings, read_input};
 use crate::args::{FailOn, MigrateArgs, MigrationFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
@@ -84,11 +84,13 @@ fn run_provider_migration(
         })?;
     } else {
         let result = format!("{} migrated", moved.len());
-        console::note(&format_findings(&result, diagnostics, sources, &args.diagnostics, console.stderr_style()));
-        console::print([match args.output {
-            MigrationFormat::Yaml => yaml::to_yaml_stream(moved.iter().map(|moved| &moved.model_deployment)),
-            _ => moved.iter().map(format_migration).collect::<Vec<_>>().join("\n"),
-        }])?;
+        note_findings(&result, diagnostics, sources, &args.diagnostics, console);
+        match args.output {
+            MigrationFormat::Yaml => {
+                console::print_as_is([yaml::to_yaml_stream(moved.iter().map(|moved| &moved.model_deployment))])?;
+            }
+            _ => console::print([moved.iter().map(format_migration).collect::<Vec<_>>().join("\n")])?,
+        }
     }
     Ok(exit_status(diagnostics, sources, is_partial))
 }
@@ -154,11 +156,11 @@ fn run_group_migration(
         return Ok(exit_status(findings, sources, is_partial));
     }
     let result = format!("{} migrated", texts.iter().map(|text| text.objects.len()).sum::<usize>());
-    console::note(&format_findings(&result, findings, sources, &args.diagnostics, console.stderr_style()));
+    note_findings(&result, findings, sources, &args.diagnostics, console);
     if args.in_place {
         write_in_place(texts, input, &args.input.paths)?;
     } else {
-        console::print_manifests([join_texts(texts, sources)])?;
+        console::print_as_is([join_texts(texts, sources)])?;
     }
     Ok(exit_status(findings, sources, is_partial))
 }
@@ -193,6 +195,6 @@ fn write_in_place(texts: &[RegroupedText], input: &Input, paths: &[PathBuf]) -> 
 }
 
 fn print_json(report: &MigrationReport<'_>) -> Result<(), CommandError> {
-    console::print_manifests([to_object_report(report)])?;
+    console::print_as_is([to_object_report(report)])?;
     Ok(())
 }

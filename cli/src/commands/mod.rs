@@ -318,7 +318,8 @@ impl<O: OutputForm> Run<O> {
 
     /// Prints the findings to standard error.
     fn note_findings(&self, format: ReportFormat, console: &Console) {
-        console::note_parts(self.report_parts(format, console.stderr_style(), &NOTED));
+        let is_parsed = format == ReportFormat::Json;
+        console::note_report(self.report_parts(format, console.stderr_style(), &NOTED), is_parsed);
     }
 
     /// Formats the last line of a report: `2 errors, 1 warning in 3 files (1 suppressed), 1 part of the input not judged`.
@@ -391,16 +392,17 @@ fn count_findings(findings: &[Diagnostic]) -> String {
     if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") }
 }
 
-/// Formats findings of a command that does not compile its input. Text ends with the number of findings after
-/// `result`, which says what the command has done: `1 imported`.
-fn format_findings(
+/// Prints findings of a command that does not compile its input to standard error. Text ends with the number of findings
+/// after `result`, which says what the command has done: `1 imported`.
+fn note_findings(
     result: &str,
     findings: &[Diagnostic],
     sources: &SourceSet,
     args: &DiagnosticsArgs,
-    style: TextStyle,
-) -> String {
-    match args.diagnostics {
+    console: &Console,
+) {
+    let style = console.stderr_style();
+    let report = match args.diagnostics {
         ReportFormat::Text => {
             // `lint` does not read these objects, so it cannot fix them.
             let guide = ReportGuide { list_all: NOTED.list_all, marks_fixes: false };
@@ -410,7 +412,8 @@ fn format_findings(
         }
         ReportFormat::Concise => diagnostics::concise(findings, sources),
         ReportFormat::Json => diagnostics::json(findings, sources, &[], count_not_judged(findings)),
-    }
+    };
+    console::note_report([report], args.diagnostics == ReportFormat::Json);
 }
 
 /// Reads the input for a command that reports these findings.

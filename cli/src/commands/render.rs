@@ -50,7 +50,7 @@ fn watch_input<O: OutputForm + OutputObject + PartialEq>(
             return Ok(());
         }
         let mode = run.output_mode();
-        let Some(directory) = &args.files.out_dir else { return Ok(console::print_manifests(text(run, mode)?)?) };
+        let Some(directory) = &args.files.out_dir else { return Ok(console::print_as_is(text(run, mode)?)?) };
         if mode != OutputMode::Generated {
             return Err(OutDirError::NotGenerated.into());
         }
@@ -97,7 +97,7 @@ fn print_objects<O: OutputForm>(
     if run.has_failed() || run.fails(args.fail_on.into()) {
         return Ok(run.status(args.fail_on.into()));
     }
-    console::print_manifests(text(&run, run.output_mode())?)?;
+    console::print_as_is(text(&run, run.output_mode())?)?;
     Ok(ExitStatus::Success)
 }
 

@@ -34,7 +34,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitStatus, CommandError> {
         }
         (None, Some(name)) => SCHEMAS.iter().filter(|schema| schema.name == name).map(Schema::text).collect(),
     };
-    console::print_manifests([&text])?;
+    console::print_as_is([&text])?;
     Ok(ExitStatus::Success)
 }
 

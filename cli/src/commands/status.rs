@@ -42,7 +42,7 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
         }
         TextFormat::Json => {
             let findings = findings_json(&report.diagnostics, &sources);
-            console::print([to_report(&to_json(&report, staleness, findings))])?;
+            console::print_as_is([to_report(&to_json(&report, staleness, findings))])?;
         }
     }
     // An unreadable file may contain any object, so the status is incomplete. All findings of a snapshot are errors.

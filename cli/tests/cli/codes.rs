@@ -56,7 +56,7 @@ fn reads_an_existing_directory_as_a_path() {
 #[test]
 fn rejects_an_unknown_code() {
     for (given, expected) in [
-        ("KF0199", "kubefoundry: KF0199 is not a diagnostic code; expected one of KF0101 to KF0119\n"),
+        ("KF0199", "kubefoundry: KF0199 is not a diagnostic code; expected one of KF0101 to KF0120\n"),
         ("KF9999", "kubefoundry: KF9999 is not a diagnostic code; expected a code such as KF0102\n"),
         ("kf102", "kubefoundry: kf102 is not a diagnostic code; did you mean KF0102 (unknown-field)?\n"),
         (

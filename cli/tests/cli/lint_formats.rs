@@ -116,7 +116,7 @@ fn a_clean_run_is_a_report_too() {
 fn junit_has_a_case_for_each_object() {
     let ran = lint(&three(), "junit");
     assert!(
-        ran.out.contains("<testsuites name=\"kubefoundry\" tests=\"3\" failures=\"1\" errors=\"0\">"),
+        ran.out.contains("<testsuites name=\"kubefoundry\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\">"),
         "{}",
         ran.out
     );

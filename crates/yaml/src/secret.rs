@@ -422,9 +422,7 @@ fn find_named_value(text: &str, separator: usize) -> Option<Range<usize>> {
     let name = name_before(text, separator)?;
     if let Some(strength) = name_strength(name) {
         let value = value_after(text, separator + 1);
-        let is_quoted = text.get(..separator).is_some_and(|before| before.trim_end().ends_with('"'));
-        let found = text.get(value.clone())?;
-        return (is_secret_value(strength, found) && !(is_quoted && is_json_number(text, &value))).then_some(value);
+        return is_secret_value(strength, text.get(value.clone())?).then_some(value);
     }
     // A variable, whose value is in the next field.
     if name != "name" {
@@ -441,27 +439,27 @@ fn find_named_value(text: &str, separator: usize) -> Option<Range<usize>> {
 
 /// Finds the secret value that follows a flag as an item of its own: `"--api-key", "value"`.
 fn find_flag_value(text: &str, at: usize) -> Option<Range<usize>> {
-    let rest = text.get(at..)?.strip_prefix("--").filter(|rest| !rest.starts_with('-'))?;
+    let (before, rest) = (text.get(..at)?, text.get(at..)?);
+    let rest = rest.strip_prefix("--").filter(|rest| !rest.starts_with('-'))?;
     let length = rest.bytes().take(MAX_NAME_BYTES).take_while(|byte| is_word(*byte)).count();
     let strength = name_strength(rest.get(..length)?)?;
     let after = rest.get(length..)?;
+    // A text that ends with the name of a flag is not followed by its value.
+    if ["\\\"", "\"", "'"].iter().any(|quote| after.starts_with(quote) && !before.ends_with(quote)) {
+        return None;
+    }
     let value = after.trim_start_matches(['"', '\'', '\\', ',', ' ', '\n', '\r']);
     let between = after.get(..after.len() - value.len())?;
     let value = value.strip_prefix("- ").filter(|_| between.contains('\n')).unwrap_or(value);
     let is_item = between.contains([',', '\n']);
     let range = value_after(text, text.len() - value.len());
-    if between.starts_with('"') && !between.ends_with('"') && is_json_number(text, &range) {
+    let found = text.get(range.clone())?;
+    // The next key of an object.
+    if text.get(range.end..)?.trim_start_matches(['"', '\'', '\\']).trim_start().starts_with(':') {
         return None;
     }
-    let found = text.get(range.clone())?;
     let strength = if is_item { strength } else { NameStrength::Possible };
     (!between.is_empty() && !found.starts_with('-') && is_secret_value(strength, found)).then_some(range)
-}
-
-/// Whether a value is a number without quotes. A mask in its place would not be JSON.
-fn is_json_number(text: &str, value: &Range<usize>) -> bool {
-    let is_quoted = text.get(..value.start).is_some_and(|before| before.ends_with('"'));
-    !is_quoted && text.get(value.clone()).is_some_and(|value| value.parse::<f64>().is_ok())
 }
 
 /// Returns the name that ends before a separator.

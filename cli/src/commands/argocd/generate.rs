@@ -34,7 +34,7 @@ pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     }
     ServedVersions::reject_missing(&missing, &run.compilation).map_err(ArgoCdError::from)?;
     console::note(&served.warnings(&run.compilation));
-    console::print_manifests(kubefoundry_reports::manifests::yaml(&run.sources, &run.compilation, run.output_mode())?)?;
+    console::print_as_is(kubefoundry_reports::manifests::yaml(&run.sources, &run.compilation, run.output_mode())?)?;
     Ok(ExitStatus::Success)
 }
 

@@ -55,7 +55,7 @@ fn print_parameters() -> Result<ExitStatus, CommandError> {
     // them.
     let mut text = serde_json::to_string_pretty(&parameters::announcement()).unwrap_or_default();
     text.push('\n');
-    console::print_manifests([&text])?;
+    console::print_as_is([&text])?;
     Ok(ExitStatus::Success)
 }
 

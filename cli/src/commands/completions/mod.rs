@@ -21,6 +21,6 @@ pub(super) fn run(args: &CompletionsArgs) -> Result<ExitStatus, CommandError> {
     // Generate into memory, because the generator panics if its writer fails, for example on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, PROGRAM, &mut script);
-    console::print_manifests([scripts::complete_script(args.shell, &String::from_utf8_lossy(&script), &hints)])?;
+    console::print_as_is([scripts::complete_script(args.shell, &String::from_utf8_lossy(&script), &hints)])?;
     Ok(ExitStatus::Success)
 }

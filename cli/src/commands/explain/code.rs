@@ -120,8 +120,6 @@ pub(super) fn pages(codes: &[&'static Code], format: ExplanationFormat) -> Resul
             let report = CodeReport { version: 1, codes: codes.collect() };
             Ok(to_report(&report))
         }
-        ExplanationFormat::Mermaid | ExplanationFormat::Html => {
-            Err(CodeError::UnsupportedFormat)
-        }
+        ExplanationFormat::Mermaid | ExplanationFormat::Html => Err(CodeError::UnsupportedFormat),
     }
 }

@@ -42,13 +42,13 @@ pub(crate) enum ReportError {
 pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let fields = field::parse_fields(&args.input.paths)?;
     if !fields.is_empty() {
-        console::print_manifests([field::format_fields(&fields, args.output)?])?;
+        console::print_as_is([field::format_fields(&fields, args.output)?])?;
         return Ok(ExitStatus::Success);
     }
     field::refuse_misspelt_fields(&args.input.paths)?;
     let codes = code::parse_codes(&args.input.paths)?;
     if !codes.is_empty() {
-        console::print_manifests([code::pages(&codes, args.output)?])?;
+        console::print_as_is([code::pages(&codes, args.output)?])?;
         return Ok(ExitStatus::Success);
     }
     let is_analysis = args.trace || args.rules || args.why_not.is_some();
@@ -72,7 +72,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
             None if args.rules => rules::report(&run, args, style),
             None => trace::report(&run, args, style)?,
         };
-        console::print([&report])?;
+        console::print_report([&report], args.output == ExplanationFormat::Json)?;
         if args.output != ExplanationFormat::Json {
             run.note_findings(args.diagnostics.diagnostics, console);
         }
@@ -91,7 +91,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         ExplanationFormat::Mermaid => mermaid::mermaid(&diagrams),
         _ => html::html(&decisions, &diagrams, &run, &args.input.paths, &mut locator),
     };
-    console::print([&output])?;
+    console::print_report([&output], args.output == ExplanationFormat::Html)?;
     run.note_findings(args.diagnostics.diagnostics, console);
     if args.output == ExplanationFormat::Mermaid
         && !run.is_quiet
@@ -111,7 +111,7 @@ fn print_decisions(run: &Run<()>, args: &ExplainArgs, console: &Console) -> Resu
         console::print(text::text_parts(decisions, console.stdout_style()))?;
         run.note_findings(args.diagnostics.diagnostics, console);
     } else {
-        console::print([decisions::json(run.result())])?;
+        console::print_as_is([decisions::json(run.result())])?;
     }
     Ok(run.status(FailOn::Error))
 }

@@ -49,7 +49,7 @@ pub(super) fn run(args: &FitArgs, console: &Console) -> Result<ExitStatus, Comma
         TableFormat::Json => report::json(run.result()),
         TableFormat::Markdown => markdown::markdown(&rows),
     };
-    console::print([&report])?;
+    console::print_report([&report], args.output == TableFormat::Json)?;
     if args.output != TableFormat::Json {
         run.note_findings(args.diagnostics.diagnostics, console);
     }

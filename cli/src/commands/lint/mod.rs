@@ -37,7 +37,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     if args.watch {
         return watch::watch(&args.input, options, scope(args), Thoroughness::EveryRule, |run: &mut Run<()>| {
             set_known_aside(run, args, baseline.as_ref(), None);
-            Ok(console::print(report(run, args, console))?)
+            Ok(console::print_report(report(run, args, console), args.output.is_parsed())?)
         });
     }
     if !args.fix && !args.diff {
@@ -48,7 +48,7 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
         if let Some(path) = &args.write_baseline {
             write_baseline(&mut run, path, args)?;
         }
-        console::print(report(&run, args, console))?;
+        console::print_report(report(&run, args, console), args.output.is_parsed())?;
         return Ok(run.status(args.fail_on));
     }
     // Fixes are for files, not for what is built from them.
@@ -76,10 +76,10 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
     let run = lint_input(input, args, baseline.as_ref(), None)?;
     let report = report(&run, args, console);
     if let Some(text) = fixed {
-        console::print_manifests([&text])?;
-        console::note_parts(report);
+        console::print_as_is([&text])?;
+        console::note_report(report, args.output.is_parsed());
     } else {
-        console::print(report)?;
+        console::print_report(report, args.output.is_parsed())?;
     }
     if applied.fixes > 0 {
         note_summary("fixed");

@@ -55,7 +55,7 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<ExitStatus, Comm
         TableFormat::Json => json(&context),
         TableFormat::Markdown => markdown::markdown(&context),
     };
-    console::print([&report])?;
+    console::print_report([&report], args.output == TableFormat::Json)?;
     Ok(plan_status(&plan, args.fail_on))
 }
 

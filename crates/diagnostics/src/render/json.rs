@@ -8,7 +8,7 @@ use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
 use crate::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_yaml::edit::TextEdit;
-use kubefoundry_yaml::secret::mask;
+use kubefoundry_yaml::secret::{has_secret, mask, mask_object};
 use kubefoundry_yaml::text::{break_json_commands, printable_json};
 
 /// The envelope. `version` changes when a field changes its meaning or is removed.
@@ -94,10 +94,13 @@ fn is_zero(number: &usize) -> bool {
 /// Its secrets are masked.
 pub fn to_report(report: &impl Serialize) -> String {
     let text = to_object_report(report);
-    match mask(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(masked) => masked,
+    if !has_secret(&text) {
+        return text;
     }
+    // A mask in the text could cross the borders of its values, but is better than none.
+    let Ok(mut value) = serde_json::to_value(report) else { return mask(&text).into_owned() };
+    mask_object(&mut value);
+    to_object_report(&value)
 }
 
 /// Like [`to_report`], for a report with objects that are used as they are written: their secrets stay.
@@ -131,5 +134,30 @@ fn to_json_diagnostic<'a>(diagnostic: &'a Diagnostic, resolver: &'a LocationReso
             .collect(),
         help: diagnostic.help.as_deref(),
         fix,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Only values are masked: what stands next to a name in the text may be a key, or part of another value.
+    #[test]
+    fn masked_reports_have_the_same_structure() {
+        let report = |argument: &str, password: Value| {
+            json!({
+                "message": "it does not accept the flag --api-key",
+                "file": "m.yaml",
+                "api-key:": 10000,
+                "say \"--hf-token\"": {"--hf-token": argument},
+                "args": ["--api-key", argument],
+                "password": password,
+            })
+        };
+        let written = to_report(&report("abcdef", 20_241_131.into()));
+        let expected = report("****", "****".into());
+        assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), expected, "{written}");
     }
 }

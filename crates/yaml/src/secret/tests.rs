@@ -86,6 +86,8 @@ fn leaves_what_only_looks_like_a_token() {
         "huggingFaceToken: my-hf-token-5f7c9d8b6c",
         "\"api-key\": {\"type\": \"string\"}",
         "password: null",
+        "{\"message\": \"it does not accept the flag --api-key\",\n  \"file\": \"m.yaml\"}",
+        "{\"flag\": \"--api-key\",\n  \"purpose\": \"m.yaml\"}",
         "password: secret",
         "hf_token: HUGGING_FACE_TOKEN",
         "MAX_TOKENS: 4096",
