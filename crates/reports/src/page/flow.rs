@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::Output;
+use kubefoundry_yaml::secret::mask;
 
 use super::Text;
 use crate::graph::{Diagram, Edge, Node, NodeRole, Stage};
@@ -73,7 +74,8 @@ fn write_box(out: &mut String, diagram: &Diagram, edges: &[&Edge], node: &Node, 
     out.push_str("</div></li>\n");
 }
 
-/// Writes the object as `render` prints it, folded. The block can be scrolled, so the keyboard must reach it.
+/// Writes the object as `render` prints it, folded and without secrets. The block can be scrolled, so the keyboard must reach
+/// it.
 fn write_yaml(out: &mut String, output: &Output) {
     let mut text = String::new();
     kubefoundry_yaml::to_yaml(&output.object, &mut text);
@@ -84,7 +86,8 @@ fn write_yaml(out: &mut String, output: &Output) {
         "<details class=\"yaml\"><summary aria-label=\"{name}\">YAML</summary>\
          <pre tabindex=\"0\" role=\"region\" aria-label=\"{name}\">"
     );
-    for line in text.lines() {
+    // The name of a variable can stand in another line than its value.
+    for line in mask(&text).lines() {
         let _ = writeln!(out, "{}", Text(line));
     }
     out.push_str("</pre></details>");
