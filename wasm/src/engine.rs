@@ -10,9 +10,9 @@ use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 use kubefoundry_compiler::recompiler::Recompiler;
 use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_compiler::{Compilation, Thoroughness};
+use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_diagnostics::{Diagnostic, count_not_judged};
 use kubefoundry_editor::completion::{CompletionKind, complete};
 use kubefoundry_editor::fixes::{breaks_syntax, compatible_edits};
 use kubefoundry_editor::hover::describe;
@@ -70,7 +70,7 @@ impl Engine {
         let Explained { sources, compilation, .. } = self.explained(request)?;
         let reported: Vec<Diagnostic> =
             compilation.diagnostics.iter().filter(|finding| !finding.suppressed).cloned().collect();
-        Ok(render::json(&reported, sources, &compilation.checked_schemas(), count_not_judged(&reported)))
+        Ok(render::json(&reported, sources, &compilation.checked_schemas()))
     }
 
     /// Returns what `render` prints: `manifests`, which are `null` after an error, and the findings. `refusal` is the reason
@@ -239,8 +239,7 @@ fn session(request: &Request) -> Option<Session> {
 }
 
 fn findings<O: OutputForm>(compilation: &Compilation<O>, sources: &SourceSet) -> String {
-    let findings = &compilation.diagnostics;
-    render::json(findings, sources, &compilation.checked_schemas(), count_not_judged(findings))
+    render::json(&compilation.diagnostics, sources, &compilation.checked_schemas())
 }
 
 fn to_text(value: &Value) -> String {

@@ -101,7 +101,7 @@ fn findings_are_those_of_lint() {
             sources.add(file["name"].as_str().unwrap(), file["text"].as_str().unwrap());
         }
         let compilation = kubefoundry::compile(&sources, kubefoundry::Thoroughness::EveryRule);
-        let expected = kubefoundry::report::json(&compilation.diagnostics, &sources, &[], 0);
+        let expected = kubefoundry::report::json(&compilation.diagnostics, &sources, &[]);
         assert_eq!(engine.lint(&request.to_string()).unwrap(), expected, "{folder:?}");
     }
 }

@@ -304,7 +304,7 @@ impl<O: OutputForm> Run<O> {
             ReportFormat::Concise => Box::new(once(diagnostics::concise(findings, &self.sources))),
             ReportFormat::Json => {
                 let schemas = self.compilation.checked_schemas();
-                Box::new(once(diagnostics::json(findings, &self.sources, &schemas, self.not_judged)))
+                Box::new(once(diagnostics::json_of_reported(findings, &self.sources, &schemas, self.not_judged)))
             }
         }
     }
@@ -411,7 +411,7 @@ fn note_findings(
             if args.findings.quiet { text } else { text + &summary() }
         }
         ReportFormat::Concise => diagnostics::concise(findings, sources),
-        ReportFormat::Json => diagnostics::json(findings, sources, &[], count_not_judged(findings)),
+        ReportFormat::Json => diagnostics::json(findings, sources, &[]),
     };
     console::note_report([report], args.diagnostics == ReportFormat::Json);
 }

@@ -37,7 +37,7 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
             console::note(&match args.diagnostics.diagnostics {
                 ReportFormat::Text => diagnostics::text(&report.diagnostics, &sources, console.stderr_style()),
                 ReportFormat::Concise => diagnostics::concise(&report.diagnostics, &sources),
-                ReportFormat::Json => diagnostics::json(&report.diagnostics, &sources, &[], 0),
+                ReportFormat::Json => diagnostics::json(&report.diagnostics, &sources, &[]),
             });
         }
         TextFormat::Json => {

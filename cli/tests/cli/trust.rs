@@ -171,9 +171,20 @@ fn what_options_leave_out_is_said() {
         let ran = sandbox.run(&["lint", ".", "-o", "concise"]).exits(0);
         let expected = "info[KF0016] include and exclude leave out 3 files, 2 of which may hold objects of kubefoundry";
         assert!(ran.out.contains(&format!("kubefoundry.yaml:4:1: {expected}")), "{selection}: {}", ran.out);
-        for format in ["text", "json", "sarif", "github", "gitlab", "junit"] {
+        for (format, counted) in [
+            ("text", ", 1 part of the input not judged\n"),
+            ("json", "\"notJudged\": 1"),
+            ("sarif", "\"notJudged\": 1"),
+            ("github", "::notice title=kubefoundry::1 part of the input not judged\n"),
+            ("junit", "errors=\"0\" skipped=\"1\""),
+            ("gitlab", "KF0016"),
+        ] {
             let ran = sandbox.run(&["lint", ".", "-o", format]).exits(0);
-            assert!(ran.out.contains("KF0016") || format == "junit", "{format}: {}", ran.out);
+            assert!(ran.out.contains("KF0016") && ran.out.contains(counted), "{format}: {}", ran.out);
+            if !matches!(format, "junit" | "gitlab") {
+                let ran = sandbox.run(&["lint", ".", "-o", format, "--min-severity", "warning"]).exits(0);
+                assert!(!ran.out.contains("[KF0016]") && ran.out.contains(counted), "{format}: {}", ran.out);
+            }
         }
         // The user's own decision is no finding.
         let named = sandbox.run(&["lint", ".", "--isolated", "--exclude", "models/"]).exits(0);

@@ -87,7 +87,7 @@ impl<'r, O> RunResult<'r, O> {
 
 /// Converts findings to JSON, in the form that all JSON reports use.
 pub fn findings_json(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
-    let mut report: Value = serde_json::from_str(&render::json(diagnostics, sources, &[], 0)).unwrap_or_default();
+    let mut report: Value = serde_json::from_str(&render::json(diagnostics, sources, &[])).unwrap_or_default();
     let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
     if let Value::Array(findings) = findings { findings } else { Vec::new() }
 }

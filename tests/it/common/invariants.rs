@@ -59,7 +59,7 @@ fn findings(compilation: &Compilation, sources: &SourceSet) -> Result<(), String
     if let Some(control) = (concise + &text).chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
         return Err(format!("findings print {control:?}:\n{text}"));
     }
-    let json = render::json(found, sources, &[], 0);
+    let json = render::json(found, sources, &[]);
     let listed =
         serde_json::from_str::<Value>(&json).ok().and_then(|report| Some(report.get("diagnostics")?.as_array()?.len()));
     if listed == Some(found.len()) { Ok(()) } else { Err(format!("findings as JSON do not read back:\n{json}")) }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
-use crate::{Diagnostic, ObjectRef, Severity};
+use crate::{Diagnostic, ObjectRef, Severity, count_not_judged};
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::secret::{has_secret, mask, mask_object};
 use kubefoundry_yaml::text::{break_json_commands, printable_json};
@@ -77,9 +77,19 @@ struct JsonEdit<'a> {
 /// Renders all findings as one JSON document: `{"version": 1, "diagnostics": [{code, name, severity, message, file,
 /// document, path, line, column, endLine, endColumn, object, related, help, fix}]}`. Lines and columns count from 1.
 ///
-/// With `--crds`, `crds` lists the schemas that objects were checked against. `not_judged` is the number of parts of the
-/// input that were not judged; see [`count_not_judged`](crate::count_not_judged).
-pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSchema], not_judged: usize) -> String {
+/// With `--crds`, `crds` lists the schemas that objects were checked against. `notJudged` counts the findings that say that a
+/// part of the input was not judged.
+pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSchema]) -> String {
+    json_of_reported(diagnostics, sources, crds, count_not_judged(diagnostics))
+}
+
+/// Like [`json`], for the findings of a run that are reported. `not_judged` counts those that are not, too.
+pub fn json_of_reported(
+    diagnostics: &[Diagnostic],
+    sources: &SourceSet,
+    crds: &[CheckedSchema],
+    not_judged: usize,
+) -> String {
     let resolver = LocationResolver::new(diagnostics, sources);
     let diagnostics = diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &resolver)).collect();
     to_report(&JsonReport { version: 1, crds, not_judged, diagnostics })
