@@ -202,10 +202,10 @@ pub fn mask_at(object: &serde_json::Value, path: &FieldPath, value: &mut serde_j
 /// Returns the text of a field if its name says that the text is a secret.
 ///
 /// ```
-/// use kubefoundry_yaml::{Limits, field_path::FieldPath, parse_documents, secret::secret_at};
+/// use kubefoundry_yaml::{Limits, field_path::FieldPath, parse, secret::secret_at};
 /// let document = "env:\n- name: DB_PASSWORD\n  value: 20241131\n- name: PORT\n  value: 8000\n";
-/// let documents = parse_documents(document, &Limits::default()).documents;
-/// let at = |path: &str| secret_at(documents[0].as_ref().unwrap(), document, &FieldPath::try_parse(path).unwrap());
+/// let parsed = parse(document, &Limits::default());
+/// let at = |path: &str| secret_at(&parsed.documents[0].root, document, &FieldPath::try_parse(path).unwrap());
 /// assert_eq!(at("env[0].value").as_deref(), Some("20241131"));
 /// assert_eq!(at("env[1].value"), None);
 /// ```
