@@ -90,28 +90,39 @@ def main(binary, multitool):
     binary, multitool = pathlib.Path(binary).resolve(), pathlib.Path(multitool).resolve()
     schema = json.loads((multitool / "sarif-2.1.0.json").read_text())
     validator = jsonschema.validators.validator_for(schema)(schema)
-    checked = findings = 0
+    checked = findings = counted = 0
     fingerprints = set()
     inputs = (path.parent for path in (ROOT / "testdata/golden").glob("*/*/input.yaml"))
     cases = sorted(case for case in inputs if not (case / MODEL_CONFIGS).exists())
     for case in cases:
         directory = str(case.relative_to(ROOT))
-        expected = [place(finding) for finding in json.loads(lint(binary, directory, "json"))["diagnostics"]]
-        assert list(from_github(lint(binary, directory, "github"))) == expected, directory
+        report = json.loads(lint(binary, directory, "json"))
+        expected = [place(finding) for finding in report["diagnostics"]]
+        not_judged = report.get("notJudged", 0)
+        github = lint(binary, directory, "github")
+        if not_judged:
+            # The last command is about no finding.
+            github, _, command = github.rstrip("\n").rpartition("\n")
+            assert re.fullmatch(rf"::notice title=kubefoundry::{not_judged} parts? of the input not judged", command), command
+        assert list(from_github(github)) == expected, directory
         gitlab = lint(binary, directory, "gitlab")
         assert list(from_gitlab(gitlab)) == expected, directory
         assert len({issue["fingerprint"] for issue in json.loads(gitlab)}) == len(expected), directory
         sarif = lint(binary, directory, "sarif")
         log = json.loads(sarif)
         assert list(from_sarif(log)) == expected, directory
+        assert log["runs"][0]["properties"]["notJudged"] == not_judged, directory
         validator.validate(log)
         suites = junitparser.JUnitXml.fromstring(lint(binary, directory, "junit").encode())
         failed = sum(isinstance(result, junitparser.Failure) for suite in suites for test in suite for result in test.result)
-        errors = [finding for finding in json.loads(lint(binary, directory, "json"))["diagnostics"] if finding["severity"] == "error"]
+        skipped = sum(isinstance(result, junitparser.Skipped) for suite in suites for test in suite for result in test.result)
+        errors = [finding for finding in report["diagnostics"] if finding["severity"] == "error"]
         assert suites.failures == failed and (failed > 0) == bool(errors), directory
+        assert suites.skipped == skipped <= not_judged, directory
+        counted += skipped
         fingerprints.update(result["partialFingerprints"]["kubefoundry/v1"] for result in log["runs"][0]["results"])
         checked, findings = checked + 1, findings + len(expected)
-    assert checked > 50 and findings > 100, "too little was looked at to mean anything"
+    assert checked > 50 and findings > 100 and counted > 0, "too little was looked at to mean anything"
     multitool_accepts(multitool, lint(binary, "testdata/golden", "sarif", "--isolated"))
     multitool_accepts(multitool, lint(binary, "examples/llama-8b", "sarif"))
     print(f"lint formats: {findings} findings of {checked} inputs read back from four formats")

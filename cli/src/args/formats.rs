@@ -60,7 +60,7 @@ pub(crate) enum LintFormat {
 impl LintFormat {
     /// Whether programs parse the report.
     pub(crate) const fn is_parsed(self) -> bool {
-        matches!(self, Self::Json | Self::Gitlab | Self::Sarif | Self::Junit)
+        !matches!(self, Self::Text | Self::Concise)
     }
 }
 

@@ -293,53 +293,64 @@ fn find_secrets(text: &str) -> Vec<Range<usize>> {
         Some(last) if range.start < last.end => last.end = last.end.max(range.end),
         _ => found.push(range),
     };
-    for (at, byte) in text.bytes().enumerate() {
-        match CLASSES[byte as usize] {
-            Class::Start if is_boundary(text.as_bytes(), at) => {
-                if let Some((body, end)) = find_token(text, at) {
-                    add(body..end);
-                }
+    let bytes = text.as_bytes();
+    let has_escapes = memchr::memchr2(b'\\', b'%', bytes).is_some();
+    let mut before = b' ';
+    for (at, byte) in bytes.iter().enumerate() {
+        let (class, last) = (CLASSES[*byte as usize], std::mem::replace(&mut before, *byte));
+        // Almost every byte is one of these.
+        if class == OTHER || (class == START && last.is_ascii_alphanumeric() && !has_escapes) {
+            continue;
+        }
+        let range = match class {
+            START => {
+                let may_start = bytes.get(at + 1).is_some_and(|next| SECONDS[*byte as usize] >> (*next & 127) & 1 == 1);
+                let token = (may_start && is_boundary(bytes, at)).then(|| find_token(text, at)).flatten();
+                token.map(|(body, end)| body..end)
             }
-            Class::Other | Class::Start => {}
-            Class::Dash => {
-                if let Some(range) = find_key_block(text, at).or_else(|| find_flag_value(text, at)) {
-                    add(range);
-                }
-            }
-            Class::Separator => {
-                if let Some(range) = find_named_value(text, at) {
-                    add(range);
-                }
-            }
+            DASH => find_key_block(text, at).or_else(|| find_flag_value(text, at)),
+            _ => find_named_value(text, at),
+        };
+        if let Some(range) = range {
+            add(range);
         }
     }
     found
 }
 
-/// What can start at a byte.
-#[derive(Clone, Copy)]
-enum Class {
-    Other,
-    /// A token.
-    Start,
-    /// A private key or a flag.
-    Dash,
-    /// A value, after its name.
-    Separator,
-}
+/// The class of a byte with which nothing starts.
+const OTHER: u8 = 0;
+/// The class of a byte with which a token can start.
+const START: u8 = 1;
+/// The class of a byte with which a private key or a flag can start.
+const DASH: u8 = 2;
+/// The class of a byte between a name and its value.
+const SEPARATOR: u8 = 3;
 
 /// The class of each byte.
-static CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
+static CLASSES: [u8; 256] = {
+    let mut classes = [OTHER; 256];
     let mut at = 0;
     while at < TOKEN_FORMS.len() {
-        classes[TOKEN_FORMS[at].prefix.as_bytes()[0] as usize] = Class::Start;
+        classes[TOKEN_FORMS[at].prefix.as_bytes()[0] as usize] = START;
         at += 1;
     }
-    classes[b'-' as usize] = Class::Dash;
-    classes[b':' as usize] = Class::Separator;
-    classes[b'=' as usize] = Class::Separator;
+    classes[b'-' as usize] = DASH;
+    classes[b':' as usize] = SEPARATOR;
+    classes[b'=' as usize] = SEPARATOR;
     classes
+};
+
+/// The second bytes of tokens by their first ones, as a set of bits.
+static SECONDS: [u128; 256] = {
+    let mut seconds = [0; 256];
+    let mut at = 0;
+    while at < TOKEN_FORMS.len() {
+        let prefix = TOKEN_FORMS[at].prefix.as_bytes();
+        seconds[prefix[0] as usize] |= 1 << prefix[1];
+        at += 1;
+    }
+    seconds
 };
 
 /// Whether a token can start at an offset: after no letter or digit, unless that is the end of an escape sequence.
@@ -420,6 +431,10 @@ fn skip_blanks(text: &str, from: usize) -> usize {
 /// Finds the secret value after a separator: `api-key: value`, `DB_PASSWORD=value`, `"name": "TOKEN", "value": "…"`.
 fn find_named_value(text: &str, separator: usize) -> Option<Range<usize>> {
     let name = name_before(text, separator)?;
+    // `::` ends the properties of a workflow command.
+    if text.get(separator + 1..)?.starts_with(':') {
+        return None;
+    }
     if let Some(strength) = name_strength(name) {
         let value = value_after(text, separator + 1);
         return is_secret_value(strength, text.get(value.clone())?).then_some(value);
@@ -466,6 +481,9 @@ fn find_flag_value(text: &str, at: usize) -> Option<Range<usize>> {
 fn name_before(text: &str, separator: usize) -> Option<&str> {
     let before = text.get(..separator)?.trim_end_matches(['"', '\'', '\\', ' ']);
     let bytes = before.as_bytes();
+    if !has_ending_of_secrets(bytes) && !bytes.ends_with(b"name") {
+        return None;
+    }
     let length = bytes.iter().rev().take(MAX_NAME_BYTES).take_while(|byte| is_word(**byte)).count();
     before.get(before.len() - length..).filter(|name| !name.is_empty())
 }
@@ -489,10 +507,15 @@ fn without_stop(text: &str) -> &str {
     text.trim_end_matches(['.', '-'])
 }
 
+/// Whether a name ends as one of [`name_strength`] does. Almost all names do not.
+fn has_ending_of_secrets(name: &[u8]) -> bool {
+    let Some([one, two, three]) = name.last_chunk::<3>() else { return false };
+    let ending = [one.to_ascii_lowercase(), two.to_ascii_lowercase(), three.to_ascii_lowercase()];
+    matches!(&ending, b"key" | b"eys" | b"ken" | b"ret" | b"ord" | b"swd" | b"ase" | b"ial" | b"als")
+}
+
 fn name_strength(name: &str) -> Option<NameStrength> {
-    let last = name.bytes().next_back()?.to_ascii_lowercase();
-    // The last letters of all names below.
-    if !matches!(last, b'n' | b't' | b'y' | b'd' | b'e' | b's') || name.len() > MAX_NAME_BYTES {
+    if !has_ending_of_secrets(name.as_bytes()) || name.len() > MAX_NAME_BYTES {
         return None;
     }
     let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
@@ -525,7 +548,7 @@ fn is_secret_value(strength: NameStrength, value: &str) -> bool {
 /// Whether a value looks as if a machine had drawn its characters.
 fn looks_random(value: &str) -> bool {
     let is_hash = value.len() >= 32 && value.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-    let is_separated = |c: char| matches!(c, '-' | '_' | '.' | ':' | '/' | '@');
+    let is_separated = |c: char| matches!(c, '-' | '_' | '.' | ':' | '/' | '@' | '[' | ']');
     let is_one_word = value.len() >= 20 && !value.contains(is_separated);
     let has = |is_one: fn(&u8) -> bool| value.bytes().any(|byte| is_one(&byte));
     let has_case = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
@@ -538,8 +561,10 @@ fn looks_random(value: &str) -> bool {
         && digits >= 2
         && (has_case || (is_one_word && has(u8::is_ascii_alphabetic)))
         && !is_stand_in(value)
-        // Words with a version have a letter after almost every letter.
-        && value.split(is_separated).any(|part| part.len() >= 12 && has_mixed_characters(part))
+        // In words with a version, and in paths of fields, digits are apart from long words.
+        && value.split(is_separated).any(|part| {
+            part.len() >= 12 && has_mixed_characters(part) && part.bytes().any(|byte| byte.is_ascii_digit())
+        })
 }
 
 /// Whether a text has both letters of one case, and digits or letters of the other case.

@@ -9,6 +9,8 @@ use super::checkout::Checkout;
 use super::location::LocationResolver;
 use crate::source::SourceSet;
 use crate::{Diagnostic, Severity};
+use kubefoundry_yaml::secret::mask;
+use kubefoundry_yaml::text::break_commands;
 
 /// Renders one workflow command per finding, and one for `not_judged`, which counts what was not judged. File names are
 /// relative to the root of `checkout`.
@@ -31,6 +33,7 @@ pub fn github(
             let report_location = resolver.resolve(location);
             if let Some(file) = checkout.relative(report_location.file) {
                 let range = report_location.range;
+                let file = mask(&file);
                 let _ = write!(out, "file={},line={},col={}", escape_property(&file), range.line, range.column);
                 let _ = write!(out, ",endLine={},endColumn={},", range.end_line, range.end_column);
             }
@@ -41,7 +44,7 @@ pub fn github(
     if let Some(not_judged) = not_judged {
         let _ = writeln!(out, "::notice title=kubefoundry::{}", escape_data(not_judged));
     }
-    out
+    break_commands(&out).into_owned()
 }
 
 /// Returns the message, followed by the help on its own line.
