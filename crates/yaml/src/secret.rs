@@ -17,10 +17,30 @@ struct TokenForm {
     /// Minimum number of characters after the prefix.
     min_length: usize,
     is_body: fn(u8) -> bool,
+    /// Where the prefix has the first of [`MARKS`], by which it is found.
+    mark: usize,
+}
+
+/// Bytes that are rare in texts, one of which is in each prefix.
+const MARKS: &[u8] = b"_AGS9J-";
+
+const fn is_mark(byte: u8) -> bool {
+    let mut at = 0;
+    while at < MARKS.len() {
+        if MARKS[at] == byte {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 const fn form(prefix: &'static str, min_length: usize, is_body: fn(u8) -> bool) -> TokenForm {
-    TokenForm { prefix, min_length, is_body }
+    let mut mark = 0;
+    while !is_mark(prefix.as_bytes()[mark]) {
+        mark += 1;
+    }
+    TokenForm { prefix, min_length, is_body, mark }
 }
 
 /// Sources: the documentation of each issuer, and the rules of gitleaks (`config/gitleaks.toml`). The shortest lengths
@@ -210,13 +230,14 @@ pub fn mask_at(object: &serde_json::Value, path: &FieldPath, value: &mut serde_j
 /// assert_eq!(at("env[1].value"), None);
 /// ```
 pub fn secret_at(root: &Node<'_>, text: &str, path: &FieldPath) -> Option<String> {
+    // Almost all names are of no secret, which costs less than to find the value.
+    let strength = name_strength(name_of(path, |path| root.at(path)?.as_str())?)?;
     let node = root.at(path)?;
     let value = match &node.value {
         Value::String(value) => value.clone().into_owned(),
         Value::Sequence(_) | Value::Mapping(_) => return None,
         _ => text.get(node.span.start..node.span.end)?.to_owned(),
     };
-    let strength = name_strength(name_of(path, |path| root.at(path)?.as_str())?)?;
     is_secret_value(strength, &value).then_some(value)
 }
 
@@ -294,22 +315,17 @@ fn find_secrets(text: &str) -> Vec<Range<usize>> {
         _ => found.push(range),
     };
     let bytes = text.as_bytes();
-    let has_escapes = memchr::memchr2(b'\\', b'%', bytes).is_some();
-    let mut before = b' ';
-    for (at, byte) in bytes.iter().enumerate() {
-        let (class, last) = (CLASSES[*byte as usize], std::mem::replace(&mut before, *byte));
-        // Almost every byte is one of these.
-        if class == OTHER || (class == START && last.is_ascii_alphanumeric() && !has_escapes) {
-            continue;
-        }
-        let range = match class {
-            START => {
-                let may_start = bytes.get(at + 1).is_some_and(|next| SECONDS[*byte as usize] >> (*next & 127) & 1 == 1);
-                let token = (may_start && is_boundary(bytes, at)).then(|| find_token(text, at)).flatten();
-                token.map(|(body, end)| body..end)
-            }
-            DASH => find_key_block(text, at).or_else(|| find_flag_value(text, at)),
-            _ => find_named_value(text, at),
+    let mut from = 0;
+    // Almost all bytes are skipped here.
+    while let Some(distance) =
+        bytes.get(from..).and_then(|rest| rest.iter().position(|byte| CLASSES[*byte as usize] != OTHER))
+    {
+        let at = from + distance;
+        from = at + 1;
+        let range = if matches!(bytes.get(at), Some(b':' | b'=')) {
+            find_named_value(text, at)
+        } else {
+            find_token_by_mark(text, at).or_else(|| find_key_block(text, at)).or_else(|| find_flag_value(text, at))
         };
         if let Some(range) = range {
             add(range);
@@ -318,39 +334,48 @@ fn find_secrets(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The class of a byte with which nothing starts.
+/// The class of a byte that tells nothing.
 const OTHER: u8 = 0;
-/// The class of a byte with which a token can start.
-const START: u8 = 1;
-/// The class of a byte with which a private key or a flag can start.
-const DASH: u8 = 2;
-/// The class of a byte between a name and its value.
-const SEPARATOR: u8 = 3;
 
-/// The class of each byte.
+/// The class of each byte: one that can tell where a token, a private key, a flag or a value is, or not.
 static CLASSES: [u8; 256] = {
     let mut classes = [OTHER; 256];
     let mut at = 0;
-    while at < TOKEN_FORMS.len() {
-        classes[TOKEN_FORMS[at].prefix.as_bytes()[0] as usize] = START;
+    while at < MARKS.len() {
+        classes[MARKS[at] as usize] = 1;
         at += 1;
     }
-    classes[b'-' as usize] = DASH;
-    classes[b':' as usize] = SEPARATOR;
-    classes[b'=' as usize] = SEPARATOR;
+    classes[b':' as usize] = 1;
+    classes[b'=' as usize] = 1;
     classes
 };
 
-/// The second bytes of tokens by their first ones, as a set of bits.
-static SECONDS: [u128; 256] = {
-    let mut seconds = [0; 256];
+/// Finds the token whose prefix has its mark at an offset.
+fn find_token_by_mark(text: &str, mark: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut forms = FORMS_BY_MARK[*bytes.get(mark)? as usize];
+    while forms != 0 {
+        let form = TOKEN_FORMS.get(forms.trailing_zeros() as usize)?;
+        forms &= forms - 1;
+        let Some(at) = mark.checked_sub(form.mark) else { continue };
+        let prefix = form.prefix.as_bytes();
+        if bytes.get(at) == prefix.first() && bytes.get(at..)?.starts_with(prefix) && is_boundary(bytes, at) {
+            return find_token(text, at).map(|(body, end)| body..end);
+        }
+    }
+    None
+}
+
+/// The positions of the forms in [`TOKEN_FORMS`] by the marks of their prefixes, as sets of bits.
+static FORMS_BY_MARK: [u32; 256] = {
+    let mut forms = [0; 256];
     let mut at = 0;
     while at < TOKEN_FORMS.len() {
-        let prefix = TOKEN_FORMS[at].prefix.as_bytes();
-        seconds[prefix[0] as usize] |= 1 << prefix[1];
+        let form = &TOKEN_FORMS[at];
+        forms[form.prefix.as_bytes()[form.mark] as usize] |= 1 << at;
         at += 1;
     }
-    seconds
+    forms
 };
 
 /// Whether a token can start at an offset: after no letter or digit, unless that is the end of an escape sequence.
