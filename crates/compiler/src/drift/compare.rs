@@ -102,10 +102,8 @@ impl Comparator<'_> {
     /// Records a field with another live value, and the managers that wrote it.
     fn report(&mut self, at: &FieldContext<'_>, expected: Option<&Value>, live: Option<&Value>) {
         let mask = |object: &Value, value: Option<&Value>| {
-            let mut value = value?.clone();
             let root = if self.embedding.is_some() { &Value::Null } else { object };
-            mask_at(root, &at.path, &mut value);
-            Some(value)
+            Some(mask_at(root, &at.path, value?.clone()))
         };
         let [rendered_object, live_object] = self.objects;
         let difference = ValueMismatch { expected: mask(rendered_object, expected), found: mask(live_object, live) };

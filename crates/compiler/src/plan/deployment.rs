@@ -347,9 +347,8 @@ impl SecretValues {
     ) -> Self {
         let mask = |roots: [Option<&Value>; 2], path: &FieldPath, values: [&Option<Value>; 2]| {
             let [old, new] = [0, 1].map(|side| {
-                let mut value = values.get(side).copied()?.clone()?;
-                mask_at(roots.get(side).copied().flatten().unwrap_or(&Value::Null), path, &mut value);
-                Some(value)
+                let root = roots.get(side).copied().flatten().unwrap_or(&Value::Null);
+                Some(mask_at(root, path, values.get(side).copied()?.clone()?))
             });
             (&old != values[0] || &new != values[1]).then_some([old, new])
         };

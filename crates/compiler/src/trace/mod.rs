@@ -216,14 +216,12 @@ fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
         for place in &effect.difference.changed {
             influences.entry(place.clone()).or_default().push(name.clone());
         }
-        let mut shown = value.clone();
-        mask_at(&document, &path, &mut shown);
         let fate = if is_empty { Fate::Empty } else { classify_effect(&effect, &path) };
         trace.fields.push(FieldTrace {
             read_by: rules_reading(&name, subject.catalog()),
             path: name,
             option: false,
-            value: shown.to_string(),
+            value: mask_at(&document, &path, value).to_string(),
             origin,
             fate,
             tried: effect.edits.iter().map(|edit| DocumentChange::describe(edit, &document)).collect(),
@@ -269,8 +267,8 @@ impl TracedOutput {
     fn from_objects(objects: &[Value]) -> Self {
         let mut values = TracedValues::default();
         for (position, object) in objects.iter().enumerate() {
-            for (place, mut value) in leaves(object, &OutputPlace::root(position)) {
-                mask_at(object, &place.path, &mut value);
+            for (place, value) in leaves(object, &OutputPlace::root(position)) {
+                let value = mask_at(object, &place.path, value);
                 values.positions.insert(place.clone(), values.in_order.len());
                 values.in_order.push((place, value));
             }
@@ -397,11 +395,7 @@ impl DocumentChange {
 
     /// Describes a change in a report, which shows no secret: what is tried in place of one is almost the same.
     fn describe(edit: &FieldChange, document: &Value) -> Self {
-        let shown = edit.value.as_ref().map(|value| {
-            let mut shown = value.clone();
-            mask_at(document, &edit.path, &mut shown);
-            shown.to_string()
-        });
+        let shown = edit.value.clone().map(|value| mask_at(document, &edit.path, value).to_string());
         Self { path: edit.path.to_string(), value: shown }
     }
 }
