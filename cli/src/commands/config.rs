@@ -63,10 +63,11 @@ pub(super) fn run(args: &ConfigArgs, console: &Console) -> Result<ExitStatus, Co
     }
     let files = files.iter().map(|(_, source)| source.name.as_str()).collect();
     let report = ConfigReport { version: 1, files, options: resolved.into_values().collect() };
-    match args.output {
-        TextFormat::Text => console::print([text(&report)])?,
-        TextFormat::Json => console::print_as_is([to_report(&report)])?,
-    }
+    let report = match args.output {
+        TextFormat::Text => text(&report),
+        TextFormat::Json => to_report(&report),
+    };
+    console::print_report([&report], args.output == TextFormat::Json)?;
     Ok(run.status(FailOn::Error))
 }
 

@@ -257,10 +257,10 @@ impl Listing {
             _ => None,
         });
         let listed: Vec<PathBuf> = listed.collect();
+        // Only the user decides that nothing is built.
         if listed.is_empty() || named.build_kustomizations == Some(false) {
             return Ok(Vec::new());
         }
-        // Only the user decides that nothing is built, which is known by now.
         let boundary = |directory: &Path| boundary_of(directory, files);
         let roots = kustomize::build_roots(&listed, files, named.permissions, &boundary, known)?;
         let listed_root = |root: Root| {

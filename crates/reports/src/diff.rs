@@ -1,18 +1,19 @@
 //! Unified diffs without secrets.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use kubefoundry_yaml::secret::{has_secret, mask};
+use kubefoundry_yaml::secret::mask;
 use similar::{ChangeTag, TextDiff};
 
 /// Formats the differences of two texts as a unified diff with these names. Secrets are masked in its lines, which still
 /// show that a secret was changed. `patch` refuses such a diff, so that it never writes a mask.
 pub fn unified_diff(old: &str, new: &str, old_name: &str, new_name: &str) -> String {
     let diff = TextDiff::from_lines(old, new);
-    if !has_secret(old) && !has_secret(new) {
+    let (old_masked, new_masked) = (mask(old), mask(new));
+    if matches!((&old_masked, &new_masked), (Cow::Borrowed(_), Cow::Borrowed(_))) {
         return diff.unified_diff().header(old_name, new_name).to_string();
     }
-    let (old_masked, new_masked) = (mask(old), mask(new));
     let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
         (old_masked.split_inclusive('\n').collect(), new_masked.split_inclusive('\n').collect());
     let mut out = String::new();

@@ -106,8 +106,8 @@ struct Candidate {
 }
 
 /// Finds the roots among kustomization files and builds them. `boundary` returns the directory that nothing may lead out
-/// of. Roots that are as they were when they became what is
-/// `known` are not built again; without it, nothing is kept for a next run.
+/// of. Roots that are as they were when they became what is `known` are not built again; without it, nothing is kept for a
+/// next run.
 pub(super) fn build_roots(
     kustomizations: &[PathBuf],
     files: &Files,

@@ -95,8 +95,8 @@ impl<'t> LineIndex<'t> {
             self.line_start(self.position(range.start).line)..self.line_start(self.position(range.end).line + 1);
         let text = self.text.get(lines.clone()).unwrap_or_default();
         let masked = self.mask_lines(lines.clone());
-        let inside = |text: &str| text.get(range.start - lines.start..range.end - lines.start).map(str::to_owned);
-        inside(text) != inside(&masked)
+        let inside = range.start - lines.start..range.end - lines.start;
+        text.get(inside.clone()) != masked.get(inside)
     }
 
     /// Returns the lines from `first` to `last`, inclusive.
